@@ -1,0 +1,166 @@
+"""Chapter 20: two of eight experts against one layer, at equal operations a token.
+
+A GPT of chapter 13 learns pronoun world. In each of its two blocks it has either a feed-forward
+layer of ``WIDTH`` hidden numbers, or eight *experts* of half that width, of which a gate chooses
+two for each token; so a token meets as many hidden numbers, and the model holds four times as many.
+The gate's own product is left out of the count. Contestants: the layer; experts without and with
+the balancing loss; and, with four times the operations, a layer as wide as all experts together.
+Each is trained from five seeds, at its best rate of three (tried with seed 0, judged by stories of
+their own); losses are on 4000 fresh stories.
+
+Sources: Shazeer et al. (2017), Outrageously Large Neural Networks; Fedus et al. (2022), Switch
+Transformers.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attncourse.gpt import GPT, GPTConfig, next_token_loss
+from attncourse.serving import load_balance_loss, top_k_gate
+from attncourse.tasks.language_model import mean_loss, train
+from attncourse.tasks.pronouns import PAD, PronounWorld
+
+EXPERTS, CHOSEN, WIDTH, D_MODEL = 8, 2, 16, 32
+RATES, STEPS, BATCH, SEEDS, BALANCE = (0.003, 0.01, 0.03), 300, 64, 5, 0.01
+
+
+class Experts(nn.Module):
+    """Feed-forward layers of which each token goes through ``chosen``, mixed by a gate.
+
+    All are computed here and those that are not chosen count 0: shorter, and right, and slow.
+    ``forward`` keeps the gate's logits and weights, ``(..., n, n_experts)`` each.
+    """
+
+    def __init__(self, d_model: int, n_experts: int = EXPERTS, chosen: int = CHOSEN,
+                 d_ff: int = WIDTH // CHOSEN):  # fmt: skip
+        super().__init__()
+        self.chosen = chosen
+        self.gate = nn.Linear(d_model, n_experts, bias=False)
+        self.W_1 = nn.Linear(d_model, n_experts * d_ff)
+        self.W_2 = nn.Linear(n_experts * d_ff, d_model)
+
+    def forward(self, x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch n d_model"]:
+        self.logits = self.gate(x)  # (..., n, e)
+        self.weights = top_k_gate(self.logits, self.chosen)
+        hidden = F.gelu(self.W_1(x)).unflatten(-1, (self.weights.shape[-1], -1))  # (..., n, e, f)
+        return self.W_2((self.weights[..., None] * hidden).flatten(-2))
+
+
+def with_layer(width: int = WIDTH, d_model: int = D_MODEL) -> GPT:
+    """A GPT for pronoun world with feed-forward layers of this width."""
+    world = PronounWorld()
+    return GPT(GPTConfig(len(world.words), world.longest, d_model, d_ff=width))
+
+
+def with_experts() -> GPT:
+    """The same with eight experts in place of each layer."""
+    gpt = with_layer()
+    for block in gpt.blocks:
+        block.feed_forward = Experts(D_MODEL)
+    gpt.initialise()
+    return gpt
+
+
+def layers_of(model: GPT) -> list[Experts]:
+    return [block.feed_forward for block in model.blocks]
+
+
+def balanced(model: GPT, factor: float = BALANCE) -> Callable:
+    """Chapter 13's loss and, for each layer of experts, how unevenly its tokens were spread."""
+
+    def loss(logits: Tensor, ids: Tensor, padding_id: int | None) -> Tensor:
+        real = ids != PAD
+        uneven = [load_balance_loss(one.logits[real], CHOSEN) for one in layers_of(model)]
+        return next_token_loss(logits, ids, padding_id) + factor * torch.stack(uneven).sum()
+
+    return loss
+
+
+CONTESTANTS: dict[str, tuple[Callable[[], GPT], bool]] = {
+    "one layer": (with_layer, False),
+    "two of eight experts": (with_experts, False),
+    "two of eight, balanced": (with_experts, True),
+    "one layer as wide as all experts": (lambda: with_layer(WIDTH // CHOSEN * EXPERTS), False),
+}
+
+
+def trained(name: str, rate: float, seed: int, steps: int = STEPS) -> GPT:
+    """One training."""
+    build, even = CONTESTANTS[name]
+    torch.manual_seed(seed)
+    model = build()
+    stories = PronounWorld(1 + seed).sample(BATCH * steps).unflatten(0, (steps, BATCH))
+    more = {"loss": balanced(model)} if even else {}
+    train(model, stories, rate=rate, padding_id=PAD, show=False, **more)
+    return model
+
+
+def hidden_numbers(model: GPT) -> dict[str, int]:
+    """How many hidden numbers a token meets in a block, and how many are there."""
+    layer = model.blocks[0].feed_forward
+    there = layer.W_1.out_features
+    used = there * layer.chosen // EXPERTS if isinstance(layer, Experts) else there
+    return {"used": used, "there": there}
+
+
+@torch.no_grad()
+def who_goes_where(model: GPT, n: int = 1000, least: int = 20) -> dict:
+    """For each layer: the share of the choices on every expert, and by word the expert that weighs
+    most. Words that stand in n stories fewer than ``least`` times are left out."""
+    world = PronounWorld(3000)
+    ids = world.sample(n)
+    model.eval()(ids)
+    real = ids != PAD
+    words, found = ids[real], []
+    for one in layers_of(model):
+        weights = one.weights[real]  # (tokens, e)
+        by_word = {}
+        for word in words.unique().tolist():
+            mine = weights[words == word]
+            if len(mine) >= least:
+                mean = mine.mean(0)
+                by_word[world.words[word]] = [int(mean.argmax()), round(float(mean.max()), 2)]
+        shares = (weights > 0).float().mean(0) / CHOSEN
+        found.append({"shares": [round(x, 3) for x in shares.tolist()], "words": by_word})
+    return {"layers": found}
+
+
+def contest(
+    names: Sequence[str] = tuple(CONTESTANTS),
+    rates: Sequence[float] = RATES,
+    seeds: int = SEEDS,
+    steps: int = STEPS,
+) -> list[dict]:
+    """Every contestant at its best rate: losses by seed, and where its tokens go."""
+    unread, test = PronounWorld(1 + seeds).sample(1000), PronounWorld(1000).sample(4000)
+    rows = []
+    for name in names:
+        first = {rate: trained(name, rate, 0, steps) for rate in rates}
+        tried = {rate: mean_loss(model, unread, PAD) for rate, model in first.items()}
+        rate = min(tried, key=tried.__getitem__)
+        models = [first[rate], *(trained(name, rate, seed, steps) for seed in range(1, seeds))]
+        row = {"name": name, "rate": rate, **hidden_numbers(models[0])}
+        row["tried"] = {str(rate): round(loss, 4) for rate, loss in tried.items()}
+        row["losses"] = [round(mean_loss(model, test, PAD), 4) for model in models]
+        if isinstance(layers_of(models[0])[0], Experts):
+            where = [who_goes_where(model) for model in models]
+            row["shares"] = [[layer["shares"] for layer in one["layers"]] for one in where]
+            row["words"] = [[layer["words"] for layer in one["layers"]] for one in where]
+        rows.append(row)
+    return rows
+
+
+def measured(**how) -> dict:
+    """What the page shows of it."""
+    return {
+        "floor": round(PronounWorld().entropy_rate(), 4),
+        "experts": EXPERTS,
+        "chosen": CHOSEN,
+        "steps": how.get("steps", STEPS),
+        "seeds": how.get("seeds", SEEDS),
+        "rows": contest(**how),
+    }

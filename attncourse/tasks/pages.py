@@ -1,0 +1,265 @@
+"""Chapter 20: where keys and values lie when many ask at once, simulated.
+
+Questions come to one machine, whose memory holds the keys and values of so many tokens. Each has a
+*system prompt* (what a service puts before every question), words of its own, and an answer that is
+written at 16 tokens a second. Memory is given out in one of three ways: room for the longest,
+*reserved* at once; in *pages* of 16 tokens, as they are needed; in pages of which those that a
+system prompt fills are *shared* by all that begin with it. A question is let in while a free page
+is left for each that is answered already. Where none is free, the one that came in last goes back
+to the head of the queue and is answered anew.
+
+Drawn, with three seeds: arrivals are Poisson, at a rate of 1 − cos(2π t / day), so none at midnight
+and twice the mean at noon; system prompts are four, of 60, 120, 250 and 500 tokens, equally likely;
+own words are log-normal with median 60 and σ 0.9, cut to 4 … 768, answers with median 150 and σ
+0.8, cut to 1 … 768. Reading takes no time here, and speed does not fall with the number of
+sequences: what is counted is room.
+
+Source: Kwon et al. (2023), Efficient Memory Management for Large Language Model Serving with
+PagedAttention.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+PAGE, LONGEST = 16, 2048  # tokens
+MEMORY = 8 * LONGEST
+DAY, QUARTER = 86_400, 900  # seconds; a tick is one
+WAYS = ("reserved", "pages", "shared")
+SYSTEMS = (60, 120, 250, 500)
+
+
+@dataclass(frozen=True)
+class Question:
+    """The second it comes in, its system prompt (which, of how many tokens), its own tokens, and
+    those of its answer."""
+
+    came: int
+    system: int
+    shared: int
+    own: int
+    answer: int
+
+    @property
+    def total(self) -> int:
+        return self.shared + self.own + self.answer
+
+
+@dataclass(eq=False)
+class Answering:
+    """A question that is being answered: its pages, in order, and the tokens that lie in them."""
+
+    name: int
+    asked: Question
+    table: list[int]
+    tokens: int
+
+
+@dataclass
+class Memory:
+    """Pages that are free, how many use each other one, and the pages of each system prompt."""
+
+    free: list[int]
+    page: int
+    users: dict[int, int] = field(default_factory=dict)
+    systems: dict[int, list[int]] = field(default_factory=dict)
+
+    def take(self, many: int) -> list[int]:
+        """Free pages."""
+        pages = [self.free.pop() for _ in range(many)]
+        self.users.update(dict.fromkeys(pages, 1))
+        return pages
+
+    def begin(
+        self, name: int, asked: Question, way: str, longest: int, left: int
+    ) -> Answering | None:
+        """A question with the pages that it begins with; None where fewer than ``left`` would be
+        free behind it."""
+        tokens = asked.shared + asked.own
+        many = math.ceil((longest if way == "reserved" else tokens) / self.page)
+        filled = asked.shared // self.page if way == "shared" else 0
+        common = self.systems.get(asked.system, []) if filled else []
+        if many - len(common) + left > len(self.free):
+            return None
+        for page in common:
+            self.users[page] += 1
+        table = [*common, *self.take(many - len(common))]
+        if filled:
+            self.systems[asked.system] = table[:filled]
+        return Answering(name, asked, table, tokens)
+
+    def end(self, one: Answering) -> None:
+        """Frees the pages that nobody else uses."""
+        for page in reversed(one.table):
+            self.users[page] -= 1
+            if self.users[page] == 0:
+                del self.users[page]
+                self.free.append(page)
+        common = self.systems.get(one.asked.system)
+        if common and common[0] not in self.users:
+            del self.systems[one.asked.system]
+
+    def held(self, running: Iterable[Answering]) -> int:
+        """How many tokens lie in memory, those that several share counted once."""
+        shares = {system: len(pages) * self.page for system, pages in self.systems.items()}
+        own = sum(one.tokens - shares.get(one.asked.system, 0) for one in running)
+        return own + sum(shares.values())
+
+
+@dataclass
+class Second:
+    """One second of a simulation, before the next tokens are written."""
+
+    at: int
+    memory: Memory
+    running: list[Answering]
+    waiting: int
+    put_back: int
+
+
+def serve(
+    questions: Sequence[Question],
+    way: str,
+    look: Callable[[Second], None] = lambda second: None,
+    *,
+    memory: int = MEMORY,
+    page: int = PAGE,
+    longest: int = LONGEST,
+    speed: int = PAGE,
+) -> list[int]:
+    """How many seconds each question waits before its answer begins for good.
+
+    ``look`` sees every second in which somebody is answered or waits. Raises ``ValueError`` for a
+    question longer than ``longest``, for memory that does not hold the longest, and another way.
+    """
+    if way not in WAYS:
+        raise ValueError(f"way: expected one of {', '.join(WAYS)}, got {way!r}")
+    if memory < longest or any(one.total > longest for one in questions):
+        most = max((one.total for one in questions), default=0)
+        raise ValueError(f"longest: expected {most} to {memory} tokens, got {longest}")
+    pool = Memory(list(reversed(range(memory // page))), page)
+    coming = deque(sorted(enumerate(questions), key=lambda pair: pair[1].came))
+    waiting: deque[tuple[int, Question]] = deque()
+    running: list[Answering] = []
+    waited, at, put_back = [0] * len(questions), 0, 0
+    while coming or waiting or running:
+        if not waiting and not running:
+            at = max(at, coming[0][1].came)
+        while coming and coming[0][1].came <= at:
+            waiting.append(coming.popleft())
+        while waiting:
+            left = 0 if way == "reserved" else len(running)
+            one = pool.begin(*waiting[0], way, longest, left)
+            if one is None:
+                break
+            waiting.popleft()
+            waited[one.name] = at - one.asked.came
+            running.append(one)
+        look(Second(at, pool, running, len(waiting), put_back))
+        at += 1
+        for one in list(running):
+            if one not in running:  # put back a moment ago
+                continue
+            one.tokens = min(one.tokens + speed, one.asked.total)
+            while len(one.table) * page < one.tokens and one in running:
+                if pool.free:
+                    one.table += pool.take(1)
+                    continue
+                last = running.pop()
+                pool.end(last)
+                waiting.appendleft((last.name, last.asked))
+                put_back += 1
+        for one in [one for one in running if one.tokens == one.asked.total]:
+            pool.end(one)
+            running.remove(one)
+    return waited
+
+
+# --- a day, and a rush ---------------------------------------------------------------------------
+
+
+def drawn(came: Sequence[int], rng: np.random.Generator) -> list[Question]:
+    """Questions that come in at these seconds."""
+    n = len(came)
+    system = rng.integers(len(SYSTEMS), size=n)
+    own = np.exp(math.log(60) + 0.9 * rng.standard_normal(n)).round().clip(4, 768).astype(int)
+    answer = np.exp(math.log(150) + 0.8 * rng.standard_normal(n)).round().clip(1, 768).astype(int)
+    columns = (came, system.tolist(), own.tolist(), answer.tolist())
+    return [Question(at, s, SYSTEMS[s], o, a) for at, s, o, a in zip(*columns, strict=True)]
+
+
+def a_day(seed: int, mean: float = 1.5) -> list[Question]:
+    """The questions of a day, ``mean`` a second on average."""
+    rng = np.random.default_rng(seed)
+    rate = mean * (1 - np.cos(2 * np.pi * np.arange(DAY) / DAY))
+    came = np.repeat(np.arange(DAY), rng.poisson(rate))
+    return drawn(came.tolist(), rng)
+
+
+def whole_day(seed: int, way: str) -> dict:
+    """A day: how long one waits, and by quarter of an hour how many are answered and wait."""
+    counts = np.zeros((3, DAY // QUARTER))
+    held = given = put_back = 0
+
+    def look(now: Second) -> None:
+        nonlocal held, given, put_back
+        if now.at < DAY:
+            counts[:, now.at // QUARTER] += len(now.running), now.waiting, 1
+        held += now.memory.held(now.running)
+        given += len(now.memory.users) * PAGE
+        put_back = now.put_back
+
+    questions = a_day(seed)
+    waited = np.array(serve(questions, way, look))
+    return {
+        "seed": seed,
+        "way": way,
+        "questions": len(questions),
+        "wait": {str(q): round(float(np.percentile(waited, q)), 1) for q in (50, 95, 99)},
+        "waited_a_minute": round(float((waited >= 60).mean()), 4),
+        "holds_tokens": round(held / given, 4),
+        "put_back": put_back,
+        "running": (counts[0] / QUARTER).round(1).tolist(),
+        "waiting": (counts[1] / QUARTER).round(1).tolist(),
+    }
+
+
+def rush(seed: int, way: str, n: int = 1000) -> dict:
+    """All come at once: how many are answered at a time, and how much of memory holds tokens.
+
+    Seconds count while somebody waits.
+    """
+    running, held, put_back = [], [], 0
+
+    def look(now: Second) -> None:
+        nonlocal put_back
+        put_back = now.put_back
+        if now.waiting:
+            running.append(len(now.running))
+            held.append(now.memory.held(now.running))
+
+    serve(drawn([0] * n, np.random.default_rng(1000 + seed)), way, look)
+    return {
+        "seed": seed,
+        "way": way,
+        "at_once": round(float(np.mean(running)), 2),
+        "holds_tokens": round(float(np.mean(held)) / MEMORY, 4),
+        "seconds": len(running),
+        "put_back": put_back,
+    }
+
+
+def measured(seeds: Sequence[int] = range(3), day: Callable = whole_day) -> dict:
+    """What the page shows of it: the rush and the day in each of the three ways."""
+    return {
+        "page": PAGE,
+        "longest": LONGEST,
+        "memory": MEMORY,
+        "quarter": QUARTER,
+        "ways": list(WAYS),
+        "rush": [rush(seed, way) for way in WAYS for seed in seeds],
+        "day": [day(seed, way) for way in WAYS for seed in seeds],
+    }

@@ -1,0 +1,153 @@
+"""Chapter 20: operations and bytes of reading and of writing, and what they take.
+
+A pass over a batch multiplies every token by every matrix and reads every matrix once, however many
+tokens there are. Its *intensity* is operations a byte; what a machine does in a second is at most
+the lesser of its peak and of intensity times bandwidth (the *roofline*).
+
+Measured, by ``python benchmarks/serving.py roofline``: the seconds of ``POINTS`` on the real model,
+one core, float32, the least of three passes each, against that core's own peaks of the same run.
+No GPU was at hand: what stands for the H100 is arithmetic with the numbers of its data sheet.
+Sources: Williams et al. (2009), Roofline; NVIDIA, H100 Tensor Core GPU data sheet (SXM: 989 TFLOP/s
+for dense BF16, 3.35 TB/s); Pope et al. (2023), Efficiently Scaling Transformer Inference.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import torch
+
+from attncourse.llama import Llama, LlamaConfig
+from attncourse.tasks.lengths import machine
+
+H100 = {"operations": 989e12, "bytes": 3.35e12}  # a second, by the data sheet
+BEFORE = 128  # tokens of each sequence that lie in the cache when the next one is written
+
+
+class Pass(NamedTuple):
+    """``new`` tokens of each of ``batch`` sequences, behind ``before`` that lie in the cache."""
+
+    new: int
+    batch: int = 1
+    before: int = 0
+
+
+READING = tuple(Pass(n) for n in (4, 16, 64, 256, 512))
+WRITING = tuple(Pass(1, batch, BEFORE) for batch in (1, 2, 4, 8, 16, 32, 64))
+POINTS = {"reading": READING, "writing": WRITING}
+
+
+def work(config: LlamaConfig, one: Pass, bytes_per_number: float = 4) -> dict[str, dict]:
+    """Operations and bytes of a pass, part by part.
+
+    A product and a sum are two operations. Bytes are those of the matrices, read once, and of keys
+    and values, read or written once; what goes from one part to the next stays near the processor
+    and is left out, as are norms, rotations and softmax. Of the scores those count that no causal
+    mask hides.
+    """
+    d, d_kv = config.d_model, config.n_kv_heads * config.d_model // config.n_heads
+    tokens, all_tokens = one.batch * one.new, one.batch * (one.before + one.new)
+    pairs = one.batch * sum(range(one.before + 1, one.before + one.new + 1))
+    numbers = {
+        "projections": config.n_layers * 2 * d * (d + d_kv),
+        "feed-forward": config.n_layers * 3 * d * config.d_ff,
+        "table": d * config.n_vocab,
+    }
+    parts = {
+        name: {"operations": 2 * tokens * many, "bytes": many * bytes_per_number}
+        for name, many in numbers.items()
+    }
+    parts["attention"] = {
+        "operations": config.n_layers * 4 * d * pairs,
+        "bytes": config.n_layers * 2 * d_kv * all_tokens * bytes_per_number,
+    }
+    return parts
+
+
+def total(parts: dict[str, dict]) -> tuple[float, float]:
+    """All operations, all bytes."""
+    return tuple(sum(part[what] for part in parts.values()) for what in ("operations", "bytes"))
+
+
+def bound(operations: float, moved: float, peaks: dict) -> dict:
+    """The least milliseconds of a pass on a machine with these peaks, and by what it is bound."""
+    seconds = {"arithmetic": operations / peaks["operations"], "memory": moved / peaks["bytes"]}
+    by = max(seconds, key=seconds.__getitem__)
+    return {"least_ms": round(1e3 * seconds[by], 5), "bound": by}
+
+
+def points(config: LlamaConfig, peaks: dict, bytes_per_number: float = 4) -> list[dict]:
+    """Every pass of ``POINTS`` with its intensity and its bound on a machine."""
+    rows = []
+    for kind, passes in POINTS.items():
+        for one in passes:
+            operations, moved = total(work(config, one, bytes_per_number))
+            row = {"kind": kind, **one._asdict(), "operations": operations, "bytes": moved}
+            row["intensity"] = round(operations / moved, 3)
+            rows.append(row | bound(operations, moved, peaks))
+    return rows
+
+
+# --- measured -------------------------------------------------------------------------------------
+
+
+def seconds_of(call: Callable, times: int = 3) -> float:
+    """Seconds of this process's work in a call, the least of some; a first one does not count."""
+    call()
+    found = []
+    for _ in range(times):
+        began = time.process_time()
+        call()
+        found.append(time.process_time() - began)
+    return min(found)
+
+
+def peaks(n: int = 2048, numbers: int = 2**26) -> dict:
+    """What one core does in a second: operations of a matrix product, bytes of a copy.
+
+    The product is of two ``(n, n)``. A copy reads its bytes and writes as many.
+    """
+    x, y = torch.randn(2, n, n)
+    source, target = torch.ones(2, numbers)
+    return {
+        "operations": 2 * n**3 / seconds_of(lambda: x @ y),
+        "bytes": 2 * source.nbytes / seconds_of(lambda: target.copy_(source)),
+    }
+
+
+@torch.no_grad()
+def passed(model: Llama, one: Pass, times: int = 3) -> float:
+    """The seconds of a pass of this shape, on tokens drawn at random."""
+    generator = torch.Generator().manual_seed(0)
+    shape = (one.batch, one.before + one.new)
+    ids = torch.randint(model.config.n_vocab, shape, generator=generator)
+    cache = model(ids[:, : one.before], [])[1] if one.before else []
+    return seconds_of(lambda: model(ids[:, one.before :], cache), times)
+
+
+def measured(model: Llama, times: int = 3, longest: int = 2**20) -> dict:
+    """What the page shows: peaks, and each pass with its seconds, on this core and by arithmetic.
+
+    ``longest`` leaves out passes of more tokens.
+    """
+    own = peaks()
+    here = [row for row in points(model.config, own) if row["new"] * row["batch"] <= longest]
+    for row in here:
+        row["ms"] = round(
+            1e3 * passed(model, Pass(row["new"], row["batch"], row["before"]), times), 3
+        )
+    return {
+        "machine": machine(),
+        "peaks": {name: round(rate) for name, rate in own.items()},
+        "here": here,
+        "H100": {"peaks": H100, "arithmetic": points(model.config, H100, bytes_per_number=2)},
+        "parts": {
+            name: work(model.config, one)
+            for name, one in (("reading", Pass(256)), ("writing", Pass(1, 1, BEFORE)))
+        },
+    }
+
+
+def columns(rows: Sequence[dict], kind: str, *names: str) -> tuple[list, ...]:
+    """For a figure: the numbers of these names, of one kind of pass."""
+    return tuple([row[name] for row in rows if row["kind"] == kind] for name in names)

@@ -1,0 +1,95 @@
+"""Chapter 20's kept results, made anew.
+
+    python benchmarks/serving.py                    all of it, an hour of one core
+    python benchmarks/serving.py pages cache_sizes  some parts; the others stay as they are
+    python benchmarks/serving.py timed              the parts that need a quiet machine
+
+Writes ``attncourse/data/serving.json``; each part says when it was made and how long it took.
+"""
+
+import argparse
+import datetime
+import json
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from attncourse.model import FILE, NAME, VERSION, load
+from attncourse.tasks import (
+    batches,
+    cache_sizes,
+    experts,
+    fewer_bits,
+    guesses,
+    longer,
+    pages,
+    roofline,
+)
+
+ROOT = Path(__file__).parent.parent
+KEPT = ROOT / "attncourse" / "data" / "serving.json"
+WITHOUT_MODEL = {
+    "cache_sizes": cache_sizes.measured,
+    "pages": pages.measured,
+    "experts": experts.measured,
+    "letters": longer.letters_by_distance,
+}
+WITH_MODEL = {
+    "batches": batches.measured,
+    "bits": fewer_bits.measured,
+    "torn": longer.torn_texts,
+    "guesses": guesses.measured,
+}
+TIMED = {
+    "roofline": lambda model, words: roofline.measured(model),
+    "batches_timed": lambda model, words: batches.timed(model),
+    "guesses_timed": guesses.timed,
+}
+PARTS = (*WITHOUT_MODEL, *WITH_MODEL, *TIMED)
+
+
+def about() -> dict[str, str]:
+    """Where what is kept comes from."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "model": f"SmolLM2-135M-Instruct, {FILE.name} of {NAME} {VERSION}",
+        "licence": "Apache 2.0 (the model), MIT (the texts and results)",
+        "versions": f"Python {platform.python_version()}, torch {version('torch')}",
+        "command": "python benchmarks/serving.py",
+    }
+
+
+def main() -> None:
+    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    asked.add_argument("parts", nargs="*", choices=[*PARTS, "timed"], metavar="PART",
+                       help=", ".join([*PARTS, "timed"]))  # fmt: skip
+    given = asked.parse_args().parts or PARTS
+    torch.set_num_threads(1)
+    model_and_words: tuple[Any, ...] = ()
+    for name in [one for one in PARTS if one in given or (one in TIMED and "timed" in given)]:
+        if name not in WITHOUT_MODEL and not model_and_words:
+            model_and_words = load()
+        began = time.process_time()
+        found = (WITHOUT_MODEL | WITH_MODEL | TIMED)[name](
+            *(() if name in WITHOUT_MODEL else model_and_words)
+        )
+        seconds = round(time.process_time() - began, 1)
+        made = {"date": datetime.date.today().isoformat(), "seconds": seconds}
+        kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+        keep(kept | {"about": about(), name: {"made": made, **found}})
+        print(f"{name}: {seconds} s", flush=True)
+    print(f"{KEPT.name}: {KEPT.stat().st_size / 1e3:.0f} kB", flush=True)
+
+
+def keep(what: dict) -> None:
+    """Writes the file, a line for each part of it."""
+    text = json.dumps(what, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    KEPT.write_text(text.replace('},{"', '},\n{"') + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
