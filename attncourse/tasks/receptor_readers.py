@@ -232,7 +232,7 @@ def telling(reader, sequences: Sequence[str], labels, starts, n: int = 4) -> lis
     """n loops with a motif that the reader knows, first those where attention misses it most.
 
     Those come first whose largest weight lies outside the motif, and among them those where the
-    letter that the answer hangs on most lies inside; then by how much of the motif the three
+    letter that the answer depends on most lies inside; then by how much of the motif the three
     largest of each find.
     """
     labels, starts = np.asarray(labels), np.asarray(starts)

@@ -812,7 +812,7 @@ EDGES = exercise(
             Your columns sum to 1. Each row is a query, and its weights over the keys sum to 1:
             `dim=-1`.""").by(normalize=lambda scores: softmax(scores.mT).mT),
         mistake("""the scores come back
-            You return scores. Asked for are weights: their softmax over the keys.""").by(
+            You return scores. Return weights: their softmax over the keys.""").by(
             normalize=as_it_is
         ),
         mistake("""what was cut is shared out evenly
@@ -934,11 +934,11 @@ LENS = exercise(
             A row of the table belongs to a word, so the logits are `… @ table.T`. You multiply by
             the table itself.""").by(say=lambda normed, table: normed @ table),
         mistake("""probabilities come back
-            You return probabilities or their logs. Asked for are logits, before any softmax.""")
+            You return probabilities or their logs. Return logits, before any softmax.""")
         .by(finish=lambda logits: logits.softmax(-1))
         .by(finish=lambda logits: logits.log_softmax(-1)),
         mistake("""words come back
-            You return the likeliest word. Asked for is a logit for each.""").by(
+            You return the likeliest word. Return a logit for each.""").by(
             finish=lambda logits: logits.argmax(-1)
         ),
         mistake("""the last token alone
@@ -1104,7 +1104,7 @@ PATCH = exercise(
         .by(finish=lambda logits: logits[..., -1, :])
         .by(rows=lambda logits, position: logits[..., position, :]),
         mistake("""probabilities come back
-            You return probabilities or their logs. Asked for are logits, before any softmax.""")
+            You return probabilities or their logs. Return logits, before any softmax.""")
         .by(finish=lambda logits: logits.softmax(-1))
         .by(finish=lambda logits: logits.log_softmax(-1)),
         mistake("""positions are looked up in the batch

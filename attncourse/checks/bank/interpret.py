@@ -774,7 +774,7 @@ SCORES = exercise(
             You take the largest weight on the pattern. All that a query puts on it counts: sum
             along the row.""").by(on=lambda maps, p: (maps * p).amax(-1)),
         mistake("""how often the largest weight falls on it
-            You count the queries whose largest weight falls on the pattern. Asked for is how much
+            You count the queries whose largest weight falls on the pattern. Add up how much
             attention falls there: a weight of 0.4 counts 0.4.""").by(on=hits),
         mistake("""what each key receives
             You add up along the columns, what each token receives. Row i is what query i gives: sum
@@ -1187,8 +1187,8 @@ BIAS = exercise(
             You return p(she) / p(he). Its mean is ruled by the contexts in which it is large; the
             log makes both directions count alike.
         """).by(compare=lambda s, she, he: (s[she] - s[he]).exp()),
-        mistake("""a share, not a log ratio
-            You return she's share of the two, or the log of that. Asked for is the log of the
+        mistake("""a probability, not a log ratio
+            You return the probability of *she* among the two, or its log. Return the log of the
             ratio, 0 where both are alike.""")
         .by(compare=lambda s, she, he: (s[she] - s[he]).sigmoid())
         .by(compare=lambda s, she, he: torch.nn.functional.logsigmoid(s[she] - s[he])),

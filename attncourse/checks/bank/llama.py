@@ -913,8 +913,8 @@ RMS_NORM = exercise(
             centre=lambda x: x - mean(x),
         ),
         mistake("""the norm runs over the sequence
-            You take the mean square of a feature over the tokens, so a token's output hangs on the
-            others. Each row is normalised by itself: axis −1.""")
+            You take the mean square of a feature over the tokens, so a token's output depends on
+            the others. Each row is normalised by itself: axis −1.""")
         .by(over(-2))
         .by(over(0))
         .by(over(1)),

@@ -234,7 +234,7 @@ NO_TENSOR = (
 )
 THE_FUTURE = (  # the usual first lines of a causal mask, taken for the whole of it
     mistake("""the future in place of the past
-    You keep the keys that come later, as `triu` does. Asked for is the past, in booleans, True
+    You keep the keys that come later, as `triu` does. Return the past, in booleans, True
     where attention is allowed: `torch.ones(m, n, dtype=torch.bool).tril(n − m)`.""").by(
         *(
             {

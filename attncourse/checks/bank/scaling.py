@@ -281,7 +281,7 @@ VARIANCE = exercise(
         .by(score=lambda q, k: (q * k).sum(0), measure=lambda scores: scores.var(correction=0)),
         mistake("""1 whatever d_k is
             Your result does not depend on d_k: the products are never summed, or divided by √d_k
-            already. Asked for is the variance of q · k itself.""")
+            already. Return the variance of q · k itself.""")
         .by(score=lambda q, k: q * k)
         .by(score=lambda q, k: (q * k).sum(-1) / q.shape[-1] ** 0.5),
         mistake("""1/d_k: vectors or products scaled down
@@ -341,7 +341,7 @@ VARIANCE = exercise(
         """).by(generator=lambda seed: seeded(seed) if seed else torch.default_generator),
         mistake("""the same number for every seed
             Your result does not depend on the seed: you return the theory's d_k, or your generator
-            always has one seed. Asked for is what one sample happens to give.
+            always has one seed. Return what one sample happens to give.
         """).by(generator=lambda seed: seeded(0)),
         mistake("""n_samples is ignored
             Your result is as certain with 2 samples as with 2048. Draw exactly n_samples pairs.""")
@@ -475,7 +475,7 @@ ENTROPY = exercise(
         """).by(log=lambda weights: weights.log()),
         mistake("""logarithms to another base
             Your entropy is in bits (`log2`), 1/ln 2 ≈ 1.44 times as large, or your logarithm is
-            `log10`. Asked for are nats: `torch.log`, the natural logarithm.""")
+            `log10`. Use nats: `torch.log`, the natural logarithm.""")
         .by(unit=lambda h, weights: h / math.log(2))
         .by(unit=lambda h, weights: h / math.log(10)),
         mistake("""the minus is missing

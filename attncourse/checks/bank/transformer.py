@@ -911,7 +911,7 @@ NORM = exercise(
             You divide the sum of squares by d − 1, as `x.var(-1)` and `x.std(-1)` do. A norm
             divides by d: `x.var(-1, unbiased=False)`.""").by(average=unbiased),
         mistake("""the norm runs over the sequence
-            You take mean and variance of a feature over the tokens, so a token's output hangs on
+            You take mean and variance of a feature over the tokens, so a token's output depends on
             the others. Each row is normalised by itself: axis −1.""")
         .by(over(-2))
         .by(over(0))

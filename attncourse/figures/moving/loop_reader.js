@@ -38,7 +38,7 @@ const show = () => {
   });
   const largest = row => row.indexOf(Math.max(...row)), best = largest(chances), look = largest(weights), fall = largest(falls);
   given.forEach((button, k) => { button.ariaPressed = loops[k] === loop; });
-  tell(root, `It says ${classes[best]}, ${percent(chances[best])}. It looks most at ${loop[look]} (place ${look}), and the answer hangs most on ${loop[fall]} (place ${fall}).`);
+  tell(root, `It says ${classes[best]}, ${percent(chances[best])}. It looks most at ${loop[look]} (place ${look}), and the answer depends most on ${loop[fall]} (place ${fall}).`);
 };
 /** The letter at place k becomes another one, and keeps the focus. */
 const exchange = (name, k) => {

@@ -1,4 +1,4 @@
-"""Chapter 16: a receptor's loop, where a trained network looks, and what its answer hangs on."""
+"""Chapter 16: a receptor's loop, where a trained network looks, and what its answer depends on."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -22,7 +22,7 @@ class LoopReader(Moving):
     """A loop whose letters can be exchanged, read by the network in the page.
 
     Two rows show the same letters: on the blue of the pooling query's attention, and on the orange
-    of what the answer hangs on, the fall of log p of the answer where the letter is exchanged for
+    of what the answer depends on, the fall of log p of the answer where the letter is exchanged for
     four others. Motifs are underlined, and every class has a bar for its probability.
 
     model: a ``ReceptorClassifier`` of at most 150,000 numbers, with exact GELU. loops: to begin
@@ -74,7 +74,7 @@ class LoopReader(Moving):
             controls(field, choice("given", "or", [str(k + 1) for k in range(len(loops))], 0))
             + "<p>Where it <b class='am-query'>looks</b></p>"
             + letters("looks", loops[0], looks, motifs)
-            + "<p>What the answer <b class='am-key'>hangs on</b></p>"
+            + "<p>What the answer <b class='am-key'>depends on</b></p>"
             + letters("falls", loops[0], falls, motifs)
             + f'<div class="lr-bars" data-part="bars">{bars(classes, chances)}</div>',
             "Where JavaScript runs, the loop is yours, and every letter can be exchanged.",
@@ -162,5 +162,5 @@ def sentence(loop: str, looks, falls, classes: Sequence[str], chances) -> str:
     best, look, fall = int(chances.argmax()), int(looks.argmax()), int(np.argmax(falls))
     return (
         f"It says {classes[best]}, {percent(chances[best])}. It looks most at {loop[look]} "
-        f"(place {look}), and the answer hangs most on {loop[fall]} (place {fall})."
+        f"(place {look}), and the answer depends most on {loop[fall]} (place {fall})."
     )
