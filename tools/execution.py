@@ -66,6 +66,7 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
             cache.add_nb_to_project(path, read_data=READER)
     outcome, failures = {}, {}
     todo = cache.list_unexecuted()
+    os.environ |= for_small_models()
     if todo:
         from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
 
@@ -79,7 +80,6 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
         print(f"Running {counted([paths[record.uri] for record in todo])} …", flush=True)
         config = yaml.safe_load((course.root / "_config.yml").read_text(encoding="utf-8"))
         limit = config["execute"]["timeout"]
-        os.environ |= for_small_models()
         work = [ProcessData(record.pk, record.uri, cache, limit, False) for record in todo]
         work.reverse()  # later chapters take longer: the last to end should be a short one
         progress = Progress(len(work))
