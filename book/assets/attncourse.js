@@ -10,22 +10,32 @@ const SCROLLS = [
   ".pst-scrollable-table-container",
 ].map((what) => `.bd-article ${what}`).join(", ");
 
-/** Says on which sides there is more, for the style sheet to fade those edges. */
+/** On which sides there is more. */
+function sides(element) {
+  const left = element.scrollLeft;
+  const right = element.scrollWidth - element.clientWidth - left;
+  return `${left > 1 ? "left" : ""} ${right > 1 ? "right" : ""}`.trim();
+}
+
+/** Says so, for the style sheet to fade those edges. */
 function fade({ target }) {
-  const left = target.scrollLeft;
-  const right = target.scrollWidth - target.clientWidth - left;
-  target.dataset.more = `${left > 1 ? "left" : ""} ${right > 1 ? "right" : ""}`.trim();
+  target.dataset.more = sides(target);
 }
 
 /** Lets the keyboard into what is wider than its place, and into nothing else. */
 function makeReachable() {
-  for (const element of document.querySelectorAll(SCROLLS)) {
-    const scrolls =
+  // All are measured before one is changed: the browser would lay out the page for each.
+  const measured = [...document.querySelectorAll(SCROLLS)].map((element) => ({
+    element,
+    more: sides(element),
+    scrolls:
       element.scrollWidth > element.clientWidth + 1 &&
-      /auto|scroll/.test(getComputedStyle(element).overflowX);
+      /auto|scroll/.test(getComputedStyle(element).overflowX),
+  }));
+  for (const { element, more, scrolls } of measured) {
     if (scrolls) {
       element.addEventListener("scroll", fade, { passive: true }); // a second time does nothing
-      fade({ target: element });
+      element.dataset.more = more;
     } else {
       delete element.dataset.more;
     }
@@ -35,6 +45,15 @@ function makeReachable() {
       element.removeAttribute("tabindex");
     }
   }
+}
+
+let asked = 0;
+/** Before the next picture, once: on paper two thousand folds open together. */
+function makeReachableSoon() {
+  asked ||= requestAnimationFrame(() => {
+    asked = 0;
+    makeReachable();
+  });
 }
 
 /** Counts the questions whose first opened answer is the right one, and says so below the last. */
@@ -111,5 +130,5 @@ window.addEventListener("load", () => {
   window.MathJax?.startup?.promise?.then(makeReachable);
   makeReachable();
 });
-window.addEventListener("resize", makeReachable);
-document.addEventListener("toggle", makeReachable, true);
+window.addEventListener("resize", makeReachableSoon);
+document.addEventListener("toggle", makeReachableSoon, true);
