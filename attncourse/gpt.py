@@ -230,7 +230,8 @@ class GPT(nn.Module):
             positions = torch.arange(past, past + n, device=ids.device)
         x = self.positions(self.tokens(ids), positions)  # (..., n, d_model)
         if cache is None:
-            mask = causal_mask(n).to(ids.device) if mask is None else mask
+            if mask is None:
+                mask = causal_mask(n).to(ids.device)
             for block in self.blocks:
                 x = block(x, mask)
             return self.out(self.norm(x))

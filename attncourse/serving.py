@@ -147,7 +147,9 @@ def speculative_accept(
     where shapes do not fit, a guess is no id, or a row is no distribution.
     Source: Leviathan et al. (2023), algorithm 1 and appendix A.1.
     """
-    q, p = require_guesses(draft, p_draft, p_target)
+    require_guesses(draft, p_draft, p_target)
+    q = require_distributions("p_draft", p_draft.double())  # (k, n_vocab)
+    p = require_distributions("p_target", p_target.double())  # (k + 1, n_vocab)
     for i, token in enumerate(draft.tolist()):
         u = torch.rand((), generator=rng, dtype=p.dtype)
         if u * q[i, token] >= p[i, token]:
@@ -367,11 +369,8 @@ def require_finite(name: str, x: Tensor) -> None:
         raise ValueError(f"{name}: expected finite numbers, got {float(x[where])} at index {where}")
 
 
-def require_guesses(draft: Tensor, p_draft: Tensor, p_target: Tensor) -> tuple[Tensor, Tensor]:
-    """p_draft and p_target in float64, their rows summing to 1.
-
-    Raises ``ValueError`` where shapes do not fit, a guess is no id, or a row is no distribution.
-    """
+def require_guesses(draft: Tensor, p_draft: Tensor, p_target: Tensor) -> None:
+    """Raises ``ValueError`` where shapes do not fit each other, or a guess is no id."""
     shapes = tuple(draft.shape), tuple(p_draft.shape), tuple(p_target.shape)
     k, n_vocab = draft.numel(), p_target.shape[-1]
     if shapes != ((k,), (k, n_vocab), (k + 1, n_vocab)):
@@ -381,12 +380,10 @@ def require_guesses(draft: Tensor, p_draft: Tensor, p_target: Tensor) -> tuple[T
         )
     if k:
         require_ids(draft, n_vocab)
-    return require_distributions("p_draft", p_draft), require_distributions("p_target", p_target)
 
 
 def require_distributions(name: str, p: Tensor) -> Tensor:
-    """p in float64, each row summing to 1; ``ValueError`` unless it did so to a thousandth."""
-    p = p.double()
+    """p, each row summing to 1; ``ValueError`` unless it did so to a thousandth."""
     total = p.sum(dim=-1, keepdim=True)
     right = (p >= 0).all(dim=-1) & ((total[..., 0] - 1).abs() < 1e-3)  # NaN is neither
     if not right.all():

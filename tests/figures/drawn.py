@@ -51,13 +51,14 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "n_samples": lambda draw: 50,
     "norm": lambda draw: draw.one_of(nn.Identity(), nn.Hardtanh()),
     "p": lambda draw: draw.shares(),
+    "pad": lambda draw: draw.one_of(0, 2),
     "pair": lambda draw: ("a", "n"),
     "predictions": lambda draw: draw.rng.integers(3, size=9),
     "ranks": lambda draw: {("a", "n"): 0, ("b", "an"): 1, ("an", "a"): 2},
     "residual": lambda draw: draw.one_of(0.0, 0.3, 1.0),
     "score": lambda draw: AdditiveScore(draw.sizes["d_hidden"], 2 * draw.sizes["d_hidden"], 5),
     "sequence": lambda draw: draw.one_of("CASSF", "cassirssYEQ", "CASS*F"),
-    "sequences": lambda draw: ["".join(draw.rng.choice(list("ACD"), 9)) for _ in range(13)],
+    "sequences": lambda draw: sequences(draw),
     "she": lambda draw: 10,
     "statistic": lambda draw: draw.one_of(
         lambda *arrays: float(sum(map(np.mean, arrays))), lambda *arrays: float(arrays[0].max())
@@ -83,6 +84,13 @@ def encoded(sizes: Sizes) -> tuple[Tensor, Tensor, Tensor]:
     )
 
 
+def sequences(draw: Draw) -> list:
+    """Ids of different lengths where a batch is made of them, receptors elsewhere."""
+    if draw.named == "pad_left":
+        return [draw.rng.integers(0, 3, n).tolist() for n in (5, 1, 7)]
+    return ["".join(draw.rng.choice(list("ACD"), 9)) for _ in range(13)]
+
+
 def small_gpt() -> GPT:
     """A language model with weights of order one, the same ones for ever."""
     torch.manual_seed(5)
@@ -94,7 +102,7 @@ class Sizes(dict):
 
     def __init__(self):
         super().__init__(b=2, d=12, d_model=12, h=6, m=5, n=7, n_heads=6, n_kv_heads=2, d_out=24)
-        self |= {"n_queries": 3, "q": 3}
+        self |= {"n_queries": 3, "q": 3, "k": 3, "k_and_1": 4}
         # Images of 6 patches, which with the class token are 7 tokens.
         self |= {"c": 3, "H": 6, "W": 4, "patch": 2, "window": 2, "cpp": 12, "tokens": 7}
         self |= {"side": 6, "image_size": 6, "n_channels": 3, "n_layers": 2}
@@ -121,7 +129,7 @@ class Draw:
 
     def arguments(self, function: Callable, method: bool = False) -> tuple[list, dict]:
         """Arguments in order and by name; an optional one is given or not."""
-        given, named = [], {}
+        given, named, self.named = [], {}, function.__name__
         for one in list(parameters(function))[method:]:
             if one.kind is one.VAR_POSITIONAL:
                 given, named = [*named.values(), *(self.value(one) for _ in range(3))], {}
@@ -148,7 +156,7 @@ class Draw:
 
     def array(self, kind: Any) -> np.ndarray | Tensor:
         shape: list[int] = []
-        for axis in kind.dim_str.replace("...", "m n").split():
+        for axis in kind.dim_str.replace("... n", "n").replace("...", "m n").split():
             if axis == "*batch":
                 shape += self.batch
             elif axis == "*#batch":
@@ -180,6 +188,7 @@ PLAIN: dict[Any, Callable[[Draw], Any]] = {
     int: lambda draw: 2,
     str: lambda draw: draw.one_of("My cat is small, cute, and fluffy.", "t1 T2, t1?", ""),
     np.random.Generator: lambda draw: np.random.default_rng(5),
+    torch.Generator: lambda draw: torch.Generator().manual_seed(5),
 }
 
 
