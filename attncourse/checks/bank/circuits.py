@@ -40,15 +40,6 @@ def refused(args: tuple, note: str) -> Case:
 # --- cases: cut_edges ----------------------------------------------------------------------------
 
 
-def some_edges(*edges: tuple[int, int]):
-    """These edges, in an order that is drawn."""
-
-    def drawn(rng: Rng) -> list[tuple[int, int]]:
-        return [edges[i] for i in rng.permutation(len(edges))]
-
-    return drawn
-
-
 def whole_row(query: int, n: int) -> tuple[tuple[int, int], ...]:
     return tuple((query, key) for key in range(n))
 

@@ -351,10 +351,6 @@ def sums_dropped(x, steps):
     return x
 
 
-def width_of(d_model, d_ff):
-    return 4 * d_model if d_ff is None else d_ff
-
-
 def encoder_layers(d_model, n_heads, d_ff):
     return {
         "attention": MultiHeadAttention(d_model, n_heads),
