@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from attncourse import efficient, gpt, kqv, multihead, transformer
+from attncourse import efficient, gpt, kqv, multihead, positions, transformer
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import Between, composition, parts_of
 from attncourse.checks.judging import judge, named_arguments
@@ -266,6 +266,11 @@ OTHERS = [
         "gpt.next_token_loss",
         lambda logits, ids, padding_id=None: logits.sum(-1),
         "an array where one number is expected",
+    ),
+    (
+        "positions.alibi_bias",
+        lambda n, n_heads: positions.alibi_bias(n, n_heads).swapaxes(-3, -1),
+        "with axes -3 and -1 exchanged",
     ),
 ]
 

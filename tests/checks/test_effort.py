@@ -10,6 +10,7 @@ from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining import effort, search
 from attncourse.checks.explaining.effort import USUAL, Effort, calls_in
 from attncourse.checks.judging import judge
+from attncourse.checks.trying.trials import try_out
 
 MEAN = exercises()["self_attention.attention_weights"]
 ROPE = exercises()["positions.apply_rope"]
@@ -81,6 +82,15 @@ def test_who_profiles_is_left_alone():
     number = calls_in(lambda: len(""))
     profile.disable()
     assert number == USUAL
+
+
+def test_a_result_is_looked_at_once_beside_each_mistakes_and_counts_once():
+    found = search.Search(ROPE, try_out(ROPE, ROPE.mistakes[0].wrong, 5), 5)
+    before = found.effort.compared
+    for _ in range(2):
+        for attempt in found.attempts[:3]:
+            found.agrees(attempt, 0)
+    assert found.effort.compared - before == 3
 
 
 def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):

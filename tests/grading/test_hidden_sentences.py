@@ -1,6 +1,7 @@
 """What a hidden test that fails tells a student: the instructor's sentence, and nothing else."""
 
 import ast
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -166,6 +167,9 @@ def test_an_answer_that_passes_its_check_and_not_the_hidden_test_is_told_in_a_no
     results = (from_report(Person("ada"), "02_mixing", report),) * 2
     summary = summarize(ClassResults("02_mixing", results))
     assert summary.unforeseen == ((told, 2),)
+    after, before = (replace(results[0], notes=(name + told,)) for name in "yx")
+    more = summarize(ClassResults("02_mixing", (after, before, *results)))  # ties by their words
+    assert more.unforeseen == ((told, 2), ("x" + told, 1), ("y" + told, 1))
     for shown in (class_table([report], 200), at_a_glance(summary)):
         console = Console(width=200, record=True)
         with console.capture() as captured:
