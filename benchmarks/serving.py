@@ -11,6 +11,7 @@ import argparse
 import datetime
 import json
 import platform
+import re
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -43,13 +44,23 @@ WITH_MODEL = {
     "bits": fewer_bits.measured,
     "torn": longer.torn_texts,
     "guesses": guesses.measured,
+    "long": lambda model, words: longer.bands_of(model, words.encode(prose())[:LONG]),
 }
+LONG = 9728  # tokens: three bands more than the model was made for
 TIMED = {
     "roofline": lambda model, words: roofline.measured(model),
     "batches_timed": lambda model, words: batches.timed(model),
     "guesses_timed": guesses.timed,
 }
 PARTS = (*WITHOUT_MODEL, *WITH_MODEL, *TIMED)
+
+
+def prose(pages: str = "0[1-3]_*.md") -> str:
+    """The text of the book's first pages, without settings, code and boxes."""
+    paths = sorted((ROOT / "book").glob(pages))
+    text = "\n".join(path.read_text(encoding="utf-8").split("---", 2)[2] for path in paths)
+    text = re.sub(r"^(```+|:::+).*?^\1 *$", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"\n{3,}", "\n\n", re.sub(r"^\(.*\)=$", "", text, flags=re.MULTILINE))
 
 
 def about() -> dict[str, str]:

@@ -34,7 +34,7 @@ from attncourse.tasks.lengths import machine
 if TYPE_CHECKING:
     from attncourse.byte_pairs import BytePairs
 
-NEW = 48
+NEW = 40
 KINDS: dict[str, tuple[str, ...]] = {
     "plain text": (
         "The old ferry crossed the lake twice a day. On the morning of the fair",

@@ -152,8 +152,7 @@ def test_pages_are_given_once_and_given_back(way):
 def test_nobody_waits_longer_where_pages_are_shared():
     how = {"memory": 512, "page": 8, "longest": 160, "speed": 5}
     totals = [sum(pages.serve(FEW, way, **how)) for way in pages.WAYS]
-    assert totals == sorted(totals, reverse=True)
-    assert totals[0] > totals[-1]
+    assert totals[0] > totals[1] > totals[2]
 
 
 def test_a_page_of_a_system_prompt_is_shared_only_where_it_is_full():
@@ -206,8 +205,10 @@ def test_who_shares_a_scale():
     torch.testing.assert_close(fewer_bits.down_a_column(4)(x.T, 2), x.T)
     heads = x.T.repeat(5, 1)[None]  # (1, 20 tokens, 2 features), the same four again and again
     torch.testing.assert_close(fewer_bits.down_the_tokens(2)(heads), heads)
-    assert (fewer_bits.a_token(2)(heads) - heads).abs().max() < 1e-5  # two numbers are two steps
-    assert fewer_bits.down_the_tokens(2)(heads[:, :7]).shape == (1, 7, 2)
+    few = heads[:, :7] + 100
+    torch.testing.assert_close(fewer_bits.down_the_tokens(2)(few), few)
+    tokens = torch.tensor([1.0, 1.7, 2.9, 4.6, 7.1])[:, None] * x[:1]  # (5 tokens, 4 features)
+    torch.testing.assert_close(fewer_bits.a_token(2)(tokens), tokens)
 
 
 def test_keys_and_values_are_changed_and_nothing_else():
