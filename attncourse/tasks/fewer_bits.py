@@ -71,7 +71,7 @@ def along_a_row(weight: Tensor, bits: int) -> Tensor:
 SHARED: dict[str, Callable[[Tensor, int], Tensor]] = {  # who shares a scale
     "a matrix": a_matrix,
     "a row": a_row,
-    **{f"a block of {size}": down_a_column(size) for size in (192, 64, 32, 16)},
+    **{f"a block of {size}": down_a_column(size) for size in (64, 32)},
 }
 WEIGHT_BITS = (8, 4, 3, 2)
 

@@ -34,7 +34,7 @@ from attncourse.tasks.lengths import machine
 if TYPE_CHECKING:
     from attncourse.byte_pairs import BytePairs
 
-NEW = 40
+NEW = 32
 KINDS: dict[str, tuple[str, ...]] = {
     "plain text": (
         "The old ferry crossed the lake twice a day. On the morning of the fair",
@@ -66,14 +66,12 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }
 SHORT: dict[str, tuple[int, ...]] = {  # layers that are left out, of the middle ones
-    "27 of 30 layers": (10, 14, 18),
     "24 of 30 layers": (8, 10, 12, 14, 16, 18),
     "20 of 30 layers": (7, 9, 11, 12, 13, 14, 15, 16, 17, 19),
 }
 LOOKUP = "lookup"
 DRAFTS = (  # each with its length
     (LOOKUP, 2), (LOOKUP, 4), (LOOKUP, 8),
-    ("27 of 30 layers", 4),
     ("24 of 30 layers", 2), ("24 of 30 layers", 4), ("24 of 30 layers", 8),
     ("20 of 30 layers", 4),
 )  # fmt: skip
