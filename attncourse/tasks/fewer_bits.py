@@ -7,7 +7,7 @@ number count a scale and a minimum of 16 bits each for every block.
 
 Keys and values are as they would lie in the cache, the keys turned, each token's own too, with a
 scale for each token and head, or (*down the tokens*, as KIVI does with keys) for each feature and
-16 tokens that follow each other.
+64 tokens that follow each other. Either way 64 numbers share a scale, half a bit each.
 
 Source: Liu et al. (2024), KIVI: A Tuning-Free Asymmetric 2bit Quantization for KV Cache.
 """
@@ -42,7 +42,7 @@ DIALOGUE = (
 TEXTS = {**LONG, "a dialogue": DIALOGUE}
 MOST = 200  # tokens of each text
 SCALES = 32  # bits of a scale and a minimum together
-TOKENS = 16  # that share a scale where it goes down the tokens
+TOKENS = 64  # that share a scale where it goes down the tokens
 
 Rounded = Callable[[Tensor], Tensor]
 
