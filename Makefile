@@ -11,7 +11,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 # What hundreds of short processes import is compiled once, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 
-# MODEL=no leaves out the language model of chapters 18 and 19 (93 MB, fetched once): what is kept of
+# MODEL=no leaves out the language model of Part V (93 MB, fetched once): what is kept of
 # it is shown then. It is fetched while pages run that do without.
 MODEL ?= yes
 ifeq ($(MODEL),no)

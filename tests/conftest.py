@@ -73,7 +73,7 @@ def built() -> Path:
 
 @pytest.fixture(scope="session")
 def real_model():
-    """The real model of chapters 18 and 19 and its pieces of words, where they are within reach."""
+    """The real model of Part V and its pieces of words, where they are within reach."""
     from attncourse.model import NoModel, load
 
     try:

@@ -188,7 +188,7 @@ def milestone(
 
 @app.command()
 def model() -> None:
-    """Fetch the language model of chapters 18 and 19 (93 MB, once), and say where it is."""
+    """Fetch the language model of Part V (93 MB, once), and say where it is."""
     from attncourse.model import ABOUT, NoModel, model_file
 
     try:
