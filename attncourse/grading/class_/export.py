@@ -11,8 +11,8 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
 from attncourse.grading.spreadsheet import Value, table
 
-FORMATS = ("csv", "canvas", "moodle", "gradescope")
 FILES = {"csv": "grades.csv", "canvas": "canvas.csv", "moodle": "moodle.csv"}
+FORMATS = (*FILES, "gradescope")  # which is a folder of files
 WAY_OUT = "; name another place"
 # The CSV format of our own: what stands before the points of each cell, and what behind them.
 BEFORE: dict[str, Callable[[StudentResult], Value]] = {
