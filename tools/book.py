@@ -25,7 +25,7 @@ from pathlib import Path
 from course import ROOT, Course, CourseError, load
 from execution import counted, forget, last_lines, run_pages, without_colours
 
-from attncourse.model import within_reach
+from attncourse.model import FILE, USE, folder, is_whole, within_reach
 
 SOURCES = {".bib", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".png", ".py", ".svg"}
 
@@ -145,6 +145,22 @@ def tell_stages(lines: Iterable[str]) -> None:
             started = time.perf_counter()
 
 
+def put_model_beside(html: Path) -> None:
+    """The real model's file in the book's folder, where it has been fetched: one page runs it.
+
+    It is the same file under a second name where the disk allows that, or a copy.
+    """
+    there, here = folder() / FILE.name, html / "model" / FILE.name
+    if os.environ.get(USE) == "no" or not is_whole(there, FILE) or is_whole(here, FILE):
+        return
+    here.parent.mkdir(exist_ok=True)
+    here.unlink(missing_ok=True)
+    try:
+        os.link(there, here)
+    except OSError:
+        shutil.copyfile(there, here)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--all", action="store_true", help="forget earlier builds")
@@ -163,6 +179,7 @@ def main() -> int:
     start = course.root / "_build" / "html" / "index.html"
     key = everything_key(course.root)
     if unchanged(course.root, key) and not arguments.all:
+        put_model_beside(start.parent)
         print(f"Nothing has changed since the last build. Open {start}")
         return 0
     forget_if_stale(course, arguments.all)
@@ -178,6 +195,7 @@ def main() -> int:
     if sphinx(course.root):
         print("The book has warnings or errors: see above.", file=sys.stderr)
         return 1
+    put_model_beside(start.parent)
     (course.root / "_build" / ".book").write_text(key, encoding="utf-8")
     print(f"The book is built ({time.perf_counter() - started:.0f} s). Open {start}")
     return 0

@@ -25,6 +25,7 @@ from attncourse.figures.moving.mean_shift_circle import mean_shift_circle
 from attncourse.figures.moving.other_sentence import other_sentence
 from attncourse.figures.moving.playground import playground
 from attncourse.figures.moving.position_dial import position_dial
+from attncourse.figures.moving.real_model import real_model
 from attncourse.figures.moving.sampling import sampling
 from attncourse.figures.moving.soft_prices import soft_prices
 from attncourse.figures.moving.softmax_in_blocks import softmax_in_blocks
@@ -58,6 +59,7 @@ __all__ = [
     "other_sentence",
     "playground",
     "position_dial",
+    "real_model",
     "sampling",
     "soft_prices",
     "softmax_in_blocks",

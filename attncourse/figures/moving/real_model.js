@@ -1,0 +1,360 @@
+// What a reader does with the model of real_model_engine.js, which computes in a worker.
+const part = partsOf(root), all = name => [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)], STOP = {};
+const RIGHT = Object.assign({off: [], cuts: []}, ...data.decisions.map(one => one.options[0][1]));
+const percent = p => Number.isNaN(p) ? "–" : `${shown(100 * p, p < .0995 ? 1 : 0)}\u00a0%`;
+const plain = text => text.trim() || text.replaceAll("\n", "↵").replaceAll(" ", "␣"), quoted = text => `“\u2068${plain(text)}\u2069”`;
+const text = part("text"), above = document.documentElement.dataset.content_root, folder = location.protocol === "file:" || above === undefined;
+let worker = null, asked = 0, run = 0, over = 0, waiting = new Map(), about = null;
+let way = RIGHT, begun = [], written = [], pieces = [], query = 0, order = "previous", ranked = [], place = 0, weights = [], length = 0, writing = false, side = 18, wide = 0;
+
+// --- the worker ---
+const gone = error => { for (const {fail} of waiting.values()) fail(error); waiting.clear(); worker?.terminate(); worker = null; };
+/** Made from the script that the page carries. */
+const hired = () => {
+  if (worker) return worker;
+  worker = new Worker(URL.createObjectURL(new Blob([data.worker], {type: "text/javascript"})));
+  worker.onmessage = ({data: {number, progress, answer, refused, stopped}}) => {
+    const {done, fail, seen} = waiting.get(number) || {};
+    if (!done) return;
+    if (progress) return seen?.(progress);
+    waiting.delete(number);
+    if (stopped) fail(STOP); else if (refused) fail(new Error(refused)); else done(answer);
+  };
+  worker.onerror = event => { event.preventDefault(); gone(new Error(event.message ? `The model stopped: ${event.message}` : "The model stopped; there may be too little memory. Load the page again.")); };
+  return worker;
+};
+/** Asks the worker; the answer comes later, or an error whose message is a sentence. */
+const ask = root.ask = (job, given = {}, seen = null) => new Promise((done, fail) => {
+  waiting.set(++asked, {done, fail, seen});
+  hired().postMessage({...given, job, number: asked});
+});
+/** Whether all that was begun is over. */
+root.still = () => run > 0 && over === run;
+/** Runs what takes a while in place of what runs; what was stopped says nothing, what is refused says why. */
+const during = async work => {
+  worker?.postMessage({stop: asked});
+  writing = false;
+  part("on").textContent = "Write on";
+  const mine = ++run, slow = setTimeout(() => { root.querySelector(".am-stage").ariaBusy = true; }, 300);
+  const current = () => { if (mine !== run) throw STOP; };
+  try { await work(async (...given) => { current(); const answer = await ask(...given); current(); return answer; }); } catch (error) {
+    if (error !== STOP && mine === run) tell(root, error.message);
+  }
+  clearTimeout(slow);
+  over++;
+  if (mine === run) root.querySelector(".am-stage").ariaBusy = false;
+  return mine === run;
+};
+
+// --- loading ---
+const loads = on => { for (const name of ["progress", "cancel"]) part(name).hidden = !on; part("load").disabled = on || folder; part("file").disabled = on; };
+const load = given => during(async get => {
+  loads(true);
+  tell(root, "Loading the model …");
+  let quarter = 0;
+  try {
+    about = await get("load", given, ({done, total}) => {
+      part("progress").value = total ? done / total : 0;
+      const now = Math.floor(4 * done / total);
+      if (now > quarter && now < 4) tell(root, `Loading the model: ${25 * (quarter = now)} % are here.`);
+    });
+  } finally { loads(false); }
+  part("loading").hidden = true;
+  part("model").hidden = false;
+  part("bars").before(root.querySelector(".am-say"));
+  const numbers = {...about, base: about.base.toLocaleString("en")};
+  data.decisions.forEach((one, i) => all(`switch${i}`).forEach((button, k) => { button.textContent = one.options[k][0].replace(/\{(\w+)\}/g, (_, key) => numbers[key]); }));
+  all("kind")[1].disabled = about.system === undefined;
+  part("rank").max = about.layers * about.heads;
+  part("about").textContent = `${about.name}: ${about.layers} layers of ${about.heads} heads, ${about.vocab.toLocaleString("en")} pieces. Loaded in ${shown(about.seconds, 1)} s.`
+    + (about.fast ? "" : " This browser has no WebAssembly with SIMD, so everything takes many times as long.");
+  text.focus();
+  await encode(get);
+});
+part("load").onclick = () => load({url: new URL(above + data.file, location.href).href});
+part("file").onchange = event => { if (event.target.files.length) load({file: event.target.files[0]}); event.target.value = ""; };
+part("cancel").onclick = () => { gone(STOP); loads(false); part("load").focus(); tell(root, "Cancelled. Nothing is kept of it."); };
+part("forget").onclick = async () => {
+  await self.caches?.delete("attncourse-model").catch(() => 0);
+  tell(root, "The file is removed from this browser; the model runs until you leave the page.");
+};
+const memory = navigator.deviceMemory;
+part("memory").textContent = (memory <= 2 ? `This device reports ${memory} GB of memory, which may be too little: the browser may close the page. ` : "")
+  + `Nothing is loaded before you ask. The model takes about ${data.memory} MB of memory while this page is open. `
+  + (folder ? `This page is read from a folder, or a notebook: choose the file ${data.file}, which lies in the book’s folder once “attncourse model” has fetched it and “make book” has run.` : "");
+loads(false);
+if (!folder) self.caches?.has("attncourse-model").then(there => { if (there) part("load").textContent = "Load the model (it is in this browser)"; }).catch(() => 0);
+
+// --- text, pieces, the next word ---
+const ids = () => [...begun, ...written], isChanged = () => JSON.stringify(way) !== JSON.stringify(RIGHT), chat = () => all("kind")[1].ariaPressed === "true";
+const drawing = () => ({ids: ids(), way, temperature: +part("temperature").value, topP: +part("topp").value});
+const headName = head => `${Math.floor(head / about.heads)}.${head % about.heads}`;
+/** The text anew, from its beginning. */
+const encode = async get => {
+  const answer = await get("encode", {text: text.value, chat: chat()}), count = answer.ids.length;
+  const wrong = !text.value.trim() ? "Write something: a model goes on with what is there." : count > about.most - 16
+    ? `That are ${count.toLocaleString("en")} pieces, and this page has room for ${about.most - 16}. Take some away.` : "";
+  text.ariaInvalid = String(!!wrong);
+  if (wrong) throw new Error(wrong);
+  begun = answer.ids; written = []; pieces = answer.pieces;
+  way = {...way, cuts: []}; // they were another text's
+  query = begun.length - 1;
+  await show(get, "", true);
+};
+/** Everything that depends on text and switches; `first` is said before the likeliest word. */
+const show = async (get, first = "", fresh = false) => {
+  const {next, none, ms, read} = await get("read", drawing());
+  root.now = {ids: ids(), way, next, none, ms, read};
+  bars(next, none);
+  const [best] = next, likeliest = none ? "No numbers come out." : `Likeliest next: ${quoted(best.text)}, ${percent(best.p)}`;
+  const before = next.reduce((a, b) => b.before > a.before ? b : a);
+  tell(root, `${first}${likeliest}${none ? "" : isChanged() ? `; with nothing changed: ${quoted(before.text)}, ${percent(before.before)}.` : "."}`);
+  words();
+  await look(get);
+  await field(get, fresh);
+  if (part("lens").open) await lens(get);
+};
+const bars = (next, none) => {
+  const bar = (p, className = "") => make("i", {style: `width:${(100 * p).toFixed(2)}%`, className}), two = isChanged();
+  part("bars").replaceChildren(make("table", {}, make("caption", {}, two ? "Next word (outlined: nothing changed)" : "Next word"), ...next.map(({id, text, p, before}) => make("tr", {},
+    make("th", {scope: "row"}, make("button", {type: "button", textContent: text.replaceAll("\n", "↵"), title: "Write this one", onclick: () => during(get => put(get, id, text, p))})),
+    make("td", {}, ...none ? [] : [bar(p)], ...two && before > .005 ? [bar(before, "rm-before")] : []), make("td", {}, percent(p)), make("td", {}, two ? percent(before) : "")))));
+};
+const out = async get => {
+  const {text: more} = written.length ? await get("decode", {ids: written}) : {text: ""};
+  part("out").replaceChildren(...more ? [chat() ? "" : text.value, make("b", {}, more)] : []);
+};
+/** Writes a piece behind the text. */
+const put = async (get, id, piece, p) => {
+  if (ids().length >= about.most) throw new Error(`There is room for ${about.most} pieces here, and they are full.`);
+  written.push(id); pieces.push(piece);
+  query = pieces.length - 1;
+  await out(get);
+  await show(get, `Written: ${quoted(piece)}, ${percent(p)}. `);
+};
+const draw1 = get => get("draw", {...drawing(), u: random()});
+let seed = data.seed;
+/** A number from 0 to 1 (mulberry32). */
+const random = () => {
+  seed = seed + 0x6D2B79F5 | 0;
+  let t = Math.imul(seed ^ seed >>> 15, 1 | seed);
+  t = t + Math.imul(t ^ t >>> 7, 61 | t) ^ t;
+  return ((t ^ t >>> 14) >>> 0) / 2 ** 32;
+};
+const NONE = "No numbers come out, so there is no next word.", END = "The model ends its text here.";
+part("next").onclick = () => during(async get => {
+  const {id, text: piece, p, ends} = await draw1(get);
+  if (id < 0 || ends) throw new Error(id < 0 ? NONE : END);
+  await put(get, id, piece, p);
+});
+/** Word after word, until stopped; only words and bars meanwhile. */
+part("on").onclick = () => {
+  if (writing) return during(get => show(get, "Stopped. "));
+  during(async get => {
+    writing = true;
+    part("on").textContent = "Stop";
+    tell(root, "Writing …");
+    const began = performance.now(), from = written.length;
+    let why = "There is no more room. ";
+    while (ids().length < about.most) {
+      const {id, text: piece, ends} = await draw1(get);
+      if (id < 0 || ends) { why = `${id < 0 ? NONE : END} `; break; }
+      written.push(id); pieces.push(piece);
+      query = pieces.length - 1;
+      await out(get);
+      root.perPiece = (performance.now() - began) / (written.length - from); // milliseconds
+    }
+    writing = false;
+    part("on").textContent = "Write on";
+    await show(get, why);
+  });
+};
+part("anew").onclick = () => during(async get => { pieces.length = begun.length; written = []; query = begun.length - 1; await out(get); await show(get, "Taken back. "); });
+let typing = 0;
+text.oninput = () => { clearTimeout(typing); typing = setTimeout(() => { part("out").replaceChildren(); during(encode); }, 250); };
+const anew = () => { clearTimeout(typing); part("out").replaceChildren(); return during(encode); };
+for (const button of all("example")) button.onclick = () => { text.value = button.textContent; anew(); };
+pick(root, "kind", i => { part("asks").textContent = i ? "Your question" : "Your text"; anew(); });
+for (const name of ["temperature", "topp"]) part(name).oninput = () => {
+  part(`${name}-now`).textContent = shown(+part(name).value, name === "topp" ? 2 : 1);
+  if (begun.length) during(show);
+};
+
+// --- pieces, arcs, heads ---
+const words = () => {
+  const box = part("words");
+  box.replaceChildren(draw("svg", {"aria-hidden": "true"}), ...pieces.map((piece, j) => make("button", {type: "button", textContent: piece.replaceAll("\n", "↵"),
+    className: j >= begun.length ? "rm-new" : "", onclick: () => ask1(j), onkeydown: event => {
+      const to = j + ({ArrowRight: 1, ArrowLeft: -1}[event.key] || 0);
+      if (to !== j && pieces[to] !== undefined) { event.preventDefault(); box.querySelectorAll("button")[to].focus(); ask1(to); }
+    }})));
+};
+const ask1 = j => { query = j; during(async get => { await look(get); if (order === "word") await field(get, true); if (part("lens").open) await lens(get); said(); }); };
+const weight = (head, j) => weights[head * length + j] || 0, current = () => ranked[place] || [0, 0];
+/** Where the chosen piece looks, in all heads. */
+const look = async get => {
+  ({weights, length} = await get("row", {ids: ids(), way, query}));
+  const own = pieces.slice(0, length).map((piece, j) => make("option", {value: j, textContent: `${j}: ${plain(piece)}`}));
+  const kept = part("key").value;
+  part("key").replaceChildren(...own);
+  part("key").value = kept && +kept < length ? kept : 0;
+  part("order").querySelector("[value=word]")?.remove();
+  part("order").append(make("option", {value: "word", textContent: `from “${plain(pieces[query])}” to “${plain(pieces[+part("key").value])}”`}));
+  part("order").value = order;
+  if (ranked.length) arcs();
+};
+const arcs = () => {
+  const [head] = current(), box = part("words"), buttons = [...box.querySelectorAll("button")];
+  const middle = node => [node.offsetLeft + node.offsetWidth / 2, node.offsetTop + 4];
+  buttons.forEach((word, j) => {
+    const w = weight(head, j);
+    word.style.background = w ? `color-mix(in srgb,var(--key) ${Math.round(w * 60)}%,transparent)` : "";
+    word.ariaPressed = String(j === query);
+    word.tabIndex = j === query ? 0 : -1;
+    word.ariaLabel = j < length ? `${plain(pieces[j])}, ${shown(100 * w, 0)} %` : plain(pieces[j]);
+  });
+  const [x, y] = middle(buttons[query]);
+  box.querySelector("svg").style.height = `${box.scrollHeight}px`;
+  box.querySelector("svg").innerHTML = buttons.map((button, j) => {
+    const w = weight(head, j);
+    if (w < .03 || j === query) return "";
+    const [tx, ty] = middle(button), up = Math.min(y, ty) - Math.min(26, 8 + Math.abs(x - tx) / 8);
+    return `<path d="M${x},${y}C${x},${up} ${tx},${up} ${tx},${ty}" style="stroke-width:${.8 + 5 * w};opacity:${.35 + .65 * w}"/>`;
+  }).join("");
+  const off = way.off.includes(head), layer = Math.floor(head / about.heads);
+  part("name").textContent = `head ${headName(head)}`;
+  part("rank").value = place + 1;
+  part("head").textContent = `Head ${headName(head)} ${off ? "on" : "off"}`;
+  part("layer").textContent = `All of layer ${layer} ${ofLayer(layer).every(h => way.off.includes(h)) ? "on" : "off"}`;
+  const box2 = part("field"), here = box2.querySelector(".rm-here");
+  if (here) {
+    here.style.left = `${place % box2.across * side - 2}px`;
+    here.style.top = `${Math.floor(place / box2.across) * side - 2}px`;
+    here.style.width = here.style.height = `${side}px`;
+  }
+  root.now = {...root.now, head, score: current()[1], row: pieces.slice(0, length).map((_, j) => weight(head, j)), query};
+};
+/** What the head does, as a sentence. */
+const said = () => {
+  const [head, score] = current(), top = pieces.slice(0, length).map((piece, j) => [weight(head, j), piece]).sort((a, b) => b[0] - a[0]).slice(0, 3).filter(([w]) => w >= .01);
+  tell(root, `Head ${headName(head)}${way.off.includes(head) ? ", switched off" : ""}: ${quoted(pieces[query])} looks at ${top.map(([w, piece]) => `${quoted(piece)} ${shown(100 * w, 0)} %`).join(", ") || "nothing"}.`
+    + (order === "layer" ? "" : ` Number ${place + 1} of ${ranked.length} in this order (${shown(score)}).`));
+};
+const ofLayer = layer => Array.from({length: about.heads}, (_, h) => layer * about.heads + h);
+/** All maps as one mask, through which the ink of the page is seen; a head that is off is faint. */
+const field = async (get, fresh = false) => {
+  side = innerWidth < 480 ? 16 : 18;
+  const size = side - 2, answer = await get("field", {ids: ids(), way, order, query, key: +part("key").value, side: size}), {cells, pictures} = answer;
+  const [head] = current();
+  place = fresh || !ranked.length ? 0 : answer.ranked.findIndex(([other]) => other === head);
+  ranked = answer.ranked;
+  root.now = {...root.now, ranked};
+  const box = part("field"), across = box.across = Math.max(1, Math.floor(((wide = box.clientWidth) || 340) / side));
+  const canvas = make("canvas", {width: across * side, height: Math.ceil(ranked.length / across) * side}), pen = canvas.getContext("2d"), picture = pen.createImageData(canvas.width, canvas.height);
+  ranked.forEach(([head], k) => {
+    const left = k % across * side, top = Math.floor(k / across) * side, faint = way.off.includes(head) ? .3 : 1;
+    for (let y = 0; y < size; y++) for (let x = 0; x < size; x++) {
+      const i = Math.floor(y * cells / size), j = Math.floor(x * cells / size), w = pictures[head * size * size + i * size + j];
+      picture.data[4 * ((top + y) * canvas.width + left + x) + 3] = faint * (j > i && !w ? 0 : 24 + 231 * Math.sqrt(w / 255));
+    }
+  });
+  pen.putImageData(picture, 0, 0);
+  const url = `url(${canvas.toDataURL()})`;
+  box.replaceChildren(make("div", {className: "rm-maps", style: `width:${canvas.width}px;height:${canvas.height}px;-webkit-mask-image:${url};mask-image:${url}`}), make("div", {className: "rm-here"}));
+  box.ariaLabel = `All ${ranked.length} maps, the first in this order at the top left`;
+  arcs();
+  changes();
+};
+part("order").onchange = event => { order = event.target.value; during(async get => { await field(get, true); said(); }); };
+part("key").onchange = () => during(async get => { await look(get); if (order === "word") await field(get, true); });
+part("rank").oninput = event => { place = +event.target.value - 1; arcs(); said(); };
+part("field").onclick = event => {
+  const box = part("field"), ground = box.getBoundingClientRect();
+  const at = Math.floor((event.clientY - ground.top) / side) * box.across + Math.floor((event.clientX - ground.left) / side);
+  if (at >= 0 && at < ranked.length) { place = at; arcs(); said(); }
+};
+new ResizeObserver(() => { if (ranked.length && part("field").clientWidth !== wide) during(field); }).observe(part("field"));
+
+// --- what is changed ---
+const alter = (change, first = "") => { way = {...way, ...change}; return during(get => show(get, first)); };
+const toggle = heads => {
+  const on = heads.every(head => way.off.includes(head)), rest = way.off.filter(head => !heads.includes(head));
+  alter({off: on ? rest : [...rest, ...heads].sort((a, b) => a - b)}, `${heads.length > 1 ? `Layer ${Math.floor(heads[0] / about.heads)}` : `Head ${headName(heads[0])}`} ${on ? "on" : "off"}. `);
+};
+part("head").onclick = () => toggle([current()[0]]);
+part("layer").onclick = () => toggle(ofLayer(Math.floor(current()[0] / about.heads)));
+const cut = heads => {
+  const key = +part("key").value, more = heads.map(head => [head, query, key]), known = new Set(way.cuts.map(String));
+  alter({cuts: [...way.cuts, ...more.filter(one => !known.has(String(one)))]}, `Cut: ${quoted(pieces[query])} does not look at ${quoted(pieces[key])}. `);
+};
+part("cut").onclick = () => cut([current()[0]]);
+part("cutall").onclick = () => cut(ranked.map(([head]) => head));
+/** What is off or cut, each with a button that takes it back. */
+const changes = () => {
+  const chips = [], chip = (words, back) => chips.push(make("button", {type: "button", textContent: `${words} ×`, ariaLabel: `${words}: take back`, onclick: back}));
+  for (let layer = 0; layer < about.layers; layer++) {
+    const heads = ofLayer(layer), off = heads.filter(head => way.off.includes(head));
+    if (off.length === heads.length) chip(`layer ${layer} off`, () => toggle(heads)); else for (const head of off) chip(`head ${headName(head)} off`, () => toggle([head]));
+  }
+  const edges = Map.groupBy ? Map.groupBy(way.cuts, ([, i, j]) => `${i},${j}`) : way.cuts.reduce((map, one) => map.set(`${one[1]},${one[2]}`, [...map.get(`${one[1]},${one[2]}`) || [], one]), new Map());
+  for (const [, cuts] of edges) {
+    const [[head, i, j]] = cuts;
+    chip(`${cuts.length > 1 ? `${cuts.length} heads` : headName(head)}: ${plain(pieces[i])} ⇥ ${plain(pieces[j])}`, () => alter({cuts: way.cuts.filter(one => !cuts.includes(one))}, "Taken back. "));
+  }
+  part("changed").replaceChildren(...chips);
+};
+/** A decision undone: the next word, and how the model goes on with and without it. */
+const undo = (i, k) => {
+  const {name, options} = data.decisions[i];
+  way = {...way, ...options[k][1]};
+  during(async get => {
+    await show(get, `${name}: ${all(`switch${i}`)[k].textContent}. `);
+    if (k) await comes(get, i, k, way);
+  });
+};
+const goesOn = async (get, way) => { const {ids: more, text} = await get("goesOn", {ids: ids(), way, count: 12}); return more.length ? text.replaceAll("\n", "↵") : "nothing: no numbers come out, or the text ends"; };
+let of = "", rows = [];
+/** A row of the table of sentences: what was undone, how it goes on, where the book decides it. */
+const comes = async (get, i, k, way) => {
+  if (of !== String(ids())) { of = String(ids()); rows = [{words: "as it is", text: await goesOn(get, RIGHT)}]; }
+  const {name, page} = data.decisions[i], words = `${name}: ${all(`switch${i}`)[k].textContent}`, text = await goesOn(get, way);
+  rows = [...rows.filter(row => row.words !== words), {words, text, page}];
+  root.tried = rows;
+  part("tried").replaceChildren(make("table", {className: "rm-tried"}, make("caption", {}, "Twelve likeliest pieces behind the text"), ...rows.map(row => make("tr", {},
+    make("th", {scope: "row"}, row.words, ...row.page && above !== undefined ? [" ", linked(make("a", {textContent: `(${+row.page.slice(0, 2)})`, ariaLabel: `chapter ${+row.page.slice(0, 2)}`}), row.page)] : []), make("td", {dir: "auto"}, row.text)))));
+  tell(root, `${words}. It goes on: “${text}”; as it is: “${rows[0].text}”.`);
+};
+const linked = (node, page) => { node.href = `${above}book/${page}.html`; return node; };
+if (above !== undefined) for (const node of root.querySelectorAll("[data-page]")) { linked(node, node.dataset.page); node.hidden = false; }
+data.decisions.forEach((_, i) => pick(root, `switch${i}`, k => undo(i, k)));
+part("each").onclick = () => during(async get => {
+  for (const [i, {options}] of data.decisions.entries()) for (let k = 1; k < options.length; k++) await comes(get, i, k, {...RIGHT, ...options[k][1]});
+  tell(root, `All ${rows.length - 1} are in the table.`);
+});
+part("back").onclick = () => {
+  data.decisions.forEach((_, i) => all(`switch${i}`).forEach((button, k) => { button.ariaPressed = String(k === 0); }));
+  alter(RIGHT, "Everything is as it was. ");
+};
+
+// --- the lens ---
+/** A column a piece, a row a layer: what the model would say if it stopped there. */
+const lens = async get => {
+  const first = Math.max(0, Math.min(query, pieces.length - 24)), shownPieces = pieces.slice(first, first + 24), box = part("lens").querySelector(".am-wide");
+  const table = make("table", {className: "rm-lens"}, make("thead", {}, make("tr", {}, make("td"), ...shownPieces.map((piece, j) => make("th", {scope: "col", className: first + j === query ? "am-query" : ""}, plain(piece))))),
+    make("tbody", {}, ...Array.from({length: about.layers + 1}, (_, layer) => make("tr", {}, make("th", {scope: "row"}, layer ? `after ${layer - 1}` : "word"), ...shownPieces.map(() => make("td"))))));
+  box.replaceChildren(table);
+  root.lens = [];
+  for (const j of [query - first, ...shownPieces.keys()]) {
+    if (root.lens[first + j]) continue;
+    const {rows} = await get("lens", {ids: ids(), way, query: first + j});
+    root.lens[first + j] = rows;
+    rows.forEach(({text, p}, layer) => {
+      const cell = table.tBodies[0].rows[layer].cells[j + 1];
+      cell.textContent = plain(text);
+      cell.title = `${text}, ${percent(p)}`;
+      cell.style.background = `color-mix(in srgb,var(--value) ${Math.round(p * 60)}%,transparent)`;
+    });
+  }
+};
+part("lens").ontoggle = () => { if (part("lens").open && begun.length) during(async get => { await lens(get); const row = root.lens[query]; tell(root, `Under ${quoted(pieces[query])} the last layer says ${quoted(row.at(-1).text)}; it stands first from layer ${row.length - 2 - [...row].reverse().findIndex(one => one.id !== row.at(-1).id) + 1} on.`); }); };
+part("loading").after(root.querySelector(".am-say"));

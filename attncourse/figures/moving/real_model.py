@@ -1,0 +1,170 @@
+"""A real model in the page: the reader's own sentence, all heads, the next word, switches.
+
+Nothing is loaded until the reader asks. The file is that of chapter 18, from beside the book's
+pages or from the reader's disk; a worker, made from the script that the page carries, computes with
+its blocks as they are. ``real_model_file.js`` reads the file and cuts text into pieces,
+``real_model_engine.js`` is the model, ``real_model_worker.js`` answers what ``real_model.js``
+asks.
+"""
+
+from collections.abc import Sequence
+from html import escape
+
+from attncourse.figures.moving.controls import button, choice, controls, scrolling, slider
+from attncourse.figures.moving.figure import Moving, lean
+from attncourse.figures.theme import beside
+
+WORKER = ("real_model_file", "real_model_engine", "real_model_worker")
+FILE, SIZE = "SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432  # as attncourse.model has pinned them
+FOLDER = "model"  # beside the book's pages
+MEMORY = 300  # megabytes, the file among them, as measured in Chromium
+TEXTS = (
+    "My cat is small, cute, and fluffy.",
+    "The capital of France is",
+    "The baker opened his shop early in the morning. He put the warm bread",
+    "Nine grey otters met. Nine grey",
+)
+# What each decision is called, the page that takes it, and its options: a label, and what it sets.
+# In labels {…} are sizes of the model that is loaded.
+DECISIONS = (
+    ("Scale", "07_scaling", (
+        ("÷ √{dHead}", {"scale": "root"}), ("none", {"scale": "none"}),
+        ("÷ {dHead}", {"scale": "d_k"}), ("÷ √{d}", {"scale": "d_model"}))),
+    ("Mask", "10_masking", (
+        ("causal", {"mask": "causal"}), ("none", {"mask": "none"}),
+        ("not itself", {"mask": "strict"}))),
+    ("Positions", "11_positions", (
+        ("turned", {"positions": "rope"}), ("none", {"positions": "none"}))),
+    ("Pairs turned", "11_positions", (
+        ("neighbors", {"pairing": "pairs"}), ("halves", {"pairing": "halves"}))),
+    ("Base", "11_positions", (
+        ("{base}", {"base": 0}), ("10,000", {"base": 10000}), ("100", {"base": 100}))),
+    ("Norm", "12_transformer", (
+        ("RMS", {"norm": "rms"}), ("mean off, too", {"norm": "mean"}), ("none", {"norm": "none"}))),
+    ("Window", "17_efficient", (
+        ("all", {"window": 0, "sinks": 0}), ("last 8", {"window": 8, "sinks": 0}),
+        ("last 8 and first", {"window": 8, "sinks": 1}), ("last 32", {"window": 32, "sinks": 0}),
+        ("last 32 and first", {"window": 32, "sinks": 1}))),
+)  # fmt: skip
+ORDERS = {
+    "previous": "the word before",
+    "first": "the first word",
+    "induction": "what came next last time",
+    "layer": "layer and head",
+}
+
+
+def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
+    """A model that loads when asked, and everything that can be asked of it.
+
+    texts: to try. seed: of what is drawn. Raises ``ValueError`` without a text.
+    """
+    texts = list(texts)
+    if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
+        raise ValueError(f"texts: expected texts to try, got {texts!r}")
+    return Moving(
+        "real_model",
+        "A real model, live",
+        loading()
+        + f'<div data-part="model" hidden>{asked(texts)}{inside()}{switches()}'
+        + '<p class="rm-head" data-part="about"></p>'
+        + controls(button("forget", "Remove the file from this browser"))
+        + "</div>",
+        "In a browser that runs scripts, a real model can be loaded here, and asked.",
+        {
+            "worker": "\n".join(lean(beside(f"moving/{name}.js")) for name in WORKER),
+            "file": f"{FOLDER}/{FILE}",
+            "memory": MEMORY,
+            "seed": seed,
+            "decisions": [
+                {"name": name, "page": page, "options": options}
+                for name, page, options in DECISIONS
+            ],
+            "orders": ORDERS,
+        },
+        "",
+    )
+
+
+def loading() -> str:
+    """What stands there before the model does."""
+    megabytes = f"{SIZE / 1e6:.0f}&nbsp;MB"
+    choose = (
+        '<label class="rm-file"><span>or choose the file</span> '
+        '<input type="file" data-part="file" accept=".gguf"></label>'
+    )
+    return (
+        '<div data-part="loading">'
+        + controls(button("load", f"Load the model ({megabytes}, stays in this browser)"), choose)
+        + controls(
+            '<progress data-part="progress" max="1" value="0" aria-label="Loaded" hidden>'
+            "</progress>",
+            button("cancel", "Cancel"),
+        )
+        + '<p class="am-controls" data-part="memory"></p></div>'
+    )
+
+
+def asked(texts: Sequence[str]) -> str:
+    """What a reader writes, and what the model says next."""
+    field = (
+        '<label class="rm-text"><span data-part="asks">Your text</span><textarea data-part="text" '
+        f'rows="2" dir="auto" spellcheck="false">{escape(texts[0])}</textarea></label>'
+    )
+    tried = "".join(button("example", escape(text)) for text in texts)
+    return (
+        controls(choice("kind", "Read it as", ["plain text", "a question in a chat"], 0))
+        + field
+        + controls("Try:", tried)
+        + controls(
+            button("next", "Next word"),
+            button("on", "Write on"),
+            button("anew", "Take back"),
+            slider("temperature", "Temperature", 0, 2, 1, 0.1),
+            slider("topp", "Top-p", 0.05, 1, 1, 0.05),
+        )
+        + '<p class="rm-out" data-part="out" dir="auto"></p>'
+        + '<div class="rm-next" data-part="bars"></div>'
+    )
+
+
+def inside() -> str:
+    """Where a piece looks, in which head; what each layer would say."""
+    sorts = "".join(f'<option value="{key}">{words}</option>' for key, words in ORDERS.items())
+    return (
+        '<p class="rm-head">The pieces that the model sees, and what the chosen one looks at</p>'
+        '<div class="rm-words" data-part="words" role="group" aria-label="Pieces"></div>'
+        + controls(
+            f'<label>heads by <select data-part="order">{sorts}</select></label>',
+            '<label class="am-slider"><span data-part="name">head</span><input type="range" '
+            'data-part="rank" min="1" max="1" step="1" value="1" '
+            'aria-label="Which head, by its place in this order" autocomplete="off"></label>',
+        )
+        + '<div class="rm-field" data-part="field" role="img" aria-label="All maps, the first in '
+        'this order at the top left"></div>'
+        + controls(button("head", "Head off"), button("layer", "Layer off"))
+        + controls(
+            '<label>cut its edge to <select data-part="key"></select></label>',
+            button("cut", "in this head"),
+            button("cutall", "in all heads"),
+        )
+        + '<div class="am-row am-controls" data-part="changed"></div>'
+        '<details class="am-controls" data-part="lens"><summary>What each layer would say '
+        "(logit lens)</summary>" + scrolling("", "Logit lens") + "</details>"
+    )
+
+
+def switches() -> str:
+    """The decisions of the book, each with the option that was taken and those that were not."""
+    rows = "".join(
+        '<div class="rm-switch">'
+        + choice(f"switch{i}", name, [escape(label) for label, _ in options], 0)
+        + f'<a data-page="{page}" hidden>chapter&nbsp;{int(page[:2])}</a></div>'
+        for i, (name, page, options) in enumerate(DECISIONS)
+    )
+    return (
+        '<p class="rm-head">The decisions of this book</p>'
+        f'<div class="am-controls">{rows}</div>'
+        + controls(button("each", "Undo each in turn"), button("back", "Put everything back"))
+        + '<div data-part="tried"></div>'
+    )

@@ -1,0 +1,536 @@
+"""A real model in the page: what JavaScript computes against the package, and what a reader does.
+
+A small random file in the format of the real one serves always; the real one, where it is there.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import torch
+from moving_pages import PAGE, Reader, needs_browser
+from test_byte_pairs import texts
+
+pytest.importorskip("gguf")
+from small_llama import KINDS, WORDS, small_file, small_model
+
+from attncourse.circuits import logit_lens, sink_mask, without_edges, without_heads
+from attncourse.figures import moving
+from attncourse.figures.moving.figure import lean
+from attncourse.figures.moving.real_model import DECISIONS, FILE, SIZE, WORKER
+from attncourse.figures.theme import beside
+from attncourse.gpt import filter_logits
+from attncourse.interpret import (
+    attention_maps,
+    first_token_pattern,
+    head_scores,
+    induction_pattern,
+    previous_token_pattern,
+    residual_stream,
+)
+from attncourse.milestones.undone import ROWS, TEXTS, undone
+
+pytestmark = needs_browser
+RIGHT = {"off": [], "cuts": []}
+for _, _, options in DECISIONS:
+    RIGHT |= options[0][1]
+SENTENCE = "Bettina's 7 otters weren't asleep. They sorted pebbles, größere links; otters sorted"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> Path:
+    return small_file(tmp_path_factory.mktemp("small") / "small.gguf")
+
+
+@pytest.fixture(scope="module")
+def model(path):
+    from attncourse.llama import Llama
+
+    return Llama.from_gguf(path).requires_grad_(False)
+
+
+@pytest.fixture
+def figure(opened, path):
+    """The figure with the small file, loaded as a reader does."""
+    return loaded(opened(moving.real_model([SENTENCE], seed=2)), path)
+
+
+def loaded(reader: Reader, path: Path) -> Reader:
+    reader.figure.locator("[data-part=file]").set_input_files(path)
+    ready(reader)
+    return reader
+
+
+def ready(reader: Reader) -> None:
+    """Until nothing is being computed."""
+    reader.page.wait_for_function("() => document.querySelector('.attncourse-moving').still?.()")
+
+
+def ask(reader: Reader, job: str, **given):
+    """What the worker answers, arrays as lists; a refusal is text."""
+    return reader.figure.evaluate(
+        """async (root, [job, given]) => {
+            if (given.file !== undefined) given.file = new File([Uint8Array.from(atob(given.file), c => c.charCodeAt(0))], "f");
+            try {
+                return JSON.parse(JSON.stringify(await root.ask(job, given),
+                    (_, x) => ArrayBuffer.isView(x) ? [...x].map(y => Number.isNaN(y) ? null : y) : x));
+            } catch (error) { return String(error.message); }
+        }""",  # noqa: E501
+        [job, given],
+    )
+
+
+def logits(reader: Reader, ids, **changed) -> torch.Tensor:
+    ids = torch.as_tensor(ids).tolist()
+    return torch.tensor(ask(reader, "logits", ids=ids, way=RIGHT | changed)["logits"])
+
+
+def same(got, expected, atol=2e-3):
+    torch.testing.assert_close(got, expected.detach(), atol=atol, rtol=0)
+
+
+# --- what it computes -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("tied", [True, False])
+def test_logits_are_those_of_the_package(opened, tmp_path, plain, tied):
+    model = small_model(tmp_path / "a.gguf", tied=tied)
+    reader = opened(moving.real_model())
+    content = base64.b64encode((tmp_path / "a.gguf").read_bytes()).decode()
+    about = ask(reader, "load", file=content, plain=plain)
+    assert (about["fast"], about["layers"], about["heads"], about["base"]) == (not plain, 3, 4, 777)
+    for text in texts(6, seed=5):
+        ids = WORDS.encode(text + " otters")[-97:]
+        expected = model(ids)
+        assert expected.std() > 0.5
+        same(logits(reader, ids), expected)
+
+
+def test_further_words_cost_one_pass_each_and_change_nothing(figure, model):
+    ids = WORDS.encode(SENTENCE).tolist()
+    for end in (9, 10, len(ids)):
+        read = ask(figure, "read", ids=ids[:end], way=RIGHT)["read"]
+        assert read in (0, 1, len(ids) - 10)  # the page has read the sentence already
+    other = [*ids[:11], 7, 8]
+    assert ask(figure, "read", ids=other, way=RIGHT)["read"] == 2
+    same(logits(figure, other), model(torch.tensor(other)))
+    assert ask(figure, "read", ids=[*other, 9], way=RIGHT)["read"] == 1
+    same(logits(figure, [*other, 9]), model(torch.tensor([*other, 9])))
+
+
+UNDONE = {
+    "no scale": {"scale": "none"},
+    "divided by d_k": {"scale": "d_k"},
+    "divided by √d_model": {"scale": "d_model"},
+    "no causal mask": {"mask": "none"},
+    "a token does not see itself": {"mask": "strict"},
+    "no positions": {"positions": "none"},
+    "pairs of another file": {"pairing": "halves"},
+    "base 10,000": {"base": 10000},
+    "the mean taken off too": {"norm": "mean"},
+}
+
+
+@pytest.mark.parametrize("name", UNDONE)
+def test_a_decision_is_undone_as_the_package_undoes_it(figure, model, name):
+    ids = WORDS.encode(SENTENCE)
+    with undone(next(row for row in ROWS if row.name == name), model):
+        expected = model(ids)
+    assert (expected - model(ids)).abs().max() > 0.05
+    # Read in two parts, as where a text grows: what is kept must be that of the same switches.
+    logits(figure, ids[:5], **UNDONE[name])
+    same(logits(figure, ids, **UNDONE[name]), expected)
+    same(logits(figure, ids), model(ids))
+
+
+def test_without_a_norm_the_branches_read_the_stream_itself(figure, model):
+    ids = WORDS.encode("otters sorted")
+    with undone(next(row for row in ROWS if row.name == "no norm"), model):
+        expected = model(ids)
+    same(logits(figure, ids, norm="none"), expected, atol=0.02 + 1e-3 * expected.abs().max().item())
+
+
+@pytest.mark.parametrize(("width", "sinks"), [(4, 0), (4, 1), (9, 2)])
+def test_windows_are_those_of_sink_mask(figure, model, width, sinks):
+    ids = WORDS.encode(SENTENCE)
+    expected = model(ids, mask=sink_mask(len(ids), width, sinks))
+    same(logits(figure, ids, window=width, sinks=sinks), expected)
+
+
+def test_heads_and_edges_are_taken_away_as_the_package_does(figure, model):
+    ids = WORDS.encode(SENTENCE)
+    with without_heads(model, [(0, 1), (2, 3)]):
+        same(logits(figure, ids, off=[1, 11]), model(ids))
+    edges = {(1, 2): [(7, 3), (9, 9)], (2, 0): [(0, 0)]}
+    with without_edges(model, edges):
+        expected = model(ids)
+    cuts = [[4 * layer + h, i, j] for (layer, h), pairs in edges.items() for i, j in pairs]
+    assert (expected - model(ids)).abs().max() > 0.05
+    same(logits(figure, ids, cuts=cuts), expected)
+
+
+def test_what_heads_look_at_and_their_order_are_the_packages(figure, model):
+    ids = WORDS.encode(SENTENCE)
+    n, given = len(ids), {"ids": WORDS.encode(SENTENCE).tolist(), "way": RIGHT}
+    maps = attention_maps(model, ids).flatten(0, 1)  # (12, n, n)
+    row = ask(figure, "row", query=8, **given)
+    same(torch.tensor(row["weights"]).reshape(12, 9), maps[:, 8, :9], atol=1e-4)
+    word = torch.zeros(n, n, dtype=torch.bool)
+    word[8, 3] = True
+    patterns = {
+        "previous": previous_token_pattern(n), "first": first_token_pattern(n),
+        "induction": induction_pattern(ids), "word": word,
+    }  # fmt: skip
+    for order, pattern in patterns.items():
+        assert pattern.any()
+        field = ask(figure, "field", order=order, query=8, key=3, side=n, **given)
+        scores = head_scores(maps.unflatten(0, (3, 4)), pattern).flatten()
+        heads, ranked = zip(*field["ranked"], strict=True)
+        same(torch.tensor(ranked), scores[list(heads)], atol=1e-4)
+        assert list(ranked) == sorted(ranked, reverse=True)
+    assert sorted(heads) == list(range(12))
+    pictures = torch.tensor([field["pictures"][str(k)] for k in range(12 * n * n)]) if isinstance(
+        field["pictures"], dict) else torch.tensor(field["pictures"])  # fmt: skip
+    same(pictures.reshape(12, n, n) / 255, maps, atol=0.005)
+
+
+def test_the_lens_is_that_of_the_package(figure, model):
+    ids = WORDS.encode(SENTENCE)
+    stream = residual_stream(model, ids)  # (4, n, d)
+    expected = logit_lens(stream[:, 6], model.norm.gain, model.out.weight).softmax(-1)
+    rows = ask(figure, "lens", ids=ids.tolist(), way=RIGHT, query=6)["rows"]
+    assert [row["id"] for row in rows] == expected.argmax(-1).tolist()
+    same(torch.tensor([row["p"] for row in rows]), expected.amax(-1), atol=1e-3)
+
+
+@pytest.mark.parametrize(("temperature", "top_p"), [(1, 1), (0.6, 1), (1.4, 0.3), (0.8, 0.75)])
+def test_probabilities_and_draws_are_those_of_filtered_logits(figure, model, temperature, top_p):
+    ids = WORDS.encode(SENTENCE)
+    last = model(ids)[-1] / temperature
+    expected = filter_logits(last, top_p=top_p).softmax(-1)
+    given = {"ids": ids.tolist(), "way": RIGHT, "temperature": temperature, "topP": top_p}
+    nexts = ask(figure, "read", **given)["next"]
+    same(torch.tensor([one["p"] for one in nexts]), expected.topk(8).values, atol=1e-3)
+    place, total = 0.37, expected.cumsum(0)
+    drawn = ask(figure, "draw", u=place, **given)["id"]
+    assert total[drawn] - expected[drawn] - 1e-3 < place < total[drawn] + 1e-3
+    likeliest = ask(figure, "draw", **given | {"temperature": 0, "u": 0.99})
+    assert (likeliest["id"], likeliest["p"]) == (int(last.argmax()), 1)
+
+
+def pieces_of(reader: Reader, several: list[str]):
+    return reader.figure.evaluate(
+        "(root, all) => Promise.all(all.map(async text => (await root.ask('encode', {text})).ids))",
+        several,
+    )
+
+
+def test_pieces_are_those_of_the_package(figure):
+    several = [*texts(499, seed=11), SENTENCE]
+    for text, ids in zip(several, pieces_of(figure, several), strict=True):
+        assert ids == WORDS.encode(text).tolist(), ascii(text)
+    for end in range(0, 60, 3):  # within characters, too
+        assert ask(figure, "decode", ids=ids[:end])["text"] == WORDS.decode(ids[:end])
+
+
+# --- files that are none --------------------------------------------------------------------------
+
+
+def test_what_is_no_such_file_is_refused_in_a_sentence(opened, path, tmp_path):
+    reader, whole = opened(moving.real_model()), path.read_bytes()
+
+    def refused(content: bytes) -> str:
+        return ask(reader, "load", file=base64.b64encode(content).decode())
+
+    for length in sorted({4, 5, 23, 24, 100, len(whole) - 1, *range(4, len(whole), 4099)}):
+        assert "cut off" in refused(whole[:length]), length
+    assert "no GGUF file" in refused(b"PK" + whole[2:])
+    assert "is empty" in refused(b"")
+    for changed, said in (
+        ({"kind": "qwen2"}, "The model in this file is a qwen2."),
+        ({"block_count": 4}, "lacks the tensor blk.3."),
+        ({"feed_forward_length": 128}, "has shape 96,64, expected 128,64"),
+        ({"rope.scaling.type": "linear"}, "llama.rope.scaling.type is linear, expected none"),
+        ({"kinds": {"blk.1.ffn_up.weight": KINDS.Q4_0}}, "blk.1.ffn_up.weight is stored as"),
+    ):
+        assert said in refused(small_file(tmp_path / "b.gguf", **changed).read_bytes())
+    assert "cut as gpt2, qwen2b" in refused(whole.replace(b"smollm", b"qwen2b"))
+    assert ask(reader, "load", file=base64.b64encode(whole).decode())["layers"] == 3
+
+
+def test_a_sentence_where_there_is_no_memory(opened, path):
+    reader = opened(moving.real_model())
+    reader.page.evaluate("""() => { const Real = Blob; window.Blob = class extends Real {
+        constructor(parts, options) { super(["WebAssembly.Memory = ArrayBuffer = function () { throw new RangeError(); };", ...parts], options); } }; }""")  # noqa: E501
+    reader.figure.locator("[data-part=file]").set_input_files(path)
+    reader.page.wait_for_function("() => document.body.innerText.includes('enough memory')")
+
+
+# --- what a reader does ---------------------------------------------------------------------------
+
+
+def test_the_code_is_small_and_the_file_is_the_pinned_one():
+    from attncourse.model import FILE as PINNED
+
+    assert (FILE, SIZE) == (PINNED.name, PINNED.size)
+    scripts = [lean(beside(f"moving/{name}.js")) for name in (*WORKER, "real_model")]
+    assert sum(map(len, scripts)) + len(beside("moving/real_model.css")) < 60_000
+    with pytest.raises(ValueError, match="texts: expected texts to try, got"):
+        moving.real_model([" "])
+
+
+def test_nothing_is_loaded_before_it_is_asked_for(opened):
+    reader = opened(moving.real_model())
+    assert not reader.figure.locator("[data-part=model]").is_visible()
+    assert "Nothing is loaded before you ask" in reader.figure.inner_text()
+    assert reader.figure.get_by_role("button", name="Load the model").is_disabled()  # no server
+
+
+def test_a_text_is_written_on_and_taken_back(figure):
+    assert figure.now["next"][0]["text"] in figure.says or "Likeliest next" in figure.says
+    before = len(figure.now["ids"])
+    figure.button("Next word").click()
+    ready(figure)
+    assert figure.says.startswith("Written: “")
+    assert figure.now["read"] == 1
+    assert len(figure.now["ids"]) == before + 1
+    figure.figure.locator(".rm-next button").nth(2).click()  # this one, not the likeliest
+    ready(figure)
+    assert len(figure.now["ids"]) == before + 2
+    assert figure.figure.locator(".rm-words button").count() == before + 2
+    assert figure.figure.locator(".rm-out b").inner_text()
+    figure.button("Take back").click()
+    ready(figure)
+    assert len(figure.now["ids"]) == before
+    figure.button("Write on").click()
+    figure.page.wait_for_function("() => document.querySelector('.attncourse-moving').perPiece > 0")
+    stop = figure.button("Stop")
+    if stop.count():  # it may have come to an end
+        stop.click()
+    ready(figure)
+    assert "Likeliest next" in figure.says
+    assert figure.button("Write on").count() == 1
+
+
+def test_texts_of_every_kind_get_a_sentence(figure):
+    field = figure.figure.locator("textarea")
+    for text, said in (("", "Write something"), ("   ", "Write something"),
+                       ("otters " * 700, "pieces, and this page has room for"),
+                       ("নীল 圓的 🦦 \x00 ﷽ العربية", "Likeliest next"),
+                       ("<b>&amp;</b>", "Likeliest next")):  # fmt: skip
+        field.fill(text)
+        figure.page.wait_for_function(
+            "said => document.querySelector('[role=status]').textContent.includes(said)", arg=said
+        )
+        ready(figure)
+        assert field.get_attribute("aria-invalid") == str(said != "Likeliest next").lower()
+    assert figure.figure.locator(".rm-words b").count() == 0
+
+
+def test_heads_and_layers_are_switched_off_and_edges_are_cut(figure, model):
+    ids = WORDS.encode(SENTENCE)
+    figure.figure.locator("[data-part=order]").select_option("first")
+    ready(figure)
+    head = figure.now["head"]
+    layer, h = divmod(head, 4)
+    figure.button(f"Head {layer}.{h} off").click()
+    ready(figure)
+    with without_heads(model, [(layer, h)]):
+        expected = model(ids)[-1].softmax(-1)
+    best = figure.now["next"][0]
+    assert best["p"] == pytest.approx(float(expected.max()), abs=1e-3)
+    assert figure.says.startswith(f"Head {layer}.{h} off. ")
+    assert "with nothing changed" in figure.says
+    figure.button(f"All of layer {layer} off").click()
+    ready(figure)
+    with without_heads(model, [(layer, k) for k in range(4)]):
+        expected = model(ids)[-1].softmax(-1)
+    assert figure.now["next"][0]["p"] == pytest.approx(float(expected.max()), abs=1e-3)
+    figure.button(f"layer {layer} off: take back").click()
+    ready(figure)
+    assert figure.now["way"]["off"] == []
+    figure.figure.locator("[data-part=key]").select_option("2")
+    figure.button("in all heads").click()
+    ready(figure)
+    edge = (len(ids) - 1, 2)
+    with without_edges(model, {(k // 4, k % 4): [edge] for k in range(12)}):
+        expected = model(ids)[-1].softmax(-1)
+    assert figure.now["next"][0]["p"] == pytest.approx(float(expected.max()), abs=1e-3)
+    assert figure.now["row"][2] == 0
+    figure.button("Put everything back").click()
+    ready(figure)
+    assert figure.now["way"] == RIGHT
+
+
+def test_a_decision_is_undone_at_a_click_and_the_sentence_comes(figure, model):
+    figure.button("halves").click()
+    ready(figure)
+    assert figure.now["way"] == RIGHT | {"pairing": "halves"}
+    rows = figure.figure.evaluate("root => root.tried")
+    ids = WORDS.encode(SENTENCE)
+    with undone(next(row for row in ROWS if row.name == "pairs of another file"), model):
+        expected = WORDS.decode(model.generate(ids, 12)[len(ids) :])
+    kept = [row["text"].replace("↵", "\n") for row in rows]
+    assert kept[0] == WORDS.decode(model.generate(ids, 12, stop=0)[len(ids) :]).removesuffix(
+        "<|end|>"
+    )
+    assert kept[1] in (expected, expected.partition("<|end|>")[0])
+    assert rows[1]["words"] == "Pairs turned: halves"
+    assert rows[1]["text"] in figure.says
+    figure.button("Undo each in turn").click()
+    ready(figure)
+    wrong = sum(len(options) - 1 for _, _, options in DECISIONS)
+    assert figure.figure.locator(".rm-tried tr").count() == wrong + 1
+
+
+def test_by_keyboard_and_in_words(figure):
+    words = figure.figure.locator(".rm-words button")
+    assert [words.nth(i).get_attribute("tabindex") for i in range(3)] == ["-1"] * 3
+    words.last.focus()
+    figure.page.keyboard.press("ArrowLeft")
+    ready(figure)
+    assert figure.now["query"] == words.count() - 2
+    assert "looks at" in figure.says
+    rank = figure.figure.get_by_role("slider", name="Which head, by its place in this order")
+    rank.focus()
+    figure.page.keyboard.press("ArrowRight")
+    assert "Number 2 of 12 in this order" in figure.says
+    figure.figure.locator("summary").focus()
+    figure.page.keyboard.press("Enter")
+    figure.page.locator(".rm-lens").wait_for()
+    ready(figure)
+    assert figure.figure.locator(".rm-lens tbody tr").count() == 4
+    assert "the last layer says" in figure.says
+    assert figure.figure.locator(".rm-lens td").last.inner_text()
+
+
+@pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}])
+def test_it_fits_a_phone(opened, path, options):
+    reader = loaded(opened(moving.real_model(), width=390, has_touch=True, **options), path)
+    reader.figure.locator("summary").click()
+    reader.page.locator(".rm-lens").wait_for()
+    ready(reader)
+    reader.figure.locator(".rm-field").tap(position={"x": 40, "y": 8})
+    ready(reader)
+    assert "Number 3 of 12" in reader.says
+    assert reader.overflow() == 0
+    assert reader.small_text() == []
+
+
+# --- from the book's server -----------------------------------------------------------------------
+
+
+class Book(http.server.SimpleHTTPRequestHandler):
+    """A folder as a book: its page, and the model beside it, unless it is gone or breaks off."""
+
+    state = "there"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        if not self.path.startswith("/model/"):
+            return super().do_GET()
+        content = Path(self.directory, "small.gguf").read_bytes()
+        if self.state == "gone":
+            return self.send_error(404)
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content[: len(content) // 2] if self.state == "breaks" else content)
+
+
+@contextmanager
+def served(folder: Path):
+    """The address of the folder, as a book is served, and a way to change what the server does."""
+
+    class Here(Book):
+        def __init__(self, *given, **more):
+            super().__init__(*given, directory=str(folder), **more)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Here) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/book/page.html", Here
+        finally:
+            server.shutdown()
+
+
+def test_from_the_books_server_it_is_kept_in_the_browser(browser, path, tmp_path):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "small.gguf").write_bytes(path.read_bytes())
+    html = PAGE.format(moving.real_model([SENTENCE])._repr_html_())
+    html = html.replace("<html ", '<html data-content_root="../" ')
+    (tmp_path / "book" / "page.html").write_text(html, encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+
+    def says(text):
+        page.wait_for_function(
+            "said => document.querySelector('[role=status]').textContent.includes(said)", arg=text
+        )
+
+    with served(tmp_path) as (address, server):
+        page.goto(address)
+        load = page.locator("[data-part=load]")
+        for state, said in (("gone", "(it says 404)"), ("breaks", "The connection broke before")):
+            server.state = state
+            load.click()
+            says(said)
+        server.state = "there"
+        load.click()
+        says("Likeliest next")
+        link = page.locator(".rm-switch a").first
+        assert link.get_attribute("href") == "../book/07_scaling.html"
+        server.state = "gone"  # as where one is offline
+        page.goto(address)
+        page.wait_for_function(
+            "() => document.querySelector('[data-part=load]').textContent.includes('(it is in')"
+        )
+        load.click()
+        says("Likeliest next")
+        page.get_by_role("button", name="Remove the file").click()
+        says("is removed")
+        page.goto(address)
+        load.click()
+        says("has no such file")
+        context.set_offline(True)
+        load.click()
+        says("does not answer")
+    context.close()
+
+
+# --- the real one ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real_file():
+    from attncourse.model import NoModel, model_file
+
+    try:
+        return model_file(show=False)
+    except NoModel as reason:
+        pytest.skip(f"no real model: {reason}")
+
+
+def test_the_real_model_says_what_the_package_says(opened, real_file, real_model):
+    model, words = real_model
+    reader = loaded(opened(moving.real_model()), real_file)
+    several = [*TEXTS.values(), "Naïve? 3.14 圓的 🦦", *texts(496, seed=3, special=["<|im_end|>"])]
+    for text, ids in zip(several, pieces_of(reader, several), strict=True):
+        assert ids == words.encode(text).tolist(), ascii(text)
+    with torch.no_grad():
+        for text in several[:4]:
+            ids = words.encode(text)
+            assert ask(reader, "read", ids=ids.tolist(), way=RIGHT)["read"] == len(ids)
+            last = ask(reader, "logits", ids=ids.tolist(), way=RIGHT, last=1)["logits"]
+            same(torch.tensor(last[0]), model(ids)[-1], atol=1e-2)
+    chat = ask(reader, "encode", text="Why is the sky blue?", chat=True)["ids"]
+    assert chat == words.chat("Why is the sky blue?").tolist()
