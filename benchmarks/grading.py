@@ -165,7 +165,7 @@ def cluster():
             process.wait()
 
 
-class Memory(threading.Thread):
+class PeakMemory(threading.Thread):
     """Watches the lanes of a run: the largest memory of one with all its processes, in MB."""
 
     def __init__(self):
@@ -236,7 +236,7 @@ def measured(folder: Path, chosen: argparse.Namespace) -> "Timings":
             name = "the same again, nothing changed"
             table.add(name, chosen.large, grade(place, "--jobs", "2"))
     with copy_of(course) as place:  # watching takes time, so this run is for nothing else
-        watch = Memory()
+        watch = PeakMemory()
         watch.start()
         grade(place, "--jobs", "2")
         watch.over.set()

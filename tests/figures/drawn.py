@@ -74,7 +74,7 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
 }
 
 
-def encoded(sizes: Sizes) -> tuple[Tensor, Tensor, Tensor]:
+def encoded(sizes: DrawnSizes) -> tuple[Tensor, Tensor, Tensor]:
     """What the translator's encoder hands to its decoder."""
     b, n, d = sizes["b"], sizes["n"], 2 * sizes["d_hidden"]
     return (
@@ -97,7 +97,7 @@ def small_gpt() -> GPT:
     return randomised(GPT(GPTConfig(11, 9, d_model=12, n_heads=3)))
 
 
-class Sizes(dict):
+class DrawnSizes(dict):
     """How long an axis is; those that nobody speaks of have a prime length of their own."""
 
     def __init__(self):
@@ -119,7 +119,7 @@ class Draw:
     """Random arguments, the same for the same seed."""
 
     def __init__(self, seed: int):
-        self.rng, self.sizes = np.random.default_rng(seed), Sizes()
+        self.rng, self.sizes = np.random.default_rng(seed), DrawnSizes()
         self.batch = self.one_of((), (2,), (3, 2))
         self.numbers = self.one_of("any", "positive", "shares")
         torch.manual_seed(seed)
