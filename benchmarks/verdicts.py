@@ -112,15 +112,27 @@ def main() -> None:
     report(rows)
 
 
+def of(rows: list[tuple[float, str, str, Verdict]], target: str, passed: bool) -> tuple:
+    """Number of an exercise's verdicts, and their median, 95 % and longest."""
+    times = sorted(s for s, t, _, v in rows if fnmatch.fnmatch(t, target) and v.passed == passed)
+    if not times:
+        return 0, 0.0, 0.0, 0.0
+    return len(times), times[len(times) // 2], times[int(0.95 * len(times))], times[-1]
+
+
 def report(rows: list[tuple[float, str, str, Verdict]]) -> None:
     """Prints the table, and the worst ten."""
     print(f"{'processor time':16} {'answers':>8} {'median':>8} {'95 %':>8} {'worst':>8}  bounds")
     for kind, (most, all_) in BOUNDS.items():
-        times = sorted(s for s, _, _, verdict in rows if verdict.passed == (kind == "right"))
-        if times:
-            places = len(times) // 2, int(0.95 * len(times)), -1
-            told = " ".join(f"{times[place]:8.2f}" for place in places)
-            print(f"{kind:16} {len(times):8} {told}  {most}, {all_}")
+        number, *seconds = of(rows, "*", kind == "right")
+        told = " ".join(f"{s:8.2f}" for s in seconds)
+        print(f"{kind:16} {number:8} {told}  {most}, {all_}")
+    print("\nthe slowest exercises:")
+    slowest = sorted({target for _, target, _, _ in rows}, key=lambda t: -of(rows, t, False)[1])
+    for target in slowest[:WORST]:
+        for kind in BOUNDS:
+            number, *seconds = of(rows, target, kind == "right")
+            print(f"{kind:6} {number:4} " + " ".join(f"{s:6.2f}" for s in seconds) + f"  {target}")
     print("\nthe longest:")
     for seconds, target, name, verdict in sorted(rows, key=lambda row: -row[0])[:WORST]:
         said = "right" if verdict.passed else verdict.in_short

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,16 @@ from attncourse.checks.explaining.repairs import repaired
 from attncourse.checks.explaining.symptoms.symptom import listed
 from attncourse.checks.index import guide_address, index
 from attncourse.checks.showing.verdict import CriterionVerdict, Picture, Verdict
-from attncourse.checks.trying.compare import SMALL, Problem, as_numbers, indent, is_array
+from attncourse.checks.trying.compare import (
+    SMALL,
+    Problem,
+    as_numbers,
+    indent,
+    is_array,
+    name_of,
+)
 from attncourse.checks.trying.muted import Muted
-from attncourse.checks.trying.outcome import is_unwritten, named_arguments
+from attncourse.checks.trying.outcome import is_tensor, is_unwritten, named_arguments
 from attncourse.checks.trying.trials import Trial, numbers_in, try_out
 
 SLOW = 4.0  # seconds of processor time for all cases: what takes longer is not called again
@@ -249,6 +257,24 @@ def size_of(name: str, array: np.ndarray) -> str:
     return f"{name} of shape {array.shape}{kind}"
 
 
+def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
+    """The dtype of a call's numbers, where typed as they are shown they would have another.
+
+    In torch that is float64, in NumPy float32. What is ``said`` already is not told again.
+    """
+    given = [value for _, value in named_arguments(exercise, case) if is_array(value)]
+    found = {name_of(v): usual_dtype(v) for v in given if "float" in name_of(v)}
+    told = [name for name, usual in found.items() if name != usual and name not in said]
+    return f", in {' and '.join(told)}" if told else ""
+
+
+def usual_dtype(value: Any) -> str:
+    """The dtype of numbers with a point in a value's library."""
+    torch = sys.modules.get("torch")
+    default = torch.get_default_dtype() if is_tensor(value) else np.float64.__name__
+    return str(default).removeprefix("torch.")
+
+
 def few(sizes: list[str]) -> list[str]:
     """The first of many, and how many there are besides: a model has dozens of weights."""
     return sizes if len(sizes) <= ARRAYS + 2 else [*sizes[:ARRAYS], f"{len(sizes) - ARRAYS} more"]
@@ -284,7 +310,8 @@ def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     tried = [t for t in failing if t.outcome.kind != "skipped"]
     trial = min(tried or failing, key=numbers_in)
     arrays = [(n, as_numbers(v)) for n, v in named_arguments(exercise, trial.case) if is_array(v)]
-    lines = [call_head(exercise, trial.case) + (", where" if arrays else "")]
+    head = call_head(exercise, trial.case)
+    lines = [head + unusual_dtype(exercise, trial.case, head) + (", where" if arrays else "")]
     full = [n for n, a in arrays if in_a_line(a)][:ARRAYS]
     sizes = [size_of(n, a) for n, a in arrays if n not in full]
     lines += [f"{n} = {in_a_line(a)}" for n, a in arrays if n in full]

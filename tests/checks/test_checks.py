@@ -12,13 +12,13 @@ import pytest
 from conftest import ROOT
 
 from attncourse import STEMS
-from attncourse.alarm import TimeUp
 from attncourse.checks import exercises
 from attncourse.checks.drivers import DRIVERS, call_on_function
 from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
 from attncourse.checks.showing.verdict import LINES, sentence
-from attncourse.checks.trying import outcome
+from attncourse.checks.trying import trials
+from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import NoReference, draw
 
 SEEDS = (0, 1, 20261121)
@@ -154,17 +154,17 @@ def test_counts(record_property):
 
 def test_a_reference_that_does_not_answer_is_no_ones_mistake_and_is_not_kept(monkeypatch):
     """As where the machine was stopped in the middle of it."""
-    exercise, ended = exercises()["mixing.mix"], outcome.within
+    exercise, run = exercises()["mixing.mix"], trials.run
 
-    def late(limit, call):
-        if not late.done:
+    def late(exercise, implementation, case):
+        if implementation is exercise.reference and not late.done:
             late.done = True
-            raise TimeUp
-        return ended(limit, call)
+            return Outcome("hung")
+        return run(exercise, implementation, case)
 
     late.done = False
-    monkeypatch.setattr(outcome, "within", late)
+    monkeypatch.setattr(trials, "run", late)
     draw.cache_clear()
     with pytest.raises(NoReference, match=r"result of mix could not be worked out .* once more"):
-        judge(exercise, exercise.reference, 1)
+        judge(exercise, exercise.mistakes[0].wrong, 1)
     assert judge(exercise, exercise.reference, 1).passed

@@ -10,7 +10,7 @@ from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining import effort, search
 from attncourse.checks.explaining.effort import USUAL, Effort, calls_in
 from attncourse.checks.judging import judge
-from attncourse.checks.trying.trials import try_out
+from attncourse.checks.trying import trials
 
 MEAN = exercises()["self_attention.attention_weights"]
 ROPE = exercises()["positions.apply_rope"]
@@ -63,6 +63,19 @@ def test_every_claim_is_tried_on_three_draws_more(monkeypatch):
     assert seeds == [40, 41, 42, 43]
 
 
+def test_a_named_mistake_asks_for_the_right_results_of_its_own_draw_alone(monkeypatch):
+    worked, before = [], trials.expected
+
+    def noted(exercise, case):
+        worked.append(case)
+        return before(exercise, case)
+
+    monkeypatch.setattr(trials, "expected", noted)
+    assert judge(ROPE, ROPE.mistakes[0].wrong, 50).diagnosis
+    assert worked
+    assert all(any(case is own for _, own, _ in trials.draw(ROPE, 50)) for case in worked)
+
+
 def test_calls_are_counted_and_rounded():
     def many(n):
         for _ in range(n):
@@ -85,7 +98,7 @@ def test_who_profiles_is_left_alone():
 
 
 def test_a_result_is_looked_at_once_beside_each_mistakes_and_counts_once():
-    found = search.Search(ROPE, try_out(ROPE, ROPE.mistakes[0].wrong, 5), 5)
+    found = search.Search(ROPE, trials.try_out(ROPE, ROPE.mistakes[0].wrong, 5), 5)
     before = found.effort.compared
     for _ in range(2):
         for attempt in found.attempts[:3]:
@@ -94,13 +107,13 @@ def test_a_result_is_looked_at_once_beside_each_mistakes_and_counts_once():
 
 
 def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
-    whole = Effort(ROPE, 5)
-    part = Effort(ROPE, 6, whole)
+    whole = Effort(ROPE)
+    part = Effort(ROPE, whole)
     assert whole.is_left()
     part.trials = 10**6
     assert part.spent > effort.ALL
     assert whole.is_over()
     assert not whole.is_left()
-    late = Effort(ROPE, 5)
+    late = Effort(ROPE)
     monkeypatch.setattr(time, "thread_time", lambda: 1e9)
     assert late.is_over()

@@ -18,8 +18,9 @@ from attncourse.checks.exercise import Case, Criterion, Exercise, unchanged
 from attncourse.checks.explaining.diagnosis import Finding
 from attncourse.checks.judging import judge
 from attncourse.checks.showing.verdict import sentence, short_number
-from attncourse.checks.trying.compare import difference
-from attncourse.checks.trying.trials import draw
+from attncourse.checks.trying.compare import difference, is_array, name_of
+from attncourse.checks.trying.outcome import Outcome, named_arguments
+from attncourse.checks.trying.trials import Trial, draw
 
 
 def raises(A, X):
@@ -434,3 +435,15 @@ def test_who_grades_is_not_shown_a_first_line(capsys):
     with observe(), pytest.raises(CheckFailed):
         check("mixing.mix", transposed)
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("exercise", exercises().values(), ids=exercises())
+def test_an_example_says_which_numbers_it_is_about_where_typing_them_gives_others(exercise):
+    """A cell's example in torch is float32, and most of a check's cases are float64."""
+    stops = Outcome("raised", error=OSError, text="OSError")
+    for criterion, case, _ in draw(exercise, 0):
+        said = judging.example(exercise, (Trial(criterion, case, Outcome("value"), stops),))
+        for _, value in named_arguments(exercise, case):
+            if is_array(value) and "float" in (name := name_of(value)):
+                usual = "float64" if isinstance(value, np.ndarray) else "float32"
+                assert name == usual or name in said

@@ -32,8 +32,8 @@ class Effort:
     What it is ``within`` counts as well.
     """
 
-    def __init__(self, exercise: Exercise, seed: int, within: "Effort | None" = None):
-        self.exercise, self.seed = exercise, seed
+    def __init__(self, exercise: Exercise, within: "Effort | None" = None):
+        self.each = weight(exercise)
         self.trials = self.glances = self.compared = 0
         self.parts = [self] if within is None else within.parts
         if within is not None:
@@ -43,9 +43,8 @@ class Effort:
     @property
     def spent(self) -> int:
         """The calls in all that this counts."""
-        each = weight(self.exercise, self.seed)
-        less = max(each - AROUND, 0)
-        return self.trials * each + self.glances * less + self.compared * COMPARED
+        less = max(self.each - AROUND, 0)
+        return self.trials * self.each + self.glances * less + self.compared * COMPARED
 
     def is_left(self, share: float = 1.0) -> bool:
         """Whether more may be tried, of which a search may use a share with those before it."""
@@ -56,10 +55,10 @@ class Effort:
         return sum(part.spent for part in self.parts) > ALL or time.thread_time() > self.ends
 
 
-@lru_cache(maxsize=64)
-def weight(exercise: Exercise, seed: int) -> int:
-    """The calls in one try of an exercise's case, in the mean of some."""
-    cases = [case for _, case, _ in draw(exercise, seed)]
+@lru_cache(maxsize=256)
+def weight(exercise: Exercise) -> int:
+    """The calls in one try of an exercise's case, in the mean of some of one draw."""
+    cases = [case for _, case, _ in draw(exercise, 0)]
     some = cases[:: max(1, len(cases) // SOME)]
     reference = exercise.reference
     return sum(calls_in(lambda c=c: run(exercise, reference, c)) for c in some) // len(some)

@@ -1,8 +1,9 @@
 """The cases of an exercise, and what an implementation makes of each."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -56,17 +57,36 @@ class NoReference(Exception):
 
 @lru_cache(maxsize=8)
 def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Outcome], ...]:
-    """Every case of every criterion, with what the reference makes of it.
+    """Every case of every criterion, with what the reference makes of it, once that is asked for.
 
-    Each criterion has its own stream of random numbers. Raises ``NoReference`` where that makes
-    nothing of one; then nothing is kept.
+    Each criterion has its own stream of random numbers.
     """
     streams = np.random.SeedSequence(seed).spawn(len(exercise.criteria))
     return tuple(
-        (criterion, case, expected(exercise, case))
+        (criterion, case, Awaited(exercise, case))
         for criterion, stream in zip(exercise.criteria, streams, strict=True)
         for case in criterion.cases(np.random.default_rng(stream))
     )
+
+
+class Awaited:
+    """The right ``Outcome`` of a case, worked out when it is first looked at.
+
+    Where an answer does what a known mistake does, nobody looks. Looking raises ``NoReference``
+    where the reference makes nothing of the case; then nothing is kept.
+    """
+
+    def __init__(self, exercise: Exercise, case: Case):
+        self._asked = exercise, case
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in OUTCOME:
+            raise AttributeError(name)
+        vars(self).update(vars(expected(*self._asked)))
+        return vars(self)[name]
+
+
+OUTCOME = {field.name for field in fields(Outcome)}
 
 
 def expected(exercise: Exercise, case: Case) -> Outcome:
