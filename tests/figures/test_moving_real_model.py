@@ -426,7 +426,7 @@ def test_it_fits_a_phone(opened, path, options):
 # --- from the book's server -----------------------------------------------------------------------
 
 
-class Book(http.server.SimpleHTTPRequestHandler):
+class BookServer(http.server.SimpleHTTPRequestHandler):
     """A folder as a book: its page, and the model beside it, unless it is gone or breaks off."""
 
     state = "there"
@@ -450,7 +450,7 @@ class Book(http.server.SimpleHTTPRequestHandler):
 def served(folder: Path):
     """The address of the folder, as a book is served, and a way to change what the server does."""
 
-    class Here(Book):
+    class Here(BookServer):
         def __init__(self, *given, **more):
             super().__init__(*given, directory=str(folder), **more)
 
