@@ -26,6 +26,7 @@ STEMS = (  # the chapters, in the book's order
     "efficient",
     "llama",
     "circuits",
+    "serving",
 )
 
 MILESTONES = {  # after which chapter a model can be trained that is made of one's own parts

@@ -70,6 +70,7 @@ def generate_batch(
     """
     require_count("n_new", n_new)
     ids, positions, mask = pad_left(sequences, pad)
+    require_room(model, ids.shape[-1], n_new)
     real, cache, new = mask[:, -1], [], []  # real: (b, n), False on padding
     for _ in range(n_new):
         logits, cache = model(ids, cache, mask, positions)
@@ -136,7 +137,7 @@ def speculative_accept(
     draft: Int[Tensor, "k"],
     p_draft: Float[Tensor, "k n_vocab"],
     p_target: Float[Tensor, "k_and_1 n_vocab"],
-    rng: torch.Generator | None = None,
+    rng: torch.Generator | None,
 ) -> Int[Tensor, "kept_and_1"]:
     """The guessed ids that are kept, and one more: distributed as if the target had drawn them all.
 
@@ -190,8 +191,10 @@ def speculative_stream(
     rng: torch.Generator | None = None,
 ) -> Iterator[Int[Tensor, "kept_and_1"]]:
     """The new ids of ``speculative_generate``, one tensor for each pass of the model."""
-    end = require_room(model, ids, n_new, k)
-    cache = []
+    require_prompt(ids, n_new)
+    require_whole_numbers(ids, "n")
+    require_count("k", k, least=0, most=model.max_length - 1)
+    cache, end = [], require_room(model, len(ids), n_new)
     while len(ids) < end:
         wanted = min(k, end - len(ids) - 1)
         guess, p_draft = guessed(draft, ids, wanted, model.config.n_vocab)
@@ -395,12 +398,9 @@ def require_distributions(name: str, p: Tensor) -> Tensor:
     return p / total
 
 
-def require_room(model: Llama, ids: Tensor, n_new: int, k: int) -> int:
-    """How long the text will be; ``ValueError`` where a text or draft is too long, or no text."""
-    require_prompt(ids, n_new)
-    require_whole_numbers(ids, "n")
-    require_count("k", k, least=0, most=model.max_length - 1)
-    if len(ids) + n_new > model.max_length:
-        got = f"{len(ids)} and {n_new} new ones"
+def require_room(model: Llama, n: int, n_new: int) -> int:
+    """How long the text will be; ``ValueError`` where that is more than the model reads."""
+    if n + n_new > model.max_length:
+        got = f"{n} and {n_new} new ones"
         raise ValueError(f"ids: expected at most {model.max_length} tokens in all, got {got}")
-    return len(ids) + n_new
+    return n + n_new

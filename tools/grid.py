@@ -26,6 +26,7 @@ from attncourse import STEMS
 from attncourse.checks import chapter
 from attncourse.checks.drivers import (
     attend_with_each_gradient,
+    call_for_parts,
     call_in_blocks,
     call_in_default_dtype,
     call_it,
@@ -59,6 +60,7 @@ FUNCTIONS = (
     call_in_blocks,
     dtype_of,
     call_in_default_dtype,
+    call_for_parts,
     call_on_function,
     call_on_model,
     call_seeded,

@@ -40,6 +40,12 @@ def negation(mask: Any) -> Any:
     return 1 - mask if bool(((mask == 0) | (mask == 1)).all()) else mask
 
 
+def last_negated(parts: Any) -> Any:
+    """Several results of which the last is a mask."""
+    *others, mask = parts
+    return (*others, negation(mask))
+
+
 def turned_over(x: Any) -> Any:
     """The last two axes exchanged."""
     return x.mT if is_tensor(x) else np.swapaxes(x, -1, -2)
@@ -76,6 +82,7 @@ def to_neighbours(x: Any) -> Any:
 
 
 NEGATED = Notation(negation, negation)
+LAST_NEGATED = Notation(last_negated, last_negated)
 COLUMNS = Notation(turned_over, turned_over)
 PERCENT = multiplied(100)
 BITS = multiplied(1 / math.log(2))

@@ -1,0 +1,103 @@
+"""Guesses that are checked, and results of several parts.
+
+What a right answer does with given random numbers nobody knows: it may draw them in any order. So
+an answer is called many times, and it is told which results come, and how often in whole parts.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from attncourse.checks.drivers.language import call_seeded
+from attncourse.checks.trying.compare import wrong_type
+from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
+
+
+def call_for_parts(
+    parts: tuple[str, ...], whole: tuple[str, ...], implementation: Callable, *args, **kwargs
+) -> dict[str, Any]:
+    """The results by name; those of ``whole`` as int64, where they hold whole numbers."""
+    returned = implementation(*args, **kwargs)
+    if not isinstance(returned, tuple | list) or len(returned) != len(parts):
+        raise Unusable(wrong_type(returned, f"({', '.join(parts)})"))
+    named = zip(parts, returned, strict=True)
+    return {name: as_whole(one) if name in whole else one for name, one in named}
+
+
+def as_whole(numbers: Any) -> Any:
+    """The same numbers as int64; what is no tensor of whole numbers stays as it is."""
+    if not is_tensor(numbers) or numbers.is_complex() or str(numbers.dtype) == "torch.bool":
+        return numbers
+    numbers = plain(numbers)
+    return numbers.long() if bool((numbers == numbers.round()).all()) else numbers
+
+
+def call_with_generator(seed: int, implementation: Callable, *args) -> Any:
+    """The result with a generator that begins at this seed as the last argument."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    return call_seeded(seed, implementation, *args, generator)
+
+
+OFTEN = ("rarely", "half of the time", "nearly always")  # in halves
+
+
+def outcomes_counted(
+    draws: int, counted: bool, seed: int, implementation: Callable, draft: Any, *rows: Any
+) -> list[str]:
+    """Which ids come of so many calls, and, where they are counted, how often in halves."""
+
+    def called() -> Counter:
+        generator = torch.Generator().manual_seed(seed)
+        found = Counter()
+        for _ in range(draws):
+            copies = [one.clone() for one in (draft, *rows)]
+            found[tuple(ids_in(implementation(*copies, generator)))] += 1
+        return found
+
+    import torch
+
+    counts = call_seeded(seed, called)
+    found = sorted(counts.items())
+    return [
+        f"{list(ids)} {OFTEN[round(2 * n / draws)]}" if counted else f"{list(ids)}"
+        for ids, n in found
+    ]
+
+
+def kept_with_generators(
+    times: int, seeds: tuple, implementation: Callable, draft: Any, *rows: Any
+) -> list[str]:
+    """What so many calls return with a generator, one like it, another one, and the first again."""
+    import torch
+
+    def kept(generator: Any, others: int) -> str:
+        def called() -> str:
+            given = [one.clone() for one in (draft, *rows)]
+            return str([ids_in(implementation(*given, generator)) for _ in range(times)])
+
+        return call_seeded(others, called)
+
+    one, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
+    return [kept(one, 1), kept(like_it, 2), kept(other, 1), kept(one, 1)]
+
+
+def decided_by_rng(kept: list[str]) -> dict[str, bool]:
+    """Whether the generator, and nothing else, decides what is kept."""
+    first, like_it, other, went_on = kept
+    return {
+        "equal generators give the same": first == like_it,
+        "other generators give something else": first != other,
+        "a generator that goes on gives something else": first != went_on,
+    }
+
+
+def ids_in(ids: Any) -> list[int]:
+    """The ids that came back; ``Unusable`` where they are no row of whole numbers."""
+    ids = plain(ids) if is_tensor(ids) else ids
+    if not is_tensor(ids) or str(ids.dtype) != "torch.int64":
+        raise Unusable(wrong_type(ids, "a tensor of ids, int64"))
+    if ids.ndim != 1:
+        raise Unusable(f"returned shape {tuple(ids.shape)}, expected one axis")
+    return ids.tolist()
