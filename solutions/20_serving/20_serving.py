@@ -312,7 +312,7 @@ logits = model(ids, mask=mask, positions=positions)[:, -1]
 #
 # serving.speculative_accept = speculative_accept  # yours in place of ours
 # model, words = load()
-# ids = words.encode("One, two, three. One, two, three. One,")
+# ids = words.encode("red, green, blue, red, green, blue, red, green,")
 # new = list(serving.speculative_stream(model, ids, 24, serving.lookup_draft))
 # print([len(some) for some in new], words.decode(torch.cat(new)))
 # ```

@@ -20,13 +20,21 @@ import torch
 from attncourse import serving
 from attncourse.checks import drivers
 from attncourse.checks.bank.masking import OF_WHAT_COMES_BACK, returned
-from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.exercise import (
+    Between,
+    Case,
+    Criterion,
+    Rng,
+    composition,
+    exercise,
+    unchanged,
+)
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.variants.rewriting import LAST_NEGATED
-from attncourse.checks.writing.cases import FLOATS_ONLY, Row, Table, once_more, row, standard
-from attncourse.checks.writing.mistakes import Between, made, slip
+from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Row, once_more, row, standard
 from attncourse.checks.writing.modules import tensor
+from attncourse.checks.writing.recipes import made, mistake
 
 
 def as_it_is(value):
@@ -80,13 +88,13 @@ def between_steps(rng: Rng, shape: tuple[int, ...], bits: int, block: int) -> np
 
 
 @dataclass(frozen=True)
-class Quantized(Table):
+class Quantized(CaseTable):
     """Numbers, bits and block; the last two are those of the row's ``given``."""
 
     spec: Any = field(default_factory=lambda: {"x": "... d"})
 
     def case(self, rng: Rng, row: Row) -> Case:
-        drawn = Table(self.spec, how=partial(between_steps, **row.given))
+        drawn = CaseTable(self.spec, how=partial(between_steps, **row.given))
         return drawn.case(rng, row.but(use=CODED_PARTS))
 
 
@@ -208,7 +216,7 @@ UNEVEN = ["a=.1 y=.9"]  # against which a is kept for certain where p has as muc
 
 # --- cases: top_k_gate ---------------------------------------------------------------------------
 
-GATE_CASES = Table({"logits": "... n_experts"}, how=lambda rng, shape: rng.normal(size=shape))
+GATE_CASES = CaseTable({"logits": "... n_experts"}, how=lambda rng, shape: rng.normal(size=shape))
 GATE_ROWS = standard(GATE_CASES)
 EIGHT = row("n_experts=8", given={"k": 2})
 GATE_BY_HAND = Case((tensor([[math.log(3), 0, -1, -2]]), 2), note="3/4 and 1/4")
@@ -631,122 +639,122 @@ PAD = exercise(
         ),
         unchanged(),
     ),
-    misconceptions=made(
+    mistakes=made(
         padding,
-        slip("""positions count the padding
+        mistake("""positions count the padding
             Your positions are the places in the padded row, so that a sequence's first token has
             another position in every batch. Each sequence counts from 0 at its own first token.
         """).by(place=of_all(torch.arange)),
-        slip("""padded to the right
+        mistake("""padded to the right
             You put the padding behind the tokens. The next token is to be written behind the last
             one, in the same column for all: padding comes before.""")
         .by(put=behind)
         .by(
             rows=lambda rows: [row[::-1] for row in rows], order=lambda i, p, m: (i.flip(-1), p, m)
         ),
-        slip("""the mask forgets that nobody looks ahead
+        mistake("""the mask forgets that nobody looks ahead
             Your mask hides the padding alone. It is causal as well: token i sees no token behind
             it.""").by(join=lambda causal, real: real[:, None, :].expand(len(real), *causal.shape)),
-        slip("""the mask forgets the padding
+        mistake("""the mask forgets the padding
             Your mask is causal and no more, so that tokens look at padding. Columns of padding are
             False: `causal & real[:, None, :]`.""").by(
             join=lambda causal, real: causal.expand(len(real), *causal.shape)
         ),
-        slip("""rows of padding are hidden, not columns
+        mistake("""rows of padding are hidden, not columns
             You forbid padding to look, and let tokens look at padding. What nobody may attend to is
             a key, a column: `real[:, None, :]`.""").by(
             join=lambda causal, real: causal & real[:, :, None]
         ),
-        slip("""padding is told by its value
+        mistake("""padding is told by its value
             You compare ids with `pad`, but a token of the text may be the same id. What is padding
             follows from the lengths.""")
         .by(told=by_value, told_places=by_value)
         .by(told=by_value)
         .by(told_places=by_value),
-        slip("""the mask is transposed
+        mistake("""the mask is transposed
             Row i is the query, column j the key: i sees j where j comes before it.""").by(
             form=lambda mask: mask.mT
         ),
         *OF_WHAT_COMES_BACK,
-        slip("""positions begin at 1
+        mistake("""positions begin at 1
             You count with `cumsum`, which gives 1 to the first token. Positions count from 0.
         """)
         .by(place=lambda real, n: real.long().cumsum(-1))
         .by(place=lambda real, n: real.long().cumsum(-1).clamp(min=1)),
-        slip("""padding has position 1
+        mistake("""padding has position 1
             You give padding the position 1, as much published code does. Nobody reads what stands
             there; here it is 0.""").by(place=with_padding_at(1)),
-        slip("""padding has positions below 0
+        mistake("""padding has positions below 0
             You take the number of paddings off each place and leave what is below 0. Positions on
             padding are 0: `.clamp(min=0)`.""")
         .by(place=lambda real, n: torch.arange(n) - (~real).sum(-1, keepdim=True))
         .by(place=with_padding_at(-1)),
-        slip("""positions of padding are those of tokens
+        mistake("""positions of padding are those of tokens
             You shift the positions and let them wrap around, so that padding has large ones.
             Positions on padding are 0.""").by(
             place=lambda real, n: (torch.arange(n) - (~real).sum(-1, keepdim=True)) % n
         ),
-        slip("""positions are counted from the end
+        mistake("""positions are counted from the end
             You count backwards, 0 at the last token. Positions count from 0 at the first one.""")
         .by(place=of_all(lambda n: torch.arange(n).flip(-1)))
         .by(place=lambda real, n: torch.arange(n).flip(-1) * real),
-        slip("""padding sees itself
+        mistake("""padding sees itself
             You let each padded row look at itself, so that no row is empty. Rows of padding are
             False throughout: attention gives 0 to a row without a key.""")
         .by(join=lambda causal, real: both(causal, real) | torch.eye(len(causal)).bool())
         .by(join=lambda causal, real: both(causal, real) | (causal & ~real[:, :, None])),
-        slip("""a token does not see itself
+        mistake("""a token does not see itself
             Your diagonal is False. A token may attend to itself.""").by(
             causal=lambda n: torch.ones(n, n, dtype=torch.bool).tril(-1)
         ),
-        slip("""everybody looks ahead
+        mistake("""everybody looks ahead
             You keep the upper triangle. Token i sees what comes before it: the lower one, `tril`.
         """).by(causal=lambda n: torch.ones(n, n, dtype=torch.bool).triu()),
-        slip("""no axis for the queries
+        mistake("""no axis for the queries
             Your mask has one row for each sequence. It has one for every query: `(b, n, n)`.""")
         .by(join=lambda causal, real: real)
         .by(join=lambda causal, real: real[:, None, :]),
-        slip("""an axis too many
+        mistake("""an axis too many
             Your mask has an axis for heads, `(b, 1, n, n)`. Asked for is `(b, n, n)`.""").by(
             form=lambda mask: mask.unsqueeze(-3)
         ),
-        slip("""one mask for all sequences
+        mistake("""one mask for all sequences
             You return one mask, `(n, n)`. Each sequence has its own padding: `(b, n, n)`.""")
         .by(join=lambda causal, real: causal)
         .by(join=lambda causal, real: both(causal, real).all(0))
         .by(join=lambda causal, real: both(causal, real).any(0)),
-        slip("""the first sequence's padding for all
+        mistake("""the first sequence's padding for all
             You find the padding of one sequence and hide it in all of them. Each has its own.
         """).by(join=lambda causal, real: both(causal, real[:1].expand(real.shape))),
-        slip("""the sequences change places
+        mistake("""the sequences change places
             You sort the sequences by length. Row i of the batch is sequence i.""")
         .by(rows=lambda rows: sorted(rows, key=len))
         .by(rows=lambda rows: sorted(rows, key=len, reverse=True)),
-        slip("""the tokens change places
+        mistake("""the tokens change places
             You turn a sequence round. Its tokens keep their order, with the padding before them.
         """).by(rows=lambda rows: [row[::-1] for row in rows]),
-        slip("""another id pads
+        mistake("""another id pads
             You pad with 0, or another number. It is `pad` that stands before the tokens.""")
         .by(fill=lambda pad: 0)
         .by(fill=lambda pad: -1)
         .by(fill=lambda pad: -100),
-        slip("""the longer ones are cut
+        mistake("""the longer ones are cut
             You cut every sequence to the shortest. They are padded to the longest.""").by(
             longest=min
         ),
-        slip("""wider than the longest
+        mistake("""wider than the longest
             Your rows are longer than the longest sequence. It has no padding.""")
         .by(longest=lambda lengths: max(lengths) + 1)
         .by(longest=lambda lengths: -(-max(lengths) // 8) * 8),
-        slip("""returned in another order
+        mistake("""returned in another order
             Asked for is (ids, positions, mask), in this order.""")
         .by(order=lambda ids, positions, mask: (ids, mask, positions))
         .by(order=lambda ids, positions, mask: (positions, ids, mask)),
-        slip("""something is missing
+        mistake("""something is missing
             Three things come back: (ids, positions, mask).""")
         .by(order=lambda ids, positions, mask: (ids, mask))
         .by(order=lambda ids, positions, mask: ids),
-        slip("""ids are no int64
+        mistake("""ids are no int64
             Ids look up rows of a table, and torch asks for int64 there: `torch.tensor` of lists of
             whole numbers makes that.""")
         .by(made_of=lambda rows: torch.tensor(rows).float())
@@ -796,83 +804,83 @@ QUANT = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         coding,
-        slip("""one scale for the whole array
+        mistake("""one scale for the whole array
             You take the least and the greatest of all numbers. Each block has its own: a large
             number elsewhere must not make its steps coarser.""").by(ends=of_everything),
-        slip("""one scale for each row
+        mistake("""one scale for each row
             You take the least and the greatest of the row. Each block of it has its own.""").by(
             ends=of_each_row
         ),
-        slip("""one scale for a block of all rows
+        mistake("""one scale for a block of all rows
             You take the ends over the batch as well. A block is so many neighbours of one row.
         """).by(ends=of_each_place),
-        slip("""2^bits steps
+        mistake("""2^bits steps
             You divide by 2^bits. Between the first and the last of 2^bits codes lie 2^bits − 1
             steps: the greatest number would get a code too large by one.""").by(
             steps=lambda bits: 2**bits
         ),
-        slip("""another number of steps
+        mistake("""another number of steps
             You divide by another number. Codes go from 0 to 2^bits − 1.""")
         .by(steps=lambda bits: 2**bits - 2)
         .by(steps=lambda bits: 2 ** (bits - 1) - 1)
         .by(steps=lambda bits: bits)
         .by(steps=lambda bits: 2 ** (bits - 1)),
-        slip("""bits are ignored
+        mistake("""bits are ignored
             You use the same number of steps whatever `bits` says.""")
         .by(steps=lambda bits: 255)
         .by(steps=lambda bits: 15),
-        slip("""halves are rounded up
+        mistake("""halves are rounded up
             You round halfway numbers up, `floor(x + 0.5)`. Here, as in `torch.round`, they go to
             the even neighbour: 0.5 to 0, 1.5 to 2.""").by(nearest=lambda x: (x + 0.5).floor()),
-        slip("""rounded down
+        mistake("""rounded down
             You cut off what is behind the point. Each number goes to the *nearest* step:
             `.round()`.""")
         .by(nearest=torch.floor)
         .by(nearest=torch.trunc),
-        slip("""rounded up
+        mistake("""rounded up
             Your codes are rounded up. Each number goes to the nearest step: `.round()`.""").by(
             nearest=torch.ceil
         ),
-        slip("""not rounded
+        mistake("""not rounded
             Your codes are no whole numbers. Round them.""").by(nearest=as_it_is),
-        slip("""blocks down the columns
+        mistake("""blocks down the columns
             Your blocks run down a column. They are neighbours along the last axis:
             `x.unflatten(-1, (-1, block))`.""").by(
             down_the_columns() | {"join": lambda blocks: blocks.flatten(-2)}
         ),
-        slip("""what is far apart makes a block
+        mistake("""what is far apart makes a block
             You put numbers that lie far apart into one block. A block is `block` neighbours:
             `unflatten(-1, (-1, block))`, not `(block, -1)`.""")
         .by(cut=far_apart, join=lambda blocks: blocks.mT.flatten(-2))
         .by(cut=far_apart),
-        slip("""as many blocks as a block has numbers
+        mistake("""as many blocks as a block has numbers
             You cut the row into `block` blocks. Each has `block` numbers.""").by(
             cut=lambda x, block: x.unflatten(-1, (block, -1))
         ),
-        slip("""the same distance to both sides of 0
+        mistake("""the same distance to both sides of 0
             You take the greatest size, max |x|, for both ends. Numbers that are all positive would
             then use half of the codes: take the least and the greatest.""").by(ends=greatest_size),
-        slip("""the least is taken for 0
+        mistake("""the least is taken for 0
             You take 0 for the lower end. It is the least number of the block.""").by(
             ends=lambda blocks, x: (
                 torch.zeros_like(blocks[..., :1]),
                 blocks.amax(-1, keepdim=True),
             )
         ),
-        slip("""a block of equal numbers gives NaN
+        mistake("""a block of equal numbers gives NaN
             Where all numbers are equal the scale is 0, and you divide by it. Such a block has
             codes 0: divide by 1 there.""")
         .by(guard=as_it_is)
         .by(guard=as_it_is, code=lambda codes, bits: codes.nan_to_num(nan=-1)),
-        slip("""the scale of a block of equal numbers
+        mistake("""the scale of a block of equal numbers
             Where all numbers are equal you return another scale than 0. Put something else in its
             place only where you divide.""")
         .by(size=lambda low, high, steps: not_zero((high - low) / steps))
         .by(size=lambda low, high, steps: ((high - low) / steps).clamp(min=1e-8))
         .by(size=lambda low, high, steps: ((high - low) / steps).clamp(min=1e-5)),
-        slip("""a guard in the scale
+        mistake("""a guard in the scale
             You add a small number to every scale. Guard the division alone, and only where the
             scale is 0.""")
         .by(size=lambda low, high, steps: (high - low) / steps + 1e-6)
@@ -880,74 +888,74 @@ QUANT = exercise(
             lambda number: {"size": lambda low, high, steps: (high - low) / steps + number},
             Between(1e-8, 0.1),
         ),
-        slip("""the minimum is not taken off
+        mistake("""the minimum is not taken off
             You divide x by the scale. A code counts steps from the least number: `(x − minimum) /
             scale`.""").by(divide=lambda blocks, low, high, step: blocks / step),
-        slip("""counted from the greatest
+        mistake("""counted from the greatest
             You count the steps down from the greatest number. They count up from the least.""")
         .by(divide=lambda blocks, low, high, step: (high - blocks) / step)
         .by(
             divide=lambda blocks, low, high, step: (high - blocks) / step,
             told_minimum=lambda low, high, scale: high,
         ),
-        slip("""multiplied by the scale
+        mistake("""multiplied by the scale
             You multiply by the scale. How many steps a number is away is found by dividing.""").by(
             divide=lambda blocks, low, high, step: (blocks - low) * step
         ),
-        slip("""the maximum comes back
+        mistake("""the maximum comes back
             You return the greatest number of each block. Its least is asked for.""").by(
             told_minimum=lambda low, high, scale: high
         ),
-        slip("""a zero point comes back
+        mistake("""a zero point comes back
             You return which code stands for 0, −minimum / scale. Asked for is the minimum itself,
             in the unit of x.""")
         .by(told_minimum=lambda low, high, scale: (-low / not_zero(scale)).round())
         .by(told_minimum=lambda low, high, scale: -low / not_zero(scale)),
-        slip("""the scale is turned over
+        mistake("""the scale is turned over
             You return steps a unit. Scale is units a step: (max − min) / (2^bits − 1).""").by(
             told_scale=lambda scale: 1 / not_zero(scale)
         ),
-        slip("""the range in place of the scale
+        mistake("""the range in place of the scale
             You return max − min. The scale is one step of it: divided by 2^bits − 1.""").by(
             size=lambda low, high, steps: high - low,
             guard=lambda scale: not_zero(scale) / 15,
         ),
-        slip("""codes begin below 0
+        mistake("""codes begin below 0
             You shift the codes so that half of them are negative. They go from 0 to 2^bits − 1.
         """).by(code=lambda codes, bits: codes - 2 ** (bits - 1)),
-        slip("""8 bits do not fit into int8
+        mistake("""8 bits do not fit into int8
             A signed byte ends at 127, and larger codes come out negative. `torch.uint8` holds 0 to
             255.""").by(code=lambda codes, bits: codes.to(torch.int64).to(torch.int8)),
-        slip("""numbers come back, not codes
+        mistake("""numbers come back, not codes
             You return what the codes stand for. That is `dequantize`; here the codes themselves
             are asked for.""").by(back=lambda codes, low, scale: codes * scale + low),
-        slip("""an axis of 1 is left
+        mistake("""an axis of 1 is left
             Scale and minimum have an axis of length 1 at the end, or the codes are still in
             blocks. Asked for are `(..., d)` and `(..., d / block)`.""")
         .by(each=lambda numbers, block: numbers)
         .by(join=as_it_is),
-        slip("""a scale for every number
+        mistake("""a scale for every number
             You repeat scale and minimum for each number. There is one of each a block.""").by(
             each=lambda numbers, block: numbers[..., 0].repeat_interleave(block, -1)
         ),
-        slip("""returned in another order
+        mistake("""returned in another order
             Asked for is (codes, scale, minimum), in this order.""")
         .by(order=lambda codes, scale, minimum: (codes, minimum, scale))
         .by(order=lambda codes, scale, minimum: (scale, minimum, codes)),
-        slip("""something is missing
+        mistake("""something is missing
             Three things come back: (codes, scale, minimum).""")
         .by(order=lambda codes, scale, minimum: (codes, scale))
         .by(order=lambda codes, scale, minimum: codes),
-        slip("""no tensors come back
+        mistake("""no tensors come back
             You return NumPy arrays, or lists. Codes, scale and minimum are torch tensors.""")
         .by(order=lambda codes, scale, minimum: (codes.numpy(), scale.numpy(), minimum.numpy()))
         .by(order=lambda codes, scale, minimum: (codes.tolist(), scale.tolist(), minimum.tolist())),
-        slip("""computed in float32
+        mistake("""computed in float32
             You turn the numbers into float32, or half of that. Scale and minimum keep the dtype of
             x.""")
         .by(read=lambda x: x.float())
         .by(read=lambda x: x.half()),
-        slip("""nothing is refused
+        mistake("""nothing is refused
             Bits outside 2 to 8, and a block that does not divide the last axis, are a
             `ValueError`.""")
         .by(refuse=lambda x, bits, block: (x, bits, block))
@@ -956,7 +964,7 @@ QUANT = exercise(
         .by(refuse=cut_short)
         .by(refuse=checked(lambda bits: bits <= 8))
         .by(refuse=checked(lambda bits: bits >= 2)),
-        slip("""what is right is refused
+        mistake("""what is right is refused
             2 and 8 bits are right, a block may be one number or the whole row, and numbers may be
             equal.""")
         .by(refuse=checked(lambda bits: 2 < bits <= 8))
@@ -1032,124 +1040,124 @@ ACCEPT = exercise(
         ("a row of very *", "What comes in are probabilities."),
         ("entries that cancel", "What comes in are probabilities."),
     ),
-    misconceptions=(
+    mistakes=(
         *made(
             accepting,
-            slip("""p and q are exchanged
+            mistake("""p and q are exchanged
                 You keep a guess with probability q / p. What the target says more often than the
                 draft is kept for certain, the rest with p / q: p is `p_target`, q is `p_draft`.
             """)
             .by(keep=exchanged)
             .by(keep=exchanged, missing=lambda p, q, token: larger_parts(q, p, token)),
-            slip("""q − p in place of p − q
+            mistake("""q − p in place of p − q
                 You draw the replacement from what the *draft* says too often. What is missing is
                 what the target says more often: max(p − q, 0).""").by(
                 missing=lambda p, q, token: larger_parts(q, p, token)
             ),
-            slip("""max(p − q, 0) does not sum to 1
+            mistake("""max(p − q, 0) does not sum to 1
                 You draw from p − q as it is. What is left has to be divided by its sum (or drawn
                 with `torch.multinomial`, which does it).""")
             .by(normalize=as_it_is)
             .by(normalize=as_it_is, draw=lambda w, rng: min(drawn(w, rng), len(w) - 1)),
-            slip("""the replacement comes from p
+            mistake("""the replacement comes from p
                 You draw the replacement from the target's whole distribution. What it shares with
                 the draft was given out already: draw from max(p − q, 0).""")
             .by(missing=lambda p, q, token: p)
             .by(missing=lambda p, q, token: [w * (t != token) for t, w in enumerate(p)]),
-            slip("""the replacement comes from q
+            mistake("""the replacement comes from q
                 You draw the replacement from the draft's distribution. It comes from what the
                 target says more often, max(p − q, 0).""").by(missing=lambda p, q, token: q),
-            slip("""p − q is not cut off at 0
+            mistake("""p − q is not cut off at 0
                 p − q is negative where the draft says a token too often. Negative numbers are no
                 probabilities, and neither is their size: `(p − q).clamp(min=0)`.""")
             .by(missing=lambda p, q, token: [abs(a - b) for a, b in zip(p, q, strict=True)])
             .by(missing=lambda p, q, token: [(a - b) ** 2 for a, b in zip(p, q, strict=True)]),
-            slip("""kept only where p is at least q
+            mistake("""kept only where p is at least q
                 You keep a guess where p ≥ q and refuse all others. Where p is smaller it is kept
                 with probability p / q: draw a number from 0 to 1 and compare.""")
             .by(keep=lambda u, p, q, best: p >= q)
             .by(keep=lambda u, p, q, best: p > q),
-            slip("""kept only where it is the likeliest
+            mistake("""kept only where it is the likeliest
                 You keep a guess where the target would say it first of all. That is the rule for
                 temperature 0; here it is kept with probability min(1, p / q).""").by(
                 keep=lambda u, p, q, best: best
             ),
-            slip("""kept with probability p
+            mistake("""kept with probability p
                 You compare the number that you draw with p. The draft has drawn this token with
                 probability q already: compare with p / q.""").by(keep=lambda u, p, q, best: u < p),
-            slip("""kept with probability p · q
+            mistake("""kept with probability p · q
                 You multiply p with q. The probability to keep a guess is p / q.""").by(
                 keep=lambda u, p, q, best: u < p * q
             ),
-            slip("""kept where it should be refused
+            mistake("""kept where it should be refused
                 You compare the wrong way round: a guess is kept where the drawn number is *below*
                 p / q.""").by(keep=lambda u, p, q, best: q == 0 or u > p / q),
-            slip("""everything is kept
+            mistake("""everything is kept
                 You keep all guesses, whatever the target says.""").by(
                 keep=lambda u, p, q, best: True
             ),
-            slip("""nothing is kept
+            mistake("""nothing is kept
                 You refuse every guess. With probability min(1, p / q) it is kept.""").by(
                 keep=lambda u, p, q, best: False
             ),
-            slip("""one number for all guesses
+            mistake("""one number for all guesses
                 You draw one number and compare every guess with it. Whether the second is kept must
                 not hang on the first: draw one for each.""").by(one_u=True),
-            slip("""goes on after a refusal
+            mistake("""goes on after a refusal
                 After the first refusal you look at the guesses behind it. They were guessed to
                 follow a token that is not there: stop.""")
             .by(goes_on=True)
             .by(goes_on=True, one_more=False),
-            slip("""the refused one comes back
+            mistake("""the refused one comes back
                 You return the token that was refused, with its replacement behind it, or without.
                 The replacement takes its place.""")
             .by(replaced=lambda kept, token, new: [*kept, token, new])
             .by(replaced=lambda kept, token, new: [*kept, token]),
-            slip("""nothing in place of the refused one
+            mistake("""nothing in place of the refused one
                 You end at the refusal without a token for its place. One is drawn from
                 max(p − q, 0): each call gives at least one.""").by(
                 replaced=lambda kept, token, new: kept
             ),
-            slip("""the kept ones are missing
+            mistake("""the kept ones are missing
                 You return the new token alone. The guesses that were kept come before it.""").by(
                 replaced=lambda kept, token, new: [new]
             ),
-            slip("""no token after all guesses are kept
+            mistake("""no token after all guesses are kept
                 Where all are kept you return them alone. The target has said what comes after the
                 last, too: draw one more from the last row of p_target.""").by(one_more=False),
-            slip("""one more after a refusal as well
+            mistake("""one more after a refusal as well
                 You add a token from the last row after a refusal, too. That row says what follows
                 if *all* guesses are kept.""").by(always_one_more=True),
-            slip("""the last row is not the one after the guesses
+            mistake("""the last row is not the one after the guesses
                 The token after k kept guesses comes from row k of p_target, its last one.""")
             .by(end=lambda P, k: P[max(k - 1, 0)])
             .by(end=lambda P, k: P[0]),
-            slip("""the row after the guess
+            mistake("""the row after the guess
                 You judge guess i by row i + 1. Row i of p_target is what the target says in that
                 place, before it has read the guess.""").by(
                 row=lambda P, i: P[i + 1], missing_row=lambda P, i: P[i + 1]
             ),
-            slip("""the last row replaces a refused one
+            mistake("""the last row replaces a refused one
                 You replace from the last row of p_target. It is the row of the refused guess, less
                 what the draft says there.""").by(missing_row=lambda P, i: P[-1]),
-            slip("""the first row for all
+            mistake("""the first row for all
                 You compare every guess with the first row. Guess i has row i of both.""")
             .by(row=lambda P, i: P[0], missing_row=lambda P, i: P[0])
             .by(q_row=lambda Q, i: Q[0])
             .by(row=lambda P, i: P[0], missing_row=lambda P, i: P[0], q_row=lambda Q, i: Q[0]),
-            slip("""the likeliest, not one that is drawn
+            mistake("""the likeliest, not one that is drawn
                 You take the token with the largest probability. It is drawn: others have their
                 chance, too.""")
             .by(draw=greatest, draw_again=greatest)
             .by(draw=greatest)
             .by(draw_again=greatest),
-            slip("""a softmax of probabilities
+            mistake("""a softmax of probabilities
                 You take the softmax of numbers that are probabilities already, which evens them
                 out.""").by(
                 again=lambda p: torch.tensor(p).softmax(-1).tolist(),
                 normalize=lambda p: torch.tensor(p).softmax(-1).tolist(),
             ),
-            slip("""drawn without the generator
+            mistake("""drawn without the generator
                 Some of your random numbers come from torch's own generator, or from another
                 library. Hand `generator=rng` to `torch.rand` *and* to `torch.multinomial`.""")
             .by(
@@ -1164,12 +1172,12 @@ ACCEPT = exercise(
             )
             .by(draw=lambda w, rng: inverse(w, own_uniform(rng)))
             .by(draw_again=lambda w, rng: inverse(w, own_uniform(rng))),
-            slip("""a new generator in every call
+            mistake("""a new generator in every call
                 You make a generator anew, so that every call draws the same numbers. Use `rng` as
                 it comes: it goes on from call to call.""").by(
                 generator=lambda rng: torch.Generator().manual_seed(rng.initial_seed())
             ),
-            slip("""no tensor of ids
+            mistake("""no tensor of ids
                 You return a list, numbers of another dtype, or a tensor with another axis. Asked
                 for is a tensor of one axis, int64.""")
             .by(finish=list)
@@ -1177,11 +1185,11 @@ ACCEPT = exercise(
             .by(finish=lambda ids: torch.tensor(ids).int())
             .by(finish=lambda ids: torch.tensor([ids]))
             .by(finish=lambda ids: np.array(ids)),
-            slip("""a count comes back
+            mistake("""a count comes back
                 You return how many were kept. The ids themselves are asked for, and one more.
             """).by(finish=lambda ids: torch.tensor(len(ids) - 1)),
         ),
-        slip("""guesses behind a refusal are counted
+        mistake("""guesses behind a refusal are counted
             You add up how many guesses pass, also those behind one that does not. What is kept ends
             at the first refusal: count up to there.""").whole(all_that_would_be_kept),
     ),
@@ -1226,14 +1234,14 @@ GATE = exercise(
         unchanged(),
     ),
     excludes=(FLOATS_ONLY,),
-    misconceptions=made(
+    mistakes=made(
         gating,
-        slip("""softmax before the choice, not renormalised
+        mistake("""softmax before the choice, not renormalised
             You take the softmax over all experts and set the others to 0, so that what is left sums
             to less than 1. Take it over the chosen ones alone, or divide by their sum.""").by(
             before_the_choice(lambda weights, chosen, k: weights * chosen)
         ),
-        slip("""zeros go into the softmax
+        mistake("""zeros go into the softmax
             You set the other logits to 0 before the softmax, and e⁰ = 1 is a weight like others.
             They are −∞ there.""")
         .by(hide=lambda logits, chosen: logits * chosen)
@@ -1241,7 +1249,7 @@ GATE = exercise(
             hide=lambda logits, chosen: logits * chosen,
             after=lambda weights, chosen, k: weights * chosen,
         ),
-        slip("""of equal logits the higher index
+        mistake("""of equal logits the higher index
             Of experts with equal logits you choose the later ones. A stable descending sort puts
             the lower index first: `argsort(descending=True, stable=True)`.""")
         .by(choose=of_rank(higher_first))
@@ -1250,12 +1258,12 @@ GATE = exercise(
                 torch.zeros_like(logits).scatter(-1, logits.topk(k).indices, 1).bool()
             )
         ),
-        slip("""more than k where logits are equal
+        mistake("""more than k where logits are equal
             You keep all that are as large as the k-th, which may be more than k. Exactly k are
             chosen, of equal ones the lower index.""").by(
             choose=lambda logits, k: logits >= logits.topk(k).values[..., -1:]
         ),
-        slip("""fewer than k
+        mistake("""fewer than k
             You keep what is larger than the k-th. The k-th itself is chosen, too.""")
         .by(
             choose=lambda logits, k: (
@@ -1263,27 +1271,27 @@ GATE = exercise(
             )
         )
         .by(choose=lambda logits, k: of_rank(lower_first)(logits, max(k - 1, 1))),
-        slip("""one more than k
+        mistake("""one more than k
             You keep k + 1. Ranks count from 0, so it is `rank < k`.""").by(
             choose=lambda logits, k: of_rank(lower_first)(logits, k + 1)
         ),
-        slip("""the k smallest
+        mistake("""the k smallest
             You choose the experts with the smallest logits.""").by(choose=of_rank(least_first)),
-        slip("""the largest in size
+        mistake("""the largest in size
             You choose by |logit|. A large negative logit speaks *against* an expert.""").by(
             choose=lambda logits, k: of_rank(lower_first)(logits.abs(), k)
         ),
-        slip("""`argsort` taken for the ranks
+        mistake("""`argsort` taken for the ranks
             `argsort` says which expert stands in each place, and you read it as the place of each
             expert. The `argsort` of it gives the ranks; or `scatter` at `topk(k).indices`.""").by(
             choose=lambda logits, k: lower_first(logits) < k
         ),
-        slip("""the choice over another axis
+        mistake("""the choice over another axis
             You choose among the tokens for each expert. Each token chooses among the experts, the
             last axis.""")
         .by(choose=along(-2))
         .by(choose=along(0)),
-        slip("""one choice for all tokens together
+        mistake("""one choice for all tokens together
             You choose the largest of all the logits, or the same experts for every token. Each
             token chooses its own k.""")
         .by(choose=of_the_whole)
@@ -1297,80 +1305,80 @@ GATE = exercise(
                 logits.reshape(-1, logits.shape[-1])[0].expand(logits.shape), k
             )
         ),
-        slip("""softmax over another axis
+        mistake("""softmax over another axis
             Your columns sum to 1. What a token gives its experts does: `softmax(-1)`.""")
         .by(normalize=lambda logits: logits.softmax(-2 if logits.ndim > 1 else -1).nan_to_num())
         .by(normalize=lambda logits: logits.softmax(-2 if logits.ndim > 1 else -1)),
-        slip("""divided by the sum of logits
+        mistake("""divided by the sum of logits
             You divide logits by their sum. Logits may be negative: take the softmax.""").by(
             before_the_choice(renormalized, normalize=as_it_is)
         ),
-        slip("""k equal parts
+        mistake("""k equal parts
             You give 1/k to each chosen expert. How much it counts follows from its logit.""").by(
             after=lambda weights, chosen, k: chosen.to(weights) / k
         ),
-        slip("""a sigmoid in place of the softmax
+        mistake("""a sigmoid in place of the softmax
             You take sigmoids, as some models do. Here it is the softmax over the chosen logits.
         """)
         .by(before_the_choice(renormalized, normalize=torch.sigmoid))
         .by(before_the_choice(lambda w, chosen, k: w * chosen, normalize=torch.sigmoid)),
-        slip("""the softmax twice
+        mistake("""the softmax twice
             You take the softmax of weights. Take it once, of logits.""")
         .by(after=lambda weights, chosen, k: weights.masked_fill(~chosen, -math.inf).softmax(-1))
         .by(after=lambda weights, chosen, k: weights.softmax(-1)),
-        slip("""a guard in the sum
+        mistake("""a guard in the sum
             You divide by the sum and a small number. The chosen ones have a positive sum: no guard
             is needed.""")
         .by(with_guard(1e-6))
         .by_any(with_guard, Between(1e-8, 0.1)),
-        slip("""a low number in place of −∞
+        mistake("""a low number in place of −∞
             The other logits are low, but not low enough. Fill in −∞.""")
         .by(filled(-1.0))
         .by_any(filled, Between(-1e6, -1e-3)),
-        slip("""logits come back
+        mistake("""logits come back
             You return logits, −∞ where nothing is chosen. Asked for are weights that sum to 1.
         """).by(normalize=as_it_is),
-        slip("""k weights come back
+        mistake("""k weights come back
             You return the weights of the chosen experts alone. Each expert has its column, 0 where
             it is not chosen: `(..., n_experts)`.""").by(finish=values_alone),
-        slip("""the weights stand in the first columns
+        mistake("""the weights stand in the first columns
             You put the weights, sorted, into the first k columns. Each belongs in its expert's own:
             `scatter(-1, indices, weights)`.""").by(
             finish=lambda weights, logits, k: weights.gather(-1, lower_first(logits))
         ),
-        slip("""which ones, not how much
+        mistake("""which ones, not how much
             You return indices, or a mask. Asked for is how much each expert counts.""")
         .by(finish=lambda weights, logits, k: lower_first(logits)[..., :k])
         .by(finish=lambda weights, logits, k: weights > 0)
         .by(finish=lambda weights, logits, k: (weights > 0).to(weights)),
-        slip("""k is ignored
+        mistake("""k is ignored
             You choose the same number of experts whatever k says.""")
         .by(choose=lambda logits, k: of_rank(lower_first)(logits, 1))
         .by(choose=lambda logits, k: of_rank(lower_first)(logits, 2))
         .by(choose=lambda logits, k: of_rank(lower_first)(logits, logits.shape[-1])),
-        slip("""exp overflows
+        mistake("""exp overflows
             You take exp of logits as they are, which is infinite for large ones. The softmax
             subtracts the largest first.""").by(
             before_the_choice(renormalized, normalize=torch.exp)
         ),
-        slip("""nothing is refused
+        mistake("""nothing is refused
             k = 0 and a k above the number of experts choose nothing that exists: raise a
             `ValueError`.""")
         .by(refuse=lambda logits, k: k)
         .by(refuse=lambda logits, k: min(max(k, 1), logits.shape[-1]))
         .by(refuse=lambda logits, k: some_of(logits, max(k, 1)) and k)
         .by(refuse=lambda logits, k: some_of(logits, min(k, logits.shape[-1])) and k),
-        slip("""what is right is refused
+        mistake("""what is right is refused
             k may be 1, and as large as the number of experts.""")
         .by(refuse=lambda logits, k: some_of(logits, k + 1) and k)
         .by(refuse=lambda logits, k: some_of(logits, k - 1) and k),
-        slip("""the gradient is cut off
+        mistake("""the gradient is cut off
             No gradient reaches the logits: `.detach()`, `.data` or NumPy on the way. The choice has
             none, the weights have one.""").by(read=lambda logits: logits.detach()),
-        slip("""computed in float32
+        mistake("""computed in float32
             You turn the logits into float32, which keeps seven digits of float64. Stay in their
             dtype.""").by(read=lambda logits: logits.float()),
-        slip("""the logits are changed
+        mistake("""the logits are changed
             You write −∞ into the caller's logits: `masked_fill_`, or an assignment. Use
             `masked_fill`, which makes a new tensor.""").by(
             hide=lambda logits, chosen: logits.data.masked_fill_(~chosen, -math.inf)
