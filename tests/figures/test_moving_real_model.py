@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from moving_pages import PAGE, Reader, needs_browser
+from moving_pages import PAGE, FigureReader, needs_browser
 from test_byte_pairs import texts
 
 pytest.importorskip("gguf")
@@ -60,18 +60,18 @@ def figure(opened, path):
     return loaded(opened(moving.real_model([SENTENCE], seed=2)), path)
 
 
-def loaded(reader: Reader, path: Path) -> Reader:
+def loaded(reader: FigureReader, path: Path) -> FigureReader:
     reader.figure.locator("[data-part=file]").set_input_files(path)
     ready(reader)
     return reader
 
 
-def ready(reader: Reader) -> None:
+def ready(reader: FigureReader) -> None:
     """Until nothing is being computed."""
     reader.page.wait_for_function("() => document.querySelector('.attncourse-moving').still?.()")
 
 
-def ask(reader: Reader, job: str, **given):
+def ask(reader: FigureReader, job: str, **given):
     """What the worker answers, arrays as lists; a refusal is text."""
     return reader.figure.evaluate(
         """async (root, [job, given]) => {
@@ -85,7 +85,7 @@ def ask(reader: Reader, job: str, **given):
     )
 
 
-def logits(reader: Reader, ids, **changed) -> torch.Tensor:
+def logits(reader: FigureReader, ids, **changed) -> torch.Tensor:
     ids = torch.as_tensor(ids).tolist()
     return torch.tensor(ask(reader, "logits", ids=ids, way=RIGHT | changed)["logits"])
 
@@ -224,7 +224,7 @@ def test_probabilities_and_draws_are_those_of_filtered_logits(figure, model, tem
     assert (likeliest["id"], likeliest["p"]) == (int(last.argmax()), 1)
 
 
-def pieces_of(reader: Reader, several: list[str]):
+def pieces_of(reader: FigureReader, several: list[str]):
     return reader.figure.evaluate(
         "(root, all) => Promise.all(all.map(async text => (await root.ask('encode', {text})).ids))",
         several,
@@ -265,11 +265,29 @@ def test_what_is_no_such_file_is_refused_in_a_sentence(opened, path, tmp_path):
 
 
 def test_a_sentence_where_there_is_no_memory(opened, path):
-    reader = opened(moving.real_model())
-    reader.page.evaluate("""() => { const Real = Blob; window.Blob = class extends Real {
-        constructor(parts, options) { super(["WebAssembly.Memory = ArrayBuffer = function () { throw new RangeError(); };", ...parts], options); } }; }""")  # noqa: E501
+    reader = without(
+        opened, "WebAssembly.Memory = ArrayBuffer = function () { throw new RangeError(); };"
+    )
     reader.figure.locator("[data-part=file]").set_input_files(path)
-    reader.page.wait_for_function("() => document.body.innerText.includes('enough memory')")
+    ready(reader)
+    assert "There is not enough memory here for the model" in reader.says
+
+
+def test_without_webassembly_it_says_so_and_computes(opened, path):
+    reader = loaded(without(opened, "delete self.WebAssembly;"), path)
+    assert "no WebAssembly" in reader.figure.locator("[data-part=about]").inner_text()
+    assert "Likeliest next" in reader.says
+
+
+def without(opened, first: str) -> FigureReader:
+    """The figure in a browser that lacks something: its worker's script begins with this."""
+    reader = opened(moving.real_model([SENTENCE]))
+    reader.page.evaluate(
+        """first => { const Real = Blob; window.Blob = class extends Real {
+            constructor(parts, options) { super([first, ...parts], options); } }; }""",
+        first,
+    )
+    return reader
 
 
 # --- what a reader does ---------------------------------------------------------------------------
@@ -430,6 +448,7 @@ class BookServer(http.server.SimpleHTTPRequestHandler):
     """A folder as a book: its page, and the model beside it, unless it is gone or breaks off."""
 
     state = "there"
+    let_go = threading.Event()
 
     def log_message(self, *_):
         pass
@@ -443,7 +462,13 @@ class BookServer(http.server.SimpleHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(content[: len(content) // 2] if self.state == "breaks" else content)
+        half = len(content) // 2
+        self.wfile.write(content[:half])
+        if self.state == "hangs":
+            return self.let_go.wait()
+        if self.state != "breaks":
+            self.wfile.write(content[half:])
+        return None
 
 
 @contextmanager
@@ -484,9 +509,16 @@ def test_from_the_books_server_it_is_kept_in_the_browser(browser, path, tmp_path
             server.state = state
             load.click()
             says(said)
+        server.state = "hangs"
+        load.click()
+        page.wait_for_function("() => document.querySelector('progress').value > 0.4")
+        page.get_by_role("button", name="Cancel").click()
+        says("Cancelled. Nothing is kept")
+        server.let_go.set()
         server.state = "there"
         load.click()
         says("Likeliest next")
+        assert page.locator("[data-part=about]").inner_text().startswith(f"{FILE}: 3 layers")
         link = page.locator(".rm-switch a").first
         assert link.get_attribute("href") == "../book/07_scaling.html"
         server.state = "gone"  # as where one is offline

@@ -53,11 +53,11 @@ const load = given => during(async get => {
   tell(root, "Loading the model …");
   let quarter = 0;
   try {
-    about = await get("load", given, ({done, total}) => {
+    about = {...await get("load", given, ({done, total}) => {
       part("progress").value = total ? done / total : 0;
       const now = Math.floor(4 * done / total);
       if (now > quarter && now < 4) tell(root, `Loading the model: ${25 * (quarter = now)} % are here.`);
-    });
+    }), name: (given.file?.name || data.file).split("/").at(-1)};
   } finally { loads(false); }
   part("loading").hidden = true;
   part("model").hidden = false;
@@ -103,7 +103,7 @@ const encode = async get => {
 };
 /** Everything that depends on text and switches; `first` is said before the likeliest word. */
 const show = async (get, first = "", fresh = false) => {
-  const {next, none, ms, read} = await get("read", drawing());
+  const {next, none, ms, read} = await get("read", drawing(), ({left}) => tell(root, `Reading; ${left} pieces are left.`));
   root.now = {ids: ids(), way, next, none, ms, read};
   bars(next, none);
   const [best] = next, likeliest = none ? "No numbers come out." : `Likeliest next: ${quoted(best.text)}, ${percent(best.p)}`;

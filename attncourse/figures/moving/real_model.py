@@ -17,7 +17,7 @@ from attncourse.figures.theme import beside
 WORKER = ("real_model_file", "real_model_engine", "real_model_worker")
 FILE, SIZE = "SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432  # as attncourse.model has pinned them
 FOLDER = "model"  # beside the book's pages
-MEMORY = 300  # megabytes, the file among them, as measured in Chromium
+MEMORY = "200 to 450"  # megabytes, the file among them, by the length of the text; in Chromium
 TEXTS = (
     "My cat is small, cute, and fluffy.",
     "The capital of France is",
@@ -107,9 +107,10 @@ def loading() -> str:
 
 def asked(texts: Sequence[str]) -> str:
     """What a reader writes, and what the model says next."""
-    field = (
-        '<label class="rm-text"><span data-part="asks">Your text</span><textarea data-part="text" '
-        f'rows="2" dir="auto" spellcheck="false">{escape(texts[0])}</textarea></label>'
+    field = controls(
+        '<label class="rm-text"><span data-part="asks">Your text</span>'
+        '<textarea data-part="text" rows="2" dir="auto" spellcheck="false" autocomplete="off">'
+        f"{escape(texts[0])}</textarea></label>"
     )
     tried = "".join(button("example", escape(text)) for text in texts)
     return (

@@ -155,13 +155,16 @@ class Llama {
     return {way, off, cut, ids: [], keys: caches(), values: caches(), maps: [], stream: []};
   }
   /** Reads ids into a session, only those that are new; `breathe` is awaited now and then, and may throw. */
-  async read(session, ids, breathe = () => 0) {
+  async read(session, ids, breathe = () => 0, tell = () => 0) {
     const whole = session.way.mask === "none";
     let kept = 0;
     while (kept < ids.length && session.ids[kept] === ids[kept]) kept++;
     if (whole && kept < Math.max(ids.length, session.ids.length)) kept = 0; // every token sees every other
     for (const part of ["ids", "maps", "stream"]) session[part].length = kept;
-    while (session.ids.length < ids.length) await this.chunk(session, ids.slice(session.ids.length, whole ? MOST : session.ids.length + 32), breathe);
+    while (session.ids.length < ids.length) {
+      if (ids.length - session.ids.length > 64) tell(ids.length - session.ids.length);
+      await this.chunk(session, ids.slice(session.ids.length, whole ? MOST : session.ids.length + 32), breathe);
+    }
     return ids.length - kept;
   }
   async chunk(session, ids, breathe) {

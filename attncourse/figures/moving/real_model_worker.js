@@ -91,13 +91,13 @@ const JOBS = {
   },
   /** The next piece's probabilities, and what they are with nothing changed. */
   async read({ids, way, temperature, topP, bars = 8}, tell, breathe) {
-    const began = performance.now(), session = sessionOf(way), read = await model.read(session, ids, breathe);
+    const began = performance.now(), session = sessionOf(way), read = await model.read(session, ids, breathe, left => tell({left}));
     const chances = chancesOf(model.next(session), temperature, topP), none = Number.isNaN(chances[0]), ms = performance.now() - began;
     let before = chances;
     if (!same(way)) { const right = sessionOf(RIGHT); await model.read(right, ids, breathe); before = chancesOf(model.next(right), temperature, topP); }
     const larger = none ? before : chances.map((p, i) => Math.max(p, before[i]));
     const next = most(larger, bars).map(id => ({id, text: seen(id), p: none ? NaN : chances[id], before: before[id]}));
-    return {next: next.sort((a, b) => b.p - a.p || b.before - a.before), none, ms, read};
+    return {next: next.filter(one => none || one.p || one.before).sort((a, b) => b.p - a.p || b.before - a.before), none, ms, read};
   },
   /** A piece drawn from what follows; u, from 0 to 1, decides which. */
   async draw({ids, way, temperature, topP, u}, tell, breathe) {
