@@ -549,7 +549,7 @@ def test_weights_alone_are_lost_where_only_weights_is_missing():
 def test_a_call_on_a_module_reads_like_a_call():
     exercise = exercises()["kqv.AttentionHead"]
     texts = [call_text(exercise, case) for _, case, _ in draw(exercise, 0)]
-    assert texts[0].startswith("AttentionHead(3, 4)(x), where\nx =\n")
+    assert texts[0].startswith("AttentionHead(3, 4)(x), in float64, where\nx =\n")
     assert "W_q.weight =\n" in texts[0]
     assert any(text.startswith("AttentionHead(5, 4).weights(x, mask)") for text in texts)
 

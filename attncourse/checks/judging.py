@@ -241,6 +241,12 @@ def call_head(exercise: Exercise, case: Case) -> str:
     return (case.shown or f"{exercise.name}({', '.join(inline)})") + note
 
 
+def opening(exercise: Exercise, case: Case, more: bool) -> str:
+    """The line before the arguments, where ``more`` of them follow."""
+    head = call_head(exercise, case)
+    return head + unusual_dtype(exercise, case, head) + (", where" if more else "")
+
+
 def call_text(exercise: Exercise, case: Case) -> str:
     """The call; small arguments in full, large ones by shape."""
     lines = []
@@ -249,7 +255,7 @@ def call_text(exercise: Exercise, case: Case) -> str:
             array = as_numbers(value)
             small = 0 < array.size <= SMALL
             lines.append(f"{name} =\n{indent(array)}" if small else size_of(name, array))
-    return "\n".join([call_head(exercise, case) + (", where" if lines else ""), *lines])
+    return "\n".join([opening(exercise, case, bool(lines)), *lines])
 
 
 def size_of(name: str, array: np.ndarray) -> str:
@@ -310,8 +316,7 @@ def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     tried = [t for t in failing if t.outcome.kind != "skipped"]
     trial = min(tried or failing, key=numbers_in)
     arrays = [(n, as_numbers(v)) for n, v in named_arguments(exercise, trial.case) if is_array(v)]
-    head = call_head(exercise, trial.case)
-    lines = [head + unusual_dtype(exercise, trial.case, head) + (", where" if arrays else "")]
+    lines = [opening(exercise, trial.case, bool(arrays))]
     full = [n for n, a in arrays if in_a_line(a)][:ARRAYS]
     sizes = [size_of(n, a) for n, a in arrays if n not in full]
     lines += [f"{n} = {in_a_line(a)}" for n, a in arrays if n in full]

@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+import torch
 
 import attncourse.checks
 from attncourse import mixing
@@ -442,8 +443,38 @@ def test_an_example_says_which_numbers_it_is_about_where_typing_them_gives_other
     """A cell's example in torch is float32, and most of a check's cases are float64."""
     stops = Outcome("raised", error=OSError, text="OSError")
     for criterion, case, _ in draw(exercise, 0):
-        said = judging.example(exercise, (Trial(criterion, case, Outcome("value"), stops),))
-        for _, value in named_arguments(exercise, case):
-            if is_array(value) and "float" in (name := name_of(value)):
-                usual = "float64" if isinstance(value, np.ndarray) else "float32"
-                assert name == usual or name in said
+        short = judging.example(exercise, (Trial(criterion, case, Outcome("value"), stops),))
+        for said in (short, judging.call_text(exercise, case)):
+            for _, value in named_arguments(exercise, case):
+                if is_array(value) and "float" in (name := name_of(value)):
+                    usual = "float64" if isinstance(value, np.ndarray) else "float32"
+                    assert name == usual or name in said, said
+
+
+# JupyterLab breaks the lines of a <pre> in the middle of words, unless it is told not to.
+LAB = '<style>.lab pre {word-break: break-all}</style><div class="lab" style="width:%dpx">%s</div>'
+BROKEN = r"""() => {
+  const broken = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+  while (walk.nextNode()) {
+    const code = walk.currentNode.parentElement.tagName == 'CODE'
+    for (const word of walk.currentNode.data.matchAll(code ? /^.{1,20}$/g : /\S+/g)) {
+      const range = document.createRange()
+      range.setStart(walk.currentNode, word.index)
+      range.setEnd(walk.currentNode, word.index + word[0].length)
+      if (new Set([...range.getClientRects()].map(r => r.top)).size > 1) broken.push(word[0])
+    }
+  }
+  return broken
+}"""
+
+
+def test_no_word_of_a_verdict_is_broken_in_jupyterlab(browser):
+    def causal_mask(n_queries, n_keys=None):
+        return torch.ones(n_queries, n_keys or n_queries, dtype=torch.bool).tril()
+
+    html = judge(exercises()["masking.causal_mask"], causal_mask, 3)._repr_html_()
+    page = browser.new_page(viewport={"width": 700, "height": 900})
+    for width in range(380, 600, 6):
+        page.set_content(LAB % (width, html))
+        assert page.evaluate(BROKEN) == [], width
+    page.close()

@@ -325,9 +325,13 @@ def points_in_words(number: int) -> str:
 
 
 def inline(text: str) -> str:
-    """Plain text as HTML, with `code` in backquotes."""
-    pieces = escape(text).split("`")
-    return "".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(pieces))
+    """Plain text as HTML, with `code` in backquotes, which stays in one line if it is short."""
+    pieces = text.split("`")
+    whole = [' style="white-space:nowrap"' * (len(piece) <= SHORT) for piece in pieces]
+    return "".join(
+        f"<code{style}>{escape(piece)}</code>" if i % 2 else escape(piece)
+        for i, (piece, style) in enumerate(zip(pieces, whole, strict=True))
+    )
 
 
 def sentence(text: str) -> str:
@@ -336,8 +340,10 @@ def sentence(text: str) -> str:
     return f"{text[0].upper() if word else text[0]}{text[1:]}."
 
 
+SHORT = 24  # letters of code
 MESSAGE_STYLE = (
-    "white-space:pre-wrap;overflow-wrap:normal;overflow-x:auto;font-family:monospace;"
+    "white-space:pre-wrap;word-break:normal;overflow-wrap:normal;overflow-x:auto;"
+    "font-family:monospace;"
     "margin:.2em 0 .4em 1.4em;"
     "padding:.4em;border:1px solid rgba(128,128,128,.4);background:transparent;color:inherit"
 )

@@ -21,7 +21,7 @@ TAGS = {*TEXT.split(), *BLOCKS.split()}
 WEB = re.compile(r"https?://|mailto:|#")
 BOXES = "background border border-collapse border-left color display gap margin max-width padding"
 LINES = "flex-wrap font-family font-size line-height list-style opacity overflow-wrap text-align"
-STYLES = {*BOXES.split(), *LINES.split(), "white-space"}
+STYLES = {*BOXES.split(), *LINES.split(), "white-space", "word-break"}
 FORMULA = re.compile(r'<span class="attncourse-formula(-block)?">(.*?)</span>', re.DOTALL)
 SIZES = re.compile(r"\\[bB]igg?[lmr]?(?![A-Za-z])")  # of brackets; not known to the converter
 
