@@ -21,7 +21,7 @@ from attncourse.checks.trying import trials
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import NoReference, draw
 
-SEEDS = (0, 1, 20261121)
+SEEDS = (0, 1, 2)  # what is told holds on the next three, too: six draws, which all are kept
 ALL = exercises()
 
 
