@@ -30,6 +30,7 @@ settings.load_profile("course")
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "course"
 WHOLE = 100  # files: so many are no run of a few
+MANY = 1000  # tests of a file, which take as long as slow ones
 UNTIL = float(os.environ.get("ATTNCOURSE_TESTS_UNTIL", "0"))  # when `make quick` begins no more
 
 
@@ -116,12 +117,12 @@ def course():
 
 
 def pytest_collection_modifyitems(items):
-    """Files with slow tests go first, then those of many: no worker is left with a long one alone.
+    """Files with slow tests or with very many go first: no worker is left with a long one alone.
 
     In a file, what tries one exercise runs together, since its cases are drawn once then.
     """
-    slow = {item.path for item in items if item.get_closest_marker("slow")}
     many = Counter(item.path for item in items)
+    slow = {i.path for i in items if i.get_closest_marker("slow") or many[i.path] > MANY}
     items.sort(key=lambda item: (item.path not in slow, -many[item.path], item.path))
     at = [number for number, item in enumerate(items) if exercise_of(item)]
     places = {}
