@@ -117,7 +117,7 @@ const show = async (get, first = "", fresh = false) => {
 const bars = (next, none) => {
   const bar = (p, className = "") => make("i", {style: `width:${(100 * p).toFixed(2)}%`, className}), two = isChanged();
   part("bars").replaceChildren(make("table", {}, make("caption", {}, two ? "Next word (outlined: nothing changed)" : "Next word"), ...next.map(({id, text, p, before}) => make("tr", {},
-    make("th", {scope: "row"}, make("button", {type: "button", textContent: text.replaceAll("\n", "↵"), title: "Write this one", onclick: () => during(get => put(get, id, text, p))})),
+    make("th", {scope: "row"}, make("button", {type: "button", textContent: plain(text), title: "Write this one", onclick: () => during(get => put(get, id, text, p))})),
     make("td", {}, ...none ? [] : [bar(p)], ...two && before > .005 ? [bar(before, "rm-before")] : []), make("td", {}, percent(p)), make("td", {}, two ? percent(before) : "")))));
 };
 const out = async get => {
