@@ -90,6 +90,18 @@ def test_two_mistakes_at_once_are_named(record_property):
     assert wrong <= 0.1 * total
 
 
+@pytest.mark.parametrize(
+    "names", [{"no norm", "not causal"}, {"uniform weights", "a norm at the wrong branch"}]
+)
+def test_both_of_two_mistakes_are_named_in_what_takes_long(names):
+    """One of the first two shows alone where a mask is given, of the others with a single token."""
+    block = ALL["llama.LlamaBlock"]
+    one, other = (parts_of(m.wrong) for m in block.mistakes if m.name in names)
+    verdict = judge(block, one.compose(**one.chosen, **other.chosen), 7)
+    assert verdict.diagnosis is not None, verdict.full
+    assert {verdict.diagnosis.name, verdict.rest} == names
+
+
 def test_the_rest_is_what_is_wrong_after_mending():
     attend = next(c for (t, n), (_, c) in COMPOSITIONS.items() if t.endswith("product_attention"))
     mistakes = {m.name: parts_of(m.wrong) for m in ALL["kqv.scaled_dot_product_attention"].mistakes}

@@ -265,10 +265,18 @@ class Search:
         )
 
     def likeliest(self) -> list[Attempt]:
-        """The attempts, those first that do the same in most of a few small cases."""
-        small = sorted(self.wrong, key=lambda i: numbers_in(self.trials[i]))
-        small = small[: max(4, len(small) // 2)]
-        some = small[:: max(1, len(small) // 4)][:4]
+        """The attempts, those first that do the same in most of a few small cases.
+
+        Of two mistakes one alone shows in some kind of call: so one of each kind is among them.
+        """
+        by_size = sorted(self.wrong, key=lambda i: numbers_in(self.trials[i]))
+        small = by_size[: max(4, len(by_size) // 2)]
+        spaced = small[:: max(1, len(small) // 4)]
+        kinds: dict[frozenset, list[int]] = {}
+        for i in by_size:
+            kinds.setdefault(frozenset(options_of(self.trials[i])), []).append(i)
+        usual = sorted(kinds.values(), key=len, reverse=True)[:3]
+        some = list(dict.fromkeys([small[0], *(of[0] for of in usual), *spaced]))[:5]
         votes = dict.fromkeys(self.attempts, 0)
         for place, i in enumerate(some):
             for attempt in self.attempts if place < 2 or self.effort.is_left(0.4) else ():
