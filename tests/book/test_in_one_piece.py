@@ -32,6 +32,7 @@ from attncourse import (
     scoring,
     self_attention,
     sequences,
+    serving,
     tokens,
     transformer,
     vision,
@@ -336,6 +337,12 @@ BLOCK, LLAMA = transformer.EncoderBlock(12, 3), llama.LlamaBlock(12, 6, 2, 7, 50
 MODEL = gpt.GPT(gpt.GPTConfig(11, 7, d_model=12, n_heads=3)).eval()
 for parameter in (*BLOCK.parameters(), *LLAMA.parameters(), *MODEL.parameters()):
     torch.nn.init.normal_(parameter, std=0.4)
+# Drafts of which each guess is kept or refused for certain, and one token alone is left to draw.
+DRAFTS = [torch.tensor(ids, dtype=torch.long) for ids in ([0, 1], [0, 2], [1], [])]
+CERTAIN = (
+    torch.tensor([[0.5, 0.5, 0, 0], [0, 0.5, 0.5, 0]]),
+    torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 1]]),
+)
 STORY = torch.tensor([[3, 1, 4, 1, 5], [9, 2, 6, 5, 3]])
 
 
@@ -431,6 +438,42 @@ PIECES |= {
             " torch.allclose(patched(toy, one, two, 0, 0), toy(two))]",
             {},
             lambda: [True, True],
+        ),
+    ],
+    "serving": [
+        Piece(
+            "[pad_left([[5, 6, 7], [8]], 0), pad_left([STORY[0], STORY[1, 2:], [0]], 9)]",
+            {"STORY": STORY},
+            lambda: [
+                serving.pad_left([[5, 6, 7], [8]], 0),
+                serving.pad_left([STORY[0], STORY[1, 2:], [0]], 9),
+            ],
+        ),
+        Piece(
+            "[quantize(x, 3, 4), dequantize(*quantize(x, 2, 6)), quantize(0 * x, 8, 12)]",
+            {"x": ROWS},
+            lambda: [
+                serving.quantize(ROWS, 3, 4),
+                serving.dequantize(*serving.quantize(ROWS, 2, 6)),
+                serving.quantize(0 * ROWS, 8, 12),
+            ],
+        ),
+        Piece(  # kept or refused for certain, and of what is left one token alone
+            "[speculative_accept(d, q[:len(d)], p[:len(d) + 1]) for d in drafts]",
+            {"drafts": DRAFTS, "q": CERTAIN[0], "p": CERTAIN[1]},
+            lambda: [
+                serving.speculative_accept(d, CERTAIN[0][: len(d)], CERTAIN[1][: len(d) + 1])
+                for d in DRAFTS
+            ],
+        ),
+        Piece("((first / 2000) - p[0]).abs().max() < 0.04", {}, lambda: True),
+        Piece(
+            "[top_k_gate(x, k) for k in (1, 5, 12)] + [top_k_gate(0 * x, 2)]",
+            {"x": ROWS},
+            lambda: [
+                *(serving.top_k_gate(ROWS, k) for k in (1, 5, 12)),
+                serving.top_k_gate(0 * ROWS, 2),
+            ],
         ),
     ],
 }
