@@ -48,7 +48,9 @@ def pad_left(
     pad = require_count("pad", pad, least=0)
     lengths = torch.tensor([len(row) for row in rows])
     n = int(lengths.max())
-    ids = torch.stack([F.pad(row, (n - len(row), 0), value=pad) for row in rows])  # (b, n)
+    ids = torch.full((len(rows), n), pad)  # (b, n)
+    for place, row in zip(ids, rows, strict=True):
+        place[n - len(row) :] = torch.as_tensor(row)
     positions = torch.arange(n) - (n - lengths)[:, None]  # (b, n), negative on padding
     real = positions >= 0
     mask = causal_mask(n) & real[:, None, :]  # (b, n, n)
@@ -155,8 +157,10 @@ def speculative_accept(
         u = torch.rand((), generator=rng, dtype=p.dtype)
         if u * q[i, token] >= p[i, token]:
             missing = (p[i] - q[i]).clamp(min=0)  # (n_vocab,); multinomial makes it sum to 1
-            return torch.cat([draft[:i], torch.multinomial(missing, 1, generator=rng)])
-    return torch.cat([draft, torch.multinomial(p[-1], 1, generator=rng)])
+            instead = torch.multinomial(missing, 1, generator=rng)
+            return torch.cat([draft[:i], instead])
+    more = torch.multinomial(p[-1], 1, generator=rng)
+    return torch.cat([draft, more])
 
 
 def speculative_generate(
