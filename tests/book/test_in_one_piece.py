@@ -459,10 +459,10 @@ PIECES |= {
             ],
         ),
         Piece(  # kept or refused for certain, and of what is left one token alone
-            "[speculative_accept(d, q[:len(d)], p[:len(d) + 1]) for d in drafts]",
+            "[speculative_accept(d, q[:len(d)], p[:len(d) + 1], rng) for d in drafts]",
             {"drafts": DRAFTS, "q": CERTAIN[0], "p": CERTAIN[1]},
             lambda: [
-                serving.speculative_accept(d, CERTAIN[0][: len(d)], CERTAIN[1][: len(d) + 1])
+                serving.speculative_accept(d, CERTAIN[0][: len(d)], CERTAIN[1][: len(d) + 1], None)
                 for d in DRAFTS
             ],
         ),
