@@ -4,9 +4,11 @@ import math
 
 import pytest
 import torch
+from conftest import ROOT
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
+from attncourse.data import kept
 from attncourse.gpt import GPT, GPTConfig, next_token_loss
 from attncourse.llama import Llama, LlamaConfig
 from attncourse.positions import apply_rope
@@ -339,3 +341,53 @@ def test_bytes_a_token_are_those_of_a_cache_and_those_of_the_papers():
     assert deepseek.numbers() == 2.25 * 2 * deepseek.layers * deepseek.d_head
     assert rows["Llama 2 7B"]["bytes_a_token"] == 2**19
     assert math.isclose(rows["SmolLM2 135M"]["share"], 1 / 3, abs_tol=1e-4)
+
+
+# --- what is kept ---------------------------------------------------------------------------------
+
+
+def test_what_is_kept_says_where_it_comes_from():
+    held = kept("serving")
+    assert held["about"]["command"] == "python benchmarks/serving.py"
+    assert {"date", "model", "licence", "versions"} <= set(held["about"])
+    parts = {name for name in held if name != "about"}
+    assert {"pages", "experts", "letters", "bits", "guesses", "batches", "roofline"} <= parts
+    assert all("date" in held[name]["made"] for name in parts)
+    assert (ROOT / "attncourse" / "data" / "serving.json").stat().st_size < 100_000
+
+
+def test_kept_arithmetic_and_simulations_are_those_of_the_code():
+    held = kept("serving")
+    assert held["cache_sizes"]["rows"] == cache_sizes.measured()["rows"]
+    for way in pages.WAYS:
+        assert pages.rush(1, way) in held["pages"]["rush"]
+    arithmetic = held["roofline"]["H100"]["arithmetic"]
+    sizes = LlamaConfig(49152, 8192, 576, 9, 3, 30, 1536)
+    assert arithmetic == roofline.points(sizes, roofline.H100, bytes_per_number=2)
+
+
+def test_kept_losses_are_those_of_the_model(real_model):
+    model, words = real_model
+    held = kept("serving")
+    name = "a dialogue"
+    texts = {name: fewer_bits.texts_of(words)[name]}
+    assert fewer_bits.losses(model, texts)[name] == pytest.approx(
+        held["bits"]["as_it_is"][name], abs=0.01
+    )
+    for row in held["bits"]["cache"][1:4]:
+        now = fewer_bits.cache_row(model, texts, row["cache"])["nats"][name]
+        assert now == pytest.approx(row["nats"][name], abs=0.03)
+    prompts = [words.encode(text) for text in batches.PROMPTS[:3]]
+    found = batches.paddings(model, prompts, words.end)
+    assert found["left"]["difference"] < 1e-3 > held["batches"]["turned"]["left"]["difference"]
+    assert found["left, mask forgotten"]["difference"] > 1
+
+
+def test_kept_guesses_are_those_of_the_model(real_model):
+    model, words = real_model
+    held = kept("serving")["guesses"]["kinds"]["code"]
+    row = next(row for row in held["rows"] if (row["draft"], row["k"]) == ("lookup", 4))
+    ids, n = words.encode(held["prompts"][0]), kept("serving")["guesses"]["new"]
+    now = guesses.written(model, ids, guesses.draft_of(model, "lookup"), 4, n)
+    assert words.decode(now["new"].tolist()) == held["writes"][0]
+    assert n / now["passes"] == pytest.approx(row["tokens_a_pass"][0], abs=0.01)
