@@ -494,8 +494,8 @@ def accepting(
     return speculative_accept
 
 
+# Counts every guess that passes, also those behind one that does not.
 def all_that_would_be_kept(draft, p_draft, p_target, rng):
-    """Counts every guess that passes, also those behind one that does not."""
     tokens, k = draft.tolist(), len(draft)
     Q, P = p_draft.double().tolist(), p_target.double().tolist()
     kept = sum(uniform(rng) * Q[i][t] < P[i][t] for i, t in enumerate(tokens))
