@@ -156,11 +156,11 @@ def test_a_reference_that_does_not_answer_is_no_ones_mistake_and_is_not_kept(mon
     """As where the machine was stopped in the middle of it."""
     exercise, run = exercises()["mixing.mix"], trials.run
 
-    def late(exercise, implementation, case):
+    def late(exercise, implementation, case, **options):
         if implementation is exercise.reference and not late.done:
             late.done = True
             return Outcome("hung")
-        return run(exercise, implementation, case)
+        return run(exercise, implementation, case, **options)
 
     late.done = False
     monkeypatch.setattr(trials, "run", late)
