@@ -514,7 +514,7 @@ def test_weights_alone_are_lost_where_only_weights_is_missing(target):
 def test_a_call_on_a_module_reads_like_a_call():
     exercise = exercises()["cross_attention.CrossAttention"]
     texts = [call_text(exercise, case) for _, case, _ in draw(exercise, 0)]
-    assert texts[0].startswith("CrossAttention(3, 4, 4, 3)(x, y), where\nx =\n")
+    assert texts[0].startswith("CrossAttention(3, 4, 4, 3)(x, y), in float64, where\nx =\n")
     assert any(text.startswith("CrossAttention(5, 3, 4, 2).weights(x, y, mask)") for text in texts)
 
 

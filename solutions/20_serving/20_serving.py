@@ -99,7 +99,7 @@ check("serving.pad_left", pad_left)
 #
 # Raise `ValueError` for bits outside 2 to 8, and where `block` does not divide d.
 #
-# *Fine print:* numbers come in float64 and in float32.
+# *Fine print:* numbers come in float64 and in float32; the scale holds no guard.
 #
 # <!-- hints: quantize -->
 #
@@ -224,7 +224,7 @@ check("serving.speculative_accept", speculative_accept)
 #
 # Raise `ValueError` for a k below 1 or above the number of experts.
 #
-# *Fine print:* numbers come in float64 and in float32.
+# *Fine print:* numbers come in float64 and in float32; a guard in the sum may be 1e-12 at most.
 #
 # <!-- hints: top_k_gate -->
 #

@@ -19,7 +19,14 @@ import torch
 
 from attncourse import serving
 from attncourse.checks import drivers
-from attncourse.checks.bank.masking import OF_WHAT_COMES_BACK, returned
+from attncourse.checks.bank.masking import (
+    ADDITIVE,
+    INVERTED,
+    NO_TENSOR,
+    NUMBERS,
+    as_additive,
+    returned,
+)
 from attncourse.checks.exercise import (
     Between,
     Case,
@@ -675,7 +682,15 @@ PAD = exercise(
             Row i is the query, column j the key: i sees j where j comes before it.""").by(
             form=lambda mask: mask.mT
         ),
-        *OF_WHAT_COMES_BACK,
+        NUMBERS,
+        ADDITIVE.here(
+            *(
+                {"kind": lambda mask, number=number: as_additive(mask, number)}
+                for number in (-math.inf, -1e9, -1e4)
+            )
+        ),
+        NO_TENSOR,
+        INVERTED,
         mistake("""positions begin at 1
             You count with `cumsum`, which gives 1 to the first token. Positions count from 0.
         """)
@@ -882,11 +897,11 @@ QUANT = exercise(
         .by(size=lambda low, high, steps: ((high - low) / steps).clamp(min=1e-5)),
         mistake("""a guard in the scale
             You add a small number to every scale. Guard the division alone, and only where the
-            scale is 0.""")
-        .by(size=lambda low, high, steps: (high - low) / steps + 1e-6)
-        .by_any(
-            lambda number: {"size": lambda low, high, steps: (high - low) / steps + number},
-            Between(1e-8, 0.1),
+            scale is 0.""").by(
+            *(
+                {"size": lambda low, high, steps, guard=guard: (high - low) / steps + guard}
+                for guard in (1e-6, 1e-5, 1e-8, 1e-9, 1e-10, 1e-12)
+            )
         ),
         mistake("""the minimum is not taken off
             You divide x by the scale. A code counts steps from the least number: `(x − minimum) /
@@ -1334,7 +1349,7 @@ GATE = exercise(
         mistake("""a low number in place of −∞
             The other logits are low, but not low enough. Fill in −∞.""")
         .by(filled(-1.0))
-        .by_any(filled, Between(-1e6, -1e-3)),
+        .by_any(filled, Between(-10.0, -1e-3)),
         mistake("""logits come back
             You return logits, −∞ where nothing is chosen. Asked for are weights that sum to 1.
         """).by(normalize=as_it_is),
