@@ -110,10 +110,10 @@ def quantize(
 
 
 def dequantize(
-    codes: Int[Tensor, "*batch d"],
-    scale: Float[Tensor, "*batch blocks"],
-    minimum: Float[Tensor, "*batch blocks"],
-) -> Float[Tensor, "*batch d"]:
+    codes: Int[Tensor, "... d"],
+    scale: Float[Tensor, "... blocks"],
+    minimum: Float[Tensor, "... blocks"],
+) -> Float[Tensor, "... d"]:
     """The numbers that some codes stand for, ``minimum + scale · code``, block by block.
 
     Each is at most half a scale from what ``quantize`` was given. Returns ``(..., d)``. Raises
