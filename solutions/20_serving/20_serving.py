@@ -280,7 +280,7 @@ check("serving.top_k_gate", top_k_gate)
 # guesses that are rarely reached are paid for and not used, most of all where a pass is bound by
 # arithmetic (a large batch) and reading k more tokens is no longer nearly free.
 #
-# For the points, in this order: (1) what is kept has min(p, q), (1) what replaces a refused one fills up
+# For the points, in this order: (2) what is kept has min(p, q), and what replaces a refused one fills up
 # exactly what is missing to p; (1) how often guesses are kept, and what the draft costs; (1) guesses behind
 # a refusal are lost, or reading more tokens costs more where arithmetic is the limit.
 # ### END SOLUTION
