@@ -12,6 +12,7 @@ import typer
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import made_visible
+from attncourse.grading.limits import Limits
 from attncourse.grading.stopping import stopping
 
 if TYPE_CHECKING:
@@ -95,11 +96,11 @@ def step(number: int, of: int, name: str) -> "Text":
 
 @app.command()
 def check(
-    notebook: Annotated[Path, typer.Argument(help="Your notebook.")], timeout: Timeout = 120
+    notebook: Annotated[Path, typer.Argument(help="Your notebook.")],
+    timeout: Timeout = Limits.submission,
 ) -> None:
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
     from attncourse.grading.class_.terminal import own_verdicts
-    from attncourse.grading.limits import Limits
     from attncourse.grading.student.selfcheck import check_file
 
     with stopping("nothing was changed"):
@@ -111,12 +112,11 @@ def check(
 @app.command()
 def progress(
     folder: Annotated[Path, typer.Argument(help="The folder with your notebooks.")] = Path(),
-    timeout: Timeout = 120,
+    timeout: Timeout = Limits.submission,
 ) -> None:
     """Show which exercises of the course are done, tried and open, and what comes next."""
     from rich.console import Console
 
-    from attncourse.grading.limits import Limits
     from attncourse.grading.student.progress import progress as progress_in
     from attncourse.grading.student.progress import progress_table, summary
 
@@ -136,12 +136,11 @@ def assemble(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The package; its name is mine.")
     ] = Path("mine"),
-    timeout: Timeout = 120,
+    timeout: Timeout = Limits.submission,
 ) -> None:
     """Put your answers together as a package: what is right is yours, the rest is ours."""
     from rich.console import Console
 
-    from attncourse.grading.limits import Limits
     from attncourse.grading.student.assemble import assemble as make
 
     aside = Console(stderr=True, soft_wrap=True)
@@ -312,7 +311,7 @@ def grade(
     assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
     student: Annotated[str | None, typer.Option(help="Grade this student only.")] = None,
     jobs: Jobs = 0,
-    timeout: Timeout = 120,
+    timeout: Timeout = Limits.submission,
     course: CourseFolder = Path(),
     db: GradebookAddress = None,
     force: Annotated[bool, typer.Option("--force", help="Run unchanged submissions too.")] = False,
@@ -330,7 +329,6 @@ def grade(
 
     What was graded before and has not changed is not run again. Status 1: some could not be run.
     """
-    from attncourse.grading.limits import Limits
 
     with stopping("nothing was graded"):
         from attncourse.grading.driver.command import grade_course

@@ -45,8 +45,8 @@ class Limits:
     @classmethod
     def of(cls, submission: float) -> "Limits":
         """Limits for a submission's time, with enough of it for a few cells that never end."""
-        short = min(cls.cell, submission / 4)
-        return cls(submission=submission, cell=short, call=short, cpu=submission)
+        cell, call = (min(usual, submission / 4) for usual in (cls.cell, cls.call))
+        return cls(submission=submission, cell=cell, call=call, cpu=submission)
 
     def stretched(self, factor: float) -> "Limits":
         """The same for a machine that needs so many times as long."""

@@ -24,7 +24,6 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import nothing
 
 STUDENT = "submission"
-TIMEOUT = 120.0  # seconds
 OPEN = "Graded without a jail, which this container does not allow ({}): points can be forged."
 
 
@@ -44,7 +43,7 @@ def main(root: Path) -> None:
     if found.data is None:
         report = nothing(assignment, found.status, found.reason)
     else:
-        limits = Limits.of(TIMEOUT).stretched(slowness())
+        limits = Limits.of(Limits.submission).stretched(slowness())
         hidden = (str(root.resolve()),)
         report = grade(found.data, assignment, limits=limits, sandbox=not missing, hidden=hidden)
     report = replace(report, notes=(*([found.note] if found.note else []), *report.notes))

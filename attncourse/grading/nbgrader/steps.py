@@ -57,7 +57,7 @@ class VariantExporter(NotebookExporter):
 class JudgeExporter(NotebookExporter):
     """Turns the bytes of a submission, whatever they are, into its graded notebook."""
 
-    timeout = Float(120.0, help="Seconds for one submission.").tag(config=True)
+    timeout = Float(Limits.submission, help="Seconds for one submission.").tag(config=True)
     follow_on = Bool(
         True,
         help="An answer earns that is right, given right ones in place of wrong ones it calls.",
