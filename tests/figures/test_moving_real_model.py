@@ -339,7 +339,7 @@ def test_a_text_is_written_on_and_taken_back(figure):
 def test_texts_of_every_kind_get_a_sentence(figure):
     field = figure.figure.locator("textarea")
     for text, said in (("", "Write something"), ("   ", "Write something"),
-                       ("otters " * 700, "pieces, and this page has room for"),
+                       ("otters " * 700, "pieces, and a text has room for"),
                        ("নীল 圓的 🦦 \x00 ﷽ العربية", "Likeliest next"),
                        ("<b>&amp;</b>", "Likeliest next")):  # fmt: skip
         field.fill(text)

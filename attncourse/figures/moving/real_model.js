@@ -93,8 +93,9 @@ const headName = head => `${Math.floor(head / about.heads)}.${head % about.heads
 const encode = async get => {
   const answer = await get("encode", {text: text.value, chat: chat()}), count = answer.ids.length;
   const wrong = !text.value.trim() ? "Write something: a model goes on with what is there." : count > about.most - 16
-    ? `That are ${count.toLocaleString("en")} pieces, and this page has room for ${about.most - 16}. Take some away.` : "";
+    ? `These are ${count.toLocaleString("en")} pieces, and a text has room for ${about.most - 16}. Take some away.` : "";
   text.ariaInvalid = String(!!wrong);
+  if (!text.value.trim()) part("bars").replaceChildren();
   if (wrong) throw new Error(wrong);
   begun = answer.ids; written = []; pieces = answer.pieces;
   way = {...way, cuts: []}; // they were another text's
@@ -214,6 +215,7 @@ const arcs = () => {
     word.ariaLabel = j < length ? `${plain(pieces[j])}, ${shown(100 * w, 0)} %` : plain(pieces[j]);
   });
   const [x, y] = middle(buttons[query]);
+  box.querySelector("svg").style.height = 0; // it does not count itself
   box.querySelector("svg").style.height = `${box.scrollHeight}px`;
   box.querySelector("svg").innerHTML = buttons.map((button, j) => {
     const w = weight(head, j);
@@ -327,10 +329,14 @@ const comes = async (get, i, k, way) => {
 const linked = (node, page) => { node.href = `${above}book/${page}.html`; return node; };
 if (above !== undefined) for (const node of root.querySelectorAll("[data-page]")) { linked(node, node.dataset.page); node.hidden = false; }
 data.decisions.forEach((_, i) => pick(root, `switch${i}`, k => undo(i, k)));
-part("each").onclick = () => during(async get => {
-  for (const [i, {options}] of data.decisions.entries()) for (let k = 1; k < options.length; k++) await comes(get, i, k, {...RIGHT, ...options[k][1]});
-  tell(root, `All ${rows.length - 1} are in the table.`);
-});
+part("each").onclick = async () => {
+  const ended = await during(async get => {
+    for (const [i, {options}] of data.decisions.entries()) for (let k = 1; k < options.length; k++) await comes(get, i, k, {...RIGHT, ...options[k][1]});
+    tell(root, `All ${rows.length - 1} are in the table.`);
+    if (part("lens").open) await lens(get);
+  });
+  if (!ended) part("tried").querySelector("caption")?.append(" (stopped: what you chose since went first)");
+};
 part("back").onclick = () => {
   data.decisions.forEach((_, i) => all(`switch${i}`).forEach((button, k) => { button.ariaPressed = String(k === 0); }));
   alter(RIGHT, "Everything is as it was. ");

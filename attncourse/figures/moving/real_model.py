@@ -136,7 +136,7 @@ def inside() -> str:
         '<p class="rm-head">The pieces that the model sees, and what the chosen one looks at</p>'
         '<div class="rm-words" data-part="words" role="group" aria-label="Pieces"></div>'
         + controls(
-            f'<label>heads by <select data-part="order">{sorts}</select></label>',
+            f'<label>order heads by <select data-part="order">{sorts}</select></label>',
             '<label class="am-slider"><span data-part="name">head</span><input type="range" '
             'data-part="rank" min="1" max="1" step="1" value="1" '
             'aria-label="Which head, by its place in this order" autocomplete="off"></label>',
