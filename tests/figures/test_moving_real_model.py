@@ -514,6 +514,11 @@ def test_from_the_books_server_it_is_kept_in_the_browser(browser, path, tmp_path
         page.wait_for_function("() => document.querySelector('progress').value > 0.4")
         page.get_by_role("button", name="Cancel").click()
         says("Cancelled. Nothing is kept")
+        load.click()
+        page.wait_for_function("() => document.querySelector('progress').value > 0.4")
+        page.goto(address)  # the page is closed while it loads
+        page.wait_for_timeout(300)
+        assert "stays in this browser" in load.inner_text()
         server.let_go.set()
         server.state = "there"
         load.click()

@@ -71,7 +71,8 @@ const load = given => during(async get => {
   text.focus();
   await encode(get);
 });
-part("load").onclick = () => load({url: new URL(above + data.file, location.href).href});
+const address = folder ? "" : new URL(above + data.file, location.href).href;
+part("load").onclick = () => load({url: address});
 part("file").onchange = event => { if (event.target.files.length) load({file: event.target.files[0]}); event.target.value = ""; };
 part("cancel").onclick = () => { gone(STOP); loads(false); part("load").focus(); tell(root, "Cancelled. Nothing is kept of it."); };
 part("forget").onclick = async () => {
@@ -83,7 +84,7 @@ part("memory").textContent = (memory <= 2 ? `This device reports ${memory} GB of
   + `Nothing is loaded before you ask. The model takes about ${data.memory} MB of memory while this page is open. `
   + (folder ? `This page is read from a folder, or a notebook: choose the file ${data.file}, which lies in the book’s folder once “attncourse model” has fetched it and “make book” has run.` : "");
 loads(false);
-if (!folder) self.caches?.has("attncourse-model").then(there => { if (there) part("load").textContent = "Load the model (it is in this browser)"; }).catch(() => 0);
+if (!folder) self.caches?.match(address).then(there => { if (there) part("load").textContent = "Load the model (it is in this browser)"; }).catch(() => 0);
 
 // --- text, pieces, the next word ---
 const ids = () => [...begun, ...written], isChanged = () => JSON.stringify(way) !== JSON.stringify(RIGHT), chat = () => all("kind")[1].ariaPressed === "true";

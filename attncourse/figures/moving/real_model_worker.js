@@ -66,7 +66,7 @@ const JOBS = {
     const began = performance.now(), blob = file || await kept(url, tell);
     model = base = other = null;
     if (new TextDecoder().decode(await blob.slice(0, 4).arrayBuffer()) !== "GGUF") {
-      await self.caches?.delete("attncourse-model").catch(() => 0);
+      if (url) await self.caches?.delete("attncourse-model").catch(() => 0);
       refuse(blob.size ? `This is no GGUF file. ${ANOTHER}` : `The file is empty. ${ANOTHER}`);
     }
     const made = new Llama(blob.size, plain), reader = blob.stream().getReader();
