@@ -71,9 +71,9 @@ def apply_rope(
     Source: Su et al. (2021), section 3.4.2.
     """
     require_positions(positions, x)
-    places = positions.to("cpu", torch.float64)[..., None]  # (n, 1)
-    angles = places * frequencies(x.shape[-1], base)  # (n, 1) * (d/2,)
-    cos, sin = angles.cos().to(x), angles.sin().to(x)  # (n, d/2)
+    places = positions.to("cpu", torch.float64)[..., None]  # (..., n, 1)
+    angles = places * frequencies(x.shape[-1], base)  # (..., n, 1) * (d/2,)
+    cos, sin = angles.cos().to(x), angles.sin().to(x)  # (..., n, d/2)
     first, second = x[..., 0::2], x[..., 1::2]  # (..., n, d/2)
     turned = first * cos - second * sin, first * sin + second * cos
     return torch.stack(turned, dim=-1).flatten(-2)  # (..., n, d)

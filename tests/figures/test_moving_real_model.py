@@ -323,7 +323,7 @@ def test_a_text_is_written_on_and_taken_back(figure):
     assert len(figure.now["ids"]) == before + 2
     assert figure.figure.locator(".rm-words button").count() == before + 2
     assert figure.figure.locator(".rm-out b").inner_text()
-    figure.button("Take back").click()
+    figure.button("Take all back").click()
     ready(figure)
     assert len(figure.now["ids"]) == before
     figure.button("Write on").click()

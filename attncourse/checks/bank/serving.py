@@ -386,6 +386,16 @@ def greatest_size(blocks, x):
     return -size, size
 
 
+def codes_of_both_signs(half: Callable[[int], int]) -> dict[str, Any]:
+    """Options: codes count from 0, up and down, and there is no minimum."""
+    return {
+        "ends": greatest_size,
+        "size": lambda low, high, steps: high / half(steps),
+        "divide": lambda blocks, low, high, step: blocks / step,
+        "told_minimum": lambda low, high, scale: torch.zeros_like(low),
+    }
+
+
 def down_the_columns() -> dict[str, Any]:
     """Options: the blocks are runs of a column, where rows can be cut into such."""
 
@@ -876,7 +886,9 @@ QUANT = exercise(
         ),
         mistake("""the same distance to both sides of 0
             You take the greatest size, max |x|, for both ends. Numbers that are all positive would
-            then use half of the codes: take the least and the greatest.""").by(ends=greatest_size),
+            then use half of the codes: take the least and the greatest.""")
+        .by(ends=greatest_size)
+        .by(*(codes_of_both_signs(half) for half in (lambda n: n // 2, lambda n: (n + 1) // 2))),
         mistake("""the least is taken for 0
             You take 0 for the lower end. It is the least number of the block.""").by(
             ends=lambda blocks, x: (

@@ -120,7 +120,7 @@ def asked(texts: Sequence[str]) -> str:
         + controls(
             button("next", "Next word"),
             button("on", "Write on"),
-            button("anew", "Take back"),
+            button("anew", "Take all back"),
             slider("temperature", "Temperature", 0, 2, 1, 0.1),
             slider("topp", "Top-p", 0.05, 1, 1, 0.05),
         )
