@@ -221,8 +221,8 @@ class GPT(nn.Module):
         the beginning. With it the ids are the new ones, and (logits, cache) is returned. mask:
         ``(..., n, n)``, causal unless given; it goes without a cache. positions: ``(..., n)``,
         whole, from c on unless given.
-        Raises ``ValueError`` for ids outside the vocabulary, for more than ``max_length``, and for a
-        mask with a cache.
+        Raises ``ValueError`` for ids outside the vocabulary, for more than ``max_length``, and for
+        a mask with a cache.
         """
         past = cache[0][0].shape[-2] if cache else 0
         n = ids.shape[-1]
