@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,8 +21,12 @@ from small_course import NAME, cell, graded, notebook, small, solution
 from attncourse.grading.errors import UserError
 from attncourse.grading.judge import judge
 from attncourse.grading.judge.bench import CHECKER
+from attncourse.grading.judge.budget import Budget
+from attncourse.grading.judge.checker import LAST_MINUTE, Checker, Means
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.judge.lanes import LANES, LaneLost, Lanes
+from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.process import REPLAY
 from attncourse.grading.judge.wire.decoding import Decoder, Room
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack
@@ -29,6 +34,7 @@ from attncourse.grading.limits import MB, Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import CellResult, Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from attncourse.grading.submission.plan import Step
 
 # --- before anything is built -----------------------------------------------------------------
 
@@ -372,6 +378,22 @@ def test_limits_stretch_with_the_machine():
     twice = limits.stretched(2)
     assert (twice.submission, twice.cell, twice.call, twice.cpu) == (80, 20, 20, 80)
     assert replace(twice, submission=40, cell=10, call=10, cpu=40) == limits
+
+
+def test_what_runs_once_more_has_longer_on_a_slow_machine_too():
+    """A cell that did not end, and the late tests once the time is over."""
+    limits, had = Limits().stretched(4), []
+    means = Means(Assignment(NAME, ()), 7, limits, Budget(limits.submission), None, None)
+    checker = Checker([Step("cell 1", "pass")], means)
+    runner = checker.process.runner
+    runner.cell = lambda step, limit: had.append(limit) or StepOutcome("none")
+    runner.session = SimpleNamespace(ended="")
+    checker.process.endless.add(0)
+    list(checker.process.replay(1))
+    assert had == [4 * REPLAY]
+    runner.session = None
+    checker.last_minute()
+    assert means.budget.seconds == limits.submission + 4 * LAST_MINUTE
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,20 @@ import ast
 import inspect
 import socket
 import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 from corpus.assignment import TORCH_RIGHT
 from small_course import cell, graded, notebook, solution
 
 from attncourse.alarm import Stopwatch
+from attncourse.checks import find_exercise
 from attncourse.checks.drivers import DRIVERS
 from attncourse.checks.exercise import Case
 from attncourse.grading.judge.judge import grade, libraries
 from attncourse.grading.judge.remote.conversation import Ended
-from attncourse.grading.judge.remote.proxies import told_of
+from attncourse.grading.judge.remote.proxies import outcomes, told_of
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.frames import pack, unpack
 from attncourse.grading.limits import Limits
@@ -747,3 +750,24 @@ def test_a_driver_that_no_process_would_find_is_the_authors_mistake(conversation
     case = Case((1,), use=lambda implementation, x: implementation(x))
     with pytest.raises(TypeError, match="none of the DRIVERS"):
         told_of(case, session, [b""])
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [(Limits(), 5), (Limits().stretched(4), 5), (Limits(call=2).stretched(4), 2)],
+)
+def test_a_checks_call_has_longer_on_a_slow_machine_and_is_told_what_was_set(
+    conversation, limits, told
+):
+    """An exercise gives a call 5 s; where the limits give less, that."""
+    had = []
+
+    def hangs(request):
+        had.append(request["limit"])
+        return [reply(request, kind="hung")]
+
+    session, _ = conversation(hangs)
+    session.limits, session.clock = limits, SimpleNamespace(used=time.monotonic)
+    (outcome,) = outcomes(session, 1, find_exercise("mixing.mix"), 7)
+    assert (outcome.kind, had) == ("hung", [told * limits.stretch])
+    assert session.overdue == f"a call did not end within {told} s of processor time"

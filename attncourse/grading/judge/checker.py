@@ -170,7 +170,7 @@ class Checker:
         come_to = max(self.at, *self.outcomes, 0)
         missing = [n for n in self.late if n < come_to and n not in self.outcomes]
         self.process.hang_up()
-        self.grant(LAST_MINUTE)
+        self.grant(LAST_MINUTE * self.means.limits.stretch)
         with suppress(OutOfTime):
             for number in missing:
                 self.run_late(number)

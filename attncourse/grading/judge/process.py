@@ -66,7 +66,8 @@ class Process:
             self.had += 1
             if number in self.fatal:
                 continue
-            limit = REPLAY if number in self.endless else self.runner.limits.cell
+            limits = self.runner.limits
+            limit = REPLAY * limits.stretch if number in self.endless else limits.cell
             outcome = self.runner.cell(self.steps[number], limit)
             if self.session.ended:
                 self.fatal.add(number)

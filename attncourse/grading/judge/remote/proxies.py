@@ -245,7 +245,7 @@ def outcomes_of(
     """``outcomes``, while the functions are lent."""
     cases = [case for _, case, _ in draw(exercise, seed)]
     names = argument_names(exercise)
-    limit = min(exercise.limit, session.limits.call)
+    limit = min(exercise.limit * session.limits.stretch, session.limits.call)
     request = {
         "op": "cases",
         "target": target,
