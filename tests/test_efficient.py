@@ -13,8 +13,8 @@ from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.drivers import call_measured
-from attncourse.checks.drivers.buffers import changed, contents
+from attncourse.checks.callers import call_measured
+from attncourse.checks.callers.buffers import changed, contents
 from attncourse.checks.judging import judge_criteria
 from attncourse.checks.trying.trials import try_out
 from attncourse.efficient import (

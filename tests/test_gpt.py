@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import gpt
-from attncourse.checks import drivers, exercises
+from attncourse.checks import callers, exercises
 from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.outcome import Outcome, Unusable, with_facts
@@ -694,7 +694,7 @@ def test_counts_are_right_with_the_promised_certainty():
     shares = 0
     for seed in range(3):
         for _, case, expected in draw(exercise, seed):
-            if case.use is not drivers.shares_drawn:
+            if case.use is not callers.shares_drawn:
                 continue
             draws, parts, _, _, logits = case.args
             kept = filter_logits(
@@ -745,7 +745,7 @@ def test_a_choice_is_asked_for_the_last_token_alone():
 )
 def test_what_is_no_token_is_told(returned, said):
     with pytest.raises(Unusable, match=said):
-        drivers.drawn_with_generators(lambda logits, **_: returned, (1, 2), torch.zeros(2, 3))
+        callers.drawn_with_generators(lambda logits, **_: returned, (1, 2), torch.zeros(2, 3))
 
 
 class Agreeable(torch.Tensor):
@@ -779,7 +779,7 @@ def test_one_tensor_that_each_draw_fills_anew_is_not_equal_to_itself():
 
 def test_what_is_compared_of_a_value_is_worked_out_by_who_judges():
     """Whatever another process says came of a case, it says no truth about it."""
-    case = Case(use=drivers.drawn_with_generators, facts=drivers.decided_by_generators)
+    case = Case(use=callers.drawn_with_generators, facts=callers.decided_by_generators)
     same = torch.zeros(3)
     found = with_facts(case, Outcome("value", [same, same + 1, same, same, same + 1, same + 1]))
     assert list(found.value.values()) == [True] * 4
@@ -791,13 +791,13 @@ def test_what_is_compared_of_a_value_is_worked_out_by_who_judges():
 def test_what_is_no_cache_is_told(returned):
     x = torch.zeros(2, 3)
     with pytest.raises(Unusable):
-        drivers.attend_in_steps(lambda *_: returned, (1, 1), x, x, x)
+        callers.attend_in_steps(lambda *_: returned, (1, 1), x, x, x)
 
 
 def test_the_small_model_refuses_what_it_cannot_read():
     weights = {"tokens": torch.eye(3), "positions": torch.ones(2, 3), "scores": torch.eye(3)}
     with pytest.raises(ValueError, match="1 to 2 tokens, got 3"):
-        drivers.call_on_model(
+        callers.call_on_model(
             lambda model, ids, n_new: model(ids), "small_model", torch.zeros(3).long(), 1, **weights
         )
 

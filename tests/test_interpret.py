@@ -14,7 +14,7 @@ from torch import nn
 from attncourse import interpret
 from attncourse.checks import examine
 from attncourse.checks.bank.interpret import SIZES, outputs, state_of_gpt
-from attncourse.checks.drivers.ablation import COPY, MODEL, gpt_of, logits_of_changed
+from attncourse.checks.callers.ablation import COPY, MODEL, gpt_of, logits_of_changed
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.gpt import GPT
 from attncourse.grading.judge.judge import grade

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from attncourse import multihead
 from attncourse.checks import examine, exercises
-from attncourse.checks.drivers import module_of, parameters_made, shared_by_made
+from attncourse.checks.callers import module_of, parameters_made, shared_by_made
 from attncourse.checks.judging import call_text
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.checks.trying.trials import draw

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from refused import refused
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.drivers import typical_sizes
+from attncourse.checks.callers import typical_sizes
 from attncourse.scaling import (
     attention_entropy,
     scale_scores,

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 import attncourse.multihead as module
 from attncourse.checks import examine, exercises
-from attncourse.checks.drivers import added_in_training, call_module_in_training
+from attncourse.checks.callers import added_in_training, call_module_in_training
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.trying.trials import draw
 from attncourse.masking import causal_mask
@@ -667,7 +667,7 @@ def test_what_dropout_adds_does_not_depend_on_its_random_numbers(target, monkeyp
     (case,) = [case for case in every if case.use is added_in_training]
     found = []
     for seed in range(20):
-        monkeypatch.setattr("attncourse.checks.drivers.blocks.SEED", seed)
+        monkeypatch.setattr("attncourse.checks.callers.blocks.SEED", seed)
         numbers = case.use(exercises()[target].reference, **case.kwargs)
         found.append(numbers["the numbers that are added to x"])
     branches = 2 if target.endswith("EncoderBlock") else 3

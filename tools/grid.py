@@ -24,7 +24,7 @@ import numpy as np
 
 from attncourse import STEMS
 from attncourse.checks import chapter
-from attncourse.checks.drivers import (
+from attncourse.checks.callers import (
     attend_with_each_gradient,
     call_for_parts,
     call_in_blocks,
@@ -163,37 +163,37 @@ def uses(exercise: Exercise) -> Iterator[Use]:
 def uses_by_criterion(exercise: Exercise) -> Iterator[tuple[Criterion, Use]]:
     """``uses``, each behind the criterion that it is tried for."""
     for criterion, case, expected in draw(exercise, SEED):
-        driver, bound = driver_of(case)
+        caller, bound = caller_of(case)
         if case.raises is not None:
             continue
-        if driver in FUNCTIONS:
-            yield criterion, use_of_function(exercise, case, expected, driver, bound)
-        elif driver in MODULES:
-            yield criterion, use_of_module(exercise, case, expected, driver)
+        if caller in FUNCTIONS:
+            yield criterion, use_of_function(exercise, case, expected, caller, bound)
+        elif caller in MODULES:
+            yield criterion, use_of_module(exercise, case, expected, caller)
 
 
-def driver_of(case: Case) -> tuple[Callable, tuple]:
-    """The driver of a case, and what is bound to it."""
+def caller_of(case: Case) -> tuple[Callable, tuple]:
+    """The caller of a case, and what is bound to it."""
     if isinstance(case.use, partial):
         return case.use.func, case.use.args
     return case.use, ()
 
 
 def use_of_function(
-    exercise: Exercise, case: Case, expected: Outcome, driver: Callable, bound: tuple
+    exercise: Exercise, case: Case, expected: Outcome, caller: Callable, bound: tuple
 ) -> Use:
     named = arguments(exercise.reference)
     given = dict(zip(named, case.args, strict=False))
-    if driver not in ON_GIVEN:  # there the tensors belong to the function it is given
+    if caller not in ON_GIVEN:  # there the tensors belong to the function it is given
         given |= case.kwargs
     returned = inspect.signature(exercise.reference).return_annotation
     alone: tuple[str, ...] = ()
-    if driver in ONE_BY_ONE or (driver is call_with_gradients and len(bound[0]) == 1):
+    if caller in ONE_BY_ONE or (caller is call_with_gradients and len(bound[0]) == 1):
         alone = bound[0]
     return Use("", given, named, read_annotation("", returned), output_of(expected), alone=alone)
 
 
-def use_of_module(exercise: Exercise, case: Case, expected: Outcome, driver: Callable) -> Use:
+def use_of_module(exercise: Exercise, case: Case, expected: Outcome, caller: Callable) -> Use:
     kwargs = dict(case.kwargs)
     (args, options), method = kwargs.pop("make"), kwargs.pop("method")
     names, others = kwargs.pop("inputs"), kwargs.pop("others", ())
@@ -213,8 +213,8 @@ def use_of_module(exercise: Exercise, case: Case, expected: Outcome, driver: Cal
         output_of(expected),
         built=dict(built),
         state=state,
-        twice=second if driver is call_module_twice else "",
-        alone=(*real, *map(family, state)) if driver in ONE_BY_ONE else (),
+        twice=second if caller is call_module_twice else "",
+        alone=(*real, *map(family, state)) if caller in ONE_BY_ONE else (),
     )
 
 
@@ -585,9 +585,9 @@ def exp_rows(exercise: Exercise) -> list[float]:
     with quiet(), watching_exp(lambda x: spreads.extend(spread_of(x))):
         for _, case, _ in draw(exercise, SEED):
             # A function that an exercise is given may take exp, and that is not its own.
-            driver = driver_of(case)[0]
-            own = driver not in ON_GIVEN and not any(map(callable, case.args))
-            if own and driver in (*FUNCTIONS, *MODULES) and case.raises is None:
+            caller = caller_of(case)[0]
+            own = caller not in ON_GIVEN and not any(map(callable, case.args))
+            if own and caller in (*FUNCTIONS, *MODULES) and case.raises is None:
                 case.use(exercise.reference, *copy_of(case.args), **copy_of(case.kwargs))
     return spreads
 

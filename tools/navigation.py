@@ -39,7 +39,7 @@ SIGNS = {
 }
 WORDS, LINES = 120, 10  # that are read in a minute: of text with formulas, of code
 CELL = re.compile(r"^```\{code-cell\}.*?^```\n", re.DOTALL | re.MULTILINE)
-HIDDEN = re.compile(r"^:?tags:.*\b(?:hide|remove)-(?:input|cell)", re.MULTILINE)
+FOLDED_CODE = re.compile(r"^:?tags:.*\b(?:hide|remove)-(?:input|cell)", re.MULTILINE)
 # What is folded on the page: the pieces under Deeper, and a question's answers.
 FOLDED = re.compile(
     r"^## Deeper\n.*?(?=^## |\Z)|^:::\{dropdown\}.*?^:::\n", re.DOTALL | re.MULTILINE
@@ -87,7 +87,7 @@ def reading_minutes(page: str) -> int:
     lines = sum(
         bool(line.strip()) and not line.startswith((":", "```"))
         for cell in CELL.findall(text)
-        if not HIDDEN.search(cell)
+        if not FOLDED_CODE.search(cell)
         for line in cell.splitlines()
     )
     words = len(re.findall(r"\w[\w’'-]*", CELL.sub("", text)))

@@ -23,8 +23,8 @@ class Case:
     """One use of the implementation. What it should return is what the reference returns.
 
     ``note`` says what is special about the case ("n = 1"). ``raises`` is the exception that
-    right answers raise here. ``use`` is the driver where a plain call is not enough: to take
-    gradients, or to build a module and load its weights (see ``drivers``). ``shown`` replaces
+    right answers raise here. ``use`` is the caller where a plain call is not enough: to take
+    gradients, or to build a module and load its weights (see ``callers``). ``shown`` replaces
     the argument list in messages. ``facts`` are what is compared in place of the value, worked out
     of it by who judges: an answer's own process says what came, and never that it is right.
     """

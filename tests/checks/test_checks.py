@@ -13,7 +13,7 @@ from conftest import ROOT
 
 from attncourse import STEMS
 from attncourse.checks import exercises
-from attncourse.checks.drivers import DRIVERS, call_on_function
+from attncourse.checks.callers import CALLERS, call_on_function
 from attncourse.checks.exercise import Case
 from attncourse.checks.judging import judge
 from attncourse.checks.showing.verdict import LINES, sentence
@@ -88,7 +88,7 @@ def test_a_grader_finds_what_its_cases_do_by_name(exercise):
     """They run beside the submission, in a process that gets a name and no code."""
     for _, case, _ in draw(exercise, 0):
         use = case.use.func if isinstance(case.use, partial) else case.use
-        assert DRIVERS.get(use.__name__) is use, use
+        assert CALLERS.get(use.__name__) is use, use
 
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=name)

@@ -12,7 +12,7 @@ from attncourse.checks.trying.trials import try_out
 from attncourse.efficient import kv_cache_bytes
 from attncourse.positions import apply_rope
 
-# Their drivers take other arguments.
+# Their callers take other arguments.
 DRIVEN = {"gpt.sample_token", "sequences.bootstrap_interval", "sequences.split_by_similarity"}
 OTHER = [
     (e, name, default)

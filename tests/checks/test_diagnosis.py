@@ -569,7 +569,7 @@ def test_a_change_of_the_right_result_is_not_laid_to_a_mistake():
 
 
 def test_the_arguments_in_an_example_have_the_names_that_they_have_in_the_call():
-    """Where a case is tried through a driver, that one's arguments come first."""
+    """Where a case is tried through a caller, that one's arguments come first."""
     for target, expected in (("gpt.sample_token", "logits"), ("gpt.attend_with_cache", "key")):
         exercise = ALL[target]
         for _, case, _ in draw(exercise, 3):

@@ -101,8 +101,8 @@ def test_a_result_is_looked_at_once_beside_each_mistakes_and_counts_once():
     found = search.Search(ROPE, trials.try_out(ROPE, ROPE.mistakes[0].wrong, 5), 5)
     before = found.effort.compared
     for _ in range(2):
-        for attempt in found.attempts[:3]:
-            found.agrees(attempt, 0)
+        for suspect in found.suspects[:3]:
+            found.agrees(suspect, 0)
     assert found.effort.compared - before == 3
 
 

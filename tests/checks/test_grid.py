@@ -9,7 +9,7 @@ from grid import covered, mixed, owed, report
 from torch import nn
 
 from attncourse.checks import exercises
-from attncourse.checks.drivers import (
+from attncourse.checks.callers import (
     call_module_twice,
     call_module_with_each_gradient,
     each_gradient,

@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from attncourse.checks import examine
-from attncourse.checks.drivers import call_module
+from attncourse.checks.callers import call_module
 from attncourse.checks.exercise import Case, Criterion
 from attncourse.checks.explaining.options import branches, options_of
 from attncourse.checks.trying.outcome import Outcome

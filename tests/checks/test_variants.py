@@ -27,7 +27,8 @@ from attncourse.grading.demo import fill_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student.selfcheck import check_file
-from attncourse.grading.submission.varied import CALL, HIDDEN, notebook_in_variant
+from attncourse.grading.submission.notebook import HIDDEN
+from attncourse.grading.submission.varied import CALL, notebook_in_variant
 from exercises import released
 
 SEED = 20261123

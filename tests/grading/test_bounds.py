@@ -22,10 +22,10 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.judge import judge
 from attncourse.grading.judge.bench import CHECKER
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.checker import LAST_MINUTE, Checker, Means
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.judge.lanes import LANES, LaneLost, Lanes
 from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.plan_runner import LAST_MINUTE, Means, PlanRunner
 from attncourse.grading.judge.process import REPLAY
 from attncourse.grading.judge.wire.decoding import Decoder, Room
 from attncourse.grading.judge.wire.encoding import Encoder
@@ -384,15 +384,15 @@ def test_what_runs_once_more_has_longer_on_a_slow_machine_too():
     """A cell that did not end, and the late tests once the time is over."""
     limits, had = Limits().stretched(4), []
     means = Means(Assignment(NAME, ()), 7, limits, Budget(limits.submission), None, None)
-    checker = Checker([Step("cell 1", "pass")], means)
-    runner = checker.process.runner
+    plan = PlanRunner([Step("cell 1", "pass")], means)
+    runner = plan.process.runner
     runner.cell = lambda step, limit: had.append(limit) or StepOutcome("none")
     runner.session = SimpleNamespace(ended="")
-    checker.process.endless.add(0)
-    list(checker.process.replay(1))
+    plan.process.endless.add(0)
+    list(plan.process.replay(1))
     assert had == [4 * REPLAY]
     runner.session = None
-    checker.last_minute()
+    plan.last_minute()
     assert means.budget.seconds == limits.submission + 4 * LAST_MINUTE
 
 

@@ -13,7 +13,7 @@ from small_course import cell, graded, notebook, solution
 
 from attncourse.alarm import Stopwatch
 from attncourse.checks import find_exercise
-from attncourse.checks.drivers import DRIVERS
+from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
 from attncourse.grading.judge.judge import grade, libraries
 from attncourse.grading.judge.remote.conversation import Ended
@@ -466,7 +466,7 @@ def test_no_fact_about_an_answer_is_worked_out_beside_it():
 
 
 def test_no_driver_gives_a_verdict():
-    kinds = {d.__name__: str(inspect.signature(d).return_annotation) for d in DRIVERS.values()}
+    kinds = {d.__name__: str(inspect.signature(d).return_annotation) for d in CALLERS.values()}
     assert not [name for name, kind in kinds.items() if "bool" in kind]
 
 
@@ -748,7 +748,7 @@ def test_modules_that_nobody_asked_for_are_held_up_to_a_limit(conversation):
 def test_a_driver_that_no_process_would_find_is_the_authors_mistake(conversation):
     session, _ = conversation()
     case = Case((1,), use=lambda implementation, x: implementation(x))
-    with pytest.raises(TypeError, match="none of the DRIVERS"):
+    with pytest.raises(TypeError, match="none of the CALLERS"):
         told_of(case, session, [b""])
 
 

@@ -15,7 +15,7 @@ from operator import attrgetter
 import numpy as np
 
 from attncourse.checks import Exercise, Mistake
-from attncourse.checks.drivers import dtype_of, repeated, scattered
+from attncourse.checks.callers import dtype_of, repeated, scattered
 from attncourse.checks.exercise import Criterion
 from attncourse.checks.judging import call_text, picture
 from attncourse.checks.showing.verdict import Picture

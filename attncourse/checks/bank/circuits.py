@@ -15,7 +15,7 @@ import torch
 
 from attncourse import circuits
 from attncourse.checks.bank.masking import MADE, OF_WHAT_COMES_BACK, band, returned
-from attncourse.checks.drivers import call_on_llama
+from attncourse.checks.callers import call_on_llama
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Drawn, once_more, row, standard

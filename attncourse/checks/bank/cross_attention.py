@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from attncourse import cross_attention
-from attncourse.checks.drivers import call_module_with_gradients
+from attncourse.checks.callers import call_module_with_gradients
 from attncourse.checks.exercise import Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.writing import cases, decisions, mistakes

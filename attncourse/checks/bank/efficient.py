@@ -15,7 +15,7 @@ import torch
 from torch.nn import functional as F
 
 from attncourse import efficient
-from attncourse.checks import drivers
+from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import ONE_SIDE
@@ -59,10 +59,10 @@ class InBlocks(CaseTable):
     def case(self, rng: Rng, row: Row) -> Case:
         sizes = row.options.get("sizes", 3)
         drawn = self.arguments(rng, {"blocks": row.given.get("blocks", "... m n_b")}, row)
-        driver = drivers.blocks_measured if "measured" in row.options else drivers.call_in_blocks
+        caller = callers.blocks_measured if "measured" in row.options else callers.call_in_blocks
         wide = f"{sizes} keys" if isinstance(sizes, int) else ", ".join(map(str, sizes)) + " keys"
         told = "; ".join(filter(None, (f"blocks of {wide}", row.note)))
-        use = partial(driver, sizes)
+        use = partial(caller, sizes)
         return Case((drawn["blocks"],), use=use, note=told, shown="online_softmax(blocks)")
 
 
@@ -83,7 +83,7 @@ ONLINE_ROWS = standard(ONLINE_CASES)
 SCORES = row("m=5 n_b=11")
 ONLINE_BY_HAND = Case(
     (tensor(np.log([[1, 2, 8, 4, 1], [5, 1, 1, 3, 9]])),),
-    use=partial(drivers.call_in_blocks, 2),
+    use=partial(callers.call_in_blocks, 2),
     note="blocks of 2 keys; the logarithms of 1, 2, 8, 4, 1 and of 5, 1, 1, 3, 9",
     shown="online_softmax(blocks)",
 )
@@ -110,7 +110,7 @@ class Options(CaseTable):
         told = "; ".join([f"{name}={value}" for name, value in options.items()] + [row.note] * 1)
         note = told.removesuffix("; ")
         if limit is not None:
-            return replace(case, kwargs=named, note=note, use=partial(drivers.call_measured, limit))
+            return replace(case, kwargs=named, note=note, use=partial(callers.call_measured, limit))
         return replace(case, kwargs=named, note=note)
 
 

@@ -18,7 +18,7 @@ import torch
 from torch.nn import functional as F
 
 from attncourse import gpt
-from attncourse.checks import drivers
+from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import BITS
@@ -162,7 +162,7 @@ class Sampled(Filtered):
 
 
 def seeded(seed: int) -> Callable:
-    return partial(drivers.call_seeded, seed)
+    return partial(callers.call_seeded, seed)
 
 
 SAMPLE_CASES = Sampled()
@@ -197,7 +197,7 @@ def drawn_case(
     return Case(
         (DRAWS, PARTS, seed, seeded, logits),
         options,
-        use=drivers.shares_drawn,
+        use=callers.shares_drawn,
         note=told,
         shown=f"sample_token(logits{', ' if named else ''}{named})",
     )
@@ -208,8 +208,8 @@ def generators(rng: Rng) -> list[Case]:
     seeds = tuple(int(seed) for seed in rng.integers(1 << 30, size=2))
     case = Case(
         (seeds, torch.zeros(50, 101, dtype=torch.float64)),
-        use=drivers.drawn_with_generators,
-        facts=drivers.decided_by_generators,
+        use=callers.drawn_with_generators,
+        facts=callers.decided_by_generators,
         shown="sample_token(logits, generator=generator)",
     )
     return [case]
@@ -247,7 +247,7 @@ class Written(CaseTable):
         return Case(
             ("small_model", ids, n_new, *([choose] if choose else [])),
             {name: tensor(x) for name, x in weights.items()},
-            use=drivers.call_on_model,
+            use=callers.call_on_model,
             note=row.note,
             shown=f"generate(model, ids, {n_new}{named}), model.max_length = {LONGEST}",
         )
@@ -261,7 +261,7 @@ WRITE_BY_HAND = Case(
         "positions": tensor([[1, 1], [1, -1], [-2, 1], [1, 1]]),
         "scores": tensor([[1, 2, -1], [3, -1, 1]]),
     },
-    use=drivers.call_on_model,
+    use=callers.call_on_model,
     shown="generate(model, ids, 3), model.max_length = 4",
 )
 PROMPT = row("n=3 n_new=3")
@@ -315,8 +315,8 @@ class Cached(CaseTable):
 
 
 def gradients(*names: str) -> Callable:
-    """The driver that asks for the gradient of one argument after the other."""
-    return partial(drivers.attend_with_each_gradient, names, tuple(range(len(names))))
+    """The caller that asks for the gradient of one argument after the other."""
+    return partial(callers.attend_with_each_gradient, names, tuple(range(len(names))))
 
 
 CACHE_CASES = Cached()
@@ -341,7 +341,7 @@ def stepwise(*sizes: int, batch: tuple[int, ...] = ()) -> Callable[[Rng], list[C
         return [
             Case(
                 (sizes, query, key, value),
-                use=drivers.attend_in_steps,
+                use=callers.attend_in_steps,
                 note=f"{n} tokens in pieces of {', '.join(map(str, sizes))}",
                 shown="attend_with_cache(query, key, value, cache)",
             )

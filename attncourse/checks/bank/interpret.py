@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from attncourse import interpret
-from attncourse.checks.drivers import call_on_gpt, logits_of_changed
+from attncourse.checks.callers import call_on_gpt, logits_of_changed
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import LAST_FIRST

@@ -7,7 +7,7 @@ computed in float32 is no mistake.
 import torch
 
 from attncourse import kqv
-from attncourse.checks.drivers import call_module_with_gradients, with_gradients
+from attncourse.checks.callers import call_module_with_gradients, with_gradients
 from attncourse.checks.exercise import Case, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
 from attncourse.checks.writing import cases, decisions, mistakes

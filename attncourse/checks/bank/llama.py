@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import llama, multihead
-from attncourse.checks import drivers
+from attncourse.checks import callers
 from attncourse.checks.exercise import (
     REFUSED,
     Case,
@@ -237,7 +237,7 @@ def unbuilt(sizes: tuple[int, ...], note: str) -> Case:
     """A module of these sizes is refused."""
     return Case(
         sizes,
-        use=drivers.type_built,
+        use=callers.type_built,
         note=note,
         raises=ValueError,
         shown=f"LlamaBlock({', '.join(map(str, sizes))})",

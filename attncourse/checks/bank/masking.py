@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from attncourse import masking
-from attncourse.checks.drivers import call_on_function, with_gradients
+from attncourse.checks.callers import call_on_function, with_gradients
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.conventions import forbidden, masked
@@ -136,7 +136,7 @@ TENSORS = {
 
 
 def leak_case(kind: str, x: torch.Tensor, mask: torch.Tensor, note: str = "", **tensors) -> Case:
-    """``leak(f, x, mask)`` with f = ``FUNCTIONS[kind]`` of the drivers and these tensors."""
+    """``leak(f, x, mask)`` with f = ``FUNCTIONS[kind]`` of the callers and these tensors."""
     told = "; ".join(text for text in (FORMULAS[kind], note) if text)
     return Case((kind, x, mask), tensors, use=call_on_function, note=told, shown="leak(f, x, mask)")
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from attncourse import multihead
-from attncourse.checks import drivers
+from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.variants.conventions import masked as with_mask
@@ -134,7 +134,7 @@ EACH = masked("... m m")
 
 def not_divisible(d: int, h: int) -> Case:
     built = f"MultiHeadAttention({d}, {h})"
-    return Case((d, h), use=drivers.type_built, shown=built, raises=ValueError)
+    return Case((d, h), use=callers.type_built, shown=built, raises=ValueError)
 
 
 # Three tokens of two features and two heads of one: each head sees one number of each token.
@@ -196,11 +196,11 @@ def naive_case(
 
     Without either, the tensors that it shares with naive.
     """
-    use, asked = drivers.shared_by_made, {}
+    use, asked = callers.shared_by_made, {}
     if names:
-        use, asked = drivers.parameters_made, {"names": names}
+        use, asked = callers.parameters_made, {"names": names}
     elif on:
-        use, asked = drivers.output_of_made, {"inputs": ("x",), "x": spread(rng, *on).float()}
+        use, asked = callers.output_of_made, {"inputs": ("x",), "x": spread(rng, *on).float()}
     built = f"MultiHeadNaive({d_model}, {n_heads}{'' if bias else ', bias=False'})"
     shown = f"naive_to_batched(naive), naive = {built}"
     state = naive_state(rng, d_model, n_heads, bias)
@@ -215,7 +215,7 @@ SMALL_NAIVE = Case(
         for i in range(2)
         for k, name in enumerate(WEIGHTS)
     },
-    use=drivers.parameters_made,
+    use=callers.parameters_made,
     shown="naive_to_batched(naive), naive = MultiHeadNaive(2, 2, bias=False)",
 )
 
@@ -737,13 +737,13 @@ HEADS = exercise(
         HEADS_CASES.criterion("gradients reach query, key and every weight", 2).on(
             ACROSS.but(
                 batch=(2,),
-                use=drivers.call_module_with_each_gradient,
+                use=callers.call_module_with_each_gradient,
                 note="a batch of 2, each gradient alone",
             ),
             GROUPED.but(
                 "n=7",
                 given=masked("m n", **KEY),
-                use=drivers.call_module_with_gradients,
+                use=callers.call_module_with_gradients,
                 note="with a mask, all at once",
             ),
         ),

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from attncourse import positions
-from attncourse.checks.drivers import call_in_default_dtype
+from attncourse.checks.callers import call_in_default_dtype
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import BOTH_AXES, IN_HALVES

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from attncourse import scaling
-from attncourse.checks.drivers import numbers_drawn, repeated, scattered, typical_sizes
+from attncourse.checks.callers import numbers_drawn, repeated, scattered, typical_sizes
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import BITS

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from attncourse import scoring
 from attncourse.checks.bank import kqv
-from attncourse.checks.drivers import with_gradients
+from attncourse.checks.callers import with_gradients
 from attncourse.checks.exercise import Between, Case, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden, masked
 from attncourse.checks.writing import cases, decisions, mistakes

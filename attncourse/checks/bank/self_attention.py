@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from attncourse import self_attention as chapter
-from attncourse.checks.drivers import orders_tried, same_orders
+from attncourse.checks.callers import orders_tried, same_orders
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import COLUMNS

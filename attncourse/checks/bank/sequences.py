@@ -16,7 +16,7 @@ import torch
 from rapidfuzz.distance import Levenshtein
 
 from attncourse import sequences as chapter
-from attncourse.checks.drivers import (
+from attncourse.checks.callers import (
     drawn_as_asked,
     interval_of,
     interval_repeated,
@@ -26,7 +26,7 @@ from attncourse.checks.drivers import (
     split_kept,
     splits_made,
 )
-from attncourse.checks.drivers.resampling import DEFAULTS, EQUAL
+from attncourse.checks.callers.resampling import DEFAULTS, EQUAL
 from attncourse.checks.exercise import (
     Case,
     Criterion,
@@ -1070,7 +1070,7 @@ BOOTSTRAP = exercise(
     minutes=20,
     excludes=(
         *(
-            (f"{name} {how}", "Random: the drivers give it or leave it out, by the text's rules.")
+            (f"{name} {how}", "Random: the callers give it or leave it out, by the text's rules.")
             for name in ("level", "n_resamples", "rng")
             for how in ("given", "left out")
         ),

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from attncourse import serving
-from attncourse.checks import drivers
+from attncourse.checks import callers
 from attncourse.checks.bank.masking import (
     ADDITIVE,
     INVERTED,
@@ -50,7 +50,7 @@ def as_it_is(value):
 
 # --- cases: pad_left -----------------------------------------------------------------------------
 
-PADDED_PARTS = partial(drivers.call_for_parts, ("ids", "positions", "mask"), ())
+PADDED_PARTS = partial(callers.call_for_parts, ("ids", "positions", "mask"), ())
 
 
 def batch_of(sequences: list[list[int]], pad: int, note: str = "") -> Case:
@@ -80,7 +80,7 @@ PAD_BY_HAND = batch_of([[5, 6, 7], [8]], 0)
 
 # --- cases: quantize -----------------------------------------------------------------------------
 
-CODED_PARTS = partial(drivers.call_for_parts, ("codes", "scale", "minimum"), ("codes",))
+CODED_PARTS = partial(callers.call_for_parts, ("codes", "scale", "minimum"), ("codes",))
 
 
 def between_steps(rng: Rng, shape: tuple[int, ...], bits: int, block: int) -> np.ndarray:
@@ -149,7 +149,7 @@ def guess(
     draft: str,
     q: list[str],
     p: list[str],
-    use: Callable = drivers.call_with_generator,
+    use: Callable = callers.call_with_generator,
     *about: Any,
     dtype: torch.dtype = torch.float64,
     note: str = "",
@@ -161,7 +161,7 @@ def guess(
         seed = int(rng.integers(1 << 30))
         tokens = torch.tensor([ids[name] for name in draft], dtype=torch.int64)
         args = (tokens, rows_of(q, ids, dtype), rows_of(p, ids, dtype))
-        calls = f"{about[0]} draws" if use is drivers.outcomes_counted else ""
+        calls = f"{about[0]} draws" if use is callers.outcomes_counted else ""
         return [
             Case(
                 args,
@@ -174,11 +174,11 @@ def guess(
 
 
 def how_often(draft: str, q: list[str], p: list[str], **about):
-    return guess(draft, q, p, drivers.outcomes_counted, DRAWS, True, **about)
+    return guess(draft, q, p, callers.outcomes_counted, DRAWS, True, **about)
 
 
 def which_come(draft: str, q: list[str], p: list[str], **about):
-    return guess(draft, q, p, drivers.outcomes_counted, FEWER, False, **about)
+    return guess(draft, q, p, callers.outcomes_counted, FEWER, False, **about)
 
 
 def certain(tokens: str) -> list[str]:
@@ -204,8 +204,8 @@ def by_chance_alone():
         return [
             Case(
                 tuple(args),
-                use=partial(drivers.kept_with_generators, calls, seeds),
-                facts=drivers.decided_by_rng,
+                use=partial(callers.kept_with_generators, calls, seeds),
+                facts=callers.decided_by_rng,
                 note=note,
             )
             for calls, *args, note in given
@@ -216,7 +216,7 @@ def by_chance_alone():
 
 GUESS_BY_HAND = Case(
     (torch.tensor([2, 0]), torch.eye(4)[[2, 0]].double(), torch.eye(4)[[2, 3, 1]].double()),
-    use=partial(drivers.call_with_generator, 0),
+    use=partial(callers.call_with_generator, 0),
     note="the target is certain of 2, then of 3",
 )
 UNEVEN = ["a=.1 y=.9"]  # against which a is kept for certain where p has as much for it
@@ -1059,7 +1059,7 @@ ACCEPT = exercise(
     excludes=(
         (
             "* = *",
-            "How many ids come back is chance, and cases have drivers of their own.",
+            "How many ids come back is chance, and cases have callers of their own.",
         ),
         ("* all different", "The same."),
         ("float32", "The same: it is among the notes."),

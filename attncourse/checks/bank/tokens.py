@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from attncourse import tokens
-from attncourse.checks.drivers import dtype_of
+from attncourse.checks.callers import dtype_of
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.writing import numpy_mistakes
 from attncourse.checks.writing.cases import (

@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attncourse import transformer
-from attncourse.checks import drivers
+from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.conventions import columns, forbidden, masked, with_columns
@@ -122,7 +122,7 @@ def activated(row: Row, name: str) -> Row:
     """With another activation, which the check hands over by its name in torch.nn.functional."""
     return row.but(
         options={**row.options, "activation": name},
-        use=drivers.call_module_activated,
+        use=callers.call_module_activated,
         note=f"activation=F.{name}",
     )
 
@@ -176,7 +176,7 @@ def trained(name: str, state, branches: tuple[str, ...], **options):
             own,
             given,
             options={"dropout": 0.4, **options},
-            use=drivers.added_in_training,
+            use=callers.added_in_training,
             note="in training: the numbers that are added to x; every branch returns one number",
         )
 
@@ -833,11 +833,11 @@ def of_dropout(
         *rows(
             0.5,
             zero=OUTPUTS,
-            use=drivers.call_module_in_training,
+            use=callers.call_module_in_training,
             note="in training, where the branches add nothing",
         )
     )
-    in_evaluation = rows(0.3, use=drivers.call_module_in_evaluation, note="after eval()")
+    in_evaluation = rows(0.3, use=callers.call_module_in_evaluation, note="after eval()")
     added = trained(name, state, last)
     return (
         Criterion("dropout on each branch, in training", points).on(
@@ -1232,7 +1232,7 @@ ENCODER = exercise(
         ),
         ENCODER_CASES.criterion("gradients reach x and every weight", 1).on(
             *ENCODER_ROWS.gradients,
-            ONE.but(options=POST, use=drivers.call_module_with_gradients, note="post-norm"),
+            ONE.but(options=POST, use=callers.call_module_with_gradients, note="post-norm"),
         ),
         unchanged(),
     ),

@@ -11,7 +11,7 @@ import torch
 from torch.nn import functional as F
 
 from attncourse import vision
-from attncourse.checks import drivers
+from attncourse.checks import callers
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import CHANNELS_LAST as WITH_CHANNELS_LAST
@@ -691,7 +691,7 @@ EMBED_CASES = CaseTable(
     }
 )
 EMBED_ROWS = standard(EMBED_CASES, c=3, rows=5, columns=7, patch=2, d=11)
-EACH = drivers.each_gradient(images=0, weight=2, bias=3, class_token=4, positions=5)
+EACH = callers.each_gradient(images=0, weight=2, bias=3, class_token=4, positions=5)
 # One row and two patches of one pixel: 10 and 20 times 3, and one number for everything else.
 EMBED_BY_HAND = Case(
     (

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from attncourse.checks.exercise import Exercise, Mistake
-from attncourse.checks.explaining.attempts import Attempt, together
 from attncourse.checks.explaining.search import Search
 from attncourse.checks.explaining.signatures import other_signature
+from attncourse.checks.explaining.suspects import Suspect, together
 from attncourse.checks.explaining.symptoms.calls import by_lot, unmoved
 from attncourse.checks.explaining.symptoms.looks import first_that_holds
 from attncourse.checks.explaining.symptoms.pairs import pairs
@@ -84,15 +84,15 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: A
 class Claim:
     """What may be told, and the ``test`` that it has to pass in every draw.
 
-    The test is a function of a search and of the ``attempts`` that the claim is about.
+    The test is a function of a search and of the ``suspects`` that the claim is about.
     """
 
     finding: Finding
     test: Callable[..., bool]
-    attempts: tuple[Attempt, ...] = ()
+    suspects: tuple[Suspect, ...] = ()
 
     def holds(self, search: Search) -> bool:
-        return self.test(search, *(attempt.on(search.seed) for attempt in self.attempts))
+        return self.test(search, *(suspect.on(search.seed) for suspect in self.suspects))
 
 
 def claims(search: Search, answer: Answer) -> Iterator[Claim]:
@@ -103,8 +103,8 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     """
     trials = search.trials
     # One known mistake that does the same in every case: there is nothing left to explain.
-    for attempt in search.single():
-        yield Claim(Finding(attempt.mistake, all=True), Search.does, (attempt,))
+    for suspect in search.single():
+        yield Claim(Finding(suspect.mistake, all=True), Search.does, (suspect,))
     # One that always says True agrees with many mistakes by chance: no step below is evidence.
     if search.one_truth():
         told = f"the answer is {trials[0].outcome.value}, whatever comes in"
@@ -122,16 +122,16 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
         yield Claim(Finding(other), lambda s: answer.default(s.trials) == other)
     # Still one known mistake and nothing else: before two, which explain the same with more.
     if branch := search.branch():
-        attempt, where = branch
-        told = f"{attempt.mistake.explanation} Here that is so {where}."
-        finding = Finding(replace(attempt.mistake, explanation=told), all=True)
-        yield Claim(finding, lambda s, a: s.in_branch(a, where), (attempt,))
+        suspect, where = branch
+        told = f"{suspect.mistake.explanation} Here that is so {where}."
+        finding = Finding(replace(suspect.mistake, explanation=told), all=True)
+        yield Claim(finding, lambda s, a: s.in_branch(a, where), (suspect,))
     # A second mistake that any exercise knows is surer than one of this exercise, and cheaper:
     # every mistake is tried once here, and with every other below.
     if layers := search.layers():
-        attempt, over = layers
-        finding = Finding(attempt.mistake, over, search.mended(attempt))
-        yield Claim(finding, lambda s, a: s.lies_beneath(a) == over, (attempt,))
+        suspect, over = layers
+        finding = Finding(suspect.mistake, over, search.mended(suspect))
+        yield Claim(finding, lambda s, a: s.lies_beneath(a) == over, (suspect,))
     # Two known mistakes explain every case: before a mistake and a change of its result, since the
     # second has a name here and only a description there.
     for pair in search.two_at_once() if search.worth_trying() else ():
@@ -146,9 +146,9 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     # A mistake and a change of its result: only where the right result changed is not simpler.
     plainly = changed_throughout(pairs(trials))  # the right result, and no mistake's
     if changed := None if plainly else search.changed():
-        attempt, how = changed
-        finding = Finding(attempt.mistake, f"the result is {how}", search.mended(attempt))
-        yield Claim(finding, lambda s, a: s.changed_in(a) == how, (attempt,))
+        suspect, how = changed
+        finding = Finding(suspect.mistake, f"the result is {how}", search.mended(suspect))
+        yield Claim(finding, lambda s, a: s.changed_in(a) == how, (suspect,))
     # From here on no known mistake explains everything. What leaves no doubt of a mistake comes
     # before the search of the code, which takes long and finds where, not what.
     whole = first_that_holds(trials)

@@ -6,7 +6,7 @@ does, but only there.
 
 from collections.abc import Iterator
 
-from attncourse.checks.drivers.calls import call_with_each_gradient, call_with_gradients
+from attncourse.checks.callers.calls import call_with_each_gradient, call_with_gradients
 from attncourse.checks.exercise import call_it
 from attncourse.checks.trying.trials import Trial
 

@@ -11,16 +11,16 @@ from itertools import product
 import numpy as np
 
 from attncourse.checks.exercise import Between, Exercise, Family, Mistake
-from attncourse.checks.explaining.attempts import (
-    Attempt,
-    attempts,
+from attncourse.checks.explaining.effort import Effort
+from attncourse.checks.explaining.options import branches, options_of
+from attncourse.checks.explaining.suspects import (
+    Suspect,
     members,
     same,
     sizes,
+    suspects,
     together,
 )
-from attncourse.checks.explaining.effort import Effort
-from attncourse.checks.explaining.options import branches, options_of
 from attncourse.checks.explaining.symptoms.looks import digits_alone, first_that_holds, lies_over
 from attncourse.checks.explaining.symptoms.pairs import close, pairs
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout, may_be_changed
@@ -46,10 +46,10 @@ class Search:
         self.trials = trials
         self.effort = Effort(exercise, within)
         self.confirms = within is not None  # what another search found
-        self.tried: set[tuple[Attempt, int]] = set()
+        self.tried: set[tuple[Suspect, int]] = set()
         self.seed = seed
-        self.attempts = attempts(exercise, seed)
-        self.compared: dict[tuple[Attempt, int], bool] = {}
+        self.suspects = suspects(exercise, seed)
+        self.compared: dict[tuple[Suspect, int], bool] = {}
 
     @cached_property
     def wrong(self) -> list[int]:
@@ -70,46 +70,46 @@ class Search:
         """The cases, those first that tell most."""
         return [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
-    def trial(self, attempt: Attempt, i: int) -> Trial:
-        """What an attempt makes of a case. Of what others have asked for, too, it counts as tried:
+    def trial(self, suspect: Suspect, i: int) -> Trial:
+        """What an suspect makes of a case. Of what others have asked for, too, it counts as tried:
         what is said must not depend on them."""
-        if (attempt, i) not in self.tried:
-            self.tried.add((attempt, i))
+        if (suspect, i) not in self.tried:
+            self.tried.add((suspect, i))
             self.effort.trials += 1
-        return attempt.trial(i)
+        return suspect.trial(i)
 
-    def all_trials(self, attempt: Attempt) -> tuple[Trial, ...]:
-        return tuple(self.trial(attempt, i) for i in range(len(self.trials)))
+    def all_trials(self, suspect: Suspect) -> tuple[Trial, ...]:
+        return tuple(self.trial(suspect, i) for i in range(len(self.trials)))
 
     def worth_trying(self) -> bool:
         """Whether anything is known that returns what it returned, or raises what it raised."""
         if any(self.trials[i].outcome.kind != "raised" for i in self.wrong):
             return True
-        return any(self.resembles(attempt, self.order[0]) for attempt in self.attempts)
+        return any(self.resembles(suspect, self.order[0]) for suspect in self.suspects)
 
-    def exactly(self, attempt: Attempt) -> bool:
-        """Whether an attempt does what the implementation does, in every case."""
+    def exactly(self, suspect: Suspect) -> bool:
+        """Whether an suspect does what the implementation does, in every case."""
         # Where it mostly does, in any order: that asks for no right results.
         order = range(len(self.trials)) if self.confirms else self.order
-        return all(self.agrees(attempt, i) for i in order)
+        return all(self.agrees(suspect, i) for i in order)
 
-    def does(self, attempt: Attempt) -> bool:
+    def does(self, suspect: Suspect) -> bool:
         """``exactly``, or where a number was measured, with the number measured here."""
-        m = attempt.mistake
-        listed = attempt.wrong in (m.wrong, *m.also) or not isinstance(m.family.values, Between)
-        return self.exactly(attempt) or (
+        m = suspect.mistake
+        listed = suspect.wrong in (m.wrong, *m.also) or not isinstance(m.family.values, Between)
+        return self.exactly(suspect) or (
             not listed and any(self.exactly(other) for other in self.fitted(m, m.family))
         )
 
-    def agrees(self, attempt: Attempt, i: int) -> bool:
+    def agrees(self, suspect: Suspect, i: int) -> bool:
         """Whether both do the same in a case, or both are right."""
-        if (attempt, i) not in self.compared:
+        if (suspect, i) not in self.compared:
             self.effort.compared += 1
-            self.compared[attempt, i] = self.compare(attempt, i)
-        return self.compared[attempt, i]
+            self.compared[suspect, i] = self.compare(suspect, i)
+        return self.compared[suspect, i]
 
-    def compare(self, attempt: Attempt, i: int) -> bool:
-        other, trial = self.trial(attempt, i), self.trials[i]
+    def compare(self, suspect: Suspect, i: int) -> bool:
+        other, trial = self.trial(suspect, i), self.trials[i]
         if same(trial.outcome, other.outcome):
             return True
         if not trial.stands_out:
@@ -118,57 +118,57 @@ class Search:
             return other.outcome.error is trial.outcome.error  # in whatever words it refuses
         return False
 
-    def single(self) -> Iterator[Attempt]:
+    def single(self) -> Iterator[Suspect]:
         """The mistakes that do the same everywhere, of a family those of the right size.
 
         Where several do the same in these cases, other cases tell which it is.
         """
-        yield from filter(self.exactly, self.attempts)
+        yield from filter(self.exactly, self.suspects)
         near = []
-        for attempt in self.members():
-            if self.exactly(attempt):
-                yield attempt
-            near += [attempt] if self.agrees(attempt, self.order[0]) else []
-        self.attempts = (*self.attempts, *near)  # a size that fits may stand beside another mistake
+        for suspect in self.members():
+            if self.exactly(suspect):
+                yield suspect
+            near += [suspect] if self.agrees(suspect, self.order[0]) else []
+        self.suspects = (*self.suspects, *near)  # a size that fits may stand beside another mistake
 
-    def beneath(self) -> Attempt | None:
+    def beneath(self) -> Suspect | None:
         """The mistake in what is returned, of an answer that cannot be called in every case."""
-        return next((a for a in self.attempts if self.is_beneath(a)), None)
+        return next((a for a in self.suspects if self.is_beneath(a)), None)
 
-    def is_beneath(self, attempt: Attempt) -> bool:
-        """Whether an attempt does what the implementation does where that returns anything."""
+    def is_beneath(self, suspect: Suspect) -> bool:
+        """Whether an suspect does what the implementation does where that returns anything."""
         returned = [i for i in self.order if i in self.wrong and is_value(self.trials[i])]
         if not any(i in self.telling for i in returned):
             return False
-        return all(self.agrees(attempt, i) for i in returned) and self.fits(attempt)
+        return all(self.agrees(suspect, i) for i in returned) and self.fits(suspect)
 
-    def called(self, attempt: Attempt) -> tuple[Trial, ...]:
-        """The trials as they would be if the attempt answered where nothing was returned."""
+    def called(self, suspect: Suspect) -> tuple[Trial, ...]:
+        """The trials as they would be if the suspect answered where nothing was returned."""
         return tuple(
-            t if is_value(t) else replace(t, outcome=self.trial(attempt, i).outcome)
+            t if is_value(t) else replace(t, outcome=self.trial(suspect, i).outcome)
             for i, t in enumerate(self.trials)
         )
 
-    def branch(self) -> tuple[Attempt, str] | None:
+    def branch(self) -> tuple[Suspect, str] | None:
         """A mistake that does the same in one branch, and in the other nothing is wrong."""
         for where, there in branches(self.trials):
-            for attempt in self.attempts:
+            for suspect in self.suspects:
                 if not self.effort.is_left(0.3):
                     return None
-                if all(self.agrees(attempt, i) for i in [*self.order_in(there), *there]):
-                    return attempt, where
+                if all(self.agrees(suspect, i) for i in [*self.order_in(there), *there]):
+                    return suspect, where
         return None
 
-    def in_branch(self, attempt: Attempt, where: str) -> bool:
-        """Whether an attempt does the same in this branch, and nothing is wrong outside it."""
+    def in_branch(self, suspect: Suspect, where: str) -> bool:
+        """Whether an suspect does the same in this branch, and nothing is wrong outside it."""
         there = dict(branches(self.trials)).get(where)
-        return there is not None and all(self.agrees(attempt, i) for i in there)
+        return there is not None and all(self.agrees(suspect, i) for i in there)
 
     def order_in(self, there: list[int]) -> list[int]:
         """Of some cases those that tell most, first."""
         return [i for i in self.order[:4] if i in there]
 
-    def members(self) -> Iterator[Attempt]:
+    def members(self) -> Iterator[Suspect]:
         """Mistakes of the exercise's families: all that are listed, or the one that fits."""
         for m in self.exercise.mistakes:
             if m.family is None or not self.effort.is_left():
@@ -178,15 +178,15 @@ class Search:
             else:
                 yield from members(self.exercise, m, self.seed)
 
-    def fitted(self, m: Mistake, family: Family) -> Iterator[Attempt]:
+    def fitted(self, m: Mistake, family: Family) -> Iterator[Suspect]:
         """The members of a family that come nearest to the implementation in one case."""
         i = self.measured_in()
         if i is None:
             return
         for size in sizes(lambda size: self.distance(m, family.make(size), i), family.values):
-            attempt = Attempt(self.exercise, m, family.make(size), self.seed)
-            if self.agrees(attempt, i):
-                yield attempt
+            suspect = Suspect(self.exercise, m, family.make(size), self.seed)
+            if self.agrees(suspect, i):
+                yield suspect
 
     def measured_in(self) -> int | None:
         """The case in which a size is measured; None if no wrong result is an array of numbers.
@@ -209,7 +209,7 @@ class Search:
         got = as_numbers(self.trials[i].outcome.value).astype(float)
         self.effort.glances += 1
         self.effort.compared += 1
-        made = Attempt(self.exercise, m, wrong, self.seed).glance(i)
+        made = Suspect(self.exercise, m, wrong, self.seed).glance(i)
         value = None if made is None else as_numbers(made)
         if value is None or value.shape != got.shape:
             return np.inf
@@ -219,11 +219,11 @@ class Search:
 
     # --- two mistakes ---------------------------------------------------------------------------
 
-    def fits(self, attempt: Attempt) -> bool:
-        """Whether an attempt is right wherever the implementation is."""
-        return not any(self.trial(attempt, i).stands_out for i in self.right)
+    def fits(self, suspect: Suspect) -> bool:
+        """Whether an suspect is right wherever the implementation is."""
+        return not any(self.trial(suspect, i).stands_out for i in self.right)
 
-    def two_at_once(self) -> Iterator[tuple[Attempt, Attempt]]:
+    def two_at_once(self) -> Iterator[tuple[Suspect, Suspect]]:
         """Two mistakes of one composition that together do the same everywhere.
 
         Where one hides the other in some case, that other alone does not fit there.
@@ -246,7 +246,7 @@ class Search:
                 hidden.append((a, b))
         yield from hidden
 
-    def rivals(self, one: Attempt, other: Attempt) -> bool:
+    def rivals(self, one: Suspect, other: Suspect) -> bool:
         """Whether another mistake in the place of one does the same beside the other.
 
         One that does the same by itself, too, is no other: a scale of 1 and no scale.
@@ -258,14 +258,14 @@ class Search:
             and not all(
                 same(self.trial(a, i).outcome, self.trial(one, i).outcome) for i in self.order
             )
-            for a in self.attempts
+            for a in self.suspects
             if a.mistake.name not in own
             and a.parts is not None
             and (both := together(a, other, self.seed)) is not None
         )
 
-    def likeliest(self) -> list[Attempt]:
-        """The attempts, those first that do the same in most of a few small cases.
+    def likeliest(self) -> list[Suspect]:
+        """The suspects, those first that do the same in most of a few small cases.
 
         Of two mistakes one alone shows in some kind of call: so one of each kind is among them.
         """
@@ -277,38 +277,38 @@ class Search:
             kinds.setdefault(frozenset(options_of(self.trials[i])), []).append(i)
         usual = sorted(kinds.values(), key=len, reverse=True)[:3]
         some = list(dict.fromkeys([small[0], *(of[0] for of in usual), *spaced]))[:5]
-        votes = dict.fromkeys(self.attempts, 0)
+        votes = dict.fromkeys(self.suspects, 0)
         for place, i in enumerate(some):
-            for attempt in self.attempts if place < 2 or self.effort.is_left(0.4) else ():
-                votes[attempt] += self.agrees(attempt, i)
-        return sorted(self.attempts, key=lambda a: -votes[a])
+            for suspect in self.suspects if place < 2 or self.effort.is_left(0.4) else ():
+                votes[suspect] += self.agrees(suspect, i)
+        return sorted(self.suspects, key=lambda a: -votes[a])
 
-    def hints_at(self, attempt: Attempt, i: int) -> bool:
-        """Whether an attempt returns in one case what the implementation returned."""
+    def hints_at(self, suspect: Suspect, i: int) -> bool:
+        """Whether an suspect returns in one case what the implementation returned."""
         if self.trials[i].outcome.kind != "value":
-            return self.agrees(attempt, i)
+            return self.agrees(suspect, i)
         self.effort.glances += 1
         self.effort.compared += 1
-        value = attempt.glance(i)
+        value = suspect.glance(i)
         got = self.trials[i].outcome.value
         return value is not None and difference(got, value, brief=True) is None
 
-    def damage(self, attempt: Attempt) -> int:
+    def damage(self, suspect: Suspect) -> int:
         """In how many cases a mistake shows."""
-        return sum(t.stands_out for t in self.all_trials(attempt))
+        return sum(t.stands_out for t in self.all_trials(suspect))
 
-    def in_different_cases(self) -> tuple[Attempt, Attempt] | None:
+    def in_different_cases(self) -> tuple[Suspect, Suspect] | None:
         """Two mistakes of which in every case one does the same and the other does not show."""
         first = self.order[0]
-        for a in [a for a in self.attempts if self.agrees(a, first) and self.fits(a)]:
-            for b in self.attempts:
+        for a in [a for a in self.suspects if self.agrees(a, first) and self.fits(a)]:
+            for b in self.suspects:
                 if not self.effort.is_left(0.8):
                     return None
                 if self.are_apart(a, b):
                     return sorted((a, b), key=lambda one: -self.damage(one))
         return None
 
-    def are_apart(self, a: Attempt, b: Attempt) -> bool:
+    def are_apart(self, a: Suspect, b: Suspect) -> bool:
         """Whether in every case one does what the implementation does, and the other is right."""
         return (
             self.fits(a)
@@ -324,119 +324,119 @@ class Search:
             )
         )
 
-    def layers(self) -> tuple[Attempt, str] | None:
+    def layers(self) -> tuple[Suspect, str] | None:
         """A mistake, and over it one that leaves its numbers alone and can be made anywhere.
 
         The second is told as in any exercise, with the mistake's results for the right ones.
         """
-        for attempt in () if digits_alone(self.trials) else self.attempts:
+        for suspect in () if digits_alone(self.trials) else self.suspects:
             if not self.effort.is_left():
                 return None
-            if over := self.lies_beneath(attempt):
-                return attempt, over
+            if over := self.lies_beneath(suspect):
+                return suspect, over
         return None
 
-    def lies_beneath(self, attempt: Attempt) -> str:
-        """The name of what lies over an attempt, and makes of it what the implementation does."""
+    def lies_beneath(self, suspect: Suspect) -> str:
+        """The name of what lies over an suspect, and makes of it what the implementation does."""
         values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
-        there = pairs(self.beside(attempt, values[:1]))
-        if not there or not close(there[0]) or not self.fits(attempt):
+        there = pairs(self.beside(suspect, values[:1]))
+        if not there or not close(there[0]) or not self.fits(suspect):
             return ""
-        if not any(self.shows(attempt, i) for i in values):
+        if not any(self.shows(suspect, i) for i in values):
             return ""
-        raised = [i for i, t in enumerate(self.all_trials(attempt)) if t.outcome.kind != "value"]
-        found = lies_over(self.beside(attempt))
-        return found.text if found and all(self.agrees(attempt, i) for i in raised) else ""
+        raised = [i for i, t in enumerate(self.all_trials(suspect)) if t.outcome.kind != "value"]
+        found = lies_over(self.beside(suspect))
+        return found.text if found and all(self.agrees(suspect, i) for i in raised) else ""
 
-    def shows(self, attempt: Attempt, i: int) -> bool:
+    def shows(self, suspect: Suspect, i: int) -> bool:
         """Whether a mistake shows in the result of a case: one in gradients alone does not."""
-        trial = self.trial(attempt, i)
+        trial = self.trial(suspect, i)
         return trial.outcome.kind != "value" or any(not p.right for p in pairs((trial,)))
 
-    def changed(self) -> tuple[Attempt, str] | None:
+    def changed(self) -> tuple[Suspect, str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
-        for attempt in self.attempts:
+        for suspect in self.suspects:
             if not self.effort.is_left(0.7):
                 return None
-            if words := self.changed_in(attempt):
-                return attempt, words
+            if words := self.changed_in(suspect):
+                return suspect, words
         return None
 
-    def changed_in(self, attempt: Attempt) -> str | None:
-        """The one change of an attempt's results that gives the implementation's, in words."""
+    def changed_in(self, suspect: Suspect) -> str | None:
+        """The one change of an suspect's results that gives the implementation's, in words."""
         if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
             return None
-        first = pairs(self.beside(attempt, self.telling[:1]))
-        if not first or not may_be_changed(first[0]) or not self.fits(attempt):
+        first = pairs(self.beside(suspect, self.telling[:1]))
+        if not first or not may_be_changed(first[0]) or not self.fits(suspect):
             return None
-        shows = sum(self.shows(attempt, i) for i in self.telling)
-        there = pairs(self.beside(attempt, self.telling))
+        shows = sum(self.shows(suspect, i) for i in self.telling)
+        there = pairs(self.beside(suspect, self.telling))
         if shows <= len(self.telling) / 2 or len(there) < len(self.telling):
             return None
         return changed_throughout(there)
 
     # --- a mistake beside something else --------------------------------------------------------
 
-    def part(self) -> Attempt | None:
+    def part(self) -> Suspect | None:
         """The mistake that explains most of what is wrong, if that is enough to be sure.
 
         It must be right wherever the implementation is, and do the same in cases that no other
         mistake shares: numbers that nobody returns by chance, or any outcome of its own.
         """
         best, most = None, 0.0
-        for place, attempt in enumerate(self.likeliest()):
+        for place, suspect in enumerate(self.likeliest()):
             if place >= FIRST and not self.effort.is_left():
                 break
-            share = self.explained(attempt, most)
+            share = self.explained(suspect, most)
             if share > most:
-                best, most = attempt, share
+                best, most = suspect, share
         return best
 
-    def explained(self, attempt: Attempt, least: float = 0.0) -> float:
+    def explained(self, suspect: Suspect, least: float = 0.0) -> float:
         """The share of what is wrong that a mistake explains; 0 where that is not enough."""
         enough, agreed = max(ENOUGH, least) * len(self.wrong), []
         for place, i in enumerate(self.wrong):
             if len(agreed) + len(self.wrong) - place < enough:
                 return 0.0
-            agreed += [i] if self.resembles(attempt, i) else []
+            agreed += [i] if self.resembles(suspect, i) else []
         share = len(agreed) / max(1, len(self.wrong))
-        if share < ENOUGH or share <= least or not self.fits(attempt):
+        if share < ENOUGH or share <= least or not self.fits(suspect):
             return 0.0
-        surely = [i for i in agreed if self.agrees(attempt, i)]
+        surely = [i for i in agreed if self.agrees(suspect, i)]
         told = sum(tells(self.trials[i]) for i in surely)
-        if told >= min(2, len(self.telling)) and (told or self.alone(attempt, surely)):
+        if told >= min(2, len(self.telling)) and (told or self.alone(suspect, surely)):
             return share  # one may agree by chance
-        return share if share == 1 and self.refuses(attempt) else 0.0
+        return share if share == 1 and self.refuses(suspect) else 0.0
 
-    def refuted(self, attempt: Attempt) -> bool:
+    def refuted(self, suspect: Suspect) -> bool:
         """Whether a mistake shows in a result that is another, and nothing says why.
 
         What says why is one change of all its results, or an option of the call in which no case
         agrees: a second mistake. Other gradients of the same results are those of another function.
         """
-        agreed = [i for i in self.wrong if self.agrees(attempt, i)]
+        agreed = [i for i in self.wrong if self.agrees(suspect, i)]
         others = [
             i
             for i in self.wrong
-            if i not in agreed and is_value(self.trials[i]) and self.trial(attempt, i).stands_out
+            if i not in agreed and is_value(self.trials[i]) and self.trial(suspect, i).stands_out
         ]
         usual = set().union(*(asked_for(self.trials[i]) for i in agreed))
         others = [i for i in others if asked_for(self.trials[i]) <= usual]
         if not others:
             return False
-        found = first_that_holds(self.beside(attempt))
-        alike = all(p.right for p in pairs(self.beside(attempt, others)))
+        found = first_that_holds(self.beside(suspect))
+        alike = all(p.right for p in pairs(self.beside(suspect, others)))
         return alike or not (found and found.sure)
 
-    def stands_beside(self, attempt: Attempt, rest: str) -> bool:
+    def stands_beside(self, suspect: Suspect, rest: str) -> bool:
         """Whether a mistake explains enough, with this beside it."""
-        if not self.explained(attempt) or self.refuted(attempt):
+        if not self.explained(suspect) or self.refuted(suspect):
             return False
-        return not rest or self.left(attempt) == rest
+        return not rest or self.left(suspect) == rest
 
-    def left(self, attempt: Attempt) -> str:
+    def left(self, suspect: Suspect) -> str:
         """What the results look like beside a mistake, in words."""
-        found = first_that_holds(self.beside(attempt))
+        found = first_that_holds(self.beside(suspect))
         return found.text if found else ""
 
     def one_truth(self) -> bool:
@@ -445,43 +445,43 @@ class Search:
         alike = len(values) == len(self.trials) and all(v is values[0] for v in values)
         return alike and type(values[0]) in (bool, np.bool_)
 
-    def resembles(self, attempt: Attempt, i: int) -> bool:
+    def resembles(self, suspect: Suspect, i: int) -> bool:
         """Whether both do the same in a case, or fail with an exception of the same class.
 
         Of an answer that cannot be used, the message says why: there only the same will do.
         """
-        a, b = self.trials[i].outcome, self.trial(attempt, i).outcome
+        a, b = self.trials[i].outcome, self.trial(suspect, i).outcome
         alike = a.kind == b.kind == "raised" and a.error is b.error
-        return self.agrees(attempt, i) or (alike and not issubclass(a.error, Unusable))
+        return self.agrees(suspect, i) or (alike and not issubclass(a.error, Unusable))
 
-    def alone(self, attempt: Attempt, agreed: list[int]) -> bool:
+    def alone(self, suspect: Suspect, agreed: list[int]) -> bool:
         """Whether of all mistakes this one alone does the same in these cases."""
-        others = (a for a in self.attempts if a.mistake is not attempt.mistake)
+        others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return bool(agreed) and not any(
             all(self.agrees(other, i) for i in agreed) for other in others
         )
 
-    def refuses(self, attempt: Attempt) -> bool:
+    def refuses(self, suspect: Suspect) -> bool:
         """Whether all that is wrong are refusals, in words of one's own, that it alone makes."""
-        others = (a for a in self.attempts if a.mistake is not attempt.mistake)
+        others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return all(self.trials[i].outcome.error is ValueError for i in self.wrong) and not any(
             self.fits(other) and all(self.resembles(other, i) for i in self.wrong)
             for other in others
         )
 
-    def beside(self, attempt: Attempt, numbers: list[int] | None = None) -> tuple[Trial, ...]:
-        """The trials as if what the attempt does were right."""
+    def beside(self, suspect: Suspect, numbers: list[int] | None = None) -> tuple[Trial, ...]:
+        """The trials as if what the suspect does were right."""
         numbers = range(len(self.trials)) if numbers is None else numbers
         return tuple(
-            replace(self.trials[i], expected=self.trial(attempt, i).outcome)
+            replace(self.trials[i], expected=self.trial(suspect, i).outcome)
             for i in numbers
-            if self.trial(attempt, i).outcome.kind == "value"
+            if self.trial(suspect, i).outcome.kind == "value"
         )
 
-    def mended(self, attempt: Attempt) -> tuple[Trial, ...]:
+    def mended(self, suspect: Suspect) -> tuple[Trial, ...]:
         """The trials as they would be without the mistake."""
         return tuple(
-            replace(t, outcome=t.expected) if self.agrees(attempt, i) else t
+            replace(t, outcome=t.expected) if self.agrees(suspect, i) else t
             for i, t in enumerate(self.trials)
         )
 

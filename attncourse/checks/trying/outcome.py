@@ -55,8 +55,8 @@ def run(
 ) -> Outcome:
     """The outcome of using ``implementation`` on a copy of the case's arguments.
 
-    What is not ``watched`` may use what the exercise forbids: what is ours does not, and over many
-    calls the caller watches, since a watch takes longer to put up than most calls.
+    What is not ``watched`` may use what the exercise forbids: what is ours does not, and who makes
+    many calls watches, since a watch takes longer to put up than most calls.
     """
     named = dict(zip(argument_names(exercise), case.args, strict=False))
     watched = watched and implementation is not exercise.reference
@@ -73,7 +73,7 @@ def with_facts(case: Case, outcome: Outcome) -> Outcome:
     try:
         with quiet():
             return replace(outcome, value=case.facts(outcome.value))
-    except Exception as error:  # of a value that no driver gives
+    except Exception as error:  # of a value that no caller gives
         return replace(outcome, kind="raised", value=None, error=Unusable, text=str(error)[:200])
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attncourse.checks.drivers import each_gradient
+from attncourse.checks.callers import each_gradient
 from attncourse.checks.exercise import Case, Criterion, Rng, call_it
 
 FLOATS_ONLY = ("integers in *", "Results keep the floating dtype of what came in.")
@@ -152,7 +152,7 @@ class CaseTable:
 
     @property
     def each_gradient(self) -> Callable:
-        """The driver that asks for the gradient of every argument by itself."""
+        """The caller that asks for the gradient of every argument by itself."""
         return each_gradient(**self.floats)
 
     @property

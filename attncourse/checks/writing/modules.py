@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from attncourse.checks.drivers import (
+from attncourse.checks.callers import (
     call_module,
     call_module_twice,
     call_module_with_each_gradient,

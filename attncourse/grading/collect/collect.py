@@ -83,7 +83,7 @@ def collect(
             made.rows.append(put(course, name, student, chosen, aside, zone))
         keep_record(course, name, made.rows, zone)
     made.left = sorting.left
-    made.remarks += sorting.trials
+    made.remarks += sorting.staff
     here = {row.student for row in made.rows}
     made.new = sorted(here - set(people.members))
     made.absent = sorted(set(people.members) - here) if roster else []

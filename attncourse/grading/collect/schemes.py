@@ -29,7 +29,7 @@ CANVAS = re.compile(
     r"(?s)(?P<name>.+?)_(?:LATE_|late_)?(?P<number>[1-9]\d{0,18})_(?P<order>[1-9]\d{0,18})_"
     r"(?P<file>.+)"
 )
-HIDDEN = re.compile(
+ANONYMOUS = re.compile(
     r"(?s)(?P<name>anon)_(?:LATE_|late_)?[0-9A-Za-z]{5}_(?P<order>[1-9]\d{0,18})_(?P<file>.+)"
 )
 TYPED = re.compile(
@@ -80,8 +80,8 @@ def claim(
     """
     for place, part in enumerate(path.parts):
         rest, outer = path.parts[place + 1 :], (*around, *path.parts[:place])
-        for form in sorted(FORMS, key=lambda form: form != likely):
-            if found := FORMS[form](part, rest, assignment):
+        for form in sorted(PLATFORMS, key=lambda form: form != likely):
+            if found := PLATFORMS[form](part, rest, assignment):
                 return found._replace(outer=outer)
         if rest and (found := EXCHANGE.fullmatch(part)):
             if found["assignment"].casefold() != assignment.casefold():
@@ -98,9 +98,9 @@ def claim(
 
 def likeliest(paths: Iterable[PurePosixPath], assignment: str) -> str:
     """Whose form most files of a download have. What one student calls files does not change it."""
-    votes = dict.fromkeys(FORMS, 0)
+    votes = dict.fromkeys(PLATFORMS, 0)
     for path in paths:
-        for form, read in FORMS.items():
+        for form, read in PLATFORMS.items():
             votes[form] += read(path.name, (), assignment) is not None
     return max(votes, key=lambda form: votes[form])
 
@@ -124,7 +124,7 @@ def canvas(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | No
         order = int(found["order"])
         if f"{order}_{found['file']}".startswith(assignment):
             return None  # ada_2026_12_transformer.ipynb is no Canvas'
-    elif found := TYPED.fullmatch(part) or HIDDEN.fullmatch(part):
+    elif found := TYPED.fullmatch(part) or ANONYMOUS.fullmatch(part):
         order = 0
     else:
         return None
@@ -136,7 +136,7 @@ def canvas(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | No
     )
 
 
-FORMS = {"moodle": moodle, "canvas": canvas}
+PLATFORMS = {"moodle": moodle, "canvas": canvas}
 
 
 def rivals_of(part: str, form: str, number: str, assignment: str) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ class Sorting:
     people: Class
     owned: dict[str, list[Owned]] = field(default_factory=dict)
     left: list[Left] = field(default_factory=list)
-    trials: list[str] = field(default_factory=list)
+    staff: list[str] = field(default_factory=list)
 
     def add(self, path: Path, drop: int, stack: ExitStack) -> None:
         """Sorts one download, the ``drop``-th that was named."""
@@ -84,7 +84,7 @@ class Sorting:
                     raise Ungraded("its path is longer than any platform's: rename it")
                 self._place(item, source)
             except TestStudent as problem:
-                self.trials.append(f"{item.shown}: {problem}")
+                self.staff.append(f"{item.shown}: {problem}")
             except Ungraded as problem:
                 self.leave(item.shown, str(problem))
 

@@ -10,7 +10,7 @@ from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.files import replace_file
 from attncourse.grading.submission.notebook import read_cells
-from attncourse.grading.submission.parts import HIDDEN
+from attncourse.grading.submission.parts import HIDDEN_TESTS
 
 CHECKOUT = 5  # seconds
 MARKERS = re.compile(r"^.*\b(?:BEGIN|END) (?:SOLUTION|HIDDEN TESTS|MARK SCHEME)\b.*\n?", re.M)
@@ -63,7 +63,7 @@ def as_read(solved: dict[str, Any], hidden: bool = False) -> dict[str, Any]:
     cells = []
     for cell in solved["cells"]:
         source = "".join(cell["source"])
-        shown = MARKERS.sub("", source if hidden else HIDDEN.sub("", source)).strip("\n")
+        shown = MARKERS.sub("", source if hidden else HIDDEN_TESTS.sub("", source)).strip("\n")
         metadata = {k: v for k, v in cell["metadata"].items() if k != "nbgrader"}
         emptied = source != shown and all(not line or line[0] == "#" for line in shown.split("\n"))
         if shown and not (emptied and cell["cell_type"] == "code"):

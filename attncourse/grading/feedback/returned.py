@@ -33,7 +33,7 @@ from attncourse.grading.names import words
 
 MOODLE = re.compile(r"(?P<key>(?P<who>[^/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
 CANVAS = re.compile(r"(?P<who>[^_/]+)(?:_LATE)?(?P<key>_\d+)_\d+_(?=[^/]+)")
-FORMS = {"moodle": MOODLE, "canvas": CANVAS}
+PLACES = {"moodle": MOODLE, "canvas": CANVAS}
 DAY = (1980, 1, 1, 0, 0, 0)  # of all files, so that the same pages are the same zip
 
 
@@ -75,7 +75,7 @@ def give_back(
     pages, alone = one_a_group(
         pages, {s: row.get("group") or "" for s, row in rows.items()}, remark
     )
-    came_as = {s: place_of(row.get("handed_in_as") or "", FORMS[form]) for s, row in rows.items()}
+    came_as = {s: place_of(row.get("handed_in_as") or "", PLACES[form]) for s, row in rows.items()}
     found = owners_of(places, pages, {s: p.key for s, p in came_as.items() if p and s in alone})
     written = [page for page in pages if page.content]
     owners = {p.student: found[p.student] for p in written if p.student in found}
@@ -132,7 +132,7 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = [m for m in archive.infolist() if not m.is_dir()]
-            for form, pattern in FORMS.items():
+            for form, pattern in PLACES.items():
                 files: dict[str, dict[HandedFile, tuple[Home, zipfile.ZipInfo]]] = defaultdict(dict)
                 for member in members:
                     filename = as_file(member.filename)

@@ -7,9 +7,9 @@ from typing import Any
 from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.class_.summary import TOLERANCE
 from attncourse.grading.harmless import made_visible, message, short
-from attncourse.grading.nbgrader.autograded import HIDDEN, LONGEST, as_much_as_fits, released_cells
+from attncourse.grading.nbgrader.autograded import LONGEST, as_much_as_fits, released_cells
 from attncourse.grading.report import CellResult, Report, exercise_of
-from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.notebook import HIDDEN, Assignment, Cell
 from attncourse.grading.submission.parts import Part, bare
 from attncourse.grading.submission.plan import given_texts, parts_in_order
 from attncourse.grading.submission.source import names
@@ -143,7 +143,7 @@ def in_one(cells: list[Cell], stub: str) -> list[Cell]:
 
 
 def others(assignment: Assignment, cells: tuple[Cell, ...], seen: list[Told]) -> Iterator[Cell]:
-    """The student's own cells that answer nothing by themselves: helpers, trials."""
+    """The student's own cells that answer nothing by themselves: helpers, experiments."""
     given = given_texts(assignment)
     used = {cell.source for one in seen for cell in one.answers}
     parts = parts_in_order(cells, assignment)[0]

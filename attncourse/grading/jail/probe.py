@@ -1,4 +1,4 @@
-"""A trial of the jail: builds one and does in it what each layer is there to refuse.
+"""A probe of the jail: builds one and does in it what each layer is there to refuse.
 
 ``jail.available`` runs it in a process of its own and reads the layers from its output.
 """
@@ -37,7 +37,7 @@ def main() -> None:
         with open(listen) as found:
             text = found.read()
         os.waitpid(zygote, 0)
-    print(text or json.dumps([asdict(layers.missing(layers.USER, "the trial ended early"))]))
+    print(text or json.dumps([asdict(layers.missing(layers.USER, "the probe ended early"))]))
 
 
 def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:

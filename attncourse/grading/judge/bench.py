@@ -12,12 +12,12 @@ from typing import Any
 
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.checker import Checker, Means
 from attncourse.grading.judge.findings import Findings, agreed
 from attncourse.grading.judge.follow import follow_ons
 from attncourse.grading.judge.marking import make_report
 from attncourse.grading.judge.outcomes import StepOutcome, outcome_of
 from attncourse.grading.judge.overwritten import overwritten
+from attncourse.grading.judge.plan_runner import Means, PlanRunner
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.workers import Refused, Workers
@@ -73,7 +73,7 @@ class Bench:
         And what is undone, by version.
         """
         started, student = time.monotonic(), request["student"]
-        seed = self.draw() if request["seed"] is None else request["seed"]
+        seed = self.new_seed() if request["seed"] is None else request["seed"]
         self.begins("the notebook", self.workers.limits.cell)
         try:
             reading = read(notebook)
@@ -117,7 +117,7 @@ class Bench:
 
         doubted = set(first["cut"])
         known = {int(n): outcome_of(told) for n, told in first["outcomes"].items()}
-        found = agreed(known, doubted, Checker(steps, means, heard, doubted).run())
+        found = agreed(known, doubted, PlanRunner(steps, means, heard, doubted).run())
         taken, followed, cut = [], [], set(found.cut)
         if request["final"] or not cut:
             taken, once = overwritten(found, means)
@@ -136,7 +136,7 @@ class Bench:
         """Has the driver watch over what may take so many seconds of processor time."""
         send(self.driver, {"begins": what, "seconds": seconds})
 
-    def draw(self) -> int:
+    def new_seed(self) -> int:
         """A secret seed, a fresh one every few submissions: what the reference and the usual
         mistakes make of its cases is then computed once. Nothing passes from one submission to
         the next, so it is as fresh to each."""

@@ -9,13 +9,11 @@ from functools import lru_cache
 
 from attncourse.checks import find_exercise
 from attncourse.grading.judge.guard import names_read
-from attncourse.grading.submission.notebook import Assignment
+from attncourse.grading.submission.notebook import HIDDEN, Assignment
 from attncourse.grading.submission.source import without_magics
 from attncourse.grading.submission.syntax import bound_names
 
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+\.\w+)["'],\s*(\w+)""")
-
-HIDDEN = "BEGIN HIDDEN TESTS"
 
 
 class Desk:

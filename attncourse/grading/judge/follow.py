@@ -20,11 +20,11 @@ from attncourse.checks.showing.verdict import given_right
 from attncourse.checks.variants import rewriting
 from attncourse.checks.variants.adapter import as_data
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.checker import Checker, Means
 from attncourse.grading.judge.desk import loads
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.late import touched
 from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.plan_runner import Means, PlanRunner
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.notebook import Assignment
@@ -80,7 +80,7 @@ def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
         if not steps or found.trouble or means.budget.left() < LEAST:
             continue
         rest = Budget(means.budget.left())
-        again = Checker(steps, replace(means, budget=rest)).run()
+        again = PlanRunner(steps, replace(means, budget=rest)).run()
         means.budget.gone += rest.gone
         cut |= bool(again.cut)
         if all(is_full(assignment, test, outcome) for test, outcome in again.tests().items()):

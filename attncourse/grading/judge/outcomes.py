@@ -1,4 +1,4 @@
-"""What came of a step, and what of it a report may keep: cut, and without control characters."""
+"""What came of a step, and what a report may keep of it: shortened, no control characters."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

@@ -15,11 +15,11 @@ from attncourse.checks.reading.cells import Statement
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.checks.standing import GIVES, name_taken
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.checker import Checker, Means
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.follow import LEAST, our_answers, wrong_answers
 from attncourse.grading.judge.late import touched
 from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.plan_runner import Means, PlanRunner
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.syntax import bound_names, parse
@@ -63,7 +63,8 @@ def overwritten(found: Findings, means: Means) -> tuple[list[Overwritten], bool]
             if found.trouble or means.budget.left() < LEAST:
                 break
             rest = Budget(means.budget.left())
-            again = Checker(put_back(name, taken, found.steps), replace(means, budget=rest)).run()
+            steps = put_back(name, taken, found.steps)
+            again = PlanRunner(steps, replace(means, budget=rest)).run()
             means.budget.gone += rest.gone
             cut |= bool(again.cut)
             if earned(again.tests()) > earned(first):

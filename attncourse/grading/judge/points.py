@@ -4,10 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 from attncourse.checks.showing.verdict import given_right
-from attncourse.grading.judge.desk import HIDDEN
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import CellResult
-from attncourse.grading.submission.notebook import Cell
+from attncourse.grading.submission.notebook import HIDDEN, Cell
 
 
 def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:

@@ -25,7 +25,7 @@ class Process:
     def __init__(self, steps: list[Step], runner: StepRunner, launch: Launch, careful: bool):
         self.steps, self.runner, self.launch, self.careful = steps, runner, launch, careful
         self.cells = [n for n, step in enumerate(steps) if step.kind != "test"]
-        self.mended: list[int] = []  # cells that a process has once more, after all of them
+        self.cells_again: list[int] = []  # those that a process has once more, after all cells
         self.had = 0  # how many of both the present process has had
         self.tested = False  # whether a test has run in it
         self.endless: set[int] = set()  # cells that did not end in time
@@ -57,11 +57,11 @@ class Process:
     def replay(self, before: int) -> Iterator[tuple[int, StepOutcome, bool]]:
         """Runs the cells before a step that this process has not had: which, and what came of it.
 
-        With ``mended`` cells a step comes after all of them. The third is whether it is one of
-        those, and did not end its process.
+        Where there are ``cells_again``, all of both come before any step. The third is whether it
+        is one of those, and did not end its process.
         """
-        order = [*self.cells, *self.mended]
-        while self.had < len(order) and (self.mended or order[self.had] < before):
+        order = [*self.cells, *self.cells_again]
+        while self.had < len(order) and (self.cells_again or order[self.had] < before):
             number, again = order[self.had], self.had >= len(self.cells)
             self.had += 1
             if number in self.fatal:

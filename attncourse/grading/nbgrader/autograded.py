@@ -17,7 +17,7 @@ from attncourse.grading import harmless
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import message
 from attncourse.grading.report import Report
-from attncourse.grading.submission.notebook import Assignment, Cell, read
+from attncourse.grading.submission.notebook import HIDDEN, Assignment, Cell, read
 from attncourse.grading.submission.parts import Part, in_place_of
 from attncourse.grading.submission.plan import laid_out
 from attncourse.grading.submission.questions import lines
@@ -25,7 +25,6 @@ from attncourse.grading.submission.questions import lines
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
 LONGEST, ROOM = 20_000, 200_000  # characters of a cell, and of all cells
-HIDDEN = "BEGIN HIDDEN TESTS"
 FRAME = '<div class="attncourse-report tex2jax_ignore">{}</div>'  # in it, $ is no formula
 LOST = "The submission has lost this cell."
 

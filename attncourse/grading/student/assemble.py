@@ -127,9 +127,9 @@ def given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list[Chapt
                 continue
             given = chapter.given | {name: sorted(called)}
             mended = replace(chapter.changed(**{name: ""}), given=given)
-            trial = [*chapters[:place], mended, *chapters[place + 1 :]]
-            if not any(tried(trial, [f"{chapter.stem}.{name}"], limits).values()):
-                chapters = trial
+            changed = [*chapters[:place], mended, *chapters[place + 1 :]]
+            if not any(tried(changed, [f"{chapter.stem}.{name}"], limits).values()):
+                chapters = changed
     return chapters
 
 

@@ -17,6 +17,7 @@ from attncourse.grading.submission.raw_cells import MOST_CELLS, raw_cells
 from attncourse.grading.submission.source import at_top, made_python, shorten
 from attncourse.grading.submission.text import sides, to_text
 
+HIDDEN = "BEGIN HIDDEN TESTS"  # in a test that students are not given
 MOST_CODE = 1_000_000  # characters
 TOO_LONG = f"at most {MOST_CODE:,} of code are read, so keep data in a file"
 SHORT = 10_000  # characters of a cell that is never cut

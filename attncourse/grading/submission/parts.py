@@ -13,7 +13,7 @@ from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.source import is_python, names
 from attncourse.grading.submission.syntax import CellNames, remembered, same_code
 
-HIDDEN = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
+HIDDEN_TESTS = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
 ANSWER = re.compile(r"^([ \t]*).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
 TEXT_STUB = r"\1YOUR ANSWER HERE"
@@ -159,7 +159,7 @@ def is_stub(part: Part, assignment: Assignment) -> bool:
 def as_released(source: str, *, answer: bool = False) -> str:
     """An instructor's cell as students get it: nbgrader's marked regions are replaced."""
     if not answer:
-        return HIDDEN.sub("", source)
+        return HIDDEN_TESTS.sub("", source)
     text, count = ANSWER.subn(STUB, source)
     return text if count else STUB.replace(r"\1", "").replace(r"\n", "\n")
 

@@ -42,7 +42,7 @@ Raw = dict[str, Any]
 def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
     """A file's cells as JSON has them, be it a notebook, one inside of something, or a script."""
     if not JSON.match(text):
-        for kind, cells_of in FORMS:
+        for kind, cells_of in READINGS:
             if (cells := cells_of(text)) is not None:
                 return cells, [f"it is {kind}, not a notebook: its cells were graded"]
         if not text[:100].lstrip().startswith('"'):
@@ -245,7 +245,7 @@ def blocks(text: str) -> list[Raw] | None:
     return [made("", piece) for piece in pieces]
 
 
-FORMS = (
+READINGS = (
     ("a Python script", marked),
     ("a marimo file", marimos),
     ("Markdown with code in it", fenced),

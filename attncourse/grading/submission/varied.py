@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from attncourse.checks import variants_of
 from attncourse.checks.variants.variant import Variant
 from attncourse.grading.errors import UserError
+from attncourse.grading.submission.notebook import HIDDEN
 
 VARIANT = ', variant="{}"'
 CALL = re.compile(
     r"""\b(check|examine)\(\s*["']((\w+)\.(\w+))["'],\s*(\w+)(?=[,)])"""
     r"""(?:.*?\bvariant=["'](\w+)["'])?"""
 )
-HIDDEN = "BEGIN HIDDEN TESTS"
 ONE_MORE = """\
 # One more test of {name}.
 ### BEGIN HIDDEN TESTS

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attncourse.checks.drivers.modules import CALLS
+from attncourse.checks.callers.modules import CALLS
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.nearly_right import same_numbers
 from attncourse.checks.explaining.symptoms.pairs import Pair, paired, pairs

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from attncourse.alarm import TimeUp
-from attncourse.checks.drivers import DRIVERS
+from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.trying.outcome import (
     Outcome,
@@ -251,7 +251,7 @@ def outcomes_of(
         "target": target,
         "names": names,
         "forbids": exercise.forbids,
-        "seeds": [session.draw() for _ in cases] if session.carry_seed else None,
+        "seeds": [session.new_seed() for _ in cases] if session.carry_seed else None,
         "careful": session.careful,
     }
     asked = False
@@ -317,12 +317,12 @@ def packed(session: "Session", exercise: Exercise, seed: int, cases: list[Case])
 
 
 def told_of(case: Case, session: "Session", buffers: list[bytes]) -> Any:
-    """One case: driver, what is bound to it, arguments; its arrays are added to the buffers."""
+    """One case: caller, what is bound to it, arguments; its arrays are added to the buffers."""
     encoder = Encoder(session.form_of)
     encoder.buffers = buffers
-    driver, bound = case.use, ()
-    if isinstance(driver, partial):
-        driver, bound = driver.func, driver.args
-    if DRIVERS.get(driver.__name__) is not driver:
-        raise TypeError(f"{driver.__name__} is none of the DRIVERS in attncourse/checks/drivers/")
-    return encoder.encode([driver.__name__, list(bound), list(case.args), case.kwargs])
+    caller, bound = case.use, ()
+    if isinstance(caller, partial):
+        caller, bound = caller.func, caller.args
+    if CALLERS.get(caller.__name__) is not caller:
+        raise TypeError(f"{caller.__name__} is none of the CALLERS in attncourse/checks/callers/")
+    return encoder.encode([caller.__name__, list(bound), list(case.args), case.kwargs])

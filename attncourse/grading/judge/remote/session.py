@@ -78,7 +78,7 @@ class Session(Conversation):
         if "torch" in sys.modules:
             request |= self.mirrors.before(encoder, leaves)
         if self.carry_seed:
-            request["seed"] = self.draw()
+            request["seed"] = self.new_seed()
         given = (*args, *kwargs.values())
         self.gave_empty |= any(is_empty(value) for value in given)
         request["writes"] = asked()
@@ -111,9 +111,9 @@ class Session(Conversation):
         mirrors = vars(self).get("mirrors")
         return {*self.proxies, *(mirrors.alive if mirrors is not None else ())}
 
-    def draw(self) -> int:
+    def new_seed(self) -> int:
         """A seed for a call that may draw random numbers, from the test's own generators."""
-        return int(np.random.randint(2**31)) ^ torch_draw()
+        return int(np.random.randint(2**31)) ^ torch_seed()
 
     def value(self, decoder: Decoder, form: Any) -> Any:
         """What was sent."""
@@ -170,7 +170,7 @@ def handle_of(value: Any) -> int | None:
     return handle(value) if handle is not None else None
 
 
-def torch_draw() -> int:
+def torch_seed() -> int:
     torch = sys.modules.get("torch")
     return int(torch.randint(2**31, ())) if torch is not None else 0
 

@@ -19,7 +19,7 @@ from itertools import repeat
 from typing import Any
 
 from attncourse.alarm import ready, within
-from attncourse.checks.drivers import DRIVERS
+from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
 from attncourse.checks.trying.outcome import Trying, run_case
 from attncourse.checks.trying.watch import Forbidden, forbidding
@@ -265,9 +265,9 @@ class Worker:
     ) -> dict[str, Any]:
         """What came of one case."""
         use, bound, args, kwargs = decoder.decode(form)
-        driver = partial(DRIVERS[use], *bound) if bound else DRIVERS[use]
+        caller = partial(CALLERS[use], *bound) if bound else CALLERS[use]
         with gradients({"grad": True}):
-            outcome = run_case(trying, implementation, Case(tuple(args), kwargs, use=driver))
+            outcome = run_case(trying, implementation, Case(tuple(args), kwargs, use=caller))
         reply = {"kind": outcome.kind, "changed": outcome.mutated.split(", ")}
         value = encoder.encode(outcome.value)
         if text := refused():  # now, for a value may be worked out when it is looked at
@@ -285,7 +285,7 @@ class Worker:
         pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if g is not None]
         if not pairs:
             return {"gradients": encoder.encode([None] * len(leaves))}
-        total = sum((o * g.conj()).real.sum() for o, g in pairs)  # one number, as in the drivers
+        total = sum((o * g.conj()).real.sum() for o, g in pairs)  # one number, as in the callers
         found = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
         return {"gradients": encoder.encode(list(found))}
 

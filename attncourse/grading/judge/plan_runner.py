@@ -1,4 +1,4 @@
-"""Grading one submission: which of its steps run, in which order, in which process."""
+"""Running one submission's plan: which steps, in which order, in which process."""
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -34,7 +34,7 @@ class Means:
     begins: Begins
 
 
-class Checker:
+class PlanRunner:
     """One run of a plan; ``heard`` is called with each outcome as it comes.
 
     ``doubted`` are the steps that did not end by themselves in a run before it: these have a
@@ -58,8 +58,8 @@ class Checker:
         self.outcomes: dict[int, StepOutcome] = {}
         self.cut: set[int] = set()
         self.trouble: dict[int, str] = {}
-        self.at = 0  # the present step
-        self.took = 0.0  # seconds of processor time for the cells, the first time
+        self.running = 0  # the step that runs, or ran last
+        self.cells_took = 0.0  # seconds, the first time; 0 once they were granted again
 
     def run(self) -> Findings:
         """Runs every step."""
@@ -70,8 +70,8 @@ class Checker:
             self.for_last()
             self.with_later_names()
         except OutOfTime:
-            self.cut.add(self.at)
-            self.trouble[self.at] = self.overrun()
+            self.cut.add(self.running)
+            self.trouble[self.running] = self.overrun()
             self.last_minute()
         finally:
             self.process.hang_up()
@@ -88,7 +88,7 @@ class Checker:
 
     def step(self, number: int) -> StepOutcome:
         """The outcome of one step, in a fresh process where the last one is gone."""
-        self.at = number
+        self.running = number
         if not self.means.budget.left():
             raise OutOfTime
         if self.process.session is None or (self.process.tested and number in self.doubted):
@@ -127,7 +127,7 @@ class Checker:
             began = self.means.budget.spent()
             self.outcomes[number] = self.step(number)
             if step.kind != "test":
-                self.took += self.means.budget.spent() - began
+                self.cells_took += self.means.budget.spent() - began
             self.heard(number, self.outcomes[number])
 
     def for_last(self) -> None:
@@ -153,7 +153,7 @@ class Checker:
         missed = [n for n in self.process.cells if self.missed_a_name(n)]
         if not missed:
             return
-        self.process.mended = mended_order(self.steps, missed)
+        self.process.cells_again = to_run_again(self.steps, missed)
         self.process.begin()
         self.catch_up(len(self.steps))
         if all(self.outcomes[number].kind != "none" for number in missed):
@@ -166,9 +166,12 @@ class Checker:
             self.run_late(number)
 
     def last_minute(self) -> None:
-        """Runs the late tests whose places were before the step at which the time was over."""
-        come_to = max(self.at, *self.outcomes, 0)
-        missing = [n for n in self.late if n < come_to and n not in self.outcomes]
+        """Runs the late tests that stand before the last step that was begun.
+
+        What stands behind it had no turn before the time was over, and gets none now.
+        """
+        reached = max([self.running, *self.outcomes])
+        missing = [n for n in self.late if n < reached and n not in self.outcomes]
         self.process.hang_up()
         self.grant(LAST_MINUTE * self.means.limits.stretch)
         with suppress(OutOfTime):
@@ -187,23 +190,23 @@ class Checker:
         self.better(number, outcome)
 
     def grant(self, seconds: float = 0.0) -> None:
-        """Allows the time for running the cells once more, once."""
-        self.means.budget.extend(seconds + self.took)
-        self.took = 0.0
+        """Allows some seconds and, the first time, those that the cells will take again."""
+        self.means.budget.extend(seconds + self.cells_took)
+        self.cells_took = 0.0
 
     def missed_a_name(self, number: int) -> bool:
         return self.outcomes[number].error == "NameError"
 
     def overrun(self) -> str:
         """A sentence on what was running when the time was over."""
-        step, limits = self.steps[self.at], self.means.limits
+        step, limits = self.steps[self.running], self.means.limits
         where = step.name if len(self.outcomes) < len(self.steps) else "the submission"
         told = f"{where} was running when the time for the submission was over"
         words = self.means.budget.in_words(limits.submission / limits.stretch)
-        return told if self.at in self.late else f"{told} ({words})"
+        return told if self.running in self.late else f"{told} ({words})"
 
 
-def mended_order(steps: list[Step], missed: list[int]) -> list[int]:
+def to_run_again(steps: list[Step], missed: list[int]) -> list[int]:
     """The cells that missed a name, and those behind one of them that bind the same names."""
     bound = {n: binds(step.source) for n, step in enumerate(steps) if step.kind != "test"}
     return [n for n in bound if n in missed or any(m < n and bound[m] & bound[n] for m in missed)]

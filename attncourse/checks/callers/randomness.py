@@ -1,6 +1,6 @@
 """Functions that draw random numbers: what any right generator gives in the same way.
 
-The drivers return the numbers, and what they say is worked out by who judges (``Case.facts``).
+The callers return the numbers, and what they say is worked out by who judges (``Case.facts``).
 """
 
 from collections.abc import Callable

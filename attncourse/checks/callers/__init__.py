@@ -1,17 +1,17 @@
 """How cases use an implementation: call it, differentiate it, build or convert a module with it.
 
 A grader runs these beside the submission, in its process, and finds them by name: a case's ``use``
-is one of ``DRIVERS``, or a ``partial`` of one. They know no right answer.
+is one of ``CALLERS``, or a ``partial`` of one. They know no right answer.
 """
 
-from attncourse.checks.drivers.ablation import call_on_gpt, call_on_llama, logits_of_changed
-from attncourse.checks.drivers.blocks import (
+from attncourse.checks.callers.ablation import call_on_gpt, call_on_llama, logits_of_changed
+from attncourse.checks.callers.blocks import (
     added_in_training,
     call_module_activated,
     call_module_in_evaluation,
     call_module_in_training,
 )
-from attncourse.checks.drivers.calls import (
+from attncourse.checks.callers.calls import (
     call_in_default_dtype,
     call_with_each_gradient,
     call_with_gradients,
@@ -19,26 +19,26 @@ from attncourse.checks.drivers.calls import (
     each_gradient,
     with_gradients,
 )
-from attncourse.checks.drivers.conversions import (
+from attncourse.checks.callers.conversions import (
     module_of,
     output_of_made,
     parameters_made,
     shared_by_made,
 )
-from attncourse.checks.drivers.functions import (
+from attncourse.checks.callers.functions import (
     FUNCTIONS,
     call_on_function,
     orders_tried,
     same_orders,
 )
-from attncourse.checks.drivers.guesses import (
+from attncourse.checks.callers.guesses import (
     call_for_parts,
     call_with_generator,
     decided_by_rng,
     kept_with_generators,
     outcomes_counted,
 )
-from attncourse.checks.drivers.language import (
+from attncourse.checks.callers.language import (
     attend_in_steps,
     attend_with_each_gradient,
     call_on_model,
@@ -47,8 +47,8 @@ from attncourse.checks.drivers.language import (
     drawn_with_generators,
     shares_drawn,
 )
-from attncourse.checks.drivers.memory import blocks_measured, call_in_blocks, call_measured
-from attncourse.checks.drivers.modules import (
+from attncourse.checks.callers.memory import blocks_measured, call_in_blocks, call_measured
+from attncourse.checks.callers.modules import (
     call_module,
     call_module_twice,
     call_module_with_each_gradient,
@@ -57,13 +57,13 @@ from attncourse.checks.drivers.modules import (
     type_built,
     varied_at_start,
 )
-from attncourse.checks.drivers.randomness import (
+from attncourse.checks.callers.randomness import (
     numbers_drawn,
     repeated,
     scattered,
     typical_sizes,
 )
-from attncourse.checks.drivers.resampling import (
+from attncourse.checks.callers.resampling import (
     drawn_as_asked,
     interval_of,
     interval_repeated,
@@ -76,7 +76,7 @@ from attncourse.checks.drivers.resampling import (
 from attncourse.checks.exercise import call_it
 
 __all__ = [
-    "DRIVERS",
+    "CALLERS",
     "FUNCTIONS",
     "added_in_training",
     "attend_in_steps",
@@ -135,7 +135,7 @@ __all__ = [
     "with_gradients",
 ]
 
-DRIVERS = {
+CALLERS = {
     f.__name__: f
     for f in (
         call_it,

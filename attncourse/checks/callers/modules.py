@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from attncourse.checks.drivers.calls import gradients
+from attncourse.checks.callers.calls import gradients
 from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
 
 

@@ -1,7 +1,7 @@
 """Splits and bootstraps: what every right one has in common, whatever its random numbers.
 
 Of a split it is told which pairs stay together and how large the sides are; of a bootstrap which
-rows the statistic was given, and between which of its values the interval lies. The drivers return
+rows the statistic was given, and between which of its values the interval lies. The callers return
 what came; what that says is worked out by who judges (``Case.facts``).
 """
 

@@ -13,7 +13,7 @@ from attncourse.checks.trying.outcome import Outcome, copy_of, quiet, run
 from attncourse.checks.trying.trials import Trial, draw
 
 
-class Attempt:
+class Suspect:
     """What a wrong implementation does on the cases, tried when it is asked for."""
 
     def __init__(self, exercise: Exercise, mistake: Mistake, wrong: Callable, seed: int):
@@ -24,13 +24,13 @@ class Attempt:
         self.cases = draw(exercise, seed)
         self.trials: dict[int, Trial] = {}
         self.seed = seed
-        self.beside: dict[Attempt, Attempt | None] = {}  # with another mistake
-        self.elsewhere: dict[int, Attempt] = {seed: self}
+        self.beside: dict[Suspect, Suspect | None] = {}  # with another mistake
+        self.elsewhere: dict[int, Suspect] = {seed: self}
 
-    def on(self, seed: int) -> "Attempt":
+    def on(self, seed: int) -> "Suspect":
         """The same on the cases of another seed."""
         if seed not in self.elsewhere:
-            other = Attempt(self.exercise, self.mistake, self.wrong, seed)
+            other = Suspect(self.exercise, self.mistake, self.wrong, seed)
             self.elsewhere[seed] = other
         return self.elsewhere[seed]
 
@@ -62,26 +62,26 @@ class Attempt:
 
 
 @lru_cache(maxsize=8)
-def attempts(exercise: Exercise, seed: int) -> tuple[Attempt, ...]:
+def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
     """Each mistake, and each other way to make it, with what it does on the cases."""
     return tuple(
-        Attempt(exercise, m, wrong, seed) for m in exercise.mistakes for wrong in (m.wrong, *m.also)
+        Suspect(exercise, m, wrong, seed) for m in exercise.mistakes for wrong in (m.wrong, *m.also)
     )
 
 
 @lru_cache(maxsize=64)
-def members(exercise: Exercise, m: Mistake, seed: int) -> tuple[Attempt, ...]:
+def members(exercise: Exercise, m: Mistake, seed: int) -> tuple[Suspect, ...]:
     """The members of a mistake's family."""
-    return tuple(Attempt(exercise, m, m.family.make(v), seed) for v in m.family.values)
+    return tuple(Suspect(exercise, m, m.family.make(v), seed) for v in m.family.values)
 
 
-def together(a: Attempt, b: Attempt, seed: int) -> Attempt | None:
-    """The attempt that makes two mistakes at once; None where they are one decision."""
+def together(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
+    """The suspect that makes two mistakes at once; None where they are one decision."""
     if b not in a.beside:
         compose, chosen = a.parts
         apart = b.parts.compose is compose and not chosen.keys() & b.parts.chosen.keys()
         both = compose(**chosen, **b.parts.chosen) if apart else None
-        a.beside[b] = Attempt(a.exercise, a.mistake, both, seed) if apart else None
+        a.beside[b] = Suspect(a.exercise, a.mistake, both, seed) if apart else None
     return a.beside[b]
 
 

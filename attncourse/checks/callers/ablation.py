@@ -6,7 +6,7 @@ A model of the checker's own, called across the processes, would have no layers 
 from collections.abc import Callable
 from typing import Any
 
-from attncourse.checks.drivers.modules import put, type_of_modules
+from attncourse.checks.callers.modules import put, type_of_modules
 from attncourse.checks.trying.outcome import Unusable
 
 FOUND = "what is returned"

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from attncourse.checks.drivers.language import call_seeded
+from attncourse.checks.callers.language import call_seeded
 from attncourse.checks.trying.compare import wrong_type
 from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
 

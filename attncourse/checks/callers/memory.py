@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from attncourse.checks.drivers.buffers import changed, contents
+from attncourse.checks.callers.buffers import changed, contents
 from attncourse.checks.trying.compare import wrong_type
 from attncourse.checks.trying.outcome import Unusable, is_tensor
 

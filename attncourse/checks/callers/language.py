@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from attncourse.checks.drivers.calls import output_and_gradients
+from attncourse.checks.callers.calls import output_and_gradients
 from attncourse.checks.trying.compare import wrong_type
 from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
 

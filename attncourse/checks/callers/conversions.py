@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from attncourse.checks.drivers.modules import type_of_modules
+from attncourse.checks.callers.modules import type_of_modules
 from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
 
 

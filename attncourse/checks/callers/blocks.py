@@ -1,6 +1,6 @@
 """Blocks of a transformer: in training, after ``eval()``, and with an activation by name.
 
-Random numbers come from a seed of the driver's own, so that an answer that is wrong by chance is
+Random numbers come from a seed of the caller's own, so that an answer that is wrong by chance is
 wrong in the same way each time.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from attncourse.checks.drivers.modules import call_module, prepare
+from attncourse.checks.callers.modules import call_module, prepare
 from attncourse.checks.trying.outcome import is_tensor, plain
 
 SEED, MANY = 12, 32
