@@ -133,7 +133,7 @@ class Limit:
 
     watch: Stopwatch | None = None
     running: bool = False
-    rung: int = 0
+    rung: int = 0  # alarms that raised
 
 
 AGAIN = 0.1  # seconds until an alarm that nobody has obeyed rings again
@@ -178,11 +178,16 @@ def dropped(tell: Callable[[Any], None], what: Any) -> None:
 
 
 def ring(signum: int, frame: Any) -> None:
-    """Raises ``TimeUp`` in the innermost call, once its time is up and again until it has ended."""
+    """Raises ``TimeUp`` in the innermost call, once its time is up and again until it has ended.
+
+    The timer goes by the clock, which is ahead: while processor time is left it is set anew. Then
+    each alarm raises, and after ``PATIENCE`` that were swallowed the call's next line does, too.
+    """
     limit = _limits[-1] if _limits else None
     if limit is None or not limit.running:
         return
-    if not limit.rung and (left := limit.watch.left()):  # it rings by the clock, which is ahead
+    is_first = limit.rung == 0
+    if is_first and (left := limit.watch.left()):
         signal.setitimer(signal.ITIMER_REAL, left, AGAIN)
         return
     limit.rung += 1

@@ -377,9 +377,9 @@ def cells_of_options(named: dict[str, Argument], given: dict[str, Any], where=""
 
 
 def owed(exercise: Exercise) -> list[str]:
-    """The kinds of input that the signature allows, in the order of this page."""
+    """The kinds of input that the signature allows, in the order of ``OWED``."""
     allowed = Allowed(exercise)
-    return list(dict.fromkeys(cell for kinds in OWED for cell in kinds(allowed)))
+    return list(dict.fromkeys(kind for kinds_of in OWED for kind in kinds_of(allowed)))
 
 
 class Allowed:

@@ -91,6 +91,14 @@ def test_the_place_of_a_mistake_is_found(answer, target, kind, piece):
         assert "every result is right." in found.explanation
 
 
+def test_what_the_result_is_stands_before_the_place():
+    """A place does not say what came out; only a symptom of the result does."""
+    told = judge(ALL["kqv.project"], a_line_too_much, 3).diagnosis.explanation
+    assert told.startswith("The result is right but in the first column. Without `product[..., 0]")
+    bare = judge(ALL["kqv.project"], something_too_much, 3).diagnosis.explanation
+    assert bare.startswith("Without `clamp`")
+
+
 def written(text: str, name: str, tmp_path):
     """A function from a file, as a notebook's cell is one."""
     file = tmp_path / "answer.py"

@@ -57,23 +57,24 @@ class Answer(Protocol):
 def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: Answer) -> Finding:
     """What the implementation did wrong; ``trials`` are what it made of the cases of ``seed``.
 
-    What is told holds in fresh draws of all cases as well. What hangs is not called again.
+    What is told holds in fresh draws of all cases as well. What hangs is not called again: of that,
+    the first claim is told as it is. Nothing is told once so much was tried that no time is left.
     """
     if all(is_unwritten(t.outcome) for t in trials if t.stands_out):
         return Finding()  # not written yet
-    draws: list[Search] = []
+    search, draws = Search(exercise, trials, seed), []
 
     def fresh() -> Iterator[Search]:
+        """A search in each further draw, made when the first claim comes to it."""
         for number in range(FRESH if answer.ended else 0):
             if number == len(draws):
                 other = seed + 1 + number
-                draws.append(Search(exercise, answer.again(other), other, search.effort))
+                draws.append(Search(exercise, answer.again(other), other, within=search.effort))
                 draws[-1].effort.trials += 2 * len(trials)  # the answer's, and those of ours
             yield draws[number]
 
-    search = Search(exercise, trials, seed)
     for claim in claims(search, answer):
-        if all(claim.holds(other) for other in fresh()):
+        if all(claim.holds(draw) for draw in fresh()):
             return claim.finding
         if search.effort.is_over():
             break
@@ -167,8 +168,9 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     # the result, so it comes before all that follow.
     place = answer.place()  # mended there, it is right in fresh cases: nothing is left to ask
     if place:
-        if whole and whole.text.startswith("the result is"):
-            seen = replace(place, explanation=f"T{whole.text[1:]}. {place.explanation}")
+        if whole and whole.of_result:
+            told = f"{whole.text[:1].upper()}{whole.text[1:]}. {place.explanation}"
+            seen = replace(place, explanation=told)
             yield Claim(Finding(seen, all=True), looks_so)
         yield Claim(Finding(place, all=True), lambda s: True)
         return

@@ -3,7 +3,7 @@
 Every question that ``diagnosis`` asks is a method that answers it for the cases of one draw.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -16,8 +16,8 @@ from attncourse.checks.explaining.options import branches, options_of
 from attncourse.checks.explaining.suspects import (
     Suspect,
     members,
+    nearest_sizes,
     same,
-    sizes,
     suspects,
     together,
 )
@@ -98,7 +98,7 @@ class Search:
         m = suspect.mistake
         listed = suspect.wrong in (m.wrong, *m.also) or not isinstance(m.family.values, Between)
         return self.exactly(suspect) or (
-            not listed and any(self.exactly(other) for other in self.fitted(m, m.family))
+            not listed and any(self.exactly(other) for other in self.measured(m, m.family))
         )
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
@@ -174,19 +174,21 @@ class Search:
             if m.family is None or not self.effort.is_left():
                 continue
             if isinstance(m.family.values, Between):
-                yield from self.fitted(m, m.family)
+                yield from self.measured(m, m.family)
             else:
                 yield from members(self.exercise, m, self.seed)
 
-    def fitted(self, m: Mistake, family: Family) -> Iterator[Suspect]:
-        """The members of a family that come nearest to the implementation in one case."""
+    def measured(self, m: Mistake, family: Family) -> Iterator[Suspect]:
+        """The members of a family whose size is measured in one case, where they do the same."""
         i = self.measured_in()
         if i is None:
             return
-        for size in sizes(lambda size: self.distance(m, family.make(size), i), family.values):
-            suspect = Suspect(self.exercise, m, family.make(size), self.seed)
-            if self.agrees(suspect, i):
-                yield suspect
+
+        def member(size: float) -> Suspect:
+            return Suspect(self.exercise, m, family.make(size), self.seed)
+
+        nearest = nearest_sizes(lambda size: self.distance(member(size), i), family.values)
+        yield from (made for made in map(member, nearest) if self.agrees(made, i))
 
     def measured_in(self) -> int | None:
         """The case in which a size is measured; None if no wrong result is an array of numbers.
@@ -201,15 +203,15 @@ class Search:
         plain = [i for i in self.wrong if is_plain(self.trials[i].outcome.value)]
         return min(plain, key=worst_last, default=None)
 
-    def distance(self, m: Mistake, wrong: Callable, i: int) -> float:
-        """The largest difference of a wrong implementation's numbers from the answer's in a case.
+    def distance(self, suspect: Suspect, i: int) -> float:
+        """The largest difference of a suspect's numbers from the answer's in a case.
 
         Infinite where it returns no array of that shape.
         """
         got = as_numbers(self.trials[i].outcome.value).astype(float)
         self.effort.glances += 1
         self.effort.compared += 1
-        made = Suspect(self.exercise, m, wrong, self.seed).glance(i)
+        made = suspect.glance(i)
         value = None if made is None else as_numbers(made)
         if value is None or value.shape != got.shape:
             return np.inf

@@ -112,7 +112,7 @@ def nearest(distance: Callable[[float], float], low: float, high: float) -> list
     return [(a + b) / 2]
 
 
-def sizes(distance: Callable[[float], float], values: Between) -> Iterator[float]:
+def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterator[float]:
     """The numbers between two, of one sign, where a distance is least: small ones as closely
     looked at as large ones, by their logarithms.
     """

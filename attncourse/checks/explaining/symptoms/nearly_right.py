@@ -6,7 +6,7 @@ import numpy as np
 
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.pairs import Pair, apart, close, pairs
-from attncourse.checks.explaining.symptoms.symptom import Symptom
+from attncourse.checks.explaining.symptoms.symptom import Symptom, result_is
 from attncourse.checks.explaining.symptoms.transformations import gives
 from attncourse.checks.trying.compare import scale_of
 from attncourse.checks.trying.trials import Trial
@@ -69,8 +69,8 @@ def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
     if all(np.array_equal(p.want, np.round(p.want)) for p in wrong):
         return None  # whole numbers have no digits to lose
     if way := one_way(wrong):
-        told = f"the result is right but for its last digits: all too {way}, as where a guard is"
-        return Symptom(f"{told} added to a divisor, or a number has too few digits", True)
+        told = f"right but for its last digits: all too {way}, as where a guard is added to a"
+        return result_is(f"{told} divisor, or a number has too few digits", True)
     mistake = Mistake(
         "single precision inside",
         "Your results differ from the right ones by about as much as float32 rounds, where the "
@@ -89,9 +89,6 @@ def one_way(wrong: list[Pair]) -> str:
     return "small" if (signs < 0).all() else "large" if (signs > 0).all() else ""
 
 
-SQUEEZED = "the result is the expected one without its axes of length 1"
-
-
 def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
     """Axes of length 1 are gone: those of a batch, or of the only token."""
     wrong = [t for t in trials if t.wrong]
@@ -100,7 +97,7 @@ def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if not all(gives(np.squeeze, p) for p in there):
         return None
-    return Symptom(SQUEEZED, True)
+    return result_is("the expected one without its axes of length 1", True)
 
 
 def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:

@@ -7,7 +7,7 @@ import numpy as np
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.options import branches
 from attncourse.checks.explaining.symptoms.pairs import Pair, pairs
-from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
+from attncourse.checks.explaining.symptoms.symptom import Symptom, listed, result_is
 from attncourse.checks.trying.compare import scale_of
 from attncourse.checks.trying.trials import Trial
 
@@ -52,7 +52,7 @@ def located(trials: tuple[Trial, ...]) -> Symptom | None:
             continue
         for only, inside in (("right but ", True), ("right only ", False)):
             if all(within_place(p, bad, place, inside) for p, bad in errors):
-                return Symptom(f"the result is {only}{words}", True)
+                return result_is(f"{only}{words}", True)
     return None
 
 
@@ -118,11 +118,11 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
         return Symptom(mistake.name, False, mistake)
     notes = dict.fromkeys(t.case.note for t in wrong)
     if "" not in notes and len(notes) <= 5 and not any(t.case.note in notes for t in right):
-        return Symptom(f"the result is right but for this input: {'; '.join(notes)}", False)
+        return result_is(f"right but for this input: {'; '.join(notes)}", False)
     names = dict.fromkeys(t.criterion.name for t in wrong)
     some = any(t.case.raises is None for t in right)
     if some and len(names) <= 3 and not any(t.criterion.name in names for t in right):
-        return Symptom(f"the result is right but for this: {'; '.join(names)}", False)
+        return result_is(f"right but for this: {'; '.join(names)}", False)
     return None
 
 
@@ -131,4 +131,4 @@ def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
     if all(t.case.raises is not None for t in trials if t.stands_out):
         return None
     where = next((words for words, _ in branches(trials)), None)
-    return Symptom(f"the result is wrong {where}", False) if where else None
+    return result_is(f"wrong {where}", False) if where else None

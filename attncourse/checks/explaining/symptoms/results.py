@@ -1,7 +1,7 @@
 """What a result, or a part of it, is in place of the right one."""
 
 from attncourse.checks.explaining.symptoms.pairs import Pair, paired, pairs, returned
-from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
+from attncourse.checks.explaining.symptoms.symptom import Symptom, listed, result_is
 from attncourse.checks.explaining.symptoms.transformations import transformation
 from attncourse.checks.trying.compare import difference
 from attncourse.checks.trying.trials import Trial
@@ -79,4 +79,4 @@ def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
     if words is None:
         return None
     beside = f"; besides, {raised[0].problem.said}" if raised else ""
-    return Symptom(f"the result is {words}{beside}", not raised)
+    return result_is(f"{words}{beside}", not raised)

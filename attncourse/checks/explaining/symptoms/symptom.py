@@ -10,6 +10,8 @@ from attncourse.checks.exercise import Mistake
 class Symptom:
     """A sentence; ``sure`` if it explains every case, numbers and all.
 
+    It is told only if every draw gives the same sentence: so no number that is drawn is in it. One
+    ``of_result`` is told together with a place in the code, which does not say what came out.
     Some symptoms leave no doubt about the mistake, in whatever exercise; it need not be ``all``.
     """
 
@@ -17,6 +19,12 @@ class Symptom:
     sure: bool
     mistake: Mistake | None = None
     all: bool = True
+    of_result: bool = False
+
+
+def result_is(words: str, sure: bool) -> Symptom:
+    """The symptom that says what the result is."""
+    return Symptom(f"the result is {words}", sure, of_result=True)
 
 
 def listed(names: Iterable[str]) -> str:
