@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from attncourse.grading.class_ import canvas, gradescope, moodle
 from attncourse.grading.class_.results import ClassResults, StudentResult, class_results
@@ -11,8 +12,6 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
 from attncourse.grading.spreadsheet import Value, table
 
-FILES = {"csv": "grades.csv", "canvas": "canvas.csv", "moodle": "moodle.csv"}
-FORMATS = (*FILES, "gradescope")  # which is a folder of files
 WAY_OUT = "; name another place"
 # The CSV format of our own: what stands before the points of each cell, and what behind them.
 BEFORE: dict[str, Callable[[StudentResult], Value]] = {
@@ -37,6 +36,34 @@ BEHIND: dict[str, Callable[[StudentResult], Value]] = {
     "to_look_at": lambda r: "\n".join(t for t in (*r.attention, r.waits, r.older) if t),
     "notes": lambda r: "\n".join(r.notes),
 }
+
+
+class Asked(NamedTuple):
+    """What an export is made of, and of whom."""
+
+    classes: list[ClassResults]
+    remark: Callable[[str], None]
+    roster: Path | None
+    column: str | None
+    identifier: str
+
+
+class Sheet(NamedTuple):
+    """A format that is one file: its name, its rows, and how many of them are no student's."""
+
+    file: str
+    rows: Callable[[Asked], list[list[Value]]]
+    heads: int = 1
+
+
+SHEETS = {
+    "csv": Sheet("grades.csv", lambda a: list(plain_rows(a.classes))),
+    "canvas": Sheet(
+        "canvas.csv", lambda a: canvas.rows(a.classes, a.roster, a.remark, a.column), heads=2
+    ),
+    "moodle": Sheet("moodle.csv", lambda a: moodle.rows(a.classes, a.identifier, a.remark)),
+}
+FORMATS = (*SHEETS, "gradescope")  # which is a folder of files
 
 
 @dataclass(frozen=True)
@@ -80,18 +107,14 @@ def export(
     ]
     if form == "gradescope":
         return write_gradescope(course, classes, output, remarks)
-    place = output or course / "reports" / (name or "") / FILES[form]
+    sheet = SHEETS[form]
+    place = output or course / "reports" / (name or "") / sheet.file
     if place.is_dir():
         raise UserError(f"{place} is a folder: name a file with --output")
-    if form == "canvas":
-        rows = canvas.rows(classes, roster, remarks.append, column)
-    elif form == "moodle":
-        rows = moodle.rows(classes, identifier, remarks.append)
-    else:
-        rows = list(plain_rows(classes))
+    rows = sheet.rows(Asked(classes, remarks.append, roster, column, identifier))
     encoding = "utf-8-sig" if form == "csv" else "utf-8"
     replace_file(place, table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
-    return Exported(place, len(rows) - (2 if form == "canvas" else 1), tuple(remarks))
+    return Exported(place, len(rows) - sheet.heads, tuple(remarks))
 
 
 def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
