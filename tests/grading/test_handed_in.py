@@ -43,6 +43,8 @@ def handed_in(folder: Path, times: dict[str, float] | None = None, **files: byte
 
 
 BIG = NAME.upper()
+ADD = b"def add(a, b):\n    return a + b\n"
+FENCED = b"# Sums\n\n```{python}\n" + ADD + b"```\n"
 INNER = archive((f"{NAME}.ipynb", GOOD))
 FOUND = {
     f"{NAME}/{BIG}.IPYNB": (GOOD, f"the notebook is called {BIG}.IPYNB"),
@@ -53,7 +55,9 @@ FOUND = {
     f"handed in/{NAME} (1).ipynb": (GOOD, f"was found at handed in/{NAME} (1).ipynb"),
     f"{NAME}/{NAME}.json": (GOOD, f"is called {NAME}.json"),
     f"{NAME}/{NAME}.ipynb.txt": (GOOD, f"is called {NAME}.ipynb.txt"),
-    f"{NAME}/{NAME}.py": (b"def add(a, b):\n    return a + b\n", f"is called {NAME}.py"),
+    f"{NAME}/{NAME}.py": (ADD, f"is called {NAME}.py"),
+    f"{NAME}/{NAME}.qmd": (FENCED, f"is called {NAME}.qmd"),
+    f"{NAME}/answers.md": (FENCED, "is called answers.md"),
     f"{NAME}/{NAME}.ipynb.zip": (INNER, f"{NAME}.ipynb.zip, in it {NAME}.ipynb"),
     f"{NAME}/all.zip": (archive((f"x/{NAME}.ipynb", GOOD), ("x/data.csv", b"1")), "in it x/"),
     f"{NAME}.zip": (archive((f"__MACOSX/{NAME}.ipynb", b"."), ("a.ipynb", GOOD)), "in it a.ipynb"),
@@ -66,8 +70,15 @@ FOUND = {
 def test_it_is_found_and_the_note_says_where(path, tmp_path):
     data, says = FOUND[path]
     found = handed_in(tmp_path, **{path: data})
-    assert found.data == (data if path.endswith(".py") else GOOD)
+    assert found.data == (data if path.endswith((".py", ".qmd", ".md")) else GOOD)
     assert says in found.note
+
+
+def test_a_text_beside_a_script_is_not_the_notebook(tmp_path):
+    files = {f"{NAME}/sums.py": ADD, f"{NAME}/README.md": b"# How to run this"}
+    assert handed_in(tmp_path, **files).data == ADD
+    found = handed_in(tmp_path / "more", **files, **{f"{NAME}/more.py": ADD})
+    assert (found.data, "and no notebook" in found.reason) == (None, True)
 
 
 def test_an_intact_submission_has_no_note(tmp_path):

@@ -8,8 +8,8 @@ from attncourse.grading.harmless import printable
 
 SHOWN = 5
 COPY = r"(?: ?\((\d{1,6})\)|-(\d{1,6}))?(?:\.ipynb|(?:\.ipynb)?\.zip)"
-TEXTS = (".json", ".txt", ".py")
-KINDS = ((".ipynb",), (".zip",), TEXTS)
+NOTEBOOKS = (".ipynb",), (".zip",)  # and archives, in which one may be
+TEXTS = (".json", ".txt", ".py"), (".md", ".qmd", ".rmd")  # as which a notebook may be saved
 
 
 class HandedFile(NamedTuple):
@@ -36,14 +36,16 @@ def choose(files: list[HandedFile], name: str) -> HandedFile | None:
 
     Raises ``Ungraded`` where there are several and nobody can know which.
     """
-    for endings in KINDS:
+    for endings in (*NOTEBOOKS, *TEXTS):
         kind = [f for f in files if f.name.endswith(endings)]
         if named := family(kind, name):
             return newest(named, name)
         for best in ([f for f in kind if f.name.startswith(name.casefold())], kind):
             if len(best) == 1:
                 return best[0]
-        if kind and endings != TEXTS:
+        if kind and endings in TEXTS:
+            return None
+        if kind:
             raise Ungraded(f"several notebooks and none is {name}.ipynb: {listing(kind)}")
     return None
 

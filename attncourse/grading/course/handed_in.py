@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from attncourse.grading.course.choosing import (
+    NOTEBOOKS,
     SHOWN,
     HandedFile,
     Ungraded,
@@ -34,7 +35,7 @@ MOST = 2000  # files that are looked at, in a folder and in an archive
 ASIDE = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others do not unpack in small pieces
 ZIP, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
-LISTED = (".ipynb", ".zip")  # what somebody may have wanted graded
+LISTED = sum(NOTEBOOKS, ())  # what somebody may have wanted graded
 LINK = re.compile(rb"""(?:url=|href=)["']?(https?://[^"'<> ]+)""", re.IGNORECASE)
 
 
