@@ -96,10 +96,15 @@ def load(root: Path = ROOT) -> Course:
     for part in toc.get("parts", []):
         for entry in part["chapters"]:
             pages.append(entry["file"])
-            if not part.get("numbered"):
-                continue
             number = len(chapters) + 1
             name = re.fullmatch(r"book/(\d\d)_([a-z_]+)", entry["file"])
+            if not part.get("numbered"):
+                if name is not None:
+                    raise CourseError(
+                        f"_toc.yml: {entry['file']} is called like a chapter and stands in a part "
+                        "without numbered: true; give the part that, or the page another name"
+                    )
+                continue
             if name is None or int(name[1]) != number:
                 raise CourseError(
                     f"_toc.yml: chapter {number} is {entry['file']}; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 import course as settings
 import pytest
@@ -61,11 +62,22 @@ def test_no_chapter_is_outside_the_table_of_contents():
     assert answers == folders
 
 
-def test_a_page_out_of_order_is_named(tmp_path):
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("book/01_tokens", "book/07_tokens", "chapter 1 is book/07_tokens"),
+        (
+            "- file: book/syllabus",
+            "- file: book/05_more",
+            "book/05_more is called like a chapter and stands in a part without numbered: true",
+        ),
+        ("- file: book/01_tokens", "- file: book/extra", "chapter 1 is book/extra"),
+    ],
+)
+def test_a_page_out_of_place_is_named(old, new, told, tmp_path):
     (tmp_path / "_config.yml").write_text((ROOT / "_config.yml").read_text())
-    toc = (ROOT / "_toc.yml").read_text().replace("book/01_tokens", "book/07_tokens")
-    (tmp_path / "_toc.yml").write_text(toc)
-    with pytest.raises(settings.CourseError, match="chapter 1 is book/07_tokens"):
+    (tmp_path / "_toc.yml").write_text((ROOT / "_toc.yml").read_text().replace(old, new))
+    with pytest.raises(settings.CourseError, match=re.escape(told)):
         settings.load(tmp_path)
 
 
