@@ -38,7 +38,7 @@ BEHIND: dict[str, Callable[[StudentResult], Value]] = {
 }
 
 
-class Asked(NamedTuple):
+class Wanted(NamedTuple):
     """What an export is made of, and of whom."""
 
     classes: list[ClassResults]
@@ -48,22 +48,22 @@ class Asked(NamedTuple):
     identifier: str
 
 
-class Sheet(NamedTuple):
+class OneFile(NamedTuple):
     """A format that is one file: its name, its rows, and how many of them are no student's."""
 
     file: str
-    rows: Callable[[Asked], list[list[Value]]]
+    rows: Callable[[Wanted], list[list[Value]]]
     heads: int = 1
 
 
-SHEETS = {
-    "csv": Sheet("grades.csv", lambda a: list(plain_rows(a.classes))),
-    "canvas": Sheet(
-        "canvas.csv", lambda a: canvas.rows(a.classes, a.roster, a.remark, a.column), heads=2
+FILES = {
+    "csv": OneFile("grades.csv", lambda w: list(plain_rows(w.classes))),
+    "canvas": OneFile(
+        "canvas.csv", lambda w: canvas.rows(w.classes, w.roster, w.remark, w.column), heads=2
     ),
-    "moodle": Sheet("moodle.csv", lambda a: moodle.rows(a.classes, a.identifier, a.remark)),
+    "moodle": OneFile("moodle.csv", lambda w: moodle.rows(w.classes, w.identifier, w.remark)),
 }
-FORMATS = (*SHEETS, "gradescope")  # which is a folder of files
+FORMATS = (*FILES, "gradescope")  # which is a folder of files
 
 
 @dataclass(frozen=True)
@@ -107,14 +107,14 @@ def export(
     ]
     if form == "gradescope":
         return write_gradescope(course, classes, output, remarks)
-    sheet = SHEETS[form]
-    place = output or course / "reports" / (name or "") / sheet.file
+    one = FILES[form]
+    place = output or course / "reports" / (name or "") / one.file
     if place.is_dir():
         raise UserError(f"{place} is a folder: name a file with --output")
-    rows = sheet.rows(Asked(classes, remarks.append, roster, column, identifier))
+    rows = one.rows(Wanted(classes, remarks.append, roster, column, identifier))
     encoding = "utf-8-sig" if form == "csv" else "utf-8"
     replace_file(place, table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
-    return Exported(place, len(rows) - sheet.heads, tuple(remarks))
+    return Exported(place, len(rows) - one.heads, tuple(remarks))
 
 
 def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
