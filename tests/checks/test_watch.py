@@ -299,6 +299,26 @@ def test_a_watch_that_was_harmed_fails_in_words(answer):
     assert examine("kqv.scaled_dot_product_attention", right, seed=0).passed
 
 
+@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.filterwarnings("ignore")
+def test_a_watch_on_any_function_shows_that_it_was_taken_down(name):
+    operators = [
+        o for o in OPERATORS[name] if f"aten::{o}" in torch._C._dispatch_get_all_op_names()
+    ]
+    with forbidding((name,)) as refused:
+        assert refused() == ""
+        for operator, key in kernels(name).places:
+            table = torch.library.Library("aten", "IMPL")
+            table.impl(operator, lambda first, *more: first + 1, key)
+            kept.append(table)
+        try:
+            assert refused() == TAKEN_DOWN
+        finally:
+            for table in kept:
+                table._destroy()
+            kept.clear()
+
+
 def test_a_thread_that_was_there_before_is_watched_too():
     """It waits for work in the cell, and does it during the call."""
     asked, done, box = threading.Event(), threading.Event(), []

@@ -79,10 +79,10 @@ class Forbidden(Unusable):
 
 
 class Kernels(NamedTuple):
-    """What to replace for one name: places in the table, and an operator to try the watch with."""
+    """What to replace for one name: places in the table; and how to try whether that is there."""
 
     places: tuple[tuple[str, str], ...]
-    probe: Callable | None
+    probe: Callable[[Any], Any]
 
 
 def nothing_refused() -> str:
@@ -145,14 +145,14 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
                     stack.enter_context(replaced_body(function, bodies[function]))
 
     watch_what_is_loaded()
-    probes = tuple((kernels(n).probe, [token] * PROBED[n]) for n in names if n in PROBED)
+    probes = tuple(kernels(n).probe for n in names)
 
     def told() -> str:
         """Tries the watch, too: what it was put over shows whether it is still there."""
         harmed = any(function.__code__ is not body for function, body in bodies.items())
         watch_what_is_loaded()
         try:
-            harmed |= any(probe(*given) is not token for probe, given in probes)
+            harmed |= any(probe(token) is not token for probe in probes)
         except Exception:
             harmed = True
         said = forbidden_call(calls[0]) if calls else TAKEN_DOWN if harmed else ""
@@ -160,9 +160,6 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
         return said
 
     return told
-
-
-PROBED = {"scaled_dot_product_attention": 3, "bilinear": 3, "special_entr": 1}  # arguments
 
 
 @contextmanager
@@ -221,8 +218,23 @@ def kernels(name: str) -> Kernels:
         for key in KEYS
         if has(f"aten::{operator}", key)
     )
-    probe = torch._C._jit_get_operation(f"aten::{name}")[0] if name in PROBED else None
-    return Kernels(places, probe)
+    return Kernels(places, probe_of(OPERATORS[name]))
+
+
+def probe_of(operators: tuple[str, ...]) -> Callable[[Any], Any]:
+    """A call of the first of these that returns one tensor, with a tensor wherever it needs one."""
+    import torch
+
+    for operator in operators:
+        schema = torch._C._jit_get_schemas_for_operator(f"aten::{operator}")[0]
+        if len(schema.returns) == 1:
+            break
+    call, _ = torch._C._jit_get_operation(f"aten::{operator}")
+    needed = [str(a.type) for a in schema.arguments if not a.has_default_value()]
+    return lambda tensor: call(*(PLAIN.get(kind, tensor) for kind in needed))
+
+
+PLAIN = {"int": 1, "float": 1.0, "bool": True, "List[int]": [1]}
 
 
 def prepare() -> None:
