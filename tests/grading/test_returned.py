@@ -22,7 +22,7 @@ from attncourse.grading.feedback import page as page_module
 from attncourse.grading.feedback.command import give_feedback, own_work
 from attncourse.grading.feedback.page import page
 from attncourse.grading.feedback.returned import (
-    FORMS,
+    PLACES,
     StudentPage,
     owners_of,
     place_of,
@@ -256,7 +256,7 @@ def test_a_page_can_be_used_by_everybody_and_asks_nothing_of_any_network(tmp_pat
     ],
 )
 def test_names_of_downloads(form, filename, prefix):
-    place = place_of(filename, FORMS[form])
+    place = place_of(filename, PLACES[form])
     told = prefix and prefix.replace("folder", "Ada Lovelace_123_assignsubmission_file")
     assert (place and place.prefix) == told
 
@@ -342,7 +342,7 @@ def test_a_path_in_a_students_folder_says_nothing_of_where_it_came_from(tmp_path
         "s2": "Eve M",
     }
     inner = f"Eve M_2{END}/Ada L_1{END}/{NAME}.ipynb"
-    assert place_of(inner, FORMS["moodle"]).key == "Eve M_2"
+    assert place_of(inner, PLACES["moodle"]).key == "Eve M_2"
 
 
 # --- the command --------------------------------------------------------------------------------

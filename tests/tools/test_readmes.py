@@ -21,6 +21,13 @@ def test_what_it_names_is_there(readme):
     assert missing == []
 
 
+@pytest.mark.parametrize("room", ["checks", "grading"])
+def test_its_table_has_every_room(room):
+    rooms = {path.parent.name for path in (PACKAGE / room).glob("*/__init__.py")}
+    text = (PACKAGE / room / "README.md").read_text("utf-8")
+    assert set(re.findall(r"^\| `(\w+)/` \|", text, re.M)) == rooms
+
+
 def test_contributing_links_each():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     links = {str(path.relative_to(ROOT)) for path in READMES}
