@@ -407,6 +407,64 @@ def test_a_decision_is_undone_at_a_click_and_the_sentence_comes(figure, model):
     assert figure.figure.locator(".rm-tried tr").count() == wrong + 1
 
 
+def test_the_table_says_whose_sentences_it_has_and_all_that_was_undone(figure):
+    caption = figure.figure.locator(".rm-tried caption")
+    changed = "(the text above is another by now)"
+    figure.button("halves").click()
+    ready(figure)
+    assert "links; otters sorted" in caption.inner_text()
+    assert changed not in caption.inner_text()
+    figure.button("Next word").click()
+    ready(figure)
+    assert caption.inner_text().endswith(changed)
+    figure.button("Take all back").click()
+    ready(figure)
+    assert changed not in caption.inner_text()
+    figure.button("not itself").click()  # the other pairing is still undone
+    ready(figure)
+    heads = figure.figure.locator(".rm-tried th").all_inner_texts()
+    assert heads == ["as it is", "Pairs turned: halves", "Mask: not itself; Pairs turned: halves"]
+
+
+@pytest.mark.parametrize(("text", "hides_none"), [("otters", True), (SENTENCE, False)])
+def test_a_window_that_is_wider_than_the_text_says_so(figure, text, hides_none):
+    figure.figure.locator("textarea").fill(text)
+    figure.page.wait_for_function(
+        "n => document.querySelector('.attncourse-moving').now.ids.length === n",
+        arg=len(WORDS.encode(text)),
+    )
+    ready(figure)
+    figure.figure.evaluate(
+        """root => { root.heard = ""; const say = root.querySelector(".am-say");
+        new MutationObserver(() => root.heard += say.textContent).observe(say, {childList: true}); }"""
+    )
+    figure.button("last 32").click()
+    ready(figure)
+    heard = figure.figure.evaluate("root => root.heard")
+    assert ("so this window hides none of them" in heard) == hides_none
+    assert ("Window: last 32 – wider than the text." in figure.says) == hides_none
+
+
+def test_bars_show_spaces_and_that_little_is_more_than_nothing(figure):
+    figure.figure.locator("[data-part=temperature]").evaluate(
+        "slider => { slider.value = 0.1; slider.dispatchEvent(new Event('input')); }"
+    )
+    figure.button("not itself").click()
+    ready(figure)
+    following = figure.now["next"]
+    rows = figure.figure.locator(".rm-next tr")
+    names = [one["text"].replace(" ", "␣").replace("\n", "↵") for one in following]
+    assert rows.locator("button").all_inner_texts() == names
+    keys = figure.figure.locator("[data-part=key] option").all_inner_texts()
+    assert any(key.split(": ")[1].startswith("␣") for key in keys)
+    shares = [one[when] for one in following for when in ("p", "before")]
+    shown = rows.locator("td:nth-child(n + 3)").all_inner_texts()
+    little = [0 < share < 0.0005 for share in shares]
+    assert any(little)
+    assert [text.replace("\xa0", " ") == "< 0.1 %" for text in shown] == little
+    assert "0.0" not in "".join(shown)
+
+
 def test_by_keyboard_and_in_words(figure):
     words = figure.figure.locator(".rm-words button")
     assert [words.nth(i).get_attribute("tabindex") for i in range(3)] == ["-1"] * 3

@@ -1,8 +1,9 @@
 // What a reader does with the model of real_model_engine.js, which computes in a worker.
 const part = partsOf(root), all = name => [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)], STOP = {};
 const RIGHT = Object.assign({off: [], cuts: []}, ...data.decisions.map(one => one.options[0][1]));
-const percent = p => Number.isNaN(p) ? "–" : `${shown(100 * p, p < .0995 ? 1 : 0)}\u00a0%`;
-const plain = text => text.trim() || text.replaceAll("\n", "↵").replaceAll(" ", "␣"), quoted = text => `“\u2068${plain(text)}\u2069”`;
+const percent = p => Number.isNaN(p) ? "–" : p && p < .0005 ? "<\u00a00.1\u00a0%" : `${shown(100 * p, p && p < .0995 ? 1 : 0)}\u00a0%`;
+/** A piece in a table, with its spaces, and in a sentence. */
+const marked = text => text.replaceAll("\n", "↵").replaceAll(" ", "␣"), plain = text => text.trim() || marked(text), quoted = text => `“\u2068${plain(text)}\u2069”`;
 const text = part("text"), above = document.documentElement.dataset.content_root, folder = location.protocol === "file:" || above === undefined;
 let worker = null, asked = 0, run = 0, over = 0, waiting = new Map(), about = null;
 let way = RIGHT, begun = [], written = [], pieces = [], query = 0, order = "previous", ranked = [], place = 0, weights = [], length = 0, writing = false, side = 18, wide = 0;
@@ -112,6 +113,7 @@ const show = async (get, first = "", fresh = false) => {
   const before = next.reduce((a, b) => b.before > a.before ? b : a);
   tell(root, `${first}${likeliest}${none ? "" : isChanged() ? `; with nothing changed: ${quoted(before.text)}, ${percent(before.before)}.` : "."}`);
   words();
+  caption();
   await look(get);
   await field(get, fresh);
   if (part("lens").open) await lens(get);
@@ -119,7 +121,7 @@ const show = async (get, first = "", fresh = false) => {
 const bars = (next, none) => {
   const bar = (p, className = "") => make("i", {style: `width:${(100 * p).toFixed(2)}%`, className}), two = isChanged();
   part("bars").replaceChildren(make("table", {}, make("caption", {}, two ? "Next word (outlined: nothing changed)" : "Next word"), ...next.map(({id, text, p, before}) => make("tr", {},
-    make("th", {scope: "row"}, make("button", {type: "button", textContent: plain(text), title: "Write this one", onclick: () => during(get => put(get, id, text, p))})),
+    make("th", {scope: "row"}, make("button", {type: "button", textContent: marked(text), ariaLabel: `${text.startsWith(" ") ? "space, " : ""}${plain(text)}`, title: "Write this one", onclick: () => during(get => put(get, id, text, p))})),
     make("td", {}, ...none ? [] : [bar(p)], ...two && before > .005 ? [bar(before, "rm-before")] : []), make("td", {}, percent(p)), make("td", {}, two ? percent(before) : "")))));
 };
 const out = async get => {
@@ -196,7 +198,7 @@ const weight = (head, j) => weights[head * length + j] || 0, current = () => ran
 /** Where the chosen piece looks, in all heads. */
 const look = async get => {
   ({weights, length} = await get("row", {ids: ids(), way, query}));
-  const own = pieces.slice(0, length).map((piece, j) => make("option", {value: j, textContent: `${j}: ${plain(piece)}`}));
+  const own = pieces.slice(0, length).map((piece, j) => make("option", {value: j, textContent: `${j}: ${marked(piece)}`}));
   const kept = part("key").value;
   part("key").replaceChildren(...own);
   part("key").value = kept && +kept < length ? kept : 0;
@@ -306,37 +308,49 @@ const changes = () => {
   }
   part("changed").replaceChildren(...chips);
 };
+const COUNT = 12, labelOf = (i, k) => `${data.decisions[i].name}: ${all(`switch${i}`)[k].textContent}`;
+/** What a window that is wider than the text does. */
+const idle = (way, more = 0) => way.window && ids().length + more <= way.window;
+/** All that a way changes, in words. */
+const wordsOf = way => [...data.decisions.flatMap(({options}, i) => options.flatMap(([, sets], k) => k && Object.keys(sets).every(key => sets[key] === way[key]) ? labelOf(i, k) : [])),
+  ...[[way.off, "head", "off"], [way.cuts, "edge", "cut"]].flatMap(([{length: n}, what, gone]) => n ? `${n} ${what}${n > 1 ? "s" : ""} ${gone}` : [])].join("; ");
 /** A decision undone: the next word, and how the model goes on with and without it. */
 const undo = (i, k) => {
-  const {name, options} = data.decisions[i];
-  way = {...way, ...options[k][1]};
+  way = {...way, ...data.decisions[i].options[k][1]};
   during(async get => {
-    await show(get, `${name}: ${all(`switch${i}`)[k].textContent}. `);
-    if (k) await comes(get, i, k, way);
+    await show(get, `${labelOf(i, k)}. ${k && idle(way) ? `The text has ${ids().length} pieces, so this window hides none of them. ` : ""}`);
+    if (k) await comes(get, i, way);
   });
 };
-const goesOn = async (get, way) => { const {ids: more, text} = await get("goesOn", {ids: ids(), way, count: 12}); return more.length ? text.replaceAll("\n", "↵") : "nothing: no numbers come out, or the text ends"; };
-let of = "", rows = [];
+const goesOn = async (get, way) => { const {ids: more, text} = await get("goesOn", {ids: ids(), way, count: COUNT}); return more.length ? text.replaceAll("\n", "↵") : "nothing: no numbers come out, or the text ends"; };
+let of = "", rows = [], halted = "";
+/** Says behind the table's caption if it is not whole, or the text above is another by now. */
+const caption = () => {
+  const last = part("tried").querySelector("caption")?.lastChild;
+  if (last) last.data = of === String(ids()) ? halted : " (the text above is another by now)";
+};
 /** A row of the table of sentences: what was undone, how it goes on, where the book decides it. */
-const comes = async (get, i, k, way) => {
-  if (of !== String(ids())) { of = String(ids()); rows = [{words: "as it is", text: await goesOn(get, RIGHT)}]; }
-  const {name, page} = data.decisions[i], words = `${name}: ${all(`switch${i}`)[k].textContent}`, text = await goesOn(get, way);
-  rows = [...rows.filter(row => row.words !== words), {words, text, page}];
+const comes = async (get, i, way) => {
+  if (of !== String(ids())) rows = [{words: "as it is", text: await goesOn(get, RIGHT)}];
+  of = String(ids()); halted = "";
+  const {page} = data.decisions[i], words = wordsOf(way), text = await goesOn(get, way), note = idle(way, COUNT) ? " – wider than the text" : "";
+  rows = [...rows.filter(row => row.words !== words), {words, text, page, note}];
   root.tried = rows;
-  part("tried").replaceChildren(make("table", {className: "rm-tried"}, make("caption", {}, "Twelve likeliest pieces behind the text"), ...rows.map(row => make("tr", {},
-    make("th", {scope: "row"}, row.words, ...row.page && above !== undefined ? [" ", linked(make("a", {textContent: `(${+row.page.slice(0, 2)})`, ariaLabel: `chapter ${+row.page.slice(0, 2)}`}), row.page)] : []), make("td", {dir: "auto"}, row.text)))));
-  tell(root, `${words}. It goes on: “${text}”; as it is: “${rows[0].text}”.`);
+  const whole = pieces.join("").replaceAll("\n", "↵"), end = whole.length > 60 ? `… ${whole.slice(-60)}` : whole;
+  part("tried").replaceChildren(make("table", {className: "rm-tried"}, make("caption", {}, `The ${COUNT} likeliest pieces after ${quoted(end)}`, ""), ...rows.map(row => make("tr", {},
+    make("th", {scope: "row"}, row.words, row.note || "", ...row.page && above !== undefined ? [" ", linked(make("a", {textContent: `(${+row.page.slice(0, 2)})`, ariaLabel: `chapter ${+row.page.slice(0, 2)}`}), row.page)] : []), make("td", {dir: "auto"}, row.text)))));
+  tell(root, `${words}${note}. It goes on: “${text}”; as it is: “${rows[0].text}”.`);
 };
 const linked = (node, page) => { node.href = `${above}book/${page}.html`; return node; };
 if (above !== undefined) for (const node of root.querySelectorAll("[data-page]")) { linked(node, node.dataset.page); node.hidden = false; }
 data.decisions.forEach((_, i) => pick(root, `switch${i}`, k => undo(i, k)));
 part("each").onclick = async () => {
   const ended = await during(async get => {
-    for (const [i, {options}] of data.decisions.entries()) for (let k = 1; k < options.length; k++) await comes(get, i, k, {...RIGHT, ...options[k][1]});
+    for (const [i, {options}] of data.decisions.entries()) for (let k = 1; k < options.length; k++) await comes(get, i, {...RIGHT, ...options[k][1]});
     tell(root, `All ${rows.length - 1} are in the table.`);
     if (part("lens").open) await lens(get);
   });
-  if (!ended) part("tried").querySelector("caption")?.append(" (stopped: what you chose since went first)");
+  if (!ended) { halted = " (stopped: what you chose since went first)"; caption(); }
 };
 part("back").onclick = () => {
   data.decisions.forEach((_, i) => all(`switch${i}`).forEach((button, k) => { button.ariaPressed = String(k === 0); }));
@@ -347,8 +361,8 @@ part("back").onclick = () => {
 /** A column a piece, a row a layer: what the model would say if it stopped there. */
 const lens = async get => {
   const first = Math.max(0, Math.min(query, pieces.length - 24)), shownPieces = pieces.slice(first, first + 24), box = part("lens").querySelector(".am-wide");
-  const table = make("table", {className: "rm-lens"}, make("thead", {}, make("tr", {}, make("td"), ...shownPieces.map((piece, j) => make("th", {scope: "col", className: first + j === query ? "am-query" : ""}, plain(piece))))),
-    make("tbody", {}, ...Array.from({length: about.layers + 1}, (_, layer) => make("tr", {}, make("th", {scope: "row"}, layer ? `after ${layer - 1}` : "word"), ...shownPieces.map(() => make("td"))))));
+  const table = make("table", {className: "rm-lens"}, make("thead", {}, make("tr", {}, make("td"), ...shownPieces.map((piece, j) => make("th", {scope: "col", className: first + j === query ? "am-query" : ""}, marked(piece))))),
+    make("tbody", {}, ...Array.from({length: about.layers + 1}, (_, layer) => make("tr", {}, make("th", {scope: "row"}, layer ? `after ${layer - 1}` : "no layer"), ...shownPieces.map(() => make("td"))))));
   box.replaceChildren(table);
   root.lens = [];
   for (const j of [query - first, ...shownPieces.keys()]) {
@@ -357,7 +371,7 @@ const lens = async get => {
     root.lens[first + j] = rows;
     rows.forEach(({text, p}, layer) => {
       const cell = table.tBodies[0].rows[layer].cells[j + 1];
-      cell.textContent = plain(text);
+      cell.textContent = marked(text);
       cell.title = `${text}, ${percent(p)}`;
       cell.style.background = `color-mix(in srgb,var(--value) ${Math.round(p * 60)}%,transparent)`;
     });

@@ -151,7 +151,11 @@ def inside() -> str:
         )
         + '<div class="am-row am-controls" data-part="changed"></div>'
         '<details class="am-controls" data-part="lens"><summary>What each layer would say '
-        "(logit lens)</summary>" + scrolling("", "Logit lens") + "</details>"
+        "(logit lens)</summary><p>A column is a piece, and a row says what the last norm and the "
+        "table would make of its vector after that layer. In the first row it is the piece’s own "
+        "vector: nothing is predicted there yet.</p>"
+        + scrolling("", "Logit lens")
+        + "</details>"
     )
 
 
