@@ -436,7 +436,8 @@ def test_a_window_that_is_wider_than_the_text_says_so(figure, text, hides_none):
     ready(figure)
     figure.figure.evaluate(
         """root => { root.heard = ""; const say = root.querySelector(".am-say");
-        new MutationObserver(() => root.heard += say.textContent).observe(say, {childList: true}); }"""
+        new MutationObserver(() => root.heard += say.textContent).observe(say, {childList: true});
+        }"""
     )
     figure.button("last 32").click()
     ready(figure)

@@ -153,9 +153,7 @@ def inside() -> str:
         '<details class="am-controls" data-part="lens"><summary>What each layer would say '
         "(logit lens)</summary><p>A column is a piece, and a row says what the last norm and the "
         "table would make of its vector after that layer. In the first row it is the piece’s own "
-        "vector: nothing is predicted there yet.</p>"
-        + scrolling("", "Logit lens")
-        + "</details>"
+        "vector: nothing is predicted there yet.</p>" + scrolling("", "Logit lens") + "</details>"
     )
 
 
