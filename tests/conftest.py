@@ -7,6 +7,7 @@ import fcntl
 import gc
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,7 @@ settings.load_profile("course")
 ROOT = Path(__file__).resolve().parent.parent
 FIXTURE = ROOT / "tests" / "fixtures" / "course"
 WHOLE = 100  # files: so many are no run of a few
+DEALT = ("tests/checks/test_checks.py", "tests/checks/test_diagnosis.py")  # long for one process
 MANY = 1000  # tests of a file, which take as long as slow ones
 UNTIL = float(os.environ.get("ATTNCOURSE_TESTS_UNTIL", "0"))  # when `make quick` begins no more
 
@@ -133,6 +135,19 @@ def pytest_collection_modifyitems(items):
         items[number] = item
 
 
+def pytest_xdist_make_scheduler(config, log):
+    """A file's tests run in one process, those of the files in `DEALT` a chapter's at a time."""
+    from xdist.scheduler.loadscope import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file, _, test = nodeid.partition("::")
+            chapter = re.search(r"\[(\w+)\.", test) if file in DEALT else None
+            return file + (f"[{chapter[1]}]" if chapter else "")
+
+    return ByFile(config, log)
+
+
 def exercise_of(item) -> tuple | None:
     """The file and the exercise of a test that has one among its parameters."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
@@ -155,10 +170,13 @@ def pytest_collection_finish():
 
 def pytest_terminal_summary(terminalreporter):
     """The lines that tests want to be read at the end of the run."""
-    for report in terminalreporter.getreports("passed"):
-        for name, line in report.user_properties:
-            if name == "summary":
-                terminalreporter.write_line(line)
+    passed = terminalreporter.getreports("passed")
+    said = [one for report in passed for one in report.user_properties]
+    counted = Counter(what for name, what in said if name == "counted")
+    for line in (line for name, line in said if name == "summary"):
+        terminalreporter.write_line(line)
+    for what, number in counted.items():
+        terminalreporter.write_line(f"{number} {what}")
     from attncourse.model import within_reach
 
     tell_the_slowest(terminalreporter)
