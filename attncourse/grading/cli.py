@@ -359,10 +359,10 @@ def report(
     """Show the class at a glance: here, and as a web page of one file."""
     from attncourse.grading.class_.page import write_page
     from attncourse.grading.class_.results import class_results
-    from attncourse.grading.class_.summary import summarize
+    from attncourse.grading.class_.summary import Summary
     from attncourse.grading.class_.terminal import at_a_glance, wide_console
 
-    summary = summarize(class_results(course, assignment, db, gradebook=False))
+    summary = Summary(class_results(course, assignment, db, gradebook=False))
     console = wide_console()
     console.print(at_a_glance(summary))
     path = write_page(course, summary, html)

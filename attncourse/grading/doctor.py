@@ -2,10 +2,10 @@
 
 from importlib import metadata
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from attncourse.grading.class_.terminal import table
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.layers import PROTECTS, Layer
 from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, cores
@@ -15,10 +15,7 @@ PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}
 
 def layer_table(layers: list[Layer]) -> Table:
     """Each layer, whether it is in force, what it is for, and what to do where it is missing."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("layer", no_wrap=True)
-    table.add_column("here", no_wrap=True)
-    table.add_column("what it is for", overflow="fold")
+    made = table("layer", "here", "what it is for")
     for layer in layers:
         lines = [PROTECTS[layer.name]]
         if not layer.in_force:
@@ -26,22 +23,22 @@ def layer_table(layers: list[Layer]) -> Table:
             lines += [f"{part}: {text}" for part, text in found.items() if text]
         style = "green" if layer.in_force else "bold red" if layer.floor else "yellow"
         state = "in force" if layer.in_force else "missing"
-        table.add_row(Text(layer.name), Text(state, style=style), Text("\n".join(lines)))
-    return table
+        made.add_row(Text(layer.name), Text(state, style=style), Text("\n".join(lines)))
+    return made
 
 
 def machine_table() -> Table:
     """The packages that grading uses, the number of cores, and the memory for each lane."""
-    table = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
+    made = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
     for name, remedy in PACKAGES.items():
         try:
             found = metadata.version(name)
         except metadata.PackageNotFoundError:
             found = f"missing{': ' if remedy else ''}{remedy}"
-        table.add_row(name, Text(found))
-    table.add_row("cores", str(cores()))
-    table.add_row("memory", Text(memory()))
-    return table
+        made.add_row(name, Text(found))
+    made.add_row("cores", str(cores()))
+    made.add_row("memory", Text(memory()))
+    return made
 
 
 def memory() -> str:

@@ -1,8 +1,10 @@
 """Files that are whole or as they were before, and one line where the disk refuses."""
 
 import os
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
@@ -54,6 +56,17 @@ def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
                     made.unlink()
                 raise
     return path
+
+
+def zipped(files: Iterable[tuple[str, str | bytes, int]]) -> bytes:
+    """A zip archive of these paths, contents and modes; of the same ones it is the same."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for path, content, mode in files:
+            info = zipfile.ZipInfo(path, (1980, 1, 1, 0, 0, 0))
+            info.external_attr, info.compress_type = mode << 16, zipfile.ZIP_DEFLATED
+            archive.writestr(info, content)
+    return made.getvalue()
 
 
 def held(path: Path) -> int:

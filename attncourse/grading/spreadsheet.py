@@ -59,11 +59,6 @@ def number(value: float) -> str:
     return f"{round(value, 6):.6f}".rstrip("0").rstrip(".") if value else "0"
 
 
-def unchanged(text: str) -> bool:
-    """Whether a text is written as it is."""
-    return cell(text) == text
-
-
 def table(rows: Iterable[Sequence[Value]]) -> str:
     """Rows as comma-separated values with the line ends of RFC 4180, every cell defused."""
     out = io.StringIO()
@@ -87,6 +82,12 @@ def rows_in(path: Path) -> list[list[str]]:
         return list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error as error:
         raise UserError(f"{path} is no table of comma-separated values: {error}") from None
+
+
+def records_in(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """The head of such a file, if it is there, and each row as what stands below the head."""
+    head, *rows = (rows_in(path) if path.is_file() else []) or [[]]
+    return head, [dict(zip(head, map(line_of, row), strict=False)) for row in rows]
 
 
 def text_in(path: Path) -> str:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from attncourse.grading.class_.export import FORMATS, export
 from attncourse.grading.class_.page import page
 from attncourse.grading.class_.results import class_results
-from attncourse.grading.class_.summary import summarize
+from attncourse.grading.class_.summary import Summary
 from attncourse.grading.class_.terminal import at_a_glance
 from attncourse.grading.cli import app
 from attncourse.grading.course.dates import (
@@ -331,7 +331,7 @@ def late(tmp_path) -> Path:
 
 
 def test_report_and_page_have_who_was_late(late):
-    summary = summarize(class_results(late, NAME))
+    summary = Summary(class_results(late, NAME))
     console = Console(width=80, file=io.StringIO())
     console.print(at_a_glance(summary))
     rows = [line.split() for line in console.file.getvalue().splitlines()]

@@ -31,7 +31,7 @@ from attncourse.grading.nbgrader.feedback import CleanOutputs, HideTests
 from attncourse.grading.nbgrader.markdown import clean, mathml, page_markdown
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
-from attncourse.grading.submission.parts import in_place_of
+from attncourse.grading.submission.parts import as_released
 
 CANARY = "http://canary.invalid/"
 
@@ -489,4 +489,4 @@ TASKS = [f"Explain.\n{SCHEME}", f"{SCHEME}\nExplain.\n", f"a\n{SCHEME}\nb\n{SCHE
     ],
 )
 def test_what_stands_in_an_answers_place_is_what_nbgrader_puts_there(one):
-    assert in_place_of(one) == by_nbgrader(one)
+    assert as_released(one) == by_nbgrader(one)

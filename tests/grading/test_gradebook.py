@@ -15,7 +15,7 @@ from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, 
 from attncourse.grading.class_.results import class_results
 from attncourse.grading.course.folders import Submission, find_assignment
 from attncourse.grading.course.gradebook import find_book, opened
-from attncourse.grading.course.late import LatePenalty, moment, seconds_late
+from attncourse.grading.course.late import LatePenalty, read_stamp, seconds_late, time_in
 from attncourse.grading.course.release import record
 from attncourse.grading.course.settings import importable, read_settings, require_nbgrader
 from attncourse.grading.driver.bulk import Graded, save
@@ -135,7 +135,7 @@ def through_nbgrader(book, results: list[Graded]) -> None:
         student = result.submission.student
         with opened(book) as gradebook:
             gradebook.update_or_create_student(student)
-            when = moment(result.submission.timestamp, None)
+            when = time_in(result.submission.timestamp, None)
             stamp = {} if when is None else {"timestamp": when}
             with gradebook.db.no_autoflush:
                 gradebook.update_or_create_submission(NAME, student, **stamp)
@@ -294,7 +294,7 @@ def test_a_student_whose_name_no_gradebook_can_hold_is_left_out(course):
     ],
 )
 def test_times_are_read_as_nbgrader_reads_them(stamp, hour):
-    assert moment(stamp, None) == datetime(2026, 3, 1, hour)
+    assert time_in(stamp, None) == datetime(2026, 3, 1, hour)
 
 
 NO_TIMES = ("yesterday", "9" * 40, "1e999", "x" * 900, "2026-99-99", "0001-01-01 00:00:00 UTC")
@@ -304,8 +304,8 @@ IN_PART = ("10", "Mon", "21:59", "12 October 2026", "12 October 23:59")
 @pytest.mark.parametrize("stamp", [*NO_TIMES, *IN_PART])
 def test_what_is_no_time_is_said(stamp):
     with pytest.raises(ValueError, match=r"timestamp\.txt: "):
-        moment(stamp, None)
-    assert moment("", None) is None
+        read_stamp(stamp, None)
+    assert time_in(stamp, None) is time_in("", None) is None
 
 
 def test_lateness_counts_from_the_extended_due_date():

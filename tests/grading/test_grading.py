@@ -309,7 +309,7 @@ def test_a_lane_that_is_killed_is_replaced():
 def lanes():
     """Two lanes that were started together."""
     made = Lanes()
-    made.prepare(((), (), False, 1, ()), 2)
+    made.prepare([((), (), False, 1, ())] * 2)
     yield made
     made.stop()
 

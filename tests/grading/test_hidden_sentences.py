@@ -10,7 +10,7 @@ from test_hidden_tests import NAMED
 
 from attncourse.grading.class_.results import ClassResults, from_report
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.summary import summarize
+from attncourse.grading.class_.summary import Summary
 from attncourse.grading.class_.terminal import at_a_glance, class_table
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.judge.sentence import Said, assertions, said_of
@@ -165,10 +165,10 @@ def test_an_answer_that_passes_its_check_and_not_the_hidden_test_is_told_in_a_no
     assert report_of(right, 1).notes == ()
     assert not any(UNFORESEEN in note for note in report_of(wrong, 2).notes)
     results = (from_report(Person("ada"), "02_mixing", report),) * 2
-    summary = summarize(ClassResults("02_mixing", results))
+    summary = Summary(ClassResults("02_mixing", results))
     assert summary.unforeseen == ((told, 2),)
     after, before = (replace(results[0], notes=(name + told,)) for name in "yx")
-    more = summarize(ClassResults("02_mixing", (after, before, *results)))  # ties by their words
+    more = Summary(ClassResults("02_mixing", (after, before, *results)))  # ties by their words
     assert more.unforeseen == ((told, 2), ("x" + told, 1), ("y" + told, 1))
     for shown in (class_table([report], 200), at_a_glance(summary)):
         console = Console(width=200, record=True)

@@ -8,8 +8,8 @@ from conftest import ROOT
 from small_course import NAME, RIGHT, STUB, cell, notebook, released, small
 
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.submission.another import another
 from attncourse.grading.submission.notebook import Assignment, read_assignment, read_cells
+from attncourse.grading.submission.plan import another
 
 SMALL = Assignment(NAME, read_cells(small()))
 CHAPTERS = sorted(ROOT.glob("exercises/*/*.ipynb"))

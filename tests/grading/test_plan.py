@@ -70,7 +70,7 @@ def test_a_second_copy_of_a_test_is_ignored():
 
 
 def test_a_cell_is_a_copy_by_what_it_holds():
-    loose = [cell("  \n" + as_released(t["source"]) + "\n\n") for t in TESTS]
+    loose = [cell("  \n" + as_released(Cell(t["source"])) + "\n\n") for t in TESTS]
     assert names(ADD, TWICE, *loose) == names(ADD, TWICE, *TESTS)
     assert notes(ADD, TWICE, *loose) == []
     mine = graded("points_add", RIGHT[0], 2)

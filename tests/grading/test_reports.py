@@ -38,7 +38,7 @@ from attncourse.grading.class_.results import (
     from_report,
 )
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.summary import histogram, quartiles, summarize
+from attncourse.grading.class_.summary import Summary, histogram, quartiles
 from attncourse.grading.class_.terminal import (
     LONGEST,
     at_a_glance,
@@ -156,7 +156,7 @@ def test_an_exercise_has_shares_once_most_of_it_is_scored(waiting, shown):
         )
         for n in range(4)
     ]
-    summary = summarize(ClassResults(NAME, tuple(twice)))
+    summary = Summary(ClassResults(NAME, tuple(twice)))
     assert summary.exercises[0].shares[0] == shown
     assert re.search(rf"twice +4 +{shown} ", printed(at_a_glance(summary)))
     assert f'<td class="number">{shown}</td>' in page(summary)
@@ -184,7 +184,7 @@ def test_failures_without_a_name_are_counted():
         Report("ida", NAME, "graded", lost, verdicts=(failing("hidden_add", failed=[]),)),
     ]
     found = [from_report(Person(r.student), NAME, r) for r in reports]
-    summary = summarize(ClassResults(NAME, tuple(found)))
+    summary = Summary(ClassResults(NAME, tuple(found)))
     counted = [(m.exercise, m.name, m.students) for m in summary.failures]
     assert counted == [
         ("add", "fails at: sums", 2),
@@ -240,7 +240,7 @@ def test_lines_are_broken_at_a_terminals_edge_and_not_in_a_pipe(monkeypatch):
 
 
 def test_figures_by_hand():
-    found = summarize(
+    found = Summary(
         a_class(
             made("ada", 2, 1, 4, **seen("small.add", "adds twice")),
             made("bob", 2, 0, 4, **seen("small.add", "adds twice")),
@@ -293,10 +293,10 @@ def test_where_points_come_from(tmp_path):
         "Was scored by a person before it was graded again, and may be another answer now: "
         "points_add of 1 student."
     )
-    assert left in " ".join(printed(at_a_glance(summarize(found)), 200).split())
-    assert left in page(summarize(found))
+    assert left in " ".join(printed(at_a_glance(Summary(found)), 200).split())
+    assert left in page(Summary(found))
     assert looks["cy"] == ("prints the seed", "graded without a sandbox")
-    assert "1 submission that it does not have" in summarize(found).sources
+    assert "1 submission that it does not have" in Summary(found).sources
 
 
 @pytest.mark.parametrize("damage", [{"schema": 1}, {"cells": 3}, {"more": 1}, [], "torn"])
@@ -379,7 +379,7 @@ def test_texts_of_submissions_cannot_steer_a_terminal():
     report = made("ada" + HOSTILE, 1, 0, 0, attention=(HOSTILE,), **seen("small.add", HOSTILE))
     console = Console(width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
     with console.file:
-        console.print(at_a_glance(summarize(a_class(report))))
+        console.print(at_a_glance(Summary(a_class(report))))
     shown = console.export_text()
     assert not set(shown) & {"\x00", "\x1b", "\u202e"}
 
@@ -426,8 +426,8 @@ def test_nothing_of_a_submission_is_markup():
     told = {**seen("small." + HOSTILE, HOSTILE), "attention": (HOSTILE,), "notes": (HOSTILE,)}
     harmless = made("ada", 1, 0, 0, attention=("a",), **seen("small.add_up", "b"))
     hostile = Report(HOSTILE, NAME, "graded", {HOSTILE: CellResult(0.0, 1.0, HOSTILE)}, **told)
-    expected = ReportElements(page(summarize(a_class(harmless))))
-    found = ReportElements(page(summarize(a_class(hostile))))
+    expected = ReportElements(page(Summary(a_class(harmless))))
+    found = ReportElements(page(Summary(a_class(hostile))))
     assert found.kinds <= expected.kinds
     assert sum(tag == "script" for tag, _ in found.found) == 1
     assert not any(name.startswith("on") for _, attributes in found.found for name in attributes)
@@ -437,7 +437,7 @@ def test_nothing_of_a_submission_is_markup():
 
 @pytest.mark.parametrize("number", [0, 1, 2, 50])
 def test_the_page_asks_nothing_of_a_network(number):
-    content = page(summarize(many(number, **seen("small.add", "adds twice"))))
+    content = page(Summary(many(number, **seen("small.add", "adds twice"))))
     links = [
         value
         for _, attributes in ReportElements(content).found
@@ -451,13 +451,13 @@ def test_the_page_asks_nothing_of_a_network(number):
 
 def test_an_empty_class_and_one_without_submissions_have_a_page():
     for found in (a_class(), a_class(made("ada", status="missing"))):
-        content = page(summarize(found))
+        content = page(Summary(found))
         assert "Nobody has handed in anything" in content
         assert "<svg" not in content
 
 
 def test_the_histogram_can_be_read_without_seeing_it():
-    elements = ReportElements(page(summarize(many(9)))).found
+    elements = ReportElements(page(Summary(many(9)))).found
     pictures = [a for tag, a in elements if tag == "svg"]
     assert all(a.get("aria-hidden") or len(a["aria-label"]) > 20 for a in pictures)
     assert ("summary", {}) in elements  # the same as a table
@@ -465,12 +465,12 @@ def test_the_histogram_can_be_read_without_seeing_it():
 
 def test_a_large_class_keeps_the_page_small():
     long = "a note that goes on and on, " * 60
-    thousand = page(summarize(many(1000, attention=(long,), **seen("small.add", long))))
+    thousand = page(Summary(many(1000, attention=(long,), **seen("small.add", long))))
     assert len(thousand.encode()) < 1_000_000
     assert thousand.count("<tr data-look") == 1000
     rows = [made(f"s{n:05d}", 2, 1, 4) for n in range(10_000)]
     rows[7777] = made("z-needs-a-look", 0, 0, 0, status="interrupted")
-    content = page(summarize(a_class(*rows)))
+    content = page(Summary(a_class(*rows)))
     assert len(content.encode()) < 1_000_000
     table = content.partition('<table id="students">')[2]
     assert table.count("<tr") == 1 + 1000
@@ -509,7 +509,7 @@ def test_every_text_has_the_contrast_of_wcag_aa(mode):
 @pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed")
 def test_the_script_runs_and_sorts(tmp_path):
     rows = [made("ada", 2, 1, 4), made("bob", 0, 0, 0, attention=("x",)), made("cy", 1, 0, 0)]
-    content = page(summarize(a_class(*rows)))
+    content = page(Summary(a_class(*rows)))
 
     def dom(content: str) -> str:
         path = tmp_path / "page.html"
@@ -551,5 +551,5 @@ def test_the_instructors_page_describes_every_field():
 def test_only_most_are_called_most(tmp_path, points, said):
     reports = [made(f"s{n}", earned, 0, 0) for n, earned in enumerate(points)]
     write_gradebook(write_reports(tmp_path, reports), reports)
-    shown = page(summarize(class_results(tmp_path, NAME)))
+    shown = page(Summary(class_results(tmp_path, NAME)))
     assert f"<figcaption>{said}</figcaption>" in shown

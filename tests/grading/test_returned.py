@@ -19,7 +19,7 @@ from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback import page as page_module
-from attncourse.grading.feedback.command import give_feedback, own_work
+from attncourse.grading.feedback.command import give_feedback
 from attncourse.grading.feedback.page import page
 from attncourse.grading.feedback.returned import (
     PLACES,
@@ -29,7 +29,7 @@ from attncourse.grading.feedback.returned import (
     read_download,
 )
 from attncourse.grading.feedback.told import told
-from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded
+from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, answered, autograded
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -406,8 +406,8 @@ def test_a_notebook_that_came_after_its_report_gets_no_page(tmp_path):
     (course / "submitted" / "ada" / NAME / f"{NAME}.ipynb").write_bytes(small())
     with pytest.raises(UserError, match="ada has handed in again since the report"):
         give_feedback(course, NAME, "ada")
-    now = json.loads(autograded(small(), SMALL, graded_add()))
-    assert own_work(json.loads(place.read_text())) != own_work(now)
+    now = autograded(small(), SMALL, graded_add())
+    assert answered(place.read_text()) != answered(now)
 
 
 def test_an_answer_in_text_that_came_after_its_report_gets_no_page(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from attncourse.grading.class_.roster import read_canvas_roster as read_canvas
+from attncourse.grading.class_.canvas import read_canvas_roster as read_canvas
 from attncourse.grading.collect.roster import read_roster
 from attncourse.grading.course.changes import keep
 from attncourse.grading.course.collected import place_of_record, record_of

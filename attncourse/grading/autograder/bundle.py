@@ -8,10 +8,8 @@ See "Autograder Specifications", https://gradescope-autograders.readthedocs.io/e
 import json
 import re
 import tomllib
-import zipfile
 from collections.abc import Iterator
 from importlib.metadata import requires, version
-from io import BytesIO
 from pathlib import Path
 
 import attncourse
@@ -20,13 +18,12 @@ from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.course.variants import FILE as VARIANTS
 from attncourse.grading.course.variants import choices_text, variants_in
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import replace_bytes
+from attncourse.grading.files import replace_bytes, zipped
 
 HERE = Path(__file__).parent
 PACKAGE = Path(attncourse.__file__).parent
 SCRIPTS = ("setup.sh", "run_autograder")
 SETTINGS = "settings.json"  # what nbgrader_config.py says of grading; there is no nbgrader there
-DAY = (1980, 1, 1, 0, 0, 0)  # of all files, so that the same course is the same zip
 
 
 def bundle(course: Path, name: str, output: Path | None = None) -> Path:
@@ -35,14 +32,9 @@ def bundle(course: Path, name: str, output: Path | None = None) -> Path:
     place = output or course / "reports" / name / "gradescope-autograder.zip"
     if place.is_dir():
         raise UserError(f"{place} is a folder: name a file with --output")
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        for path, content in files(course, name):
-            info = zipfile.ZipInfo(path, DAY)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = (0o755 if path in SCRIPTS else 0o644) << 16
-            archive.writestr(info, content)
-    return replace_bytes(place, made.getvalue(), way_out="; name another place")
+    modes = dict.fromkeys(SCRIPTS, 0o755)
+    made = ((path, content, modes.get(path, 0o644)) for path, content in files(course, name))
+    return replace_bytes(place, zipped(made), way_out="; name another place")
 
 
 def files(course: Path, name: str) -> Iterator[tuple[str, bytes]]:

@@ -11,25 +11,23 @@ The importer finds the separator by counting in the first three lines of the fil
 a line break. It clears a score where it finds an empty cell: students without a result get no row.
 """
 
+import re
+from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from attncourse.grading.class_.results import ClassResults, people
-from attncourse.grading.class_.roster import (
-    Roster,
-    column_of,
-    match,
-    own_column,
-    read_canvas_roster,
-    same,
-)
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
-from attncourse.grading.spreadsheet import Value
+from attncourse.grading.names import is_test_student, same_id
+from attncourse.grading.spreadsheet import Value, rows_in
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS = "    Points Possible"
+IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
+TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 
 
 def rows(
@@ -50,7 +48,7 @@ def rows(
     if roster:
         matched = match(known, students, remark)
     else:
-        matched = {student: who(person) for student, person in students.items()}
+        matched = {s: [p.name or p.id, p.lms_id, "", p.id, ""] for s, p in students.items()}
     if any(r.penalty for found in classes for r in found.results):
         remark("late penalties are taken off already: Canvas' own late policy would do it again")
     if not matched:
@@ -65,20 +63,129 @@ def rows(
     ]
     for student, cells in matched.items():
         row: list[Value] = [one_line(text) for text in cells[: len(known.who)]]
-        excused = kept(known, cells, columns)
+        theirs = dict(zip(known.others, cells[len(known.who) :], strict=False))
         for column, found in zip(columns, classes, strict=True):
             result = found.by_student.get(student)
-            row.append("EX" if column in excused else result.score if result else None)
+            excused = theirs.get(column, "").strip().upper() == "EX"  # no grade takes that away
+            row.append("EX" if excused else result.score if result else None)
         made.append(row)
     return made
 
 
-def who(person: Person) -> list[str]:
-    """The ID columns as far as the gradebook knows them."""
-    return [person.name or person.id, person.lms_id, "", person.id, ""]
+# --- an export of Canvas' gradebook as a roster: its columns, and whose row is whose --------------
 
 
-def kept(roster: Roster, row: list[str], columns: list[str]) -> set[str]:
-    """The columns in which Canvas has a student excused: no grade takes that away."""
-    cells = dict(zip(roster.others, row[len(roster.who) :], strict=False))
-    return {name for name in columns if cells.get(name, "").strip().upper() == "EX"}
+@dataclass(frozen=True)
+class Roster:
+    """An export of Canvas': the head of its ID columns and of the others, and its students.
+
+    ``points`` are those possible in the other columns, by their names, as they are written.
+    """
+
+    path: Path | None
+    who: list[str]
+    others: list[str]
+    students: list[list[str]]
+    points: dict[str, str]
+
+
+def read_canvas_roster(path: Path) -> Roster:
+    """A roster from a file; raises ``UserError`` where it is no export of Canvas'."""
+    lines = rows_in(path)
+    head = lines[0] if lines else []
+    if "Section" not in head or "ID" not in head or head[0] not in ("Student", "LastName"):
+        raise UserError(
+            f"{path} is not an export of Canvas' gradebook: "
+            "its first line should begin with Student,ID and name a Section"
+        )
+    width, key = head.index("Section") + 1, head.index("ID")
+    students = {}  # each once: who is in two sections may have two rows
+    for line in lines[1:]:
+        somebody = len(line) > key and line[key].strip() and "Points Possible" not in line[0]
+        if somebody and not is_test_student(line[0]):
+            students.setdefault(line[key].strip(), line + [""] * (len(head) - len(line)))
+    possible = next((line for line in lines if line and "Points Possible" in line[0]), [])
+    points = dict(zip(head[width:], (cell.strip() for cell in possible[width:]), strict=False))
+    return Roster(path, head[:width], head[width:], list(students.values()), points)
+
+
+def same(written: str, points: float) -> bool:
+    """Whether a text is this number of points; Canvas writes others, "(read only)", as well."""
+    try:
+        return float(written) == points
+    except ValueError:
+        return True
+
+
+def column_of(assignment: str, others: list[str]) -> str:
+    """The column that Canvas has for an assignment, with its id, or the bare name."""
+    for name in others:
+        found = TITLE.fullmatch(name)
+        if found and found["title"].casefold() == assignment.casefold():
+            return name
+    return assignment
+
+
+def own_column(asked: str, roster: Roster) -> str:
+    """The roster's column of that name, title or id. Raises ``UserError`` where there is none."""
+    parts = {name: found for name in roster.others if (found := TITLE.fullmatch(name))}
+    fitting = [
+        name
+        for name, part in parts.items()
+        if asked.casefold() in (name.casefold(), part["title"].casefold(), part["id"])
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    fault = "several columns are" if fitting else "no column is"
+    listed = ", ".join(one_line(name) for name in fitting or parts) or "none"
+    raise UserError(f"--column: {fault} called {asked} in {roster.path}; there are: {listed}")
+
+
+def match(
+    roster: Roster, students: dict[str, Person], remark: Callable[[str], None]
+) -> dict[str, list[str]]:
+    """The roster's rows by student, in its order; who is missing on either side is told.
+
+    A student is known by the Canvas id in the gradebook, by login, SIS id or email address; where
+    none of these is the same, by what stands before the @ of an address.
+    """
+    columns = [n for n, name in enumerate(roster.who) if name in IDS]
+    theirs = {n: {row[c] for c in columns} for n, row in enumerate(roster.students)}
+    ours = {s: {s, person.email, person.lms_id} for s, person in students.items()}
+    exact = paired(theirs, ours, same_id)
+    rest = {s: keys for s, keys in ours.items() if s not in exact.values()}
+    near = paired({n: k for n, k in theirs.items() if n not in exact}, rest, local)
+    for n, student in near.items():
+        who = f"{one_line(student)} and {one_line(roster.students[n][0])}"
+        remark(f"taken for the same by what stands before an @: {who}")
+    pairs = exact | near
+    for n, row in enumerate(roster.students):
+        if n not in pairs:
+            remark(f"in the roster only, without a row: {one_line(row[0])}")
+    for student in students:
+        if student not in pairs.values():
+            remark(f"not in the roster, left out: {one_line(student)}")
+    return {pairs[n]: roster.students[n] for n in sorted(pairs)}
+
+
+def paired(
+    theirs: dict[int, set[str]], ours: dict[str, set[str]], spelled: Callable[[str], str]
+) -> dict[int, str]:
+    """The rows that share a key with one student, and with whom; each student has one row."""
+    owners: dict[str, set[str]] = defaultdict(set)
+    for student, keys in ours.items():
+        for key in keys - {""}:
+            owners[spelled(key)].add(student)
+    found: dict[int, str] = {}
+    for n, keys in theirs.items():
+        fitting = [owners[spelled(key)] for key in keys - {""} if spelled(key) in owners]
+        students = {student for who in fitting if len(who) == 1 for student in who}
+        students -= set(found.values())
+        if len(students) == 1:
+            found[n] = students.pop()
+    return found
+
+
+def local(key: str) -> str:
+    """What stands before the @ of an email address; another key is left as it is."""
+    return same_id(key).partition("@")[0]

@@ -9,7 +9,7 @@ from collections import defaultdict
 from datetime import timedelta
 from pathlib import Path
 
-from attncourse.grading.class_.scores import DAY, assignments, known_people, submissions
+from attncourse.grading.class_.scores import DAY, assignments, people_in, submissions
 from attncourse.grading.course.dates import between, written, zone_of
 from attncourse.grading.course.extensions import FILE, HEAD, LATE_DAYS, More, read_extensions
 from attncourse.grading.course.gradebook import reading
@@ -34,8 +34,8 @@ def late_days(
         raise UserError(f"--late-days: expected a number of days, 0 or more, got {allowed:g}")
     settings, given = read_settings(course), read_extensions(course)
     zone, grace = zone_of(settings), 60 * float(settings.LateDays.get("grace_minutes", 0))
-    people = {person.id: person for person in known_people(course, db)}
     with reading(course, db) as connection:
+        people = {person.id: person for person in people_in(connection)}
         handed_in = [
             (due, name, student, stamp, more)
             for name, key in assignments(connection).items()

@@ -5,7 +5,6 @@ other, and ``firsts`` says where they begin. The first ``n`` are students, the o
 """
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 
@@ -34,7 +33,8 @@ def alike(answers: list[Prints], n: int, firsts: np.ndarray) -> np.ndarray:
     groups = Counter(map(tuple, holders.values()))  # fingerprints that the same rows have
     written = max(len({o for o, p in zip(owners, answers, strict=True) if p and o < n}), 1)
     shared = np.zeros((len(answers), len(answers)))
-    for some in batches(list(groups.items()), AT_ONCE):
+    for start in range(0, len(groups), AT_ONCE):
+        some = list(groups.items())[start : start + AT_ONCE]
         there, rare = np.zeros((len(answers), len(some))), np.zeros(len(some))
         for column, (group, number) in enumerate(some):
             there[list(group), column] = 1
@@ -43,11 +43,6 @@ def alike(answers: list[Prints], n: int, firsts: np.ndarray) -> np.ndarray:
         shared += (there * rare) @ there.T
     own = np.diag(shared)
     return shared / np.maximum(own[:, None] + own - shared, 1e-9)
-
-
-def batches(items: list, most: int) -> Iterator[list]:
-    for start in range(0, len(items), most):
-        yield items[start : start + most]
 
 
 def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import shown_mistakes
-from attncourse.grading.spreadsheet import Value, unchanged
+from attncourse.grading.spreadsheet import Value, cell
 
 IDENTIFIERS = {
     "email": ("Email address", lambda person: person.email),
@@ -71,7 +71,7 @@ def identified(
             remark(f"{one_line(student)} is left out: no {label} in the gradebook")
         elif tally[value] > 1:
             remark(f"{one_line(student)} is left out: others have the same {label}")
-        elif not unchanged(value) or one_line(value) != value or "\\" in value:
+        elif cell(value) != value or one_line(value) != value or "\\" in value:
             remark(f"{one_line(student)} is left out: the {label} is not one that Moodle knows")
         else:
             known[student] = value

@@ -26,10 +26,10 @@ MOST, LOOKS = 12, 100  # rows of the other tables
 
 def write_page(course: Path, summary: Summary, place: Path | None = None) -> Path:
     """Writes the page, in ``reports`` if no place is named; each student's feedback is a link."""
-    place = place or course / "reports" / summary.assignment / "index.html"
+    place = place or course / "reports" / summary.results.assignment / "index.html"
     links = {}
     for result in summary.students:
-        told = feedback_page(course, result.student, summary.assignment)
+        told = feedback_page(course, result.student, summary.results.assignment)
         if told is not None and told.is_file():
             links[result.student] = quote(Path(os.path.relpath(told, place.parent)).as_posix())
     return replace_file(place, page(summary, links=links), way_out="; name another place")
@@ -55,7 +55,7 @@ def page(
         students=students,
         most=MOST,
         looks=LOOKS,
-        day=shown_in(summary.zone, made or datetime.now(UTC)),
+        day=shown_in(summary.results.zone, made or datetime.now(UTC)),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),
         digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

@@ -16,9 +16,10 @@ from attncourse.grading.class_.scores import (
     Standing,
     assignments,
     has_gradebook,
+    how_late,
     scores,
 )
-from attncourse.grading.course.dates import span, zone_of
+from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.gradebook import reading
 from attncourse.grading.course.settings import read_settings
@@ -105,11 +106,7 @@ class StudentResult:
     @property
     def lateness(self) -> str:
         """How late it was and what that costs, in words; empty if it was in time."""
-        if not self.late and not self.penalty:
-            return ""
-        said = f"{span(self.late)} late" if self.late else "late"
-        said += f", with {span(self.extension * 86400)} more than others" if self.extension else ""
-        return said + (f": {self.penalty:g} points taken off" if self.penalty else "")
+        return how_late(self.late, self.penalty, self.extension)
 
     @property
     def raw(self) -> float:
@@ -272,18 +269,9 @@ def with_points(
     order = [g for g in result.cells if g in maxima] + [g for g in maxima if g not in result.cells]
     said = {g: cell.message for g, cell in result.cells.items()}
     cells = {g: CellResult(points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
-    if standing is None:
-        return replace(result, cells=cells, source="gradebook")
-    return replace(
-        result,
-        cells=cells,
-        source="gradebook",
-        penalty=standing.penalty,
-        late=standing.late,
-        extension=standing.extension,
-        timestamp=standing.timestamp,
-        manual=tuple(standing.manual),
-        waiting=tuple(sorted(standing.waiting)),
-        stale=tuple(sorted(standing.stale)),
-        comments=dict(standing.comments),
-    )
+    known = {
+        name: tuple(sorted(value)) if isinstance(value, list) else value
+        for name, value in vars(standing or Standing()).items()
+        if name != "points"
+    }
+    return replace(result, cells=cells, source="gradebook", **known)

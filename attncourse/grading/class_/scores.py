@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from attncourse.grading.course.dates import between, written
+from attncourse.grading.course.dates import between, span, written
 from attncourse.grading.course.gradebook import find_book, reading
 from attncourse.grading.course.late import seconds_late
 from attncourse.grading.errors import UserError
@@ -92,6 +92,15 @@ class Standing:
     comments: dict[str, str] = field(default_factory=dict)
 
 
+def how_late(seconds: float, penalty: float, extension: float = 0.0) -> str:
+    """How late something was and what that costs, in words; empty if it was in time."""
+    if not seconds and not penalty:
+        return ""
+    said = f"{span(seconds)} late" if seconds else "late"
+    said += f", with {span(extension * 86400)} more than others" if extension else ""
+    return said + (f": {penalty:g} points taken off" if penalty else "")
+
+
 @dataclass(frozen=True)
 class Scores:
     """An assignment in the gradebook: all students, the graded cells, who has what."""
@@ -109,30 +118,26 @@ def has_gradebook(course: Path, db: str | None = None) -> bool:
     return db is not None or book.file is None or book.file.is_file()
 
 
-def known_people(course: Path, db: str | None = None) -> list[Person]:
-    """The students whom the gradebook knows."""
+def rows_of(connection: "Connection", query: str, **given: str) -> Any:
     from sqlalchemy import text
 
-    with reading(course, db) as connection:
-        return [
-            Person(*(value or "" for value in row)) for row in connection.execute(text(STUDENTS))
-        ]
+    return connection.execute(text(query), given)
+
+
+def people_in(connection: "Connection") -> list[Person]:
+    """The students whom the gradebook knows."""
+    return [Person(*(value or "" for value in row)) for row in rows_of(connection, STUDENTS)]
 
 
 def assignments(connection: "Connection") -> dict[str, str]:
     """The ids of the assignments in the gradebook, by name."""
-    from sqlalchemy import text
-
-    rows = connection.execute(text("select name, id from assignment order by name"))
-    return {name: key for name, key in rows}
+    return dict(map(tuple, rows_of(connection, "select name, id from assignment order by name")))
 
 
 def graded_assignments(course: Path, db: str | None = None) -> list[str]:
     """The names of the assignments that the gradebook has submissions of."""
-    from sqlalchemy import text
-
     with reading(course, db) as connection:
-        names = [name for (name,) in connection.execute(text(GRADED))]
+        names = [name for (name,) in rows_of(connection, GRADED)]
     if not names:
         raise UserError("nothing is graded yet: attncourse grade ASSIGNMENT")
     return names
@@ -160,22 +165,16 @@ def submissions(connection: "Connection", key: str) -> Any:
 
 def scores(connection: "Connection", key: str, zone: ZoneInfo | None) -> Scores:
     """What the gradebook holds of the assignment with this id, times by the class's clocks."""
-    from sqlalchemy import text
-
-    def rows(query: str) -> Any:
-        return connection.execute(text(query), {"id": key})
-
-    cells = list(rows(CELLS))
+    cells = list(rows_of(connection, CELLS, id=key))
     several = len({cell.notebook for cell in cells}) > 1
     labels = {c.id: f"{c.notebook}/{c.name}" if several else c.name for c in cells}
-    people = tuple(Person(*(value or "" for value in row)) for row in rows(STUDENTS))
     standings = {}
     for student, stamp, more, due, penalty in submissions(connection, key):
         when = written(zone, stamp) if stamp else ""
         late = seconds_late(stamp, due, more, zone)
         longer = between(due, due + more, zone) if due and more else more or NONE
         standings[student] = Standing(when, float(penalty or 0), late, longer / DAY)
-    for student, cell, auto, manual, extra, waits in rows(GRADES):
+    for student, cell, auto, manual, extra, waits in rows_of(connection, GRADES, id=key):
         if cell not in labels:
             continue
         standing, label = standings[student], labels[cell]
@@ -185,6 +184,7 @@ def scores(connection: "Connection", key: str, zone: ZoneInfo | None) -> Scores:
             standing.manual.append(label)
         if waits:
             (standing.waiting if manual is None else standing.stale).append(label)
-    for student, name, comment in rows(COMMENTS):
+    for student, name, comment in rows_of(connection, COMMENTS, id=key):
         standings[student].comments[name] = comment
+    people = tuple(people_in(connection))
     return Scores(people, {labels[c.id]: float(c.maximum) for c in cells}, standings)

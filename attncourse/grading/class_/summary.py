@@ -3,9 +3,9 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo
+from typing import Any
 
 from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, StudentResult, count
 from attncourse.grading.report import UNFORESEEN, exercise_of
@@ -62,34 +62,29 @@ class SeenMistake:
     explanation: str
 
 
-@dataclass(frozen=True)
 class Summary:
-    """What ``attncourse report`` says. Figures are of what was handed in."""
+    """What ``attncourse report`` says of a class. Figures are of what was handed in."""
 
-    assignment: str
-    counts: dict[str, int]
-    maximum: float
-    mean: float
-    quartiles: tuple[float, float, float]
-    bins: tuple[Bin, ...]
-    exercises: tuple[ExerciseFigures, ...]
-    mistakes: tuple[SeenMistake, ...]
-    failures: tuple[SeenMistake, ...]
-    attention: tuple[StudentResult, ...]
-    waiting: str
-    stale: str
-    students: tuple[StudentResult, ...]
-    unforeseen: tuple[tuple[str, int], ...] = ()  # notes on hidden tests, and of how many students
-    variant: str = ""
-    zone: ZoneInfo | None = None
+    def __init__(self, found: ClassResults) -> None:
+        self.results, self.students = found, found.results
+        self._known = [r for r in self.students if r.handed_in]
+        scores = [r.score for r in self._known]
+        tally = Counter(r.status for r in self.students)
+        self.counts = {status: tally[status] for status in STATUSES}
+        self.handed_in = sum(tally.values()) - tally["missing"]
+        self.maximum = max((r.maximum for r in self._known), default=sum(found.cells.values()))
+        self.mean = statistics.fmean(scores) if scores else 0.0
+        self.quartiles = quartiles(scores)
+        self.bins = tuple(histogram(scores, self.maximum))
+        self.exercises = tuple(exercises(found, self._known))
+        self.mistakes, self.failures = tuple(mistakes(found)), tuple(unnamed(found))
+        self.attention = sorted((r for r in self.students if r.needs_person), key=urgency)
+        self.unforeseen = tuple(unforeseen(found))
 
     @property
     def title(self) -> str:
-        return f"{self.assignment}, variant {self.variant}" if self.variant else self.assignment
-
-    @property
-    def handed_in(self) -> int:
-        return sum(self.counts.values()) - self.counts["missing"]
+        name, variant = self.results.assignment, self.results.variant
+        return f"{name}, variant {variant}" if variant else name
 
     @property
     def fullest(self) -> str:
@@ -108,52 +103,24 @@ class Summary:
     def waits(self) -> str:
         """What is left for a person to score, in a sentence; empty if nothing is."""
         said = []
-        if self.waiting:
-            missing = f"A person's score is still missing for {self.waiting}"
-            said.append(f"{missing}: open the formgrader.")
-        if self.stale:
-            said.append(f"Was {OLDER}, and may be another answer now: {self.stale}.")
+        if waiting := self.results.waiting:
+            said.append(f"A person's score is still missing for {waiting}: open the formgrader.")
+        if stale := self.results.stale:
+            said.append(f"Was {OLDER}, and may be another answer now: {stale}.")
         return " ".join(said)
 
     @property
     def sources(self) -> str:
         """Where the points come from, in a sentence."""
-        known = [r for r in self.students if r.handed_in]
-        alone = sum(r.source == "report" for r in known)
-        manual = sum(bool(r.manual) for r in known)
-        late = sum(r.penalty > 0 for r in known)
-        if alone == len(known):
+        alone = sum(r.source == "report" for r in self._known)
+        manual = sum(bool(r.manual) for r in self._known)
+        late = sum(r.penalty > 0 for r in self._known)
+        if alone == self.handed_in:
             return "Points are from the reports: the gradebook has none of them."
         said = "Points are from the gradebook, with manual scores"
         said += f" ({count(manual, 'submission')}) and late penalties ({count(late, 'submission')})"
         rest = f"; those of {count(alone, 'submission')} that it does not have are from the reports"
         return f"{said}{rest if alone else ''}. Mistakes and notes are from the reports."
-
-
-def summarize(found: ClassResults) -> Summary:
-    """The summary of a class."""
-    handed_in = [r for r in found.results if r.handed_in]
-    scores = [r.score for r in handed_in]
-    maximum = max((r.maximum for r in handed_in), default=sum(found.cells.values()))
-    tally = Counter(r.status for r in found.results)
-    return Summary(
-        assignment=found.assignment,
-        counts={status: tally[status] for status in STATUSES},
-        maximum=maximum,
-        mean=statistics.fmean(scores) if scores else 0.0,
-        quartiles=quartiles(scores),
-        bins=tuple(histogram(scores, maximum)),
-        exercises=tuple(exercises(found, handed_in)),
-        mistakes=tuple(mistakes(found)),
-        failures=tuple(unnamed(found)),
-        attention=tuple(sorted((r for r in found.results if r.needs_person), key=urgency)),
-        waiting=found.waiting,
-        stale=found.stale,
-        students=found.results,
-        unforeseen=tuple(unforeseen(found)),
-        variant=found.variant,
-        zone=found.zone,
-    )
 
 
 def quartiles(scores: list[float]) -> tuple[float, float, float]:
@@ -205,28 +172,27 @@ def exercises(found: ClassResults, handed_in: list[StudentResult]) -> Iterator[E
 
 def mistakes(found: ClassResults) -> Iterator[SeenMistake]:
     """The mistakes by how many submissions show them, those seen most first."""
-    tally = Counter(pair for r in found.results for pair in dict.fromkeys(r.mistakes))
-    for (target, name), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
+    for (target, name), students in most_first(r.mistakes for r in found.results):
         told = found.explanations.get((target, name), "")
         yield SeenMistake(exercise_of(target), name, students, told)
 
 
 def unnamed(found: ClassResults) -> Iterator[SeenMistake]:
     """The failures without a name as ``mistakes`` gives those that have one."""
-    tally: Counter[tuple[str, str]] = Counter()
-    examples: dict[tuple[str, str], str] = {}
-    for failure in (one for r in found.results for one in r.failures):
-        tally[failure.exercise, failure.what] += 1
-        examples.setdefault((failure.exercise, failure.what), failure.example)
-    for (exercise, what), students in sorted(tally.items(), key=lambda item: (-item[1], item[0])):
-        yield SeenMistake(exercise, what, students, examples[exercise, what])
+    examples = {f[:2]: f.example for r in reversed(found.results) for f in reversed(r.failures)}
+    for key, students in most_first([f[:2] for f in r.failures] for r in found.results):
+        yield SeenMistake(*key, students, examples[key])
 
 
 def unforeseen(found: ClassResults) -> Iterator[tuple[str, int]]:
     """Which hidden tests fail answers that pass their checks, those seen most first."""
-    notes = (note for r in found.results for note in dict.fromkeys(r.notes))
-    tally = Counter(note for note in notes if UNFORESEEN in note)
-    yield from sorted(tally.items(), key=lambda item: (-item[1], item[0]))
+    return most_first([note for note in r.notes if UNFORESEEN in note] for r in found.results)
+
+
+def most_first(seen: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, int]]:
+    """What was seen in submissions, and in how many: what is in most of them first."""
+    tally = Counter(one for several in seen for one in dict.fromkeys(several))
+    return iter(sorted(tally.items(), key=lambda item: (-item[1], item[0])))
 
 
 def urgency(result: StudentResult) -> tuple[int, str]:

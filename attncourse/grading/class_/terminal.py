@@ -11,7 +11,7 @@ from rich.text import Text
 
 from attncourse.checks.showing.session import hidden_points
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
-from attncourse.grading.class_.scores import Standing
+from attncourse.grading.class_.scores import Standing, how_late
 from attncourse.grading.class_.similar import Likenesses
 from attncourse.grading.class_.summary import SeenMistake, Summary, count
 from attncourse.grading.course.dates import span
@@ -43,18 +43,30 @@ def table(*heads: str) -> Table:
     return made
 
 
+def rows_table(heads: Sequence[str], rows: Sequence[tuple], most: int, where: str) -> Table | None:
+    """A table's first rows, and where the rest is; None without any."""
+    made = table(*heads)
+    for row in rows[:most]:
+        made.add_row(*(Text(one_line(cell, 300)) if type(cell) is str else cell for cell in row))
+    if len(rows) > most:
+        made.add_row(Text(f"and {len(rows) - most} more: {where}", style="dim"))
+    return made if rows else None
+
+
 def at_a_glance(summary: Summary) -> Group:
     """Everything ``attncourse report`` prints."""
-    parts = [headline(summary), distribution(summary), by_exercise(summary)]
-    parts.append(seen_most("mistakes seen most", summary.mistakes))
-    parts.append(seen_most("failures without a name", summary.failures))
-    parts += [
+    parts = [
+        headline(summary),
+        distribution(summary),
+        by_exercise(summary),
+        seen_most("mistakes seen most", summary.mistakes),
+        seen_most("failures without a name", summary.failures),
         unforeseen(summary),
         handed_in_late(summary),
         for_a_person(summary),
         Text(summary.waits) if summary.waits else None,
+        Text(summary.sources, style="dim"),
     ]
-    parts.append(Text(summary.sources, style="dim"))
     return Group(*(part for part in parts if part is not None))
 
 
@@ -89,65 +101,45 @@ def distribution(summary: Summary) -> Table | None:
 
 def by_exercise(summary: Summary) -> Table | None:
     """How the class did on each exercise."""
-    if not summary.handed_in or not summary.exercises:
-        return None
-    made = table("exercise", "points#", "mean#", "full marks#", "zero#")
-    for e in summary.exercises:
-        made.add_row(Text(one_line(e.name, 200)), f"{e.points:g}", *e.shares)
-    return made
+    rows = [(e.name, f"{e.points:g}", *e.shares) for e in summary.exercises if summary.handed_in]
+    return rows_table(("exercise", "points#", "mean#", "full marks#", "zero#"), rows, len(rows), "")
 
 
 def seen_most(head: str, mistakes: Sequence[SeenMistake]) -> Table | None:
     """What most submissions show, each explained as one student read it."""
-    if not mistakes:
-        return None
-    made = table(head, "students#")
-    for m in mistakes[:SHOWN]:
+    rows = []
+    for m in mistakes:
         told = Text(f"{one_line(m.exercise, 200)}: {one_line(m.name, 200)}")
         if m.explanation:
             told.append(f"\n{one_line(m.explanation, 300)}", style="dim")
-        made.add_row(told, str(m.students))
-    if (more := len(mistakes) - SHOWN) > 0:
-        made.add_row(Text(f"and {more} more: all of them are in the reports", style="dim"), "")
-    return made
+        rows.append((told, str(m.students)))
+    return rows_table((head, "students#"), rows, SHOWN, "all of them are in the reports")
 
 
 def unforeseen(summary: Summary) -> Table | None:
     """What hidden tests say of answers that pass their checks."""
-    if not summary.unforeseen:
-        return None
-    made = table("hidden tests that a check did not foresee", "students#")
-    for note, students in summary.unforeseen[:SHOWN]:
-        made.add_row(Text(one_line(note, 300)), str(students))
-    return made
+    heads = ("hidden tests that a check did not foresee", "students#")
+    rows = [(note, str(students)) for note, students in summary.unforeseen]
+    return rows_table(heads, rows, SHOWN, "all of them are in the reports")
 
 
 def handed_in_late(summary: Summary) -> Table | None:
     """Who was late, by how much, and what that costs; and who had more time."""
     late = sorted((r for r in summary.students if r.late), key=lambda r: -r.late)
-    if not late:
-        return None
-    made = table(f"handed in late ({len(late)})", "late#", "points off#", "extension#")
-    for r in late[: 2 * SHOWN]:
-        more = span(r.extension * 86400) if r.extension else ""
-        made.add_row(Text(one_line(r.student, 60)), span(r.late), f"{r.penalty:g}", more)
-    if len(late) > 2 * SHOWN:
-        made.add_row(f"and {len(late) - 2 * SHOWN} more: in the CSV export", "", "", "")
-    return made
+    more = [span(r.extension * 86400) if r.extension else "" for r in late]
+    rows = [
+        (one_line(r.student, 60), span(r.late), f"{r.penalty:g}", longer)
+        for r, longer in zip(late, more, strict=True)
+    ]
+    heads = (f"handed in late ({len(late)})", "late#", "points off#", "extension#")
+    return rows_table(heads, rows, 2 * SHOWN, "in the CSV export")
 
 
 def for_a_person(summary: Summary) -> Table | None:
     """The submissions that somebody should look at, the most urgent first."""
-    if not summary.attention:
-        return None
-    made = table(f"to look at ({len(summary.attention)})", "why")
-    made.columns[0].no_wrap = True
-    for result in summary.attention[: 2 * SHOWN]:
-        made.add_row(Text(one_line(result.student, 60)), Text(one_line(result.why, 200)))
-    more = len(summary.attention) - 2 * SHOWN
-    if more > 0:
-        made.add_row("…", f"and {more} more: all of them are in the page and in the CSV export")
-    return made
+    rows = [(one_line(r.student, 60), one_line(r.why, 200)) for r in summary.attention]
+    heads = (f"to look at ({len(rows)})", "why")
+    return rows_table(heads, rows, 2 * SHOWN, "all of them are in the page and in the CSV export")
 
 
 def class_table(
@@ -167,8 +159,12 @@ def class_table(
     for report, name, score in zip(reports, names, points, strict=True):
         full = report.points == report.maximum
         made.append(f" {name:<{across}}  ").append(f"{score:>{down}}", "green" if full else "")
-        for line in [*lateness((late or {}).get(report.student)), *findings(report)]:
-            made.append(f"\n   {words_that_fit(line, width - 4)}", "dim")
+        found = (late or {}).get(report.student)
+        said = [how_late(found.late, found.penalty)] if found else []
+        for line in [*said, *findings(report)]:  # as many words as there is room for
+            room = max(width - 4, 20)
+            short = textwrap.shorten(line, room, placeholder=" …", break_on_hyphens=False)
+            made.append(f"\n   {short}", "dim")
         made.append("\n")
     return made
 
@@ -178,19 +174,6 @@ def findings(report: Report) -> list[str]:
     notes = [one_line(note) for note in report.notes]
     notes[MOST:] = [f"and {len(notes) - MOST} more"] if len(notes) > MOST else []
     return [*map(one_line, shown_mistakes(report.mistakes)), *notes]
-
-
-def words_that_fit(line: str, width: int) -> str:
-    """As many words of a line as there is room for."""
-    return textwrap.shorten(line, max(width, 20), placeholder=" …", break_on_hyphens=False)
-
-
-def lateness(standing: Standing | None) -> list[str]:
-    """How late something was and the points that takes off, as a line."""
-    if standing is None:
-        return []
-    off = f": {standing.penalty:g} points taken off" if standing.penalty else ""
-    return [f"{span(standing.late)} late{off}"]
 
 
 def own_verdicts(report: Report) -> str:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from attncourse.grading.class_.scores import Person, has_gradebook, known_people
+from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
 from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.collect.groups import with_groups
@@ -22,7 +22,8 @@ from attncourse.grading.collect.sort import Left, Sorting
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.dates import stamp, zone_of
 from attncourse.grading.course.folders import folders_in, require_known, stamp_in
-from attncourse.grading.course.late import moment
+from attncourse.grading.course.gradebook import reading
+from attncourse.grading.course.late import time_in
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.driver.journal import alone
 from attncourse.grading.files import explained, replace_bytes, replace_file
@@ -92,7 +93,10 @@ def collect(
 
 def class_of(course: Path, listed: list[Member], db: str | None, *, closed: bool) -> Class:
     """The class by its roster; without one, everybody whom the gradebook or a folder knows."""
-    known = list(known_people(course, db)) if has_gradebook(course, db) else []
+    known: list[Person] = []
+    if has_gradebook(course, db):
+        with reading(course, db) as connection:
+            known = people_in(connection)
     if closed:
         members = with_known_ids(listed, known)
     else:
@@ -110,7 +114,7 @@ def put(
 ) -> RecordRow:
     """Writes an attempt, unless what is there is the same or newer; moves aside what was there."""
     place = course / "submitted" / student / name
-    target, before = place / chosen.called, time_before(place, zone)
+    target, before = place / chosen.called, time_in(stamp_in(place), zone)
     row = RecordRow(student, chosen, NEW, chosen.time)
     if target.is_file() and not target.is_symlink() and target.read_bytes() == chosen.data:
         row = replace(row, done=SAME, time=chosen.time or before)
@@ -127,11 +131,3 @@ def put(
     if row.time:
         replace_file(place / "timestamp.txt", stamp(row.time) + "\n")
     return row
-
-
-def time_before(place: Path, zone: ZoneInfo | None) -> datetime | None:
-    """When what is there was handed in, if that is known."""
-    try:
-        return moment(stamp_in(place), zone)
-    except ValueError:
-        return None

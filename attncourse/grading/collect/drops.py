@@ -27,15 +27,12 @@ from attncourse.grading.course.handed_in import (
 )
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import printable
+from attncourse.grading.submission.text import OTHERS
 
 MOST = 50_000  # files in a download
 MOST_INSIDE = 5_000  # files in an archive that lies in it
 DEEPEST = 2  # archives in archives
-ARCHIVES = {
-    b"Rar!": "a RAR archive",
-    b"7z\xbc\xaf": "a 7-Zip archive",
-    b"\x1f\x8b": "a gzip archive",
-}
+ARCHIVES = tuple((first, kind) for first, kind in OTHERS if kind.endswith(" archive"))
 NO_ZIP = "; a download should be a zip archive: make it one, or unpack it and name its folder"
 UTF_8 = 0x800  # the flag of a name in an archive that says how it is encoded
 BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError)
@@ -84,11 +81,13 @@ def items(
         return
     try:
         with path.open("rb") as file:
-            start = file.read(4)
+            start = file.read(8)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    if start != ZIP and not (path.suffix.casefold() == ".zip" and zipfile.is_zipfile(path)):
-        kind = next((kind for first, kind in ARCHIVES.items() if start.startswith(first)), "")
+    if not start.startswith(ZIP) and not (
+        path.suffix.casefold() == ".zip" and zipfile.is_zipfile(path)
+    ):
+        kind = next((kind for first, kind in ARCHIVES if start.startswith(first)), "")
         if kind:
             leave(printable(path.name, 200), f"this is {kind}{NO_ZIP}")
         else:

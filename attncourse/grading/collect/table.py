@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC
 from itertools import islice
 from zoneinfo import ZoneInfo
 
@@ -13,6 +12,7 @@ from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.collect.collect import Collected
 from attncourse.grading.collect.record import NEW, RecordRow
+from attncourse.grading.course.dates import clock
 from attncourse.grading.harmless import one_line
 
 LONGEST = 60  # rows that a person still reads
@@ -54,7 +54,7 @@ def when(row: RecordRow, zone: ZoneInfo | None) -> str:
     """When it was handed in, as the class's clocks say it."""
     if row.time is None:
         return "LATE, no time" if row.chosen.late else "no time"
-    return f"{row.time.replace(tzinfo=UTC).astimezone(zone or UTC):%Y-%m-%d %H:%M}"
+    return f"{clock(zone, row.time):%Y-%m-%d %H:%M}"
 
 
 def closing(made: Collected, name: str) -> Iterator[str]:

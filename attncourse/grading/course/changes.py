@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
-from attncourse.grading.spreadsheet import line_of, rows_in, table
+from attncourse.grading.spreadsheet import line_of, records_in, rows_in, table
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -48,9 +48,8 @@ def keep_added(course: Path, name: str, ids: list[str]) -> None:
 
 def added_cells(course: Path, name: str) -> tuple[str, ...]:
     """The cells that an assignment has got since it was released."""
-    path = course / "reports" / name / ADDED
-    rows = rows_in(path)[1:] if path.is_file() else []
-    return tuple(dict.fromkeys(line_of(row[0]) for row in rows if row))
+    _, rows = records_in(course / "reports" / name / ADDED)
+    return tuple(dict.fromkeys(row["cell"] for row in rows if row.get("cell")))
 
 
 def follow(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) -> list[str]:

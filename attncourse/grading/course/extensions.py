@@ -7,9 +7,7 @@ the class's clocks: two days from noon end at noon. The column ``late_days`` is 
 of the days that the term allows, ``days`` what a person has given besides.
 """
 
-import csv
 import difflib
-import io
 import math
 import os
 from datetime import datetime, timedelta
@@ -24,8 +22,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex
-from attncourse.grading.spreadsheet import cell as defused
-from attncourse.grading.spreadsheet import line_of, rows_in
+from attncourse.grading.spreadsheet import records_in, table
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -57,16 +54,14 @@ def read_extensions(course: Path) -> Extensions:
     path = course / FILE
     if not os.path.lexists(path):
         return {}
-    head, *rows = rows_in(path) or [[]]
+    head, rows = records_in(path)
     if not set(HEAD) <= set(head):
         raise UserError(f"{path}: expected the head {','.join(HEAD)} in its first line")
     found: Extensions = {}
     for number, row in enumerate(rows, start=2):
-        if not any(row):
+        if not any(row.values()):
             continue
-        cells = dict.fromkeys((*HEAD, LATE_DAYS), "")
-        cells |= dict(zip(head, map(line_of, row), strict=False))
-        student, name, days, taken = (cells[key].strip() for key in (*HEAD, LATE_DAYS))
+        student, name, days, taken = (row.get(key, "").strip() for key in (*HEAD, LATE_DAYS))
         try:
             more = More(days_in(days), days_in(taken or "0"))
         except ValueError:
@@ -111,14 +106,9 @@ def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
 
 
 def write_extensions(course: Path, found: Extensions) -> Path:
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     shared = any(more.taken for more in found.values())
-    writer.writerow((*HEAD, LATE_DAYS) if shared else HEAD)
-    for (student, name), more in sorted(found.items()):
-        days = (f"{number:g}" for number in more[: 1 + shared])
-        writer.writerow((defused(student), defused(name), *days))
-    return replace_file(course / FILE, out.getvalue())
+    rows = [(*who, *more[: 1 + shared]) for who, more in sorted(found.items())]
+    return replace_file(course / FILE, table([(*HEAD, LATE_DAYS) if shared else HEAD, *rows]))
 
 
 def enter_extension(

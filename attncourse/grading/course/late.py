@@ -1,5 +1,6 @@
 """When something was handed in, and what being late costs: nbgrader's rules and its plugin."""
 
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from zoneinfo import ZoneInfo
@@ -41,15 +42,18 @@ class LatePenalty:
             ) from error
 
 
-def moment(stamp: str, zone: ZoneInfo | None) -> datetime | None:
-    """The time, in UTC, that ``timestamp.txt`` says. Raises ``ValueError`` where it says none."""
-    return read_stamp(stamp, zone)[0]
+def time_in(stamp: str, zone: ZoneInfo | None) -> datetime | None:
+    """The time, in UTC, that ``timestamp.txt`` says; None where it says none: a report tells."""
+    with suppress(ValueError):
+        return read_stamp(stamp, zone)[0]
+    return None
 
 
 def read_stamp(stamp: str, zone: ZoneInfo | None) -> tuple[datetime | None, str]:
     """The time that ``timestamp.txt`` says, and what there is to say of it.
 
-    Where neither it nor the course names a zone, it is UTC, as nbgrader reads it.
+    Where neither it nor the course names a zone, it is UTC, as nbgrader reads it. Raises
+    ``ValueError`` for what is no time.
     """
     if not stamp:
         return None, ""

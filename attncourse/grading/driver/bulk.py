@@ -7,7 +7,6 @@ entered (scores, extra credit, comments) is read and never written.
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import Submission
 from attncourse.grading.course.gradebook import Book, opened
-from attncourse.grading.course.late import LatePenalty, moment, seconds_late
+from attncourse.grading.course.late import LatePenalty, seconds_late, time_in
 from attncourse.grading.report import Report
 
 if TYPE_CHECKING:
@@ -60,17 +59,14 @@ class Sheet:
 
 @dataclass(frozen=True)
 class GradebookEntry:
-    """One submission on its way into the gradebook: its row there, what it is, what it earned.
+    """One submission on its way into the gradebook: its row there, and what it earned.
 
-    ``unchanged`` says, of each answer that it holds, whether that is as it was released; ``same``
-    is the result's.
+    ``unchanged`` says, of each answer that it holds, whether that is as it was released.
     """
 
     owner: Row
-    submission: Submission
-    report: Report
+    result: Graded
     unchanged: dict[str, bool]
-    same: frozenset[str] = frozenset()
 
 
 class Rows:
@@ -133,11 +129,17 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
     Who handed in nothing becomes known as a student and gets no submission, so that the
     formgrader shows it as missing. Where there is one, of what was withdrawn, it earns nothing.
     """
+    from nbgrader.api import Student
+
     named = [result for result in results if result.submission.named]
     with opened(book) as gradebook:
         db, assignment = gradebook.db, gradebook.find_assignment(name)
         sheets = [describe(notebook, name) for notebook in assignment.notebooks]
-        enter_students(db, [result.submission.student for result in named])
+        students = Rows(db, Student, ("id",))
+        students.read([result.submission.student for result in named])
+        for result in named:
+            students.put({"id": result.submission.student})
+        students.write()
         zone, given = zone_of(book.config), read_extensions(book.course).items()
         due = assignment.duedate
         extended = {student: more.length(due, zone) for (student, of), more in given if of == name}
@@ -158,17 +160,6 @@ def describe(notebook: Any, name: str) -> Sheet:
     )
 
 
-def enter_students(db: "Session", names: list[str]) -> None:
-    """Makes the students known that are not."""
-    from nbgrader.api import Student
-
-    rows = Rows(db, Student, ("id",))
-    rows.read(names)
-    for name in names:
-        rows.put({"id": name})
-    rows.write()
-
-
 def enter_submissions(
     db: "Session",
     assignment: str,
@@ -187,14 +178,11 @@ def enter_submissions(
         row = {"assignment_id": assignment, "student_id": result.submission.student}
         if result.report.status == "missing" and tuple(row.values()) not in rows.found:
             continue
-        when = time_of(result.submission, zone)
+        when = time_in(result.submission.timestamp, zone)
         row |= {} if when is None else {"timestamp": when}
         more = extended.get(result.submission.student)
         owner = rows.put(row | ({} if more is None else {"extension": more}))
-        answers = untouched(result.notebook)
-        entries.append(
-            GradebookEntry(owner, result.submission, result.report, answers, result.same)
-        )
+        entries.append(GradebookEntry(owner, result, untouched(result.notebook)))
     rows.write()
     return entries
 
@@ -227,7 +215,7 @@ def enter_notebook(
         if sheet.graded:
             stamp, more = entry.owner["timestamp"], entry.owner["extension"]
             late = seconds_late(stamp, due, more, penalty.zone)
-            off = penalty(entry.submission.student, total, late)
+            off = penalty(entry.result.submission.student, total, late)
             key = {"notebook_id": sheet.id, "assignment_id": entry.owner["id"]}
             places.put(key | {"late_submission_penalty": off})
     for rows in (grades, comments, places):
@@ -243,7 +231,7 @@ def enter_points(grades: Rows, sheet: Sheet, entry: GradebookEntry, place: str) 
             old = grades.found.get((cell, place))
             points = points_of(grade_id, entry)
             scored = old is not None and old["manual_score"] is not None
-            doubted = scored and (grade_id not in entry.same or old["needs_manual_grade"])
+            doubted = scored and (grade_id not in entry.result.same or old["needs_manual_grade"])
             needed = doubted if scored else points is None
             row |= {"auto_score": points, "needs_manual_grade": needed}
         total += score(grades.put(row))
@@ -252,10 +240,11 @@ def enter_points(grades: Rows, sheet: Sheet, entry: GradebookEntry, place: str) 
 
 def points_of(grade_id: str, entry: GradebookEntry) -> float | None:
     """A cell's points; None where a person has to say, which is of something that is there."""
-    if entry.report.status == "missing":
+    report = entry.result.report
+    if report.status == "missing":
         return 0.0
-    if grade_id in entry.report.cells:
-        return entry.report.cells[grade_id].points
+    if grade_id in report.cells:
+        return report.cells[grade_id].points
     return 0.0 if entry.unchanged.get(grade_id) else None
 
 
@@ -290,9 +279,3 @@ def untouched(notebook: str) -> dict[str, bool]:
             same = marks.get("checksum") == compute_checksum(whole)
             found[marks["grade_id"]] = same and not marks.get("task")
     return found
-
-
-def time_of(submission: Submission, zone: ZoneInfo | None) -> datetime | None:
-    with suppress(ValueError):  # its report says so
-        return moment(submission.timestamp, zone)
-    return None

@@ -21,7 +21,7 @@ from attncourse.grading.course.release import record, require_release
 from attncourse.grading.course.settings import follow_on_earns, read_settings
 from attncourse.grading.course.solution import outdated
 from attncourse.grading.driver.executors import open_executor
-from attncourse.grading.driver.journal import Journal, holds_results, open_journal
+from attncourse.grading.driver.journal import JOURNAL, Journal, open_journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
@@ -75,10 +75,10 @@ def grade_course(
     students = find_students(course, name, student)
     folder, hidden = course / "reports" / name, (str(course.resolve()),)
     with open_executor(jobs, dask) as (executor, lanes):
-        if dask is None and not holds_results(folder):  # lanes get ready while all else does
+        if dask is None and not (folder / JOURNAL).exists():  # lanes get ready meanwhile
             from attncourse.grading.judge.judge import start_lanes
 
-            start_lanes(assignment, limits, sandbox, lanes, hidden)
+            start_lanes([assignment] * lanes, limits, sandbox, hidden)
         from attncourse.grading.class_.terminal import wide_console
         from attncourse.grading.driver.progress import progress
         from attncourse.grading.driver.run import Order, grade_class

@@ -24,7 +24,7 @@ def open_executor(jobs: int = 0, dask: str | None = None) -> Iterator[tuple[Exec
         with open_cluster(dask) as opened:
             yield opened
         return
-    from attncourse.grading.judge.lanes import cancel
+    from attncourse.grading.judge.lanes import LANES
 
     lanes = choose_lanes(jobs)
     pool = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
@@ -32,7 +32,7 @@ def open_executor(jobs: int = 0, dask: str | None = None) -> Iterator[tuple[Exec
         yield pool, lanes
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        cancel()
+        LANES.stop()
         raise
     finally:
         pool.shutdown(cancel_futures=True)

@@ -24,7 +24,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, from_json, to_json
 from attncourse.grading.submission.notebook import Assignment
 
-FORMAT = 1
+JOURNAL, FORMAT = "journal.jsonl", 1
 SYNC = 0.5  # seconds between two flushes to the disk
 KEY = slice(9, 73)  # where a record has its key: {"key": "…64 digits…"
 SUM = 20  # bytes of a line's end: , "sum": "…8 digits…"}
@@ -154,16 +154,11 @@ def intact(line: bytes) -> bool:
     return end == b', "sum": "%08x"}\n' % zlib.crc32(body)
 
 
-def holds_results(folder: Path) -> bool:
-    """Whether a journal in a folder may hold results; a look from outside."""
-    return (folder / "journal.jsonl").exists()
-
-
 @contextmanager
 def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
     """The journal in a folder, for this process alone."""
     with alone(folder):
-        journal = Journal(folder / "journal.jsonl", assignment)
+        journal = Journal(folder / JOURNAL, assignment)
         try:
             yield journal
         finally:

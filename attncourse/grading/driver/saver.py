@@ -75,7 +75,8 @@ class Saver:
         if report.status != "missing" and submission.named:
             notebook, report = self._rendered(submission, report)
             same = same_answers(write_notebook(course, name, submission, notebook), notebook)
-        write_report(course, report)
+        text = json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n"
+        replace_file(course / "reports" / name / f"{report.student}.json", text)
         return replace(graded, report=report, notebook=notebook, same=same)
 
     def _rendered(self, submission: Submission, report: Report) -> tuple[str, Report]:
@@ -86,12 +87,6 @@ class Saver:
             reason = f"the submission cannot be shown ({type(error).__name__}): open its own file"
             report = replace(report, attention=(*report.attention, reason))
             return autograded(b"", self._assignment, report), report
-
-
-def write_report(course: Path, report: Report) -> None:
-    """Writes ``reports/ASSIGNMENT/STUDENT.json``."""
-    text = json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n"
-    replace_file(course / "reports" / report.assignment / f"{report.student}.json", text)
 
 
 def write_notebook(course: Path, name: str, submission: Submission, notebook: str) -> str:

@@ -4,19 +4,18 @@ import difflib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from attncourse.grading.class_.page import feedback_page, write_page
 from attncourse.grading.class_.results import StudentResult, class_results, read_report
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.summary import count, summarize
+from attncourse.grading.class_.summary import Summary, count
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.page import page
 from attncourse.grading.feedback.returned import StudentPage, give_back
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
-from attncourse.grading.nbgrader.autograded import autograded, digest
+from attncourse.grading.nbgrader.autograded import answered, autograded, digest
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment
 
@@ -72,7 +71,7 @@ def give_feedback(
         whole = pages + without_page(course, name, people, pages)
         place, number = give_back(course, name, download, whole, done.remarks.append)
         done.lines.append(f"{count(number, 'page')} to give back in {place}")
-    report = write_page(course, summarize(found))
+    report = write_page(course, Summary(found))
     done.lines.append(f"linked from {report}")
     return done
 
@@ -105,10 +104,8 @@ def without_page(
     course: Path, name: str, people: dict[str, Person], pages: list[StudentPage]
 ) -> list[StudentPage]:
     """The rest of the class with what they handed in: a download may have places of theirs."""
-    rest = people.keys() - {page.student for page in pages}
-    return [
-        StudentPage(people[who], read_submission(course, name, who).data) for who in sorted(rest)
-    ]
+    rest = sorted(people.keys() - {page.student for page in pages})
+    return [StudentPage(people[who], read_submission(course, name, who).data) for who in rest]
 
 
 def no_report(name: str, student: str) -> str:
@@ -123,22 +120,9 @@ def handed_in_again(before: Path, data: bytes, assignment: Assignment, report: R
     is compared with what grading would leave today.
     """
     try:
-        graded = json.loads(before.read_text(encoding="utf-8"))
-        if graded["metadata"].get("attncourse", {}).get("made_of") == digest(data):
+        graded = before.read_text(encoding="utf-8")
+        if json.loads(graded)["metadata"].get("attncourse", {}).get("made_of") == digest(data):
             return False
-        return own_work(graded) != own_work(json.loads(autograded(data, assignment, report)))
+        return answered(graded) != answered(autograded(data, assignment, report))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False  # there is nothing to compare with
-
-
-def own_work(notebook: dict[str, Any]) -> list[str]:
-    """What of a graded notebook earns points and is not the instructor's: code, and any answer."""
-    cells = notebook["cells"]
-    marks = [cell["metadata"].get("nbgrader", {}) for cell in cells]
-    return [
-        "".join(cell["source"])
-        for cell, mark in zip(cells, marks, strict=True)
-        if (cell["cell_type"] == "code" and not mark.get("locked"))
-        or mark.get("solution")
-        or mark.get("task")
-    ]

@@ -18,7 +18,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from hashlib import sha256
 from html import escape
-from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,14 +26,13 @@ from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
 from attncourse.grading.course.collected import record_of
 from attncourse.grading.course.handed_in import is_own, piece_of, unpacked, unpacked_member
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import replace_bytes
+from attncourse.grading.files import replace_bytes, zipped
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import words
 
 MOODLE = re.compile(r"(?P<key>(?P<who>[^/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
 CANVAS = re.compile(r"(?P<who>[^_/]+)(?:_LATE)?(?P<key>_\d+)_\d+_(?=[^/]+)")
 PLACES = {"moodle": MOODLE, "canvas": CANVAS}
-DAY = (1980, 1, 1, 0, 0, 0)  # of all files, so that the same pages are the same zip
 
 
 class StudentPage(NamedTuple):
@@ -81,21 +79,17 @@ def give_back(
     owners = {p.student: found[p.student] for p in written if p.student in found}
     if not owners:
         raise UserError(f"none of these students is in {download}: is it {name}'s download?")
-    made = BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for page in written:
-            place = owners.get(page.student)
-            if place is None:
-                remark(f"not in {download.name}, not to be given back: {one_line(page.student)}")
-                continue
-            info = zipfile.ZipInfo(f"{place.prefix}{name}.html", DAY)
-            info.external_attr, info.compress_type = 0o644 << 16, zipfile.ZIP_DEFLATED
-            archive.writestr(info, page.content)
+    files = []
+    for page in written:
+        if place := owners.get(page.student):
+            files.append((f"{place.prefix}{name}.html", page.content, 0o644))
+        else:
+            remark(f"not in {download.name}, not to be given back: {one_line(page.student)}")
     for place in places:
         if place not in owners.values():
             remark(f"in {download.name} only, with no page: {one_line(place.who)}")
     path = course / "reports" / name / f"feedback-{form}.zip"
-    return replace_bytes(path, made.getvalue()), len(owners)
+    return replace_bytes(path, zipped(files)), len(owners)
 
 
 def one_a_group(

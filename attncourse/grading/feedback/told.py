@@ -9,7 +9,7 @@ from attncourse.grading.class_.summary import TOLERANCE
 from attncourse.grading.harmless import made_visible, message, short
 from attncourse.grading.nbgrader.autograded import LONGEST, as_much_as_fits, released_cells
 from attncourse.grading.report import CellResult, Report, exercise_of
-from attncourse.grading.submission.notebook import HIDDEN, Assignment, Cell
+from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import Part, bare
 from attncourse.grading.submission.plan import given_texts, parts_in_order
 from attncourse.grading.submission.source import names
@@ -110,7 +110,7 @@ def add(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:
     scored = grade_id in r.manual
     if scored or grade_id in r.waiting or (not cell.test and grade_id not in r.cells):
         one.person = "gave" if scored else "waits"
-    if HIDDEN in cell.source:
+    if cell.hides:
         silent = result.message if result.points < result.maximum and not scored else ""
         one.further = CellResult(result.points, result.maximum, message(silent))
         return

@@ -1,7 +1,7 @@
 """The layers of the jail: what each is for, and what to do where one is missing."""
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
@@ -42,13 +42,8 @@ def held(name: str, detail: str = "") -> Layer:
     return Layer(name, True, name in FLOOR, detail)
 
 
-def missing(name: str, detail: str) -> Layer:
-    return Layer(name, False, name in FLOOR, detail, remedy_of(name))
-
-
-def untried(name: str, cause: Layer) -> Layer:
-    """A layer that could not be tried because an earlier one is missing."""
-    return replace(missing(name, f"needs {cause.name}"), remedy=f"see {cause.name}")
+def missing(name: str, detail: str, remedy: str = "") -> Layer:
+    return Layer(name, False, name in FLOOR, detail, remedy or remedy_of(name))
 
 
 FLOOR = (USER, PROCESSES, NETWORK, FILES, LIMITS)

@@ -91,8 +91,9 @@ def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]
 
 def complete(built: list[Layer]) -> list[Layer]:
     """All layers, where building them ended at the last of these."""
-    names = [layer.name for layer in built]
-    return built + [layers.untried(n, built[-1]) for n in layers.PROTECTS if n not in names]
+    names, last = [layer.name for layer in built], built[-1].name
+    rest = [name for name in layers.PROTECTS if name not in names]
+    return built + [layers.missing(name, f"needs {last}", f"see {last}") for name in rest]
 
 
 def refused(deed: Callable[[], object], kind: type[BaseException] = OSError) -> bool:

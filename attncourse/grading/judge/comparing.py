@@ -16,7 +16,8 @@ VALUES = "an array, a number or a list of numbers"
 def require_values(*values: Any) -> None:
     """Raises ``AssertionError``, in words, for an object of the submission's own."""
     for found in objects_in(list(values)):
-        kind = "class" if isinstance(found, type) else f"object of class {class_name(found)}"
+        name = getattr(found, "_type", "") or "torch.nn.Module"
+        kind = "class" if isinstance(found, type) else f"object of class {name}"
         raise AssertionError(f"got {'a' if kind == 'class' else 'an'} {kind}: expected {VALUES}")
 
 
@@ -31,10 +32,6 @@ def objects_in(value: Any) -> list[Any]:
 
 def is_theirs(value: Any) -> bool:
     return hasattr(type(value), "attncourse_handle")
-
-
-def class_name(value: Any) -> str:
-    return getattr(value, "_type", "") or "torch.nn.Module"
 
 
 def is_nothing(first: tuple | None, second: tuple | None, theirs: str) -> bool:

@@ -11,7 +11,7 @@ from attncourse.checks import find_exercise
 from attncourse.grading.judge.guard import names_read
 from attncourse.grading.submission.notebook import HIDDEN, Assignment
 from attncourse.grading.submission.source import without_magics
-from attncourse.grading.submission.syntax import bound_names
+from attncourse.grading.submission.syntax import bound_names, parse
 
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+\.\w+)["'],\s*(\w+)""")
 
@@ -115,10 +115,7 @@ def desk_for(assignment: Assignment) -> Desk:
 
 @lru_cache(maxsize=256)
 def parsed(source: str) -> ast.Module:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError):
-        return ast.Module([], [])
+    return parse(source) or ast.Module([], [])
 
 
 @lru_cache(maxsize=256)

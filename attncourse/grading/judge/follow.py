@@ -13,18 +13,17 @@ variant, ours runs among others of ours, and what comes of it is rewritten as it
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.showing.verdict import given_right
 from attncourse.checks.variants import rewriting
 from attncourse.checks.variants.adapter import as_data
-from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.desk import loads
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.late import touched
+from attncourse.grading.judge.late import reached, touched, touched_by
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.plan_runner import Means, PlanRunner
+from attncourse.grading.judge.plan_runner import Means, again
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.notebook import Assignment
@@ -79,27 +78,25 @@ def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
         steps = steps_with_ours(name, given, found.steps, assignment)
         if not steps or found.trouble or means.budget.left() < LEAST:
             continue
-        rest = Budget(means.budget.left())
-        again = PlanRunner(steps, replace(means, budget=rest)).run()
-        means.budget.gone += rest.gone
-        cut |= bool(again.cut)
-        if all(is_full(assignment, test, outcome) for test, outcome in again.tests().items()):
+        second = again(steps, means)
+        cut |= bool(second.cut)
+        if all(is_full(assignment, test, outcome) for test, outcome in second.tests().items()):
             wrong.remove(name)  # who calls it calls the student's own
-            followed.append(Followed(name, given, again.tests()))
+            followed.append(Followed(name, given, second.tests()))
         elif assignment.released:
             followed.append(Followed(name, given))
-        elif differs(again, found):
-            followed.append(Followed(name, given, again.tests(), right=False))
+        elif differs(second, found):
+            followed.append(Followed(name, given, second.tests(), right=False))
     return followed, cut
 
 
-def differs(again: Findings, found: Findings) -> bool:
+def differs(second: Findings, found: Findings) -> bool:
     """Whether ours change what is told of an answer that is wrong all the same, as in a notebook.
 
     It is told that only in a student's own check: see above.
     """
     first = found.tests()
-    return any(told_of(now) != told_of(first[test]) for test, now in again.tests().items())
+    return any(told_of(now) != told_of(first[test]) for test, now in second.tests().items())
 
 
 def told_of(outcome: StepOutcome | None) -> list[tuple]:
@@ -146,16 +143,8 @@ def wrong_ones_called(
 ) -> tuple[str, ...]:
     """The wrong answers to earlier exercises that an answer calls, itself or through others."""
     ours, earlier = our_answers(assignment), wrong[: wrong.index(name)]
-    own = [touched(step.source) for step in steps if step.kind != "test"]
-    todo, seen = [name], set()
-    while todo:
-        one = todo.pop()
-        if one not in seen:
-            seen.add(one)
-            if one in earlier:
-                todo += loads(ours[one])  # ours calls others, which may be wrong as well
-            else:
-                todo += [n for cell in own if one in cell.changes for n in cell.reads]
+    instead = {one: loads(ours[one]) for one in earlier}  # which may be wrong as well
+    seen = reached([name], touched_by(steps), instead)
     return tuple(one for one in earlier if one in seen)
 
 

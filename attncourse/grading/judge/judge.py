@@ -13,8 +13,9 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.judge.lanes import LANES, LaneLost
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import require_linux
-from attncourse.grading.report import CellResult, Report, from_json
+from attncourse.grading.report import CellResult, Report, from_json, nothing
 from attncourse.grading.submission.notebook import Assignment
+from attncourse.grading.submission.syntax import parse
 
 LOST = "was not run to its end, twice"
 TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")
@@ -85,7 +86,10 @@ def grade(
         request |= {"first": answer["undone"], "seed": report.seed, "limits": asdict(rest)}
     if report is None and not lane.began:
         raise UserError(f"no lane can start on this machine: the judge {lost}")
-    return report or cut_short(assignment, student, earned, f"{LOST}: the judge {lost}", sandbox)
+    if report is None:  # what had been earned before the judge could not go on
+        report = nothing(assignment, "interrupted", f"{LOST}: the judge {lost}", student)
+        report = replace(report, cells=report.cells | earned, sandbox=sandbox)
+    return report
 
 
 def key_of(
@@ -97,17 +101,11 @@ def key_of(
 
 
 def start_lanes(
-    assignment: Assignment, limits: Limits, sandbox: bool, number: int, hidden: tuple[str, ...] = ()
+    assignments: Sequence[Assignment], limits: Limits, sandbox: bool, hidden: tuple[str, ...] = ()
 ) -> None:
-    """Starts lanes for ``grade`` to find, without waiting for them."""
+    """Starts a lane for each of these for ``grade`` to find, without waiting for them."""
     require_linux()
-    LANES.prepare(key_of(assignment, limits, sandbox, hidden), number)
-
-
-def start_each(assignments: Sequence[Assignment], limits: Limits, sandbox: bool) -> None:
-    """Starts a lane for each of several assignments, without waiting for them."""
-    require_linux()
-    LANES.prepare_each([key_of(assignment, limits, sandbox) for assignment in assignments])
+    LANES.prepare([key_of(assignment, limits, sandbox, hidden) for assignment in assignments])
 
 
 @lru_cache(maxsize=4)
@@ -115,29 +113,13 @@ def as_json(assignment: Assignment) -> bytes:
     return json.dumps(asdict(assignment)).encode()
 
 
-def cut_short(
-    assignment: Assignment,
-    student: str,
-    earned: dict[str, CellResult],
-    why: str,
-    sandbox: bool,
-) -> Report:
-    """The report where the judge itself could not go on: what had been earned by then."""
-    cells = {g: earned.get(g, CellResult(0.0, c.points, why)) for g, c in assignment.graded.items()}
-    said = {"notes": (why,), "attention": (why,)}
-    return Report(student, assignment.name, "interrupted", cells, sandbox=sandbox, **said)
-
-
 @lru_cache(maxsize=8)
 def libraries(assignment: Assignment) -> tuple[str, ...]:
     """The installed libraries that the instructor's notebook imports: a worker starts with them."""
     found = {"numpy": None}
     for cell in assignment.cells:
-        try:
-            tree = ast.parse(cell.source) if cell.code else ast.Module([], [])
-        except (SyntaxError, ValueError):
-            continue
-        for node in ast.walk(tree):
+        tree = parse(cell.source) if cell.code else None
+        for node in ast.walk(tree or ast.Module([], [])):
             if isinstance(node, ast.Import):
                 found |= dict.fromkeys(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

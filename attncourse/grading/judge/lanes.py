@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -197,7 +198,12 @@ class Lanes:
         """
         with self.lock:
             self.wishes += alone
-            self.lock.wait_for(lambda: self.stopped or self.may_take(alone))
+            free = (
+                (lambda: not self.busy)
+                if alone
+                else (lambda: not self.wishes and self.alone is None)
+            )
+            self.lock.wait_for(lambda: self.stopped or free())
             self.wishes -= alone
             if self.stopped:
                 raise LaneLost("was stopped")
@@ -210,10 +216,6 @@ class Lanes:
             self.busy.add(lane)
             self.alone = lane if alone else None
         return lane
-
-    def may_take(self, alone: bool) -> bool:
-        """Whether a lane may be taken now."""
-        return not self.busy if alone else not self.wishes and self.alone is None
 
     def leave(self, lane: Lane) -> None:
         """Takes a lane from the busy ones."""
@@ -239,25 +241,19 @@ class Lanes:
         if lane.core is not None:
             self.cores.append(lane.core)
 
-    def prepare(self, key: tuple, number: int) -> None:
-        """Starts lanes before they are needed: they load their libraries meanwhile."""
-        with self.lock:
-            self.stopped = False
-            self.kept = max(self.kept, number)
-            waiting = sum(other == key for other, _ in self.idle)
-            if not self.idle and not self.busy and hasattr(os, "sched_getaffinity"):
-                cores = sorted(os.sched_getaffinity(0))
-                self.cores = cores if number >= len(cores) else []
-            if number > waiting:
-                self.idle += [(key, lane) for lane in self.begin([key] * (number - waiting))]
-
-    def prepare_each(self, keys: Sequence[tuple]) -> None:
-        """Starts a lane for each key; those with the same libraries load them once."""
+    def prepare(self, keys: Sequence[tuple]) -> None:
+        """Starts a lane for each key, if none waits, before it is needed: it loads its libraries
+        meanwhile, and those with the same libraries load them once.
+        """
         with self.lock:
             self.stopped = False
             self.kept = max(self.kept, len(keys))
-            for modules in dict.fromkeys(key[0] for key in keys):
-                alike = [key for key in keys if key[0] == modules]
+            if not self.idle and not self.busy and hasattr(os, "sched_getaffinity"):
+                cores = sorted(os.sched_getaffinity(0))
+                self.cores = cores if len(keys) >= len(cores) else []
+            lacking = Counter(keys) - Counter(key for key, _ in self.idle)
+            for modules in dict.fromkeys(key[0] for key in lacking):
+                alike = [key for key in lacking.elements() if key[0] == modules]
                 self.idle += zip(alike, self.begin(alike), strict=True)
 
     def lose(self, lane: Lane) -> None:
@@ -285,11 +281,6 @@ class Lanes:
 
 LANES = Lanes()
 atexit.register(LANES.close)
-
-
-def cancel() -> None:
-    """Ends every lane of this process, those at work too."""
-    LANES.stop()
 
 
 def remove(folder: str) -> None:

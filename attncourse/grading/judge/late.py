@@ -2,8 +2,9 @@
 
 import ast
 import symtable
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attncourse.grading.submission.plan import Step
@@ -81,21 +82,29 @@ def disturbed(steps: list[Step], late: list[int]) -> bool:
 
 def spoilt(test: Touched, before: list[Touched], after: list[Touched]) -> bool:
     """Whether one of the cells after a test changes what it relies on."""
-    changers: dict[str, list[Touched]] = {}
-    for cell in before:
-        for name in cell.changes:
-            changers.setdefault(name, []).append(cell)
-    relied: set[str] = set()
-    todo = list(test.reads - test.changes)
-    while todo:
-        name = todo.pop()
-        if name not in relied:
-            relied.add(name)
-            for cell in changers.pop(name, ()):
-                todo += cell.reads
+    relied = reached(test.reads - test.changes, before)
     bound = relied & set().union(*(cell.changes for cell in before))
     data = relied & set().union(*(cell.data for cell in before))  # a method may change it
     return any(cell.changes & relied or cell.imports & bound or cell.reads & data for cell in after)
+
+
+def reached(
+    names: Iterable[str], cells: Iterable[Touched], instead: Mapping[str, Iterable[str]] = {}
+) -> set[str]:
+    """These names, and those that are read where they are bound, and so on.
+
+    Some may be bound elsewhere: ``instead`` says what is read there.
+    """
+    changers: dict[str, list[Iterable[str]]] = {one: [read] for one, read in instead.items()}
+    for cell in cells:
+        for name in cell.changes - instead.keys():
+            changers.setdefault(name, []).append(cell.reads)
+    found, todo = set(), list(names)
+    while todo:
+        name = todo.pop()
+        found.add(name)
+        todo += chain.from_iterable(changers.pop(name, ()))
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -117,6 +126,11 @@ def touched(source: str) -> Touched:
         changes=frozenset(changed | parts_changed(tree)),
         data=frozenset(s.get_name() for s in own if s.is_assigned() and not s.is_namespace()),
     )
+
+
+def touched_by(steps: Sequence[Step]) -> list[Touched]:
+    """The same of each cell among the steps."""
+    return [touched(step.source) for step in steps if step.kind != "test"]
 
 
 def below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:

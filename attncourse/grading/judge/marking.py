@@ -9,7 +9,7 @@ from attncourse.grading.judge.follow import Followed
 from attncourse.grading.judge.lacking import because, is_nowhere, not_imported, why_nowhere
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.overwritten import Overwritten
-from attncourse.grading.judge.points import hides, judge_cell, unpaid
+from attncourse.grading.judge.points import judge_cell, unpaid
 from attncourse.grading.judge.remarks import (
     NEEDS,
     few,
@@ -21,9 +21,8 @@ from attncourse.grading.judge.remarks import (
     unwritten,
 )
 from attncourse.grading.report import CellResult, Report, exercise_of
-from attncourse.grading.submission.another import ANOTHER
 from attncourse.grading.submission.notebook import Assignment, Cell
-from attncourse.grading.submission.plan import PUT_BACK
+from attncourse.grading.submission.plan import ANOTHER, PUT_BACK
 
 NO_POINTS = "earned no points"
 
@@ -92,7 +91,7 @@ def result_of(cell: Cell, outcome: StepOutcome | None, empty: bool, found: Findi
         return replace(result, message=NOT_ATTEMPTED)
     if is_nowhere(name, outcome):
         hidden = f"nothing is called {name}"
-        return CellResult(0.0, cell.points, hidden if hides(cell) else why_nowhere(name, found))
+        return CellResult(0.0, cell.points, hidden if cell.hides else why_nowhere(name, found))
     return result
 
 

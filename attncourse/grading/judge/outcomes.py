@@ -1,13 +1,22 @@
 """What came of a step, and what a report may keep of it: shortened, no control characters."""
 
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from types import SimpleNamespace
 from typing import Any
 
+from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.grading.harmless import UNSEEN
 from attncourse.grading.judge.sentence import NOWHERE, Said
 
 MESSAGE = 2000  # characters of an error's text that are worth keeping
+# What a report keeps of a verdict, and of a criterion, as it is.
+TOLD = (
+    *("target", "variant", "earned", "possible", "symptom", "rest", "worth", "unwritten"),
+    *("reason", "section", "read", "guide", "seed"),
+)
+CRITERION = ("name", "passed", "earned", "possible", "message", "brief", "follows")
 
 
 @dataclass
@@ -42,10 +51,6 @@ def earns_more(a: StepOutcome, b: StepOutcome) -> bool:
     return (rank.get(a.kind, 0), a.value) > (rank.get(b.kind, 0), b.value)
 
 
-def first_line(text: str) -> str:
-    return text.splitlines()[0] if text else ""
-
-
 def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any]:
     """What a report keeps of a verdict; of a ``silent`` one no words."""
     if silent:
@@ -54,33 +59,36 @@ def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[
             verdict, criteria=criteria, diagnosis=None, symptom="", rest="", example="", guide=""
         )
     diagnosis = verdict.diagnosis
-    failed = [] if silent else [c for c in verdict.criteria if not c.passed]
-    names = ("name", "passed", "earned", "possible", "message", "brief", "follows")
     return {
         "cell": grade_id,
-        "target": verdict.target,
-        "variant": verdict.variant,
+        **{name: shortened(getattr(verdict, name), 500) for name in TOLD},
         "passed": bool(verdict.passed),
-        "earned": verdict.earned,
-        "possible": verdict.possible,
-        "criteria": [
-            {name: shortened(getattr(c, name)) for name in names} for c in verdict.criteria
-        ],
+        "criteria": [{n: shortened(getattr(c, n)) for n in CRITERION} for c in verdict.criteria],
         "mistake": diagnosis.name if diagnosis else "",
         "explanation": diagnosis.explanation if diagnosis else "",
-        "symptom": shortened(verdict.symptom, 500),
-        "rest": shortened(verdict.rest, 500),
-        "worth": verdict.worth,
-        "failed": [c.name for c in failed],
-        "reason": shortened(verdict.reason, 500),
-        "unwritten": verdict.unwritten,
-        "section": verdict.section,
-        "read": verdict.read,
-        "guide": verdict.guide,
+        "failed": [] if silent else [c.name for c in verdict.criteria if not c.passed],
         "given": list(verdict.given),
-        "seed": verdict.seed,
         "text": "" if silent else shortened(str(verdict), 10_000),
     }
+
+
+def verdict_of(told: dict[str, Any], said: Callable[[str], str] = str) -> Verdict:
+    """The verdict that this was made of, with each text as ``said`` gives it.
+
+    What an older report does not say is as a verdict has it from the start.
+    """
+
+    def known(kind: type, found: dict[str, Any]) -> dict[str, Any]:
+        names = {field.name for field in fields(kind)} & found.keys()
+        return {n: said(found[n]) if isinstance(found[n], str) else found[n] for n in names}
+
+    name, why = said(told["mistake"]), said(told["explanation"])
+    more = {
+        "criteria": tuple(CriterionVerdict(**known(CriterionVerdict, c)) for c in told["criteria"]),
+        "given": tuple(map(said, told.get("given", ()))),
+        "diagnosis": SimpleNamespace(name=name, explanation=why) if name else None,
+    }
+    return Verdict(**known(Verdict, told) | more)
 
 
 def shortened(value: Any, limit: int = MESSAGE) -> Any:

@@ -12,14 +12,12 @@ from typing import Any
 
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
-from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.checks.standing import GIVES, name_taken
-from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.follow import LEAST, our_answers, wrong_answers
-from attncourse.grading.judge.late import touched
-from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.plan_runner import Means, PlanRunner
+from attncourse.grading.judge.late import reached, touched_by
+from attncourse.grading.judge.outcomes import StepOutcome, verdict_of
+from attncourse.grading.judge.plan_runner import Means, again
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.syntax import bound_names, parse
@@ -62,13 +60,10 @@ def overwritten(found: Findings, means: Means) -> tuple[list[Overwritten], bool]
         for taken in [t for t in taken_names(name, found.steps) if t.name not in names][:MOST]:
             if found.trouble or means.budget.left() < LEAST:
                 break
-            rest = Budget(means.budget.left())
-            steps = put_back(name, taken, found.steps)
-            again = PlanRunner(steps, replace(means, budget=rest)).run()
-            means.budget.gone += rest.gone
-            cut |= bool(again.cut)
-            if earned(again.tests()) > earned(first):
-                pairs = {t: (o, again.tests()[t]) for t, o in first.items()}
+            second = again(put_back(name, taken, found.steps), means)
+            cut |= bool(second.cut)
+            if earned(second.tests()) > earned(first):
+                pairs = {t: (o, second.tests()[t]) for t, o in first.items()}
                 outcomes = {t: retold(*pair, taken.mistake) for t, pair in pairs.items()}
                 told.append(Overwritten(name, outcomes))
                 break
@@ -91,20 +86,8 @@ def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
                 built_in = BUILT_IN.format(name=one) if hasattr(builtins, one) else ""
                 if before := given.get(one, built_in):
                     taken[one] = Taken(one, str(Statement(node)), step.name, before)
-    used = used_by(name, steps[:end])
+    used = reached([name], touched_by(steps[:end]))
     yield from (one for n, one in sorted(taken.items()) if n in used)
-
-
-def used_by(name: str, steps: Sequence[Step]) -> set[str]:
-    """The names that an answer's cell reads, itself or through others."""
-    own = [touched(step.source) for step in steps if step.kind != "test"]
-    todo, seen = [name], set()
-    while todo:
-        one = todo.pop()
-        if one not in seen:
-            seen.add(one)
-            todo += [n for cell in own if one in cell.changes for n in cell.reads]
-    return seen - {name}
 
 
 def first_test(name: str, steps: Sequence[Step]) -> int:
@@ -144,9 +127,7 @@ def told_so(verdict: dict[str, Any], mended: dict[str, Any], mistake: Mistake) -
         "worth": mended["earned"] - verdict["earned"],
         "guide": "",
     }
-    criteria = tuple(CriterionVerdict(**c) for c in verdict["criteria"])
-    whole = Verdict(verdict["target"], criteria, verdict["seed"], diagnosis=mistake)
-    whole = replace(whole, rest=said["rest"], worth=said["worth"])
+    whole = verdict_of(verdict | said)
     head, *lines = verdict["text"].splitlines()
     start = next((n for n, line in enumerate(lines) if line.startswith(BEGINS)), len(lines))
     return verdict | said | {"text": "\n".join([head, *whole.told, *lines[start:]])}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.desk import binds
@@ -150,7 +150,7 @@ class PlanRunner:
         later ones that bind the same names: what a notebook binds last stays. The tests that gave
         less than full marks are run there, so that nobody is asked twice in one process.
         """
-        missed = [n for n in self.process.cells if self.missed_a_name(n)]
+        missed = [n for n in self.process.cells if self.outcomes[n].error == "NameError"]
         if not missed:
             return
         self.process.cells_again = to_run_again(self.steps, missed)
@@ -194,9 +194,6 @@ class PlanRunner:
         self.means.budget.extend(seconds + self.cells_took)
         self.cells_took = 0.0
 
-    def missed_a_name(self, number: int) -> bool:
-        return self.outcomes[number].error == "NameError"
-
     def overrun(self) -> str:
         """A sentence on what was running when the time was over."""
         step, limits = self.steps[self.running], self.means.limits
@@ -204,6 +201,14 @@ class PlanRunner:
         told = f"{where} was running when the time for the submission was over"
         words = self.means.budget.in_words(limits.submission / limits.stretch)
         return told if self.running in self.late else f"{told} ({words})"
+
+
+def again(steps: list[Step], means: Means) -> Findings:
+    """What a run of these steps finds within the time that is left of a submission's."""
+    rest = Budget(means.budget.left())
+    found = PlanRunner(steps, replace(means, budget=rest)).run()
+    means.budget.gone += rest.gone
+    return found
 
 
 def to_run_again(steps: list[Step], missed: list[int]) -> list[int]:

@@ -6,7 +6,7 @@ from typing import Any
 from attncourse.checks.showing.verdict import given_right
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import CellResult
-from attncourse.grading.submission.notebook import HIDDEN, Cell
+from attncourse.grading.submission.notebook import Cell
 
 
 def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
@@ -19,11 +19,11 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         return CellResult(0.0, cell.points, "was not run to its end")
     if outcome.kind == "none":
         return CellResult(cell.points, cell.points)
-    hidden = outcome.hidden or hides(cell)
+    hidden = outcome.hidden or cell.hides
     if outcome.kind == "number" and 0 <= outcome.value <= cell.points:  # which NaN is not
         points = float(outcome.value)
-        said = "" if hidden else what_failed(outcome)
-        said = said or f"{points:g} of {cell.points:g} points"
+        failed_at = [v["mistake"] or why(v) for v in outcome.verdicts if v["failed"]]
+        said = ("" if hidden else "; ".join(failed_at)) or f"{points:g} of {cell.points:g} points"
         return CellResult(points, cell.points, "" if points == cell.points else said)
     wanted = f"a number from 0 to {cell.points:g}"
     said = {
@@ -43,11 +43,6 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
     return CellResult(0.0, cell.points, message)
 
 
-def hides(cell: Cell) -> bool:
-    """Whether a cell holds a hidden test, of which nothing is said in a submission's words."""
-    return HIDDEN in cell.source
-
-
 def unpaid(cell: Cell, outcome: StepOutcome | None, given: tuple[str, ...]) -> CellResult:
     """The points without ours, in a course where an answer has to be right by itself."""
     result = judge_cell(cell, outcome)
@@ -62,11 +57,6 @@ def failed(outcome: StepOutcome) -> str:
         return f"a hidden test failed: {sentence}" if sentence else "a hidden test failed"
     way = ": " if reached else " on the way to: "
     return f"a hidden test failed ({outcome.error}){way + sentence if sentence else ''}"
-
-
-def what_failed(outcome: StepOutcome) -> str:
-    """Why points are missing, from the verdicts behind them."""
-    return "; ".join(v["mistake"] or why(v) for v in outcome.verdicts if v["failed"])
 
 
 def why(verdict: dict[str, Any]) -> str:

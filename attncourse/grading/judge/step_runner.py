@@ -19,7 +19,6 @@ from attncourse.grading.judge.outcomes import (
     MESSAGE,
     StepOutcome,
     describe_verdict,
-    first_line,
     shortened,
     text_of,
 )
@@ -51,7 +50,8 @@ class StepRunner:
         self.seed, self.limits, self.budget, self.begins = seed, limits, budget, begins
         self.session: Session | None = None
         self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
-        self.namespace = trusted_namespace() | guards(self.gave_empty)
+        names = {"__name__": "__main__", "__builtins__": builtins, "display": lambda *_, **__: None}
+        self.namespace = names | guards(self.gave_empty)
         self.borrowed: set[str] = set()  # names that were taken from the submission
         self.bound_in: Session | None = None  # the process whose objects these stand for
         self.laid_out: set[int] = set()  # given cells that have run here
@@ -67,9 +67,8 @@ class StepRunner:
         except Exception as error:
             outcome = self.failure(error)
             if lines := getattr(error, "attncourse_skipped", ()):
-                outcome.message = (
-                    f"{first_line(outcome.message)} ({went_on(map(shortened, lines))})"
-                )
+                first = outcome.message.partition("\n")[0]
+                outcome.message = f"{first} ({went_on(map(shortened, lines))})"
             return outcome
         return StepOutcome("none")
 
@@ -173,12 +172,3 @@ class StepRunner:
 
     def gave_empty(self) -> bool:
         return self.session is not None and self.session.gave_empty
-
-
-def trusted_namespace() -> dict[str, Any]:
-    """The names that the instructor's code starts with."""
-    return {
-        "__name__": "__main__",
-        "__builtins__": builtins,
-        "display": lambda *values, **options: None,
-    }

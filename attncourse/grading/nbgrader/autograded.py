@@ -9,16 +9,16 @@ import json
 from dataclasses import replace
 from functools import lru_cache
 from html import escape
-from types import SimpleNamespace
 from typing import Any
 
-from attncourse.checks.showing.verdict import MESSAGE_STYLE, CriterionVerdict, Verdict
+from attncourse.checks.showing.verdict import MESSAGE_STYLE
 from attncourse.grading import harmless
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import message
+from attncourse.grading.judge.outcomes import verdict_of
 from attncourse.grading.report import Report
-from attncourse.grading.submission.notebook import HIDDEN, Assignment, Cell, read
-from attncourse.grading.submission.parts import Part, in_place_of
+from attncourse.grading.submission.notebook import Assignment, Cell, read
+from attncourse.grading.submission.parts import Part, as_released
 from attncourse.grading.submission.plan import laid_out
 from attncourse.grading.submission.questions import lines
 
@@ -150,7 +150,7 @@ def safe(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
 @lru_cache(maxsize=8)
 def released_cells(assignment: Assignment) -> dict[str, str]:
     """What students were given in the place of the instructor's cells, by grade id."""
-    return {cell.grade_id: in_place_of(cell) for cell in assignment.cells if cell.grade_id}
+    return {cell.grade_id: as_released(cell) for cell in assignment.cells if cell.grade_id}
 
 
 def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
@@ -199,10 +199,7 @@ def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     The last one is the plain number that nbgrader takes for the score. Without one it would give
     all points. Of what happened in hidden tests the judge tells what their own source says.
     """
-    if not cell.test:
-        return []
-    hidden = HIDDEN in cell.source
-    verdicts = [] if hidden else [v for v in report.verdicts if v["cell"] == cell.grade_id]
+    verdicts = [] if cell.hides else [v for v in report.verdicts if v["cell"] == cell.grade_id]
     made = [data_of("display_data", message(v["text"]), verdict_html(v)) for v in verdicts]
     found = report.cells.get(cell.grade_id) if cell.grade else None
     if not cell.grade:
@@ -224,40 +221,7 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 
 def verdict_html(verdict: dict[str, Any]) -> str:
     """The verdict as a notebook shows it when a student runs the check."""
-    criteria = tuple(
-        CriterionVerdict(
-            name=message(c["name"]),
-            passed=bool(c["passed"]),
-            earned=number(c["earned"]),
-            possible=number(c["possible"]),
-            message=message(c["message"]),
-            brief=message(c.get("brief", "")),
-            follows=bool(c.get("follows")),  # older reports do not say
-        )
-        for c in verdict["criteria"]
-    )
-    name = message(verdict["mistake"])
-    said = SimpleNamespace(name=name, explanation=message(verdict["explanation"]))
-    made = Verdict(
-        target=message(verdict["target"]),
-        criteria=criteria,
-        diagnosis=said if name else None,
-        seed=int(verdict["seed"]),
-        section=message(verdict.get("section", "")),  # older reports have none
-        read=verdict.get("read", ""),
-        guide=verdict.get("guide", ""),
-        given=tuple(map(message, verdict.get("given", ()))),
-        unwritten=bool(verdict.get("unwritten")),
-        symptom=message(verdict.get("symptom", "")),
-        rest=message(verdict.get("rest", "")),
-        worth=number(verdict.get("worth", 0)),
-    )
-    return FRAME.format(made._repr_html_())
-
-
-def number(value: Any) -> int | float:
-    """The value as a number, whole where it is."""
-    return int(value) if float(value).is_integer() else float(value)
+    return FRAME.format(verdict_of(verdict, message)._repr_html_())
 
 
 def score(points: float, maximum: float) -> str:

@@ -25,7 +25,7 @@ from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import enter_extension, read_extensions
 from attncourse.grading.course.folders import read_submission, with_remarks
 from attncourse.grading.course.gradebook import find_book
-from attncourse.grading.course.late import LatePenalty, moment, seconds_late
+from attncourse.grading.course.late import LatePenalty, seconds_late, time_in
 from attncourse.grading.course.release import record
 from attncourse.grading.course.solution import outdated
 from attncourse.grading.course.variants import solved
@@ -151,8 +151,8 @@ class JudgeExporter(NotebookExporter):
 
 def enter_time(book: Gradebook, student: str, name: str, stamp: str, zone: ZoneInfo | None) -> None:
     """Enters when something was handed in, by the class's zone: nbgrader reads some in another."""
-    with suppress(ValueError, MissingEntry):  # the report says of a time that it is none
-        if when := moment(stamp, zone):
+    with suppress(MissingEntry):
+        if when := time_in(stamp, zone):
             book.find_submission(name, student).timestamp = when
             book.db.commit()
 

@@ -102,7 +102,13 @@ def progress(
     every = notebooks_in(folder)
     whose = handed_in_by(folder / "any")
     paths = [path for path in every if handed_in_by(path) == whose]
-    found, left_out = [], students_own(len(every) - len(paths))
+    found, left_out = [], []
+    if students_own := len(every) - len(paths):
+        what = (
+            f"{count(students_own, 'notebook')} in {SUBMITTED}/STUDENT/…: students handed them in"
+        )
+        told = "students handed them in, and attncourse grade ASSIGNMENT runs them"
+        left_out.append(f"{what}: {told}")
     for path in paths:
         try:
             data, cells = read_own_notebook(path)
@@ -146,14 +152,6 @@ def notebooks_in(folder: Path) -> list[Path]:
     """All notebooks below a folder, but for those in hidden folders."""
     paths = (path for path in folder.rglob("*.ipynb") if path.is_file())
     return sorted(p for p in paths if not any(x[0] == "." for x in p.relative_to(folder).parts))
-
-
-def students_own(number: int) -> list[str]:
-    """What to say of so many notebooks that students handed in."""
-    if not number:
-        return []
-    what = f"{count(number, 'notebook')} in {SUBMITTED}/STUDENT/…"
-    return [f"{what}: students handed them in, and attncourse grade ASSIGNMENT runs them"]
 
 
 def answered(cells: Iterable[Cell]) -> set[str]:

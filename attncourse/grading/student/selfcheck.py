@@ -10,12 +10,12 @@ from pathlib import Path
 
 import attncourse
 from attncourse import STEMS
-from attncourse.checks.index import Known, index
+from attncourse.checks.index import index
 from attncourse.checks.reading.cells import UNANSWERED
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.jail.jail import missing_floor
-from attncourse.grading.judge.judge import grade, start_each
+from attncourse.grading.judge.judge import grade, start_lanes
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
@@ -88,7 +88,7 @@ def check_each(files: Sequence[File], limits: Limits) -> Iterator[Report]:
     if not files:
         return
     assignments = [own_assignment(cells, path.stem) for path, _, cells in files]
-    start_each(assignments, limits, sandbox=not missing_floor())
+    start_lanes(assignments, limits, sandbox=not missing_floor())
     with ThreadPoolExecutor(min(len(files), os.cpu_count() or 1)) as pool:
         yield from pool.map(lambda file: check_cells(*file, limits), files)
 
@@ -151,14 +151,13 @@ def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
     ]
     silent = [Cell("", grade_id=c.grade_id, locked=True) for c in cells if c.test and c.grade_id]
     asked = variants_asked(cell.source for cell in cells if cell.code)
-    tests = (test_of(known, asked.get(known.target, "")) for known in chosen)
+    tests = []
+    for known in chosen:
+        variant = asked.get(known.target, "")
+        source = POINTS.format(target=known.target, name=known.name, variant=variant)
+        about = {"grade_id": known.target, "points": known.points}
+        tests.append(Cell(source, grade=True, locked=True, **about))
     return Assignment(stem, (*answers, *dict.fromkeys(silent), *tests), released=False)
-
-
-def test_of(known: Known, variant: str) -> Cell:
-    """The test that runs an exercise's check."""
-    source = POINTS.format(target=known.target, name=known.name, variant=variant)
-    return Cell(source, grade_id=known.target, grade=True, locked=True, points=known.points)
 
 
 def chapter_of(cells: tuple[Cell, ...], file_stem: str) -> str:

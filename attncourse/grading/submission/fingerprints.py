@@ -61,7 +61,7 @@ def as_much_as_fits(cells: tuple[Cell, ...], exercises: list[str]) -> tuple[Cell
 @lru_cache(maxsize=8)
 def given_by(assignment: Assignment) -> Prints:
     """The fingerprints of what students were given: stubs, signatures, code around the answers."""
-    texts = [as_released(c.source, answer=c.solution) for c in assignment.cells if c.code]
+    texts = [as_released(c) for c in assignment.cells if c.code]
     trees = [tree for text in texts if (tree := parse(python_alone(text)))]
     return frozenset().union(*map(fingerprints, trees))
 
@@ -117,7 +117,8 @@ def nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
         if isinstance(node, ast.JoinedStr):
             continue
         if isinstance(node, ast.Attribute):
-            yield "." if node.attr in own or is_self(node.value) else f".{node.attr}"
+            on_self = isinstance(node.value, ast.Name) and node.value.id == "self"
+            yield "." if node.attr in own or on_self else f".{node.attr}"
         if isinstance(node, ast.keyword):
             yield f"{node.arg}=" if node.arg not in own else "name="
         waiting += reversed(children(node))
@@ -148,7 +149,3 @@ def is_text(node: ast.AST) -> bool:
         and isinstance(node.value, ast.Constant)
         and isinstance(node.value.value, str)
     )
-
-
-def is_self(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"

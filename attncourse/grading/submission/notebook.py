@@ -47,6 +47,11 @@ class Cell:
         return self.grade and self.solution and not self.code
 
     @property
+    def hides(self) -> bool:
+        """Whether it holds a hidden test, of which nothing is said in a submission's words."""
+        return HIDDEN in self.source
+
+    @property
     def test(self) -> bool:
         """Whether the instructor's version runs, whatever a submission holds in its place."""
         return self.code and not self.solution and (self.grade or self.locked)

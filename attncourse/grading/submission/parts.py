@@ -14,6 +14,8 @@ from attncourse.grading.submission.source import is_python, names
 from attncourse.grading.submission.syntax import CellNames, remembered, same_code
 
 HIDDEN_TESTS = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
+REGION = r".*BEGIN MARK SCHEME(?:.*\n)*?.*END MARK SCHEME.*"
+SCHEME = re.compile(rf"\n{REGION}|\A{REGION}\n?")  # for those who score it
 ANSWER = re.compile(r"^([ \t]*).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.M)
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
 TEXT_STUB = r"\1YOUR ANSWER HERE"
@@ -54,7 +56,7 @@ class Part:
 def labelled(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
     """Each cell with what it is. A test's second copy is left out."""
     answers = {c.grade_id for c in assignment.cells if c.solution and c.grade_id}
-    released = {g: bare(as_released(cell.source)) for g, cell in assignment.tests.items()}
+    released = {g: bare(as_released(cell)) for g, cell in assignment.tests.items()}
     whole = {g: bare(cell.source) for g, cell in assignment.tests.items()}
     claimed = {c.grade_id for c in cells if claims(c, whole)}
     found: set[str] = set()
@@ -152,33 +154,19 @@ def is_stub(part: Part, assignment: Assignment) -> bool:
     """Whether an answer's cell holds what was released, comments aside."""
     if "NotImplementedError" not in part.cell.source:
         return False
-    given = [c.source for c in assignment.cells if c.solution and c.grade_id in part.answers]
-    return any(same_code(part.cell.source, as_released(source, answer=True)) for source in given)
+    given = [c for c in assignment.cells if c.solution and c.grade_id in part.answers]
+    return any(same_code(part.cell.source, as_released(cell)) for cell in given)
 
 
-def as_released(source: str, *, answer: bool = False) -> str:
-    """An instructor's cell as students get it: nbgrader's marked regions are replaced."""
-    if not answer:
-        return HIDDEN_TESTS.sub("", source)
-    text, count = ANSWER.subn(STUB, source)
-    return text if count else STUB.replace(r"\1", "").replace(r"\n", "\n")
-
-
-def in_place_of(cell: Cell) -> str:
-    """What students find in the place of an instructor's answer or question, to the letter."""
+def as_released(cell: Cell) -> str:
+    """An instructor's cell as students get it, to the letter: marked regions are replaced."""
     stub = STUB if cell.code else TEXT_STUB
     text, count = ANSWER.subn(stub, cell.source)
     if cell.solution and not count:
         text = stub.replace(r"\1", "").replace(r"\n", "\n")
-    kept, scheme = [], False  # for those who score it
-    for line in text.split("\n"):
-        if "BEGIN MARK SCHEME" in line:
-            scheme = True
-        elif "END MARK SCHEME" in line:
-            scheme = False
-        elif not scheme:
-            kept.append(line)
-    return "\n".join(kept)
+    for region in (HIDDEN_TESTS, SCHEME):
+        text = region.sub("", text)
+    return text
 
 
 @remembered

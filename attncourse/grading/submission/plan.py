@@ -4,10 +4,10 @@ All places are numbers of parts after which a cell stands; -1 is the start. A te
 everything that it needs; a cell that sets something up, before everything that needs it.
 """
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from attncourse.grading.submission.another import another
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import (
     Part,
@@ -23,6 +23,10 @@ from attncourse.grading.submission.questions import answered
 from attncourse.grading.submission.source import names, python_alone, without_magics
 from attncourse.grading.submission.syntax import CellNames
 
+ANOTHER = "this is the notebook of"
+CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.(\w+)["']""")
+HEADING = re.compile(r"^\s*#\s+(.+)$", re.M)
+SHOWN = 80  # characters of a title
 PUT_BACK = "missing tests were put back"  # which is for whoever grades: it costs nobody anything
 
 
@@ -96,10 +100,31 @@ def parts_in_order(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[lis
     return unanswered(parts, assignment), notes
 
 
+def another(cells: tuple[Cell, ...], assignment: Assignment) -> str:
+    """That a notebook has another assignment's tests and none of this one's; or nothing."""
+    own = targets(assignment.cells)
+    theirs = targets(cells)
+    marks = {c.grade_id for c in cells if c.grade and c.grade_id} - assignment.graded.keys()
+    if not (theirs or marks) or theirs & own or not assignment.graded:
+        return ""
+    parts, _ = labelled(cells, assignment)
+    if any(part.copy_of or part.answers for part in parts):
+        return ""
+    titles = (HEADING.search(cell.source) for cell in cells if not cell.code)
+    title = next((f"“{found[1].strip()[:SHOWN]}”" for found in titles if found), "")
+    name = title or " and ".join(sorted({stem for stem, _ in theirs})) or "something else"
+    return f"{ANOTHER} {name}: hand in {assignment.name}.ipynb"
+
+
+def targets(cells: tuple[Cell, ...]) -> set[tuple[str, str]]:
+    """The exercises that cells check."""
+    return {found for cell in cells if cell.code for found in CHECKED.findall(cell.source)}
+
+
 def given_texts(assignment: Assignment) -> set[str]:
     """The cells that students are given, as they are and as they are released."""
-    sources = [cell.source for cell in assignment.cells if not cell.solution]
-    return {bare(text) for source in sources for text in (source, as_released(source))}
+    given = [cell for cell in assignment.cells if not cell.solution]
+    return {bare(text) for cell in given for text in (cell.source, as_released(cell))}
 
 
 class Places:

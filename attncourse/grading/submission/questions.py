@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 
 from attncourse.grading.submission.notebook import Assignment, Cell
-from attncourse.grading.submission.parts import ANSWER, FENCED, Part, as_released
+from attncourse.grading.submission.parts import FENCED, Part, as_released
 from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import parse
 
@@ -62,12 +62,6 @@ def as_prose(part: Part, cell: Cell) -> Part:
     return replace(part, cell=made, answers=(cell.grade_id,))
 
 
-def released(cell: Cell) -> str:
-    """A question as students get it."""
-    text, found = ANSWER.subn(EMPTY, cell.source)
-    return text if found else EMPTY
-
-
 def lines(text: str) -> list[str]:
     """What stands in a text's lines, whatever an editor has done to spaces."""
     return [" ".join(line.split()) for line in text.split("\n") if line.strip()]
@@ -75,14 +69,14 @@ def lines(text: str) -> list[str]:
 
 def share(text: str, cell: Cell) -> float:
     """How much of a question's lines is in a text."""
-    wanted = [line for line in lines(released(cell)) if line != EMPTY]
+    wanted = [line for line in lines(as_released(cell)) if line != EMPTY]
     there = set(lines(text))
     return sum(line in there for line in wanted) / len(wanted) if wanted else 0.0
 
 
 def written(parts: list[Part], cell: Cell) -> bool:
     """Whether a question's own cell holds more than was given."""
-    given = {*lines(released(cell)), EMPTY}
+    given = {*lines(as_released(cell)), EMPTY}
     return any(set(lines(parts[at].cell.source)) - given for at in marked(parts, cell))
 
 
@@ -96,7 +90,7 @@ def beside(places: dict[int, int], own: dict[int, int], n: int) -> list[int]:
 def places_of(parts: list[Part], assignment: Assignment) -> dict[int, int]:
     """Which of the assignment's cells each part is, by its mark or by its text."""
     ids = {cell.grade_id: n for n, cell in enumerate(assignment.cells) if cell.grade_id}
-    texts = {tuple(lines(as_released(c.source))): n for n, c in enumerate(assignment.cells)}
+    texts = {tuple(lines(as_released(c))): n for n, c in enumerate(assignment.cells)}
     found = {}
     for at, part in enumerate(parts):
         named = [ids[name] for name in (part.copy_of, *part.answers) if name in ids]
@@ -108,7 +102,7 @@ def places_of(parts: list[Part], assignment: Assignment) -> dict[int, int]:
 
 def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int]) -> dict[int, int]:
     """The parts that are prose of the student's, with how many words."""
-    given = {line for c in assignment.cells if not c.code for line in lines(as_released(c.source))}
+    given = {line for c in assignment.cells if not c.code for line in lines(as_released(c))}
     found = {}
     for at, part in enumerate(parts):
         if at not in places and is_prose(part.cell):

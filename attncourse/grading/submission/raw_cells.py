@@ -9,7 +9,7 @@ from textwrap import dedent
 from typing import Any
 
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.submission.source import cell_magic, python_alone
+from attncourse.grading.submission.source import PROMPTED, cell_magic, python_alone
 from attncourse.grading.submission.strangers import name_of, name_of_json
 from attncourse.grading.submission.syntax import begins_at, parse, same_code
 
@@ -100,6 +100,10 @@ def find_cells(content: Any, depth: int = 0) -> tuple[list[Any] | None, int]:
     match content:
         case {"cells": list(cells)}:
             return cells, depth
+        case [{"cell_type": _}, *_]:
+            return content, depth
+        case {"cells": dict(cells)}:
+            return list(cells.values()), depth
         case {"worksheets": list(sheets)}:
             lists = [sheet.get("cells") for sheet in sheets if isinstance(sheet, dict)]
             return [cell for cells in lists if isinstance(cells, list) for cell in cells], depth
@@ -210,7 +214,7 @@ def fenced(text: str) -> list[Raw] | None:
 
 def statements(text: str) -> list[Raw] | None:
     """One cell for each statement, so that one that fails costs itself and not all after it."""
-    tree = parse(python_alone(text))
+    tree = None if PROMPTED.match(text) else parse(python_alone(text))
     if tree is None:
         return blocks(text)
     if not any(isinstance(node, CODE) for node in tree.body):

@@ -14,8 +14,9 @@ from attncourse.grading.submission.syntax import (
 )
 
 MAGIC = re.compile(
-    r"\s*(?:(?P<target>[A-Za-z_][\w.,\[\] ]{0,80}?)\s*=\s*)?(?P<mark>[%!]|\?{1,2}(?=\w))"
-    r"(?P<rest>(?<=%)[%A-Za-z].*|(?<=[!?]).*)$"
+    r"\s*(?:(?P<target>[A-Za-z_][\w.,\[\] ]{0,80}?)\s*=\s*)?"
+    r"(?P<mark>[%!]|\?{1,2}(?=\w)|[,;/](?=[A-Za-z_]))"
+    r"(?P<rest>(?<=%)[%A-Za-z].*|(?<=[!?,;/]).*)$"
 )
 HELP = re.compile(r"\s*[%\w.]+\?{1,2}\s*$")
 SHELL = re.compile(r"\s*(?:pip3?|conda|mamba|apt|apt-get|git|wget|curl|cd|ls)\s+[-\w./~]\S*")
@@ -23,10 +24,15 @@ TIMED = re.compile(r"time\s+(?=[^-\s])")
 # Lines whose absence changes no result: not worth a note.
 QUIET = {"%pip", "%conda", "%matplotlib", "%config", "%load_ext", "%autoreload", "%reload_ext"}
 QUIET |= {"%%html", "%%markdown", "%%latex", "%%svg", "%%javascript", "%%js"}
+ELSEWHERE = {"%%python", "%%python2", "%%python3", "%%pypy", "%%script"}  # in another process
+DEFINES = re.compile(r"^(?:(?:async )?def|class)\s", re.M)
 RUNS_ITS_BODY = {"%%time", "%%timeit", "%%capture", "%%prun"}
 # A file that a cell writes; the same as scripts that notebooks were exported to have it.
 WRITES = re.compile(r"\s*%%(?:write)?file\s+(?P<options>[^\n]*)(?:\n(?P<body>[\s\S]*))?$")
 RUNS_FILE = re.compile(r"run\s+(?:-\w+\s+)*\S+\.py\b.*")
+# What IPython takes away before a session's lines that were pasted.
+PROMPTED = re.compile(r"\s*(?:>>>(?: |$)|In \[\d+\]: ?)", re.M)
+PROMPT = re.compile(r"^(?:(?:>>>|\.\.\.)(?: |$)|In \[\d+\]: ?|\s*\.{3,}: ?)", re.M)
 # What opens, closes or spans lines in a line of Python that is not inside a string.
 TOKEN = re.compile(
     r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+(?:\"|$|(?=\\$))|'(?:[^'\\]|\\.)*+(?:'|$|(?=\\$))"
@@ -89,9 +95,11 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     """Plain Python with as many lines, and of what was taken out what may have mattered, told."""
     if len(source) > LONGEST or parse(source):
         return source, ()
+    if PROMPTED.match(source):
+        source = PROMPT.sub("", source)
     lines = source.split("\n")
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
-    word = (lines[first].split() or [""])[0]
+    word, lost = (lines[first].split() or [""])[0], list[str]()
     if word in RUNS_ITS_BODY:
         lines[first] = ""
     elif found := WRITES.match(source):
@@ -99,9 +107,12 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
         call = f"get_ipython().run_cell_magic({given})"
         return "\n" * first + call + "\n" * (len(lines) - first - 1), ()
     elif word.startswith("%%"):
-        told = (f"{shorten(lines[first])} and the cell below it was not run",)
-        return "\n" * (len(lines) - 1), () if word in QUIET else told
-    lost: list[str] = []
+        below = "\n".join(lines[first + 1 :])
+        if word in ELSEWHERE or not (DEFINES.search(below) and parse(below)):
+            told = (f"{shorten(lines[first])} and the cell below it was not run",)
+            return "\n" * (len(lines) - 1), () if word in QUIET else told
+        lost.append(f"{shorten(lines[first])} was left out, and the cell below it was run")
+        lines[first] = ""
     quote, depth, goes_on = "", 0, False
     for i, line in enumerate(lines):
         found = None if quote or depth or goes_on else neutral(line)

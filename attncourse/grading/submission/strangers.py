@@ -24,6 +24,7 @@ TEXTS = tuple(
         ),
         (r"^diff --git |\A--- .*\n\+\+\+ ", f"a list of changes, not the file: {ITSELF}"),
         (r"\A\s*(?:%.*\n\s*)*\\documentclass", f"a LaTeX document: {ITSELF}"),
+        (r"\A\s*\ufe20", "a worksheet of CoCalc's: in CoCalc, make it a Jupyter notebook (.ipynb)"),
         (r"\A\s*Traceback \(most recent call last\)", f"an error message: {ITSELF}"),
         (r"^(?:In \[\d+\]: |>>> )", f"what a session in a terminal showed: {ITSELF}"),
         (

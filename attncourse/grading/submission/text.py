@@ -5,6 +5,7 @@ Nothing here knows cells. Whatever the bytes are, the result is a text or ``Unre
 
 import codecs
 import re
+from contextlib import suppress
 
 from attncourse.grading.errors import Unreadable
 
@@ -59,6 +60,10 @@ HTML = re.compile(
     r"\s*(?:<!--.{0,500}?-->\s*|<\?xml[^>]{0,200}>\s*)?<(?:!doctype\s+html|html)", re.I
 )
 WINDOWS = {0xDC00 + byte: bytes([byte]).decode("cp1252", "replace") for byte in range(0x80, 0x100)}
+# Those of Japan and China, in which a character may end in the byte of a backslash, and by what it
+# is seen that a text is not in another one: halves of characters, backslashes that mean nothing.
+CODE_PAGES = ("cp932", "gbk", "big5hkscs")
+BROKEN = re.compile(r"\ufffd|(?<!\\)(?:\\\\)*+\\[^\\\"/bfnrtu]")
 LINE_ENDS = re.compile(r"\r\n?")
 
 
@@ -95,6 +100,8 @@ def refuse_others(data: bytes, content: bytes) -> None:
     name = next((name for start, name in OTHERS if any(s.startswith(start) for s in starts)), "")
     if data[4:8] == INSIDE:
         name = "a picture or a film"
+    if data[257:262] == b"ustar":
+        name = "a tar archive"
     if name == ZIP:
         name = next((name for part, name in ZIPS if part in data), ZIP)
     if name:
@@ -115,8 +122,14 @@ def decode(data: bytes) -> tuple[str, list[str]]:
         return data.decode("utf-8"), []
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-    text = data.decode("utf-8", "surrogateescape").translate(WINDOWS)
-    return text, [f"line {line} of the file is not UTF-8: it was read as Windows-1252"]
+    text, called = data.decode("utf-8", "surrogateescape").translate(WINDOWS), "Windows-1252"
+    for encoding in CODE_PAGES if BROKEN.search(text) else ():
+        with suppress(UnicodeDecodeError):
+            other = data.decode(encoding)
+            if BROKEN.search(other) is None:
+                text, called = other, encoding
+                break
+    return text, [f"line {line} of the file is not UTF-8: it was read as {called}"]
 
 
 def sides(text: str) -> tuple[str, str] | None:

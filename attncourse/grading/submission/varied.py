@@ -50,7 +50,7 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
             if names.keys() & set(re.findall(r"\w+", source)):
                 source = one_more(mark["grade_id"], answers)
         elif about in {"", *names}:
-            for variant in unlike(names.values()):
+            for variant in {id(one): one for one in names.values()}.values():  # each once
                 source = variant.reword(source)
             if about != before:  # the text of the exercise
                 source = with_sentence(source, names[about].sentence)
@@ -93,11 +93,6 @@ def variants_called(name: str, answers: Iterable[str], assignment: str) -> dict[
         has = f"it has {', '.join(names)}" if names else "it has none"
         raise UserError(f"{assignment} has no variant {name}: {has}")
     return chosen
-
-
-def unlike(variants: Iterable[Variant]) -> list[Variant]:
-    """Each variant once."""
-    return list({id(variant): variant for variant in variants}.values())
 
 
 def with_sentence(text: str, sentence: str) -> str:

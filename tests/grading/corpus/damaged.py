@@ -51,6 +51,28 @@ def text(change: Callable[[str], str], encoding: str = "utf-8") -> Callable[[byt
     return lambda data: change(data.decode()).encode(encoding)
 
 
+def content_of(change: Callable[[dict], Any]) -> Callable[[bytes], bytes]:
+    """A case that makes another JSON of the notebook's."""
+    return lambda data: json.dumps(change(json.loads(data))).encode()
+
+
+def by_number(content: dict) -> dict:
+    return content | {"cells": dict(enumerate(content["cells"]))}
+
+
+def noted(comment: str, encoding: str) -> Callable[[bytes], bytes]:
+    """A case with a comment in every cell of code, saved in a code page."""
+
+    def make(data: bytes) -> bytes:
+        content = json.loads(data)
+        for cell in content["cells"]:
+            if cell["cell_type"] == "code":
+                cell["source"] = f"# {comment}\n{''.join(cell['source'])}  # {comment}"
+        return json.dumps(content, ensure_ascii=False).encode(encoding)
+
+    return make
+
+
 def instead(data: bytes) -> Callable[[bytes], bytes]:
     return lambda _: data
 
@@ -399,6 +421,12 @@ def spaced_copies(found: Cells) -> Cells:
     return [*(c for c in found if c not in tests), *loose, *loose]
 
 
+def prompted(first: str, rest: str) -> str:
+    """The right answer with a session's prompts before its lines."""
+    head, *lines = RIGHT[1].split("\n")
+    return "\n".join([first + head, *(rest + line for line in lines)])
+
+
 def helper_file(found: Cells) -> None:
     """One in a folder, and what it lacks in a second piece."""
     named(found, "twice")["source"] = "from tools.helper import twice"
@@ -438,6 +466,11 @@ FILE = [
     Damaged("utf-16-be", text(str, "utf-16-be"), "the same without a mark", says="UTF-16"),
     Damaged("utf-32", text(str, "utf-32"), "a tool's own idea of Unicode", says="UTF-32"),
     Damaged("windows", windows_text, "saved as Windows-1252", says="Windows-1252"),
+    Damaged("shift-jis", noted("表示 表new 能力 十", "cp932"), "saved in Japan", says="cp932"),
+    Damaged("gbk", noted("乗 誠 注意力", "gbk"), "saved in China", says="not UTF-8"),
+    Damaged("big5", noted("許功蓋 注意力", "big5"), "saved in Taiwan", says="not UTF-8"),
+    Damaged("cells-alone", content_of(lambda c: c["cells"]), "the list of cells alone"),
+    Damaged("cells-by-number", content_of(by_number), "an object of cells in place of a list"),
     Damaged("crlf", text(lambda t: t.replace("\n", "\r\n")), "git on Windows"),
     Damaged("cr", text(lambda t: t.replace("\n", "\r")), "line ends of an old Mac"),
     Damaged("crlf-inside", cells(line_ends), "line ends of Windows inside of cells"),
@@ -572,6 +605,17 @@ CELLS = [
         cells(lambda c: [new("%%writefile x.py\nraise"), new("%%bash\nexit 1"), *c]),
         "cells that are no Python",
         says="%%bash and the cell below it",
+    ),
+    Damaged(
+        "session", answered("twice", prompted(">>> ", "... ")), "pasted from Python's own session"
+    ),
+    Damaged("ipython", answered("twice", prompted("In [3]: ", "   ...: ")), "pasted from IPython"),
+    Damaged("autocall", answered("twice", RIGHT[1] + "\n/print 1\n,print a b"), "IPython's calls"),
+    Damaged(
+        "measured",
+        answered("twice", "%%memit -r 3\n" + RIGHT[1]),
+        "under a library's magic that runs what is below it",
+        says="the cell below it was run",
     ),
     Damaged("helper-file", cells(helper_file), "a helper that a cell writes and another imports"),
     Damaged("helper-run", cells(helper_run), "a helper that a cell writes and another runs"),

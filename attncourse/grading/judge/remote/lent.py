@@ -7,8 +7,7 @@ an activation), while the test's names hold that.
 """
 
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 OVER = (
@@ -53,12 +52,3 @@ class Lent:
         self.kept -= numbers
         for number in numbers:
             self.functions.pop(number, None)
-
-    @contextmanager
-    def until_done(self) -> Iterator[None]:
-        """What is lent inside the ``with`` block ends with it."""
-        since = self.count
-        try:
-            yield
-        finally:
-            self.end(since)

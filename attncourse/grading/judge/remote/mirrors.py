@@ -39,12 +39,9 @@ class Mirrors:
 
     def base(self, names: Any) -> type:
         """``RemoteModule``, below the first of torch's own classes among the names."""
-        known = nn.Module
-        for name in names if isinstance(names, list) else ():
-            found = getattr(nn, str(name), None)
-            if isinstance(found, type) and issubclass(found, nn.Module):
-                known = found
-                break
+        kinds = (getattr(nn, str(n), None) for n in (names if isinstance(names, list) else ()))
+        modules = (k for k in kinds if isinstance(k, type) and issubclass(k, nn.Module))
+        known = next(modules, nn.Module)
         if known is nn.Module:
             return RemoteModule
         if known not in self.bases:

@@ -235,8 +235,11 @@ def outcomes(session: "Session", target: int, exercise: Exercise, seed: int) -> 
 
     Functions that the cases hand over may be called until the last one is answered.
     """
-    with session.lent.until_done():
+    lent = session.lent.count
+    try:
         yield from outcomes_of(session, target, exercise, seed)
+    finally:
+        session.lent.end(lent)
 
 
 def outcomes_of(
@@ -282,19 +285,14 @@ def outcome_of(session: "Session", reply: Any, decoder: Decoder, names: list[str
         session.time_up()
         return Outcome("hung", mutated=changed)
     if kind == "raised" and isinstance(reply.get("raised"), dict):
-        error = class_of(reply["raised"])
+        raised = reply["raised"]
+        known = exception_class(raised.get("type"), raised.get("above"))
+        error = Unusable if raised.get("unusable") is True else known
         text = text_in(reply, "text", TEXT)
         return Outcome("raised", error=error, text=text, mutated=changed)
     if kind == "value":
         return Outcome("value", session.value(decoder, reply.get("value")), mutated=changed)
     session.refuse("sent no outcome")
-
-
-def class_of(told: dict[str, Any]) -> type[Exception]:
-    """The class that stands here for an exception's."""
-    if told.get("unusable") is True:
-        return Unusable
-    return exception_class(told.get("type"), told.get("above"))
 
 
 def packed(session: "Session", exercise: Exercise, seed: int, cases: list[Case]) -> list[bytes]:

@@ -113,7 +113,9 @@ class Session(Conversation):
 
     def new_seed(self) -> int:
         """A seed for a call that may draw random numbers, from the test's own generators."""
-        return int(np.random.randint(2**31)) ^ torch_seed()
+        torch = sys.modules.get("torch")
+        theirs = int(torch.randint(2**31, ())) if torch is not None else 0
+        return int(np.random.randint(2**31)) ^ theirs
 
     def value(self, decoder: Decoder, form: Any) -> Any:
         """What was sent."""
@@ -168,11 +170,6 @@ def handle_of(value: Any) -> int | None:
     """The handle of what stands for an object of the process's; None for anything else."""
     handle = getattr(type(value), "attncourse_handle", None)
     return handle(value) if handle is not None else None
-
-
-def torch_seed() -> int:
-    torch = sys.modules.get("torch")
-    return int(torch.randint(2**31, ())) if torch is not None else 0
 
 
 def is_empty(value: Any) -> bool:

@@ -140,7 +140,8 @@ class Decoder:
         return self.classes[known](*self.items(values, depth))
 
     def handle(self, told: Any) -> Any:
-        self.room.take(cost_of_handle(told))
+        parameters = told.get("signature") or ()  # a class takes more than others
+        self.room.take((CLASS if told.get("kind") == "class" else HANDLE) + FIELD * len(parameters))
         return self.opaque(told)
 
     def integer(self, digits: str) -> int:
@@ -226,12 +227,6 @@ READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
     "U": lambda decoder, body, _: decoder.strings(*body),
     "N": lambda decoder, body, depth: decoder.named(*body, depth),
 }
-
-
-def cost_of_handle(told: dict[str, Any]) -> int:
-    """What the proxy for an object takes: a class and its parameters more than others."""
-    parameters = told.get("signature") or ()
-    return (CLASS if told.get("kind") == "class" else HANDLE) + FIELD * len(parameters)
 
 
 def natural(number: Any) -> int:

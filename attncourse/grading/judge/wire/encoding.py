@@ -125,7 +125,7 @@ class Encoder:
         """The numbers as they lie in memory; "o" has the order of the axes if it is another."""
         if array.flags.c_contiguous:
             return {"d": name, "s": list(array.shape), "x": self.buffer(array.tobytes())}
-        order = memory_order(array.strides)
+        order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
         return self.dense(name, np.ascontiguousarray(array.transpose(order))) | {"o": order}
 
     def tensor(self, torch: Any, tensor: Any) -> Any:
@@ -138,11 +138,6 @@ class Encoder:
             self.tracked.append(tensor)
             form["q"] = len(self.tracked)
         return {"T": form}
-
-
-def memory_order(strides: tuple[int, ...]) -> list[int]:
-    """The axes from the one with the largest steps in memory to the one with the smallest."""
-    return sorted(range(len(strides)), key=lambda axis: -abs(strides[axis]))
 
 
 def plain(value: Any) -> Any:

@@ -214,7 +214,8 @@ class Worker:
         encoder.known = {}
         reply["changed"] = [[i, encoder.encode(after[i]) if writes else None] for i in changed]
         if encoder.tracked:
-            leaves += [self.parameter(*pair) for pair in request.get("leaves", ())]
+            asked = request.get("leaves", ())
+            leaves += [self.handles[number]._parameters[name] for number, name in asked]
             reply["graph"] = self.new_number()
             self.graphs[reply["graph"]] = (list(encoder.tracked), leaves)
         return reply
@@ -361,9 +362,6 @@ class Worker:
         return call
 
     # --- modules: the checker holds a copy of their parameters ----------------------------------
-
-    def parameter(self, number: int, name: str) -> Any:
-        return self.handles[number]._parameters[name]
 
     def load(self, state: dict[str, Any], decoder: Decoder) -> None:
         """Takes over what the checker did to a module: its parameters, buffers and mode."""

@@ -171,25 +171,13 @@ class Shell:
 ANSWERS = {"upload": dict, "get": str}  # what is given back instead of files and secrets
 
 
-class Silent:
-    """Something that can be called, and whose every attribute is like it."""
-
-    def __init__(self, name: str = ""):
-        self._name = name
+class Silent(types.ModuleType):
+    """A module in which there is whatever is looked for, which is like it; a call does nothing."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return ANSWERS.get(self._name, lambda: None)()
+        return ANSWERS.get(self.__name__, lambda: None)()
 
     def __getattr__(self, name: str) -> "Silent":
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return Silent(name)
-
-
-class Module(types.ModuleType):
-    """A module in which there is whatever is looked for, and nothing happens."""
-
-    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return Silent(name)
@@ -209,7 +197,7 @@ class Colab(MetaPathFinder, Loader):
         return None
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
-        return types.ModuleType(spec.name) if spec.name == "google" else Module(spec.name)
+        return types.ModuleType(spec.name) if spec.name == "google" else Silent(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
         pass
