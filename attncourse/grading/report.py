@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 SCHEMA = 3
@@ -79,7 +79,8 @@ def shown_mistakes(mistakes: Iterable[tuple[str, str]]) -> list[str]:
 
 def to_json(report: Report) -> dict[str, Any]:
     """A report as JSON can hold it, with the number of its schema."""
-    return {"schema": SCHEMA} | asdict(report)
+    cells = {name: vars(cell) for name, cell in report.cells.items()}
+    return {"schema": SCHEMA} | vars(report) | {"cells": cells}
 
 
 def from_json(data: dict[str, Any]) -> Report:

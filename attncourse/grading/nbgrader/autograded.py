@@ -137,7 +137,7 @@ def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
 def untouched(cell: Cell, released: dict[str, str]) -> bool:
     """Whether an answer's cell holds what the release gave, and no more."""
     text = lines(harmless.made_visible(cell.source))
-    return text in ([], lines(released[cell.grade_id]))
+    return text in ((), lines(released[cell.grade_id]))
 
 
 def safe(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:

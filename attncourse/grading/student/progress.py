@@ -104,9 +104,7 @@ def progress(
     paths = [path for path in every if handed_in_by(path) == whose]
     found, left_out = [], []
     if students_own := len(every) - len(paths):
-        what = (
-            f"{count(students_own, 'notebook')} in {SUBMITTED}/STUDENT/…: students handed them in"
-        )
+        what = f"{count(students_own, 'notebook')} in {SUBMITTED}/STUDENT/…"
         told = "students handed them in, and attncourse grade ASSIGNMENT runs them"
         left_out.append(f"{what}: {told}")
     for path in paths:

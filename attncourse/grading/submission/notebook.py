@@ -8,6 +8,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -72,12 +73,12 @@ class Assignment:
     follow_on: bool = True
     added: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def tests(self) -> dict[str, Cell]:
         """The cells that run in place of the submission's own, by grade id, in order."""
         return {c.grade_id: c for c in self.cells if c.test and c.grade_id}
 
-    @property
+    @cached_property
     def graded(self) -> dict[str, Cell]:
         """The cells that earn points without a person's judgement, by grade id, in order."""
         return {grade_id: c for grade_id, c in self.tests.items() if c.grade}

@@ -6,7 +6,7 @@ the student's; one that says nothing, and holds what a test was released as, is 
 
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import takewhile
 
 from attncourse.grading.submission.notebook import Assignment, Cell
@@ -158,6 +158,7 @@ def is_stub(part: Part, assignment: Assignment) -> bool:
     return any(same_code(part.cell.source, as_released(cell)) for cell in given)
 
 
+@lru_cache(maxsize=1024)
 def as_released(cell: Cell) -> str:
     """An instructor's cell as students get it, to the letter: marked regions are replaced."""
     stub = STUB if cell.code else TEXT_STUB

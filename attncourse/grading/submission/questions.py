@@ -11,7 +11,7 @@ from dataclasses import replace
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import FENCED, Part, as_released
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import parse
+from attncourse.grading.submission.syntax import parse, remembered
 
 EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
 FEW = 8  # words: fewer are a heading or a name, if they do not stand below the question
@@ -62,9 +62,10 @@ def as_prose(part: Part, cell: Cell) -> Part:
     return replace(part, cell=made, answers=(cell.grade_id,))
 
 
-def lines(text: str) -> list[str]:
+@remembered
+def lines(text: str) -> tuple[str, ...]:
     """What stands in a text's lines, whatever an editor has done to spaces."""
-    return [" ".join(line.split()) for line in text.split("\n") if line.strip()]
+    return tuple(" ".join(line.split()) for line in text.split("\n") if line.strip())
 
 
 def share(text: str, cell: Cell) -> float:
@@ -90,11 +91,11 @@ def beside(places: dict[int, int], own: dict[int, int], n: int) -> list[int]:
 def places_of(parts: list[Part], assignment: Assignment) -> dict[int, int]:
     """Which of the assignment's cells each part is, by its mark or by its text."""
     ids = {cell.grade_id: n for n, cell in enumerate(assignment.cells) if cell.grade_id}
-    texts = {tuple(lines(as_released(c))): n for n, c in enumerate(assignment.cells)}
+    texts = {lines(as_released(c)): n for n, c in enumerate(assignment.cells)}
     found = {}
     for at, part in enumerate(parts):
         named = [ids[name] for name in (part.copy_of, *part.answers) if name in ids]
-        known = [*named, texts.get(tuple(lines(part.cell.source)))]
+        known = [*named, texts.get(lines(part.cell.source))]
         if known[0] is not None:
             found[at] = known[0]
     return found

@@ -48,7 +48,7 @@ from attncourse.grading.judge.worker.notebook_shell import (
     notebook_namespace,
 )
 
-TOGETHER = 0.005  # seconds within which what comes of cases is sent together
+TOGETHER = 0.02  # seconds within which what comes of cases is sent together
 SKIPPED = 5  # lines of a cell that failed which are told
 NOTHING = object()
 NO_TELLING: dict[str, tuple] = {"": ()}  # in place of a module's state
