@@ -1,4 +1,4 @@
-"""The shape of every chapter as a reader sees it, without unfolding anything: COURSE.md's rules."""
+"""The shape of every chapter as a reader sees it, without unfolding anything: CONTRIBUTING.md's rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slips that exercises in NumPy share: rows divided by their sums, numbers compared up to atol.
+"""Mistakes that exercises in NumPy share: rows divided by their sums, numbers compared up to atol.
 
 An exercise shares them by deciding under the same names: ``along`` is the axis of a sum, ``divide``
 a quotient, ``close`` and ``gather`` a comparison, ``finish`` what becomes of the result. Those of
