@@ -1,4 +1,4 @@
-"""The shape of every chapter as a reader sees it, without unfolding anything: CONTRIBUTING.md's rules."""
+"""The shape of every chapter as a reader sees it, unfolding nothing: the rules of CONTRIBUTING.md."""
 
 from __future__ import annotations
 
