@@ -1,4 +1,4 @@
-"""The shape of every chapter as a reader sees it, unfolding nothing: the rules of CONTRIBUTING.md."""
+"""The shape of every chapter as a reader sees it, unfolding nothing: what CONTRIBUTING.md asks."""
 
 from __future__ import annotations
 
