@@ -46,6 +46,7 @@ def base(root: Path) -> str:
     return done.stdout.strip() or "HEAD"
 
 
+@cache
 class Imports:
     """Who imports what, in the package, the tools and the tests, as their sources say."""
 

@@ -9,8 +9,6 @@ import pytest
 import quick
 from conftest import ROOT
 
-IMPORTS = quick.Imports(ROOT)
-
 
 @pytest.mark.parametrize(
     ("path", "test", "between"),
@@ -25,11 +23,11 @@ IMPORTS = quick.Imports(ROOT)
     ],
 )
 def test_a_test_is_as_near_as_there_are_imports_between(path, test, between):
-    assert IMPORTS.near([path])[test] == between
+    assert quick.Imports(ROOT).near([path])[test] == between
 
 
 def test_what_nobody_imports_reaches_no_test():
-    assert IMPORTS.near(["CHANGELOG.md", "book/assets/attncourse.css"]) == {}
+    assert quick.Imports(ROOT).near(["CHANGELOG.md", "book/assets/attncourse.css"]) == {}
 
 
 def test_the_nearest_are_run_and_the_rest_is_named(monkeypatch):
@@ -37,7 +35,7 @@ def test_the_nearest_are_run_and_the_rest_is_named(monkeypatch):
     run, left = quick.chosen(ROOT, ["attncourse/checks/trying/compare.py"], budget=50)
     assert len(run) == 5
     assert len(left) > 20
-    near = IMPORTS.near(["attncourse/checks/trying/compare.py"])
+    near = quick.Imports(ROOT).near(["attncourse/checks/trying/compare.py"])
     assert max(near[test] for test in run) <= min(near[test] for test in left)
     assert not set(run) & set(left)
 
