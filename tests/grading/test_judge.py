@@ -15,7 +15,9 @@ from attncourse.alarm import Stopwatch
 from attncourse.checks import find_exercise
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
+from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.judge import grade, libraries
+from attncourse.grading.judge.remarks import remarks
 from attncourse.grading.judge.remote.conversation import Ended
 from attncourse.grading.judge.remote.proxies import outcomes, told_of
 from attncourse.grading.judge.remote.session import Session
@@ -677,6 +679,23 @@ def test_a_modules_own_methods_have_no_say_in_what_it_is_given():
     )
     (message,) = judged(extra + deaf, test, given=given)
     assert "nobody asked for: more" in message
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, ["project: the result is the expected one times 2"]),
+        ({"symptom": ""}, ["project: values"]),
+        ({"mistake": "no weight"}, []),
+        ({"failed": []}, []),
+        ({"unwritten": True}, ["not attempted: project"]),
+    ],
+)
+def test_a_wrong_answer_without_a_known_mistake_is_remarked_by_its_name(more, said):
+    symptom = "the result is the expected one times 2"
+    verdict = {"target": "kqv.project", "failed": ["values"], "symptom": symptom}
+    verdict |= {"mistake": "", "reason": "", "unwritten": False, **more}
+    assert remarks(Findings((), {}), [verdict]) == said
 
 
 # --- a conversation with a process that does not keep to it ---------------------------------------
