@@ -317,6 +317,21 @@ def test_agreement_on_truth_values_alone_is_not():
         ({"the output": 2.0}, {"the output": 3.0}, "the output: returned 2, expected 3"),
         (["a"], ["b"], "returned ['a'], expected ['b']"),
         (np.array([np.nan, 1.0]), np.array([0.5, 1.0]), "returned NaN at [0], expected 0.5"),
+        (
+            np.ones(2),
+            torch.ones(2),
+            "returned an ndarray of dtype float64, expected a torch tensor",
+        ),
+        (2.0, torch.tensor(2.0), "returned a float, expected a torch tensor"),
+        (
+            torch.ones(2),
+            torch.ones(2).double(),
+            "returned dtype float32, expected float64 like the input",
+        ),
+        (1, "a", "returned an int, expected a str"),
+        (1, ["a"], "returned an int, expected a list"),
+        (None, 1.0, "returned None: is a return missing?"),
+        (1.0, None, "returned a float, expected None"),
     ],
 )
 def test_one_line_says_what_differs(value, expected, line):
