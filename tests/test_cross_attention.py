@@ -2,11 +2,11 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from normals import normal
 from refused import refused
 from torch import nn
 from torch.nn import functional as F
@@ -249,10 +249,6 @@ RIGHT = {
 }
 
 # --- the package -----------------------------------------------------------------------------
-
-
-def normal(*shape, dtype=torch.float64, seed=0):
-    return torch.from_numpy(np.random.default_rng([seed, *shape]).normal(size=shape)).to(dtype)
 
 
 def loaded(module, seed=0):

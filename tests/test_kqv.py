@@ -4,11 +4,11 @@ import math
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from normals import normal
 from refused import refused
 from torch import nn
 from torch.nn import functional as F
@@ -210,10 +210,6 @@ RIGHT = {
 # --- the package -----------------------------------------------------------------------------
 
 SIZES = {"m": st.integers(1, 7), "n": st.integers(1, 7), "d": st.integers(1, 5)}
-
-
-def normal(*shape, dtype=torch.float64, seed=0):
-    return torch.from_numpy(np.random.default_rng([seed, *shape]).normal(size=shape)).to(dtype)
 
 
 def loaded(head, seed=0):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from normals import normal
 from refused import refused
 from torch import nn
 from torch.nn import functional as F
@@ -307,10 +308,6 @@ RIGHT = {
 # --- the package: masks ----------------------------------------------------------------------
 
 SIZES = st.integers(1, 13)
-
-
-def normal(*shape, dtype=torch.float64, seed=0):
-    return torch.from_numpy(np.random.default_rng([seed, *shape]).normal(size=shape)).to(dtype)
 
 
 def as_rows(mask) -> list[str]:

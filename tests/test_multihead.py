@@ -3,12 +3,12 @@
 import copy
 import math
 
-import numpy as np
 import pytest
 import torch
 from einops import rearrange
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from normals import normal, some
 from refused import refused
 from torch import nn
 from torch.nn import functional as F
@@ -339,17 +339,6 @@ RIGHT = {
 }
 
 # --- the package -----------------------------------------------------------------------------
-
-
-def normal(*shape, dtype=torch.float64, seed=0):
-    return torch.from_numpy(np.random.default_rng([seed, *shape]).normal(size=shape)).to(dtype)
-
-
-def some(*shape, seed=0):
-    """A boolean mask in which every row allows a key and forbids another."""
-    mask = normal(*shape, seed=seed) > 0
-    mask[..., 0], mask[..., -1] = True, False
-    return mask
 
 
 def loaded(module, dtype=torch.float64, seed=0):

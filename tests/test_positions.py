@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from normals import normal
 from refused import refused
 
 from attncourse.checks import examine, exercises
@@ -282,10 +283,6 @@ def float64():
     torch.set_default_dtype(torch.float64)
     yield
     torch.set_default_dtype(torch.float32)
-
-
-def normal(*shape, dtype=torch.float64, seed=0):
-    return torch.from_numpy(np.random.default_rng([seed, *shape]).normal(size=shape)).to(dtype)
 
 
 def test_hand_worked():

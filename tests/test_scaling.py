@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from normals import normal
 from refused import refused
 
 from attncourse.checks import examine, exercises
@@ -178,10 +179,6 @@ RIGHT = {
 }
 
 # --- the package -----------------------------------------------------------------------------
-
-
-def normal(*shape, dtype=torch.float64, seed=0):
-    return torch.from_numpy(np.random.default_rng([seed, *shape]).normal(size=shape)).to(dtype)
 
 
 def test_hand_worked():

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from normals import normal
 from refused import refused
 from test_kqv import RIGHT as CHAPTER_5
 from torch import nn
@@ -217,10 +218,6 @@ SIZES = {
     "m": st.integers(1, 7), "n": st.integers(1, 7), "d_q": st.integers(1, 5),
     "d_k": st.integers(1, 5), "batch": st.sampled_from([(), (2,), (3, 2)]),
 }  # fmt: skip
-
-
-def normal(*shape, dtype=torch.float64, seed=0):
-    return torch.from_numpy(np.random.default_rng([seed, *shape]).normal(size=shape)).to(dtype)
 
 
 def loaded(module, seed=0):

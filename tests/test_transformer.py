@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from normals import normal, some
 from refused import refused
 from torch import nn
 from torch.nn import functional as F
@@ -346,17 +347,6 @@ RIGHT = {
 }
 
 # --- the package -----------------------------------------------------------------------------
-
-
-def normal(*shape, dtype=torch.float64, seed=0):
-    return torch.from_numpy(np.random.default_rng([seed, *shape]).normal(size=shape)).to(dtype)
-
-
-def some(*shape, seed=0):
-    """A boolean mask in which every row allows a key and forbids another."""
-    mask = normal(*shape, seed=seed) > 0
-    mask[..., 0], mask[..., -1] = True, False
-    return mask
 
 
 def shuffled(module, dtype=torch.float64, seed=0):

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
+from attncourse.arrays import as_floats
 from attncourse.figures.moving.controls import button, choice, controls
 from attncourse.figures.moving.figure import Moving
-from attncourse.figures.moving.live_model import MOST, packed, percent, rounded
+from attncourse.figures.moving.live_model import carried, packed, percent
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.vision import VisionTransformer
@@ -77,8 +77,6 @@ class DigitPainter(Moving):
 
 def numbers_of(model: "VisionTransformer") -> dict[str, np.ndarray]:
     """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
-    from torch.nn.functional import gelu
-
     from attncourse.vision import VisionTransformer
 
     if not isinstance(model, VisionTransformer):
@@ -88,14 +86,7 @@ def numbers_of(model: "VisionTransformer") -> dict[str, np.ndarray]:
             "model: expected one channel and at most 12 pixels a side, got "
             f"{model.n_channels} and {model.image_size}"
         )
-    if any(block.feed_forward.activation is not gelu for block in model.blocks):
-        raise ValueError("model: expected exact GELU in every block, got another activation")
-    state = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-    require_finite(**state)
-    count = sum(array.size for array in state.values())
-    if count > MOST:
-        raise ValueError(f"model: expected at most {MOST} numbers, got {count}")
-    return {name: rounded(array) for name, array in state.items()}
+    return carried(model)
 
 
 def read(model: "VisionTransformer", kept: dict, ink) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,7 @@
 """Chapters 13 and 14: a trained language model that runs in the page and is the reader's to ask."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from html import escape
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +13,8 @@ from attncourse.figures.moving.controls import button, controls, scrolling, slid
 from attncourse.figures.moving.figure import Moving
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
+    from torch import nn
+
     from attncourse.gpt import GPT
 
 MOST = 150_000  # numbers of a model: 600 kB of a page
@@ -111,17 +113,24 @@ class LiveModel(Moving):
 
 def numbers_of(model: "GPT") -> dict[str, np.ndarray]:
     """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
-    from torch.nn.functional import gelu
-
     from attncourse.gpt import GPT
 
     if not isinstance(model, GPT):
         raise ValueError(f"model: expected a GPT, got {type(model).__name__}")
+    return carried(model, {"out.weight"} if model.config.tied else ())  # the rows of tokens.weight
+
+
+def carried(model: "nn.Module", but: Collection[str] = ()) -> dict[str, np.ndarray]:
+    """A model's numbers by name, but for some, as a page carries them: rounded, finite, not many.
+
+    Raises ``ValueError`` where they are not, and for blocks whose activation is not exact GELU.
+    """
+    from torch.nn.functional import gelu
+
     if any(block.feed_forward.activation is not gelu for block in model.blocks):
         raise ValueError("model: expected exact GELU in every block, got another activation")
-    state = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-    if model.config.tied:
-        del state["out.weight"]  # the rows of tokens.weight
+    tensors = {name: tensor for name, tensor in model.state_dict().items() if name not in but}
+    state = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
     require_finite(**state)
     count = sum(array.size for array in state.values())
     if count > MOST:

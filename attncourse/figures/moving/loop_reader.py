@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attncourse.arrays import require_finite
 from attncourse.figures.moving.controls import choice, controls
 from attncourse.figures.moving.figure import Moving
-from attncourse.figures.moving.live_model import MOST, packed, percent, rounded
+from attncourse.figures.moving.live_model import carried, packed, percent
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.sequences import ReceptorClassifier
@@ -86,22 +85,13 @@ class LoopReader(Moving):
 
 def numbers_of(model: "ReceptorClassifier") -> dict[str, np.ndarray]:
     """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
-    from torch.nn.functional import gelu
-
     from attncourse.sequences import ReceptorClassifier
 
     if not isinstance(model, ReceptorClassifier) or not len(model.blocks):
         raise ValueError(
             f"model: expected a ReceptorClassifier with a block, got {type(model).__name__}"
         )
-    if any(block.feed_forward.activation is not gelu for block in model.blocks):
-        raise ValueError("model: expected exact GELU in every block, got another activation")
-    state = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-    require_finite(**state)
-    count = sum(array.size for array in state.values())
-    if count > MOST:
-        raise ValueError(f"model: expected at most {MOST} numbers, got {count}")
-    return {name: rounded(array) for name, array in state.items()}
+    return carried(model)
 
 
 def read(model: "ReceptorClassifier", kept: dict, loop: str):
