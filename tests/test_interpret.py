@@ -469,7 +469,7 @@ def test_the_mean_of_one_token_changes_nothing_for_that_token():
     torch.testing.assert_close(ablate(model, 0, 2, "mean", ids)(ids), model(ids))
 
 
-def test_the_driver_refuses_what_is_no_module():
+def test_the_caller_refuses_what_is_no_module():
     config = SIZES | {"n_layers": 1}
     state = state_of_gpt(np.random.default_rng(0), config)
     with pytest.raises(Unusable, match="returned int"):

@@ -667,7 +667,7 @@ def test_what_dropout_adds_does_not_depend_on_its_random_numbers(target, monkeyp
     assert 2**branches * (1 - 0.4**branches) ** (40 * 32) < 1e-30
 
 
-def test_the_drivers_leave_the_random_numbers_of_others_alone():
+def test_the_callers_leave_the_random_numbers_of_others_alone():
     torch.manual_seed(3)
     expected = torch.rand(4)
     torch.manual_seed(3)

@@ -467,7 +467,7 @@ def test_no_fact_about_an_answer_is_worked_out_beside_it():
     assert judged(answer, test, given=given, defines=("split_by_similarity",)) == [""]
 
 
-def test_no_driver_gives_a_verdict():
+def test_no_caller_gives_a_verdict():
     kinds = {d.__name__: str(inspect.signature(d).return_annotation) for d in CALLERS.values()}
     assert not [name for name, kind in kinds.items() if "bool" in kind]
 
@@ -764,7 +764,7 @@ def test_modules_that_nobody_asked_for_are_held_up_to_a_limit(conversation):
         session.names(["f"])
 
 
-def test_a_driver_that_no_process_would_find_is_the_authors_mistake(conversation):
+def test_a_caller_that_no_process_would_find_is_the_authors_mistake(conversation):
     session, _ = conversation()
     case = Case((1,), use=lambda implementation, x: implementation(x))
     with pytest.raises(TypeError, match="none of the CALLERS"):
