@@ -61,6 +61,14 @@ def test_the_additive_score_is_drawn_as_it_is():
     assert score(drawings.additive()) == pytest.approx(drawn, abs=1e-6)
 
 
+def test_what_comes_of_the_query_is_drawn_in_its_colour_and_so_is_what_comes_of_the_key():
+    paths = [p for p in parts(drawings.additive()).iter("path") if "--" in p.get("style")]
+    starts = [(p.get("style"), float(p.get("d")[1:].split(",")[0])) for p in paths]
+    found = {side: [x for style, x in starts if f"--{side}" in style] for side in ("query", "key")}
+    assert len(found["query"]) == len(found["key"]) == 4  # two arrows, each a line and a head
+    assert max(found["query"]) < min(found["key"])
+
+
 def test_what_is_read_is_a_day_and_what_is_written_its_translation():
     read, iso = write_date(NEW_YEAR + 62, FORMS[0])
     without, with_attention = drawings.bottleneck().drawings
