@@ -88,8 +88,8 @@ def test_the_sums_are_told(measured, record_property):
     }
     record_property(
         "summary",
-        f"at 390 pixels {sums['cut']} boxes and formulas are cut, lines of {sums['broken']} printed "
-        f"blocks are broken, {sums['printed']} printed blocks show",
+        f"at 390 pixels {sums['cut']} boxes and formulas are cut, {sums['broken']} printed blocks "
+        f"have broken lines, {sums['printed']} printed blocks show",
     )
     assert sums["cut"] == 0
 
