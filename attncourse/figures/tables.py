@@ -48,7 +48,8 @@ class Table:
     def _repr_html_(self) -> str:
         right = [all(map(is_number, column)) for column in zip(*self.rows, strict=True)]
         right = right or [False] * len(self.head)
-        head = "".join(cell(HEAD, name, r) for name, r in zip(self.head, right, strict=True))
+        names = zip(self.head, right, strict=True)
+        head = "".join(cell(HEAD if name else "td", name, r) for name, r in names)
         body = "".join(
             f"<tr>{''.join(map(cell, KINDS, row, right, links))}</tr>"
             for row, links in zip(self.rows, self.links, strict=True)
