@@ -1,5 +1,6 @@
 """Results as a table: at most four columns, which a phone shows whole."""
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -67,6 +68,7 @@ KINDS = ('th scope="row"', "td", "td", "td")
 
 def cell(kind: str, words: str, right: bool, address: str = "") -> str:
     look = ' class="at-number"' if right else ""
+    words = re.sub(r"(?<!\w)-(?=\d)", "−", words)  # a minus as long as a plus
     shown = f'<a href="{escape(address)}">{escape(words)}</a>' if address else escape(words)
     return f"<{kind}{look}>{shown}</{kind.split()[0]}>"
 

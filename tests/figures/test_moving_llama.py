@@ -90,8 +90,10 @@ def test_a_table_is_text_and_markup_stays_text():
     assert '<a href="10_masking.html">no mask</a>' in html
     assert html.count('class="at-number"') == 4  # the second column, its head too
     assert str(table).splitlines()[1].split() == ["no", "mask", "1.1"]
-    corner = Table(("", "nats"), [("none", "1")])._repr_html_()
+    corner = Table(("", "nats"), [("on 11-18", "-1.5e-05")])._repr_html_()
     assert "<thead><tr><td></td><th" in corner  # no header without a name
+    assert ">on 11-18<" in corner
+    assert ">−1.5e-05<" in corner
 
 
 def test_the_numbers_of_a_block_are_those_of_the_models():
