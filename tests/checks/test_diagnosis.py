@@ -1,5 +1,6 @@
 """What a failed check says of the cause: one mistake, two, one of any size, or a symptom."""
 
+import copy
 import math
 from itertools import combinations
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
-from attncourse import efficient, gpt, kqv, multihead, positions, transformer
+from attncourse import efficient, gpt, kqv, multihead, positions, serving, transformer
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import Between, composition, parts_of
 from attncourse.checks.judging import judge, named_arguments
@@ -345,6 +347,16 @@ def layers_of(write):
     return made
 
 
+class Calls(torch.nn.Module):
+    def __init__(self, activation):
+        super().__init__()
+        self.activation = activation()
+
+
+def none_is_multiplied(x, gain=None, bias=None, eps=1e-5):
+    return gain * transformer.layer_norm(x, None, None, eps) + bias
+
+
 ANYWHERE = [
     ("kqv.scaled_dot_product_attention", asks_a_mask, "one truth value of a whole array"),
     ("kqv.AttentionHead", WithoutInit, "super().__init__() is missing"),
@@ -359,6 +371,13 @@ ANYWHERE = [
         layers_of(lambda layer, numbers: setattr(layer, "weight", numbers.detach())),
         "a tensor in the place of a parameter",
     ),
+    (
+        "transformer.FeedForward",
+        lambda d_model, d_ff=None, activation=F.gelu, bias=True: Calls(activation),
+        "activation is called where it is to be kept",
+    ),
+    ("transformer.layer_norm", none_is_multiplied, "None is calculated with"),
+    ("kqv.project", lambda x, w: torch.tensor(x.numpy() @ w.numpy()), "NumPy on the way"),
     ("kqv.AttentionHead", lambda *a, **k: eye_as_values(*a, **k), "the dtype is another one"),
 ]
 
@@ -524,6 +543,49 @@ def test_another_error_than_the_one_asked_for_is_told_as_that():
 def test_what_is_not_refused_is_told():
     verdict = examine("tokens.embed", lambda ids, table: table[np.abs(ids) % len(table)], seed=4)
     assert verdict.diagnosis.name.startswith("what is to be refused") or verdict.diagnosis.wrong
+
+
+def test_what_is_refused_now_and_then_by_another_error_is_told():
+    def noam_schedule(step, d_model, warmup):
+        return d_model**-0.5 * min((step or 1) ** -0.5, (step or 1) * warmup**-1.5)
+
+    verdict = examine("transformer.noam_schedule", noam_schedule, seed=4)
+    assert verdict.diagnosis.name == "what is to be refused is not"
+    assert "or stops with another error" in verdict.diagnosis.explanation
+
+
+def test_a_line_in_which_calls_stop_says_what_to_write_where_the_error_is_known(tmp_path):
+    def attend(scores, values, mask=None):
+        weights = scores.softmax(-1)
+        return (weights.mean(2, keepdim=True) + weights) @ values.cos()
+
+    verdict = examine("scoring.attend", attend, seed=3)
+    assert "in the line `return (weights.mean(2" in verdict.symptom
+    assert verdict.symptom.endswith("that is the same axis in every call")
+
+
+def test_of_what_is_returned_the_part_with_another_dtype_is_told():
+    def pad_left(sequences, pad):
+        ids, positions, mask = serving.pad_left(sequences, pad)
+        return ids, positions.float(), mask
+
+    told = examine("serving.pad_left", pad_left, seed=3).diagnosis.explanation
+    assert "The numbers are right, but positions: returned dtype float32" in told
+    assert told.endswith("Return whole numbers, of dtype int64.")
+
+
+def test_a_changed_argument_lends_no_mistake_numbers_that_are_others():
+    def ablate(model, layer, head, how="zero", ids=None):
+        shared = copy.copy(model)
+        layer = shared.blocks[layer].attention
+        width = layer.W_o.in_features // layer.n_heads
+        with torch.no_grad():
+            layer.W_o.weight[:, head * width : (head + 1) * width] = 0
+        return shared
+
+    for seed in (0, 5):
+        verdict = examine("interpret.ablate", ablate, seed=seed)
+        assert verdict.diagnosis.name != "rows, not columns"
 
 
 def test_a_forgotten_return_and_a_minus_of_truth_values_are_named():

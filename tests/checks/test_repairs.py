@@ -16,6 +16,8 @@ from attncourse.checks.explaining.changes import changes
 from attncourse.checks.explaining.repairs import bounded_memory, repaired
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.trials import try_out
+from attncourse.multihead import MultiHeadAttention
+from attncourse.transformer import FeedForward, LayerNorm
 
 ALL = exercises()
 
@@ -103,7 +105,8 @@ def written(text: str, name: str, tmp_path):
     """A function from a file, as a notebook's cell is one."""
     file = tmp_path / "answer.py"
     file.write_text(textwrap.dedent(text))
-    names = {"torch": torch, "np": np, "nn": nn}
+    names = {"torch": torch, "np": np, "nn": nn, "MultiHeadAttention": MultiHeadAttention}
+    names |= {"FeedForward": FeedForward, "LayerNorm": LayerNorm}
     exec(compile(file.read_text(), str(file), "exec"), names)
     return names[name]
 
@@ -121,6 +124,12 @@ SMALL = [
         "    A = np.tril(A)\n    return B",
         "two lines in the wrong order",
         "`B = A / A.sum(-1, keepdims=True)`",
+    ),
+    (
+        "A = np.tril(np.ones((n, n)))\n    W = np.zeros((n, n), dtype=int)\n"
+        "    W[:] = A / A.sum(-1, keepdims=True)\n    return W",
+        "another dtype than what came in",
+        "np.zeros((n, n), dtype=int)",
     ),
     (
         "A = np.ones((n, n))\n    return np.tril(A, 1) / np.tril(A, 1).sum(-1, keepdims=True)",
@@ -159,7 +168,7 @@ NAMED = [
     ),
     (
         "e = (scores - scores.amax(-1, keepdim=True)).exp()\n"
-        "    return (e @ values) * 2 / e.sum(-1, keepdim=True) + e.sum(-1, keepdim=True) / 2",
+        "    return (e @ values) * 2 / e.sum(-1, keepdim=True) + e.sum(-1, keepdim=True) / 2 + 3",
         "",
         "",
     ),
@@ -415,6 +424,64 @@ def test_two_mistakes_in_one_line_are_told_with_both_pieces(tmp_path):
         "With another number in place of `1` and with another comparison in "
         "`abs(i[:, None] - i) < width // 1` every result is right."
     )
+
+
+IN_TWO_PLACES = """
+def attend(scores, values, mask=None):
+    if mask is not None:
+        scores[mask == False] = -torch.inf
+    weights = scores.softmax({})
+    return weights @ values
+"""
+
+
+def test_a_mask_as_an_index_is_told_with_what_does_the_same(tmp_path):
+    answer = written(IN_TWO_PLACES.format(-1), "attend", tmp_path)
+    found = place("scoring.attend", answer)
+    assert found.name == "a mask as an index"
+    assert "`scores[mask == False] = -torch.inf`" in found.explanation
+    assert "masked_fill" in found.explanation
+
+
+def test_two_mistakes_in_two_places_are_told_with_both_lines(tmp_path):
+    answer = written(IN_TWO_PLACES.format("dim=-2"), "attend", tmp_path)
+    found = place("scoring.attend", answer)
+    assert found.name == "two mistakes, in two places"
+    first, second = found.explanation.split(", and ")[:2]
+    assert "softmax(dim=-2)" in first or "`-2`" in first
+    assert "`scores[mask == False] = -torch.inf`" in second
+    assert found.explanation.count("every result is right.") == 1
+
+
+DECODER = """
+class DecoderBlock(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff=None, pre_norm=True, dropout=0.0):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, n_heads)
+        self.cross_attention = MultiHeadAttention(d_model, n_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm_1, self.norm_2, self.norm_3 = (LayerNorm(d_model) for _ in range(3))
+        self.pre_norm, self.dropout = pre_norm, nn.Dropout(dropout)
+
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        if self.pre_norm:
+            x = x + self.dropout(self.self_attention(self.norm_1(x), mask=mask))
+            x = x + self.dropout(self.cross_attention(self.norm_2(x), memory))
+            return {}self.dropout(self.feed_forward(self.norm_3(x)))
+        x = self.norm_1(x + self.dropout(self.self_attention(x, mask=mask)))
+        x = self.norm_2(x + self.dropout(self.cross_attention(x, memory, mask=memory_mask)))
+        return self.norm_3(x + self.dropout(self.feed_forward(x)))
+"""
+
+
+@pytest.mark.parametrize("forgotten", [False, True])
+def test_what_one_call_of_a_layer_is_given_another_may_lack(forgotten, tmp_path):
+    answer = written(DECODER.format("" if forgotten else "x + "), "DecoderBlock", tmp_path)
+    found = place("transformer.DecoderBlock", answer)
+    assert "`mask`, which another call has, in" in found.explanation
+    assert ("a name added to `self.dropout(" in found.explanation) == forgotten
+    kinds = "an argument is not handed on", "two mistakes, in two places"
+    assert found.name == kinds[forgotten]
 
 
 ALONG_ONE = {

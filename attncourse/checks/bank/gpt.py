@@ -645,6 +645,12 @@ def averaged(losses, counts):
     return float((losses.exp() * counts).sum() / counts.sum())
 
 
+def averaged_by_python(losses, counts):
+    """The same with Python's own exponential, which refuses what is too large."""
+    total = sum(math.exp(loss) * count for loss, count in zip(losses, counts, strict=True))
+    return float(total / sum(counts))
+
+
 def plainly_averaged(losses, counts):
     return float(as_doubles(losses).exp().mean())
 
@@ -1342,7 +1348,7 @@ PERPLEXITY = exercise(
         mistake("""the mean of perplexities
             You raise e to each loss and average then. The losses are averaged, and exp comes
             last.
-        """).whole(averaged, plainly_averaged),
+        """).whole(averaged, averaged_by_python, plainly_averaged),
         mistake("""all shares are multiplied first
             The product of the shares of a long text is 0 in floating point. Add their logarithms,
             which is what the losses are.

@@ -524,6 +524,10 @@ def preferring(
     return pronoun_bias
 
 
+def as_they_are(logits):
+    return logits
+
+
 def padded(contexts):
     longest = max(map(len, contexts))
     return [torch.cat([c, c.new_zeros(longest - len(c))]) for c in contexts]
@@ -1203,7 +1207,12 @@ BIAS = exercise(
         .by(compare=lambda s, she, he: (s[she] - s[he]) / math.log(10)),
         mistake("""another row of the logits
             What comes after the context is in the *last* row of the logits, `logits[-1]`. You read
-            another row, or average over all.""")
+            another row, or average over all, be it those of all contexts.""")
+        .by(
+            row_of=as_they_are,
+            compare=lambda s, she, he: s[:, she] - s[:, he],
+            average=lambda found, contexts: torch.cat(found).mean(),
+        )
         .by(row_of=lambda logits: logits[0])
         .by(contexts_as=without_last)
         .by(row_of=lambda logits: logits[-2] if len(logits) > 1 else logits[-1])

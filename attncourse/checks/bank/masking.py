@@ -991,7 +991,9 @@ LEAK = exercise(
         .by(gather=as_many_rows_as_tokens),
         mistake("""the sign is kept
             You take the maximum of the derivatives themselves. A large negative one is as much a
-            leak: take the absolute value first.""").by(size=as_it_is),
+            leak: take the absolute value first.""")
+        .by(size=as_it_is)
+        .by(size=lambda J: J.clamp(min=0)),
         mistake("""the features are not taken one by one
             You add up or average over the features of an output (`out[i].sum()`) or of a token, or
             look at the first alone. Derivatives can cancel in a sum: every single one counts.""")

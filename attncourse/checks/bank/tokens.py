@@ -526,8 +526,8 @@ OF_COSINES = (
         similarity with everything is 0.
     """).by(finish=lambda S, X, Y: np.where(products_of_lengths(X, Y) == 0, 1, S)),
     mistake("""no similarity is negative
-        You cut negative cosines off, drop their sign or move them to 0 … 1. Vectors that point away
-        from each other have a cosine below 0, down to −1.""")
+        You cut negative cosines off, drop their sign, square them or move them to 0 … 1. Vectors
+        that point away from each other have a cosine below 0, down to −1.""")
     .by(finish=lambda S, X, Y: np.abs(S))
     .by(finish=lambda S, X, Y: np.maximum(S, 0))
     .by(finish=lambda S, X, Y: (S + 1) / 2)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 from typing import Any, NamedTuple
 
 NUMBERS = "a wrong number in several places"
@@ -20,7 +20,10 @@ MUCH, LITTLE = "something too much in one place", "something missing in one plac
 DEFAULT, IN_PLACE = "a wrong default", "an array is changed in place"
 AXES, BRACKETS = "axes counted from the front", "brackets in the wrong place, or missing"
 BOUND, GUARD = "a floor or a ceiling that shows", "a guard that shows in the result"
+HANDED_ON, SUMMAND = "an argument is not handed on", "a summand is missing"
 ENTRIES = "entries multiplied one by one"
+DTYPE = "another dtype than what came in"
+FILLED = "a mask as an index"
 OVERWRITTEN = "a name is overwritten while its old value is needed"
 CURES = {  # what is told besides, of kinds that say what to write
     AXES: "With a batch the same axis has another number: count from the end, −1, −2.",
@@ -31,6 +34,12 @@ CURES = {  # what is told besides, of kinds that say what to write
     "results: treat apart what it is for, or make it 1e-12 at most.",
     ENTRIES: "`*` multiplies what stands at the same place. A sum of products over an axis is the "
     "matrix product, `@`.",
+    IN_PLACE: "`+=` and the like write into the array that is there, which keeps its dtype and may "
+    "be the caller's: `x = x + …` makes a new one.",
+    DTYPE: "What is written into an array is cut to its dtype. Make it like what came in: "
+    "`dtype=x.dtype`, or of floats, `dtype=float`, where whole numbers may come.",
+    FILLED: "`x[mask] = …` writes into x, which may be the caller's, and the mask has to have its "
+    "very shape. `masked_fill`, or `where`, makes a new array and broadcasts the mask.",
     OVERWRITTEN: "Give the new value a name of its own.",
 }
 SMALL = 1e-2  # a number that is added so as to change nothing
@@ -80,6 +89,7 @@ ALIKE = (
 )
 MAKERS = {"zeros", "ones", "empty", "full", "array", "asarray", "arange", "tensor", "eye"}
 MAKERS |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
+MOST_NAMES = 4  # of a definition, arguments first, that a missing summand may be
 REDUCTIONS = ALIKE[0] | {"any", "all", "logsumexp", "median", "argmax"}
 
 
@@ -118,6 +128,9 @@ def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
     yield from unguarded(tree)
     yield from counted_from_the_end(tree)
     yield from kept_for_later(definition)
+    yield from handed_on(definition)
+    if isinstance(definition, ast.ClassDef):
+        yield from each(tree, Names(arguments_of("forward", definition), []), summed)
     for look in (left_out, exchanged, shortened, added, given_by_name):
         yield from each(tree, names, look)
     yield from lines_exchanged(definition)
@@ -184,6 +197,10 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
                 yield GUARD, "Without the small number in {}", kept
     if isinstance(node, ast.Call):
         name = method_name(node)
+        if name in MAKERS:
+            rest = [k for k in node.keywords if k.arg != "dtype"]
+            floats = ast.keyword("dtype", ast.Name("float", ast.Load()))
+            yield DTYPE, "With another dtype in {}", like(node, keywords=[*rest, floats])
         if name in BOUNDS and isinstance(node.func, ast.Attribute):
             inner = node.args[0] if is_module(node.func.value) and node.args else node.func.value
             yield BOUND, f"Without `{name}` in {{}}", inner
@@ -199,8 +216,38 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
         summed = next(iter(node.args), None) if is_module(called_on) else called_on
         if name == "sum" and isinstance(summed, ast.BinOp) and isinstance(summed.op, ast.Mult):
             turned = ast.Attribute(summed.right, "mT", ast.Load())
-            new = ast.BinOp(summed.left, ast.MatMult(), turned)
-            yield ENTRIES, "With a matrix product in place of {}", new
+            for right in (turned, summed.right):
+                new = ast.BinOp(summed.left, ast.MatMult(), right)
+                yield ENTRIES, "With a matrix product in place of {}", new
+    if is_newaxis_behind(node):
+        for word in ("keepdim", "keepdims"):
+            kept = [*node.value.keywords, ast.keyword(word, ast.Constant(True))]
+            yield LITTLE, "With the axis kept, in its place, in {}", like(node.value, keywords=kept)
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        target = node.targets[0]
+        if isinstance(target.value, ast.Name) and is_mask(target.slice):
+            name = target.value.id
+            method = ast.Attribute(ast.Name(name, ast.Load()), "masked_fill", ast.Load())
+            filled = ast.Call(method, [target.slice, node.value], [])
+            new = ast.Assign([ast.Name(name, ast.Store())], filled)
+            yield FILLED, "With a new array in place of {}", new
+    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) == 2:
+        yield ORDER, "With the two names of {} exchanged", like(node, elts=node.elts[::-1])
+
+
+def is_newaxis_behind(node: ast.AST) -> bool:
+    """Whether an axis is put behind what a reduction returned: ``x.sum(axis)[..., None]``."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
+        return False
+    reduced = isinstance(node.value, ast.Call) and method_name(node.value) in REDUCTIONS
+    return reduced and [getattr(e, "value", 0) for e in node.slice.elts] == [..., None]
+
+
+def is_mask(index: ast.AST) -> bool:
+    """Whether an index is a condition, or the opposite of one."""
+    if isinstance(index, ast.UnaryOp):
+        return isinstance(index.op, ast.Invert)
+    return isinstance(index, ast.Compare)
 
 
 def is_guarded(node: ast.AST, number: ast.AST) -> bool:
@@ -343,6 +390,48 @@ def kept_for_later(definition: ast.AST) -> Iterator[Change]:
                         words = f"With the `{name}` from before {{}} in a later line"
                         yield Change(OVERWRITTEN, words, line, keep(block, line, name, read))
                 known |= {name} if name else set()
+
+
+def summed(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """What a call returned, and a name added to it: a residual."""
+    called = isinstance(node, ast.Call) and isinstance(parent, ast.Return | ast.Assign)
+    called = called and not isinstance(getattr(parent, "targets", [None])[0], ast.Attribute)
+    for name in names.plain[:MOST_NAMES] if called else ():
+        more = ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), node)
+        yield SUMMAND, "With a name added to {}", more
+
+
+def handed_on(definition: ast.AST) -> Iterator[Change]:
+    """An argument that is read nowhere, given to a call by a name that another call has.
+
+    Where a layer is called several times, to all of its calls, and then to one; and what one of
+    these calls is given by name, to another.
+    """
+    words = {k.arg for n in ast.walk(definition) if isinstance(n, ast.Call) for k in n.keywords}
+    for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
+        read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
+        given = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+        layers: dict[str, list] = {}
+        for place in nodes(function):
+            if isinstance(place[2], ast.Call) and method_name(place[2]):
+                layers.setdefault(ast.dump(place[2].func), []).append(place)
+        for name, word in product(sorted(given - read - {"self"}), sorted(words - {None})):
+            for calls in layers.values():
+                more = ast.keyword(word, ast.Name(name, ast.Load()))
+                puts = [put(*c, like(c[2], keywords=[*c[2].keywords, more])) for c in calls]
+                said = f"With `{name}` handed on in {{}}"
+                if len(calls) > 1:
+                    where = f"{said} and wherever that is called"
+                    yield Change(HANDED_ON, where, calls[0][2], all_of(puts))
+                for one, call in zip(puts, calls, strict=True):
+                    yield Change(HANDED_ON, said, call[2], one)
+        for calls in layers.values():
+            for call, other in product(calls, calls):
+                own = {k.arg for k in call[2].keywords}
+                for more in [k for k in other[2].keywords if k.arg not in own]:
+                    new = like(call[2], keywords=[*call[2].keywords, more])
+                    said = f"With `{more.arg}`, which another call has, in {{}}"
+                    yield Change(HANDED_ON, said, call[2], put(*call, new))
 
 
 MOST_READS = 6
@@ -504,9 +593,6 @@ def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             yield LITTLE, "With the axis kept in {}", like(node, keywords=more)
         last = [*node.keywords, ast.keyword("axis", ast.Constant(-1))]
         yield LITTLE, "With an axis named in {}", like(node, keywords=last)
-    if isinstance(node, ast.Call) and method_name(node) in MAKERS:
-        of_floats = [*node.keywords, ast.keyword("dtype", ast.Name("float", ast.Load()))]
-        yield LITTLE, "With a dtype named in {}", like(node, keywords=of_floats)
     if not isinstance(node, ast.expr) or not is_used(parent, node):
         return
     one = ast.Constant(1)
@@ -614,6 +700,12 @@ def names_in(definition: ast.AST) -> list[str]:
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
             found.append(n.id)
     return [name for name in dict.fromkeys(found) if name != "self"]
+
+
+def arguments_of(name: str, definition: ast.AST) -> list[str]:
+    """What a method of this name is given."""
+    methods = [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]
+    return [a.arg for m in methods if m.name == name for a in m.args.args if a.arg != "self"]
 
 
 def attributes_in(definition: ast.AST) -> list[str]:

@@ -1,9 +1,9 @@
 """The place of a mistake that nobody foresaw: the one change in the code that mends everything.
 
-The answer's source is varied, one change at a time (another number, name, operator, order) and then
-two in one line, and each variant runs on the cases. Where one is right in every case, and in fresh
-ones, the change says where the mistake is and of what kind. It is not told in full: what belongs
-there is the student's to find.
+The answer's source is varied, one change at a time (another number, name, operator, order), then
+two in one line, then two in different lines of which the first alone makes some cases right. Each
+variant runs on the cases. Where one is right in every case, and in fresh ones, the change says where
+the mistake is and of what kind. It is not told in full: what belongs there is the student's to find.
 """
 
 import ast
@@ -20,11 +20,23 @@ import numpy as np
 
 from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.explaining.changes import (
+    AXES,
+    BOUND,
+    BRACKETS,
     CURES,
+    DEFAULT,
+    DTYPE,
+    ENTRIES,
+    FILLED,
     FUNCTION,
+    GUARD,
+    HANDED_ON,
+    IN_PLACE,
     NAME,
     NUMBER,
     OPERATOR,
+    ORDER,
+    SUMMAND,
     Change,
     changes,
     method_name,
@@ -49,7 +61,11 @@ LAST = 6.0  # seconds of processor time after which no variant is tried, whateve
 LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends
 MEMORY = 1 << 28  # bytes
 PAIRABLE = (NUMBER, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
+LIKELY = (*PAIRABLE, AXES, BOUND, BRACKETS, DEFAULT, DTYPE, ENTRIES, FILLED, GUARD, HANDED_ON)
+LIKELY += (IN_PLACE, ORDER, SUMMAND)  # which people make one of in a line, and one in another
 TWO = "two mistakes in one line"
+APART = "two mistakes, in two places"
+HELPFUL = 2  # changes after which some cases are right, that a second one is tried beside
 LONE = "a softmax along an axis of length 1"
 ALONG = "A softmax shares a 1 among the numbers along its axis: that has to be the keys' axis."
 LONGEST = 70  # characters of a line that are shown
@@ -83,7 +99,7 @@ class AnswerSource:
 def repaired(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
 ) -> Mistake | None:
-    """The mistake that one change in the code of ``implementation`` mends, or two in one line.
+    """The mistake that one change in the code of ``implementation`` mends, or two.
 
     None if none does.
     """
@@ -96,18 +112,22 @@ def repaired(
         return None
     # Most variants fall at the first case: one that is wrong, and quickly tried.
     order = sorted(trials, key=lambda t: (not t.stands_out, numbers_in(t)))
+    wrong = sum(t.stands_out for t in trials)
     limited = replace(exercise, limit=min(LIMIT, exercise.limit))
     ends = time.thread_time() + LAST
     each = calls_in(lambda: run(limited, implementation, order[0].case, watched=False))
     hung, spent, allowed = 0, 0, CALLS
+    came = 0  # of the first cases, so many were right in what was tried last
+    helpful: list[tuple[int, Change]] = []
 
     def mends() -> bool:
         """Whether the definition as it is now is right in these cases, and in fresh ones."""
+        nonlocal hung, spent, came
+        came = 0
         try:
             variant = source.made()
         except Exception:
             return False
-        nonlocal hung, spent
         spent += MADE
         refused()  # what a variant before called
         for trial in order:
@@ -118,6 +138,7 @@ def repaired(
                 return False
             if is_over(CALLS):
                 return False
+            came += 1
         for more in range(1, 1 + FRESH):
             for trial in trials_of(limited, variant, seed + more):
                 spent += each
@@ -135,6 +156,23 @@ def repaired(
             with change.applied():
                 if mends():
                     return (change,)
+            if 0 < came < wrong and change.kind in LIKELY:
+                helpful.append((came, change))
+        return ()
+
+    def first_two_in_two_places() -> tuple[Change, ...]:
+        nonlocal allowed, spent
+        spent, allowed = 0, PAIRS
+        for _, one in sorted(helpful, key=lambda found: -found[0])[:HELPFUL]:
+            with one.applied():
+                for other in changes(source.definition):
+                    if is_over() or hung > 1:
+                        return ()
+                    if other.kind not in LIKELY or other.node.lineno == one.node.lineno:
+                        continue
+                    with other.applied():
+                        if mends():
+                            return one, other
         return ()
 
     def first_two_that_mend() -> tuple[Change, ...]:
@@ -158,7 +196,11 @@ def repaired(
         with bounded_memory() as bounded, forbidding(exercise.forbids) as refused:
             # Wrong for another reason than what stands in the definition, if that alone is right.
             right = not bounded or mends()
-            found = () if right else first_that_mends() or first_two_that_mend()
+            found = (
+                ()
+                if right
+                else (first_that_mends() or first_two_that_mend() or first_two_in_two_places())
+            )
             lone = bool(found) and is_lone(source, found[0], lambda f: run_all(limited, f, order))
     except MemoryError:  # also while an error is put into words
         return None
@@ -246,6 +288,12 @@ def bounded_memory() -> Iterator[bool]:
 
 def in_words(source: AnswerSource, found: tuple[Change, ...], lone: bool = False) -> Mistake:
     """The mistake in words, without what mends it."""
+    if len({change.node.lineno for change in found}) > 1:
+        told = [in_words(source, (change,)).explanation for change in found]
+        words = [t.split(" every result is right.")[0].removesuffix(",") for t in told]
+        cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
+        both = f"{words[0]}, and {words[1][0].lower()}{words[1][1:]}, every result is right."
+        return Mistake(APART, " ".join([both, *filter(None, cures)]))
     line = source.line(found[0].node)
     line = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"
     pieces = [source.text(change.node) for change in found]

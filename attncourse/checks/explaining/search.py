@@ -71,7 +71,7 @@ class Search:
         return [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
     def trial(self, suspect: Suspect, i: int) -> Trial:
-        """What an suspect makes of a case. Of what others have asked for, too, it counts as tried:
+        """What a suspect makes of a case. Of what others have asked for, too, it counts as tried:
         what is said must not depend on them."""
         if (suspect, i) not in self.tried:
             self.tried.add((suspect, i))
@@ -88,7 +88,7 @@ class Search:
         return any(self.resembles(suspect, self.order[0]) for suspect in self.suspects)
 
     def exactly(self, suspect: Suspect) -> bool:
-        """Whether an suspect does what the implementation does, in every case."""
+        """Whether a suspect does what the implementation does, in every case."""
         # Where it mostly does, in any order: that asks for no right results.
         order = range(len(self.trials)) if self.confirms else self.order
         return all(self.agrees(suspect, i) for i in order)
@@ -136,7 +136,7 @@ class Search:
         return next((a for a in self.suspects if self.is_beneath(a)), None)
 
     def is_beneath(self, suspect: Suspect) -> bool:
-        """Whether an suspect does what the implementation does where that returns anything."""
+        """Whether a suspect does what the implementation does where that returns anything."""
         returned = [i for i in self.order if i in self.wrong and is_value(self.trials[i])]
         if not any(i in self.telling for i in returned):
             return False
@@ -160,7 +160,7 @@ class Search:
         return None
 
     def in_branch(self, suspect: Suspect, where: str) -> bool:
-        """Whether an suspect does the same in this branch, and nothing is wrong outside it."""
+        """Whether a suspect does the same in this branch, and nothing is wrong outside it."""
         there = dict(branches(self.trials)).get(where)
         return there is not None and all(self.agrees(suspect, i) for i in there)
 
@@ -222,7 +222,7 @@ class Search:
     # --- two mistakes ---------------------------------------------------------------------------
 
     def fits(self, suspect: Suspect) -> bool:
-        """Whether an suspect is right wherever the implementation is."""
+        """Whether a suspect is right wherever the implementation is."""
         return not any(self.trial(suspect, i).stands_out for i in self.right)
 
     def two_at_once(self) -> Iterator[tuple[Suspect, Suspect]]:
@@ -286,7 +286,7 @@ class Search:
         return sorted(self.suspects, key=lambda a: -votes[a])
 
     def hints_at(self, suspect: Suspect, i: int) -> bool:
-        """Whether an suspect returns in one case what the implementation returned."""
+        """Whether a suspect returns in one case what the implementation returned."""
         if self.trials[i].outcome.kind != "value":
             return self.agrees(suspect, i)
         self.effort.glances += 1
@@ -339,12 +339,12 @@ class Search:
         return None
 
     def lies_beneath(self, suspect: Suspect) -> str:
-        """The name of what lies over an suspect, and makes of it what the implementation does."""
+        """The name of what lies over a suspect, and makes of it what the implementation does."""
         values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
         there = pairs(self.beside(suspect, values[:1]))
         if not there or not close(there[0]) or not self.fits(suspect):
             return ""
-        if not any(self.shows(suspect, i) for i in values):
+        if not any(self.shows(suspect, i) and self.is_near(suspect, i) for i in values):
             return ""
         raised = [i for i, t in enumerate(self.all_trials(suspect)) if t.outcome.kind != "value"]
         found = lies_over(self.beside(suspect))
@@ -354,6 +354,10 @@ class Search:
         """Whether a mistake shows in the result of a case: one in gradients alone does not."""
         trial = self.trial(suspect, i)
         return trial.outcome.kind != "value" or any(not p.right for p in pairs((trial,)))
+
+    def is_near(self, suspect: Suspect, i: int) -> bool:
+        """Whether the implementation returns a mistake's numbers in a case, or nearly."""
+        return all(map(close, pairs(self.beside(suspect, [i]))))
 
     def changed(self) -> tuple[Suspect, str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
@@ -365,7 +369,7 @@ class Search:
         return None
 
     def changed_in(self, suspect: Suspect) -> str | None:
-        """The one change of an suspect's results that gives the implementation's, in words."""
+        """The one change of a suspect's results that gives the implementation's, in words."""
         if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
             return None
         first = pairs(self.beside(suspect, self.telling[:1]))

@@ -31,7 +31,7 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     names = listed(found) if len(found) <= MANY else "more than one argument"
     mistake = Mistake(
-        f"{names} {'is' if len(found) == 1 else 'are'} changed in place",
+        f"{names} {'are' if len(found) == MANY else 'is'} changed in place",
         f"Your results are right, but the call changes {names}. What is handed over belongs to the "
         "caller: assign to a new name, or work on a copy.",
     )

@@ -15,7 +15,7 @@ def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
     holds is sure, whatever else is wrong.
     """
     texts = [t.outcome.text for t in trials if t.wrong]
-    for pattern, name, cure in UNFIT:
+    for pattern, name, cure in UNFIT + RAISED:
         found = [match for text in texts if (match := re.match(pattern, text))]
         sure = pattern.startswith("your module") or len(found) == len(texts)
         if found and sure:
@@ -91,6 +91,50 @@ UNFIT = (
     ),
 )
 
+RAISED = (
+    (
+        r".*missing \d+ required positional arguments?.*in the line `[\w.]+ = ([\w.]+)\(\)`",
+        "{} is called where it is to be kept",
+        "Brackets call it, with nothing in them. Keep the function itself, `{}` without brackets, "
+        "and call it where its argument is there.",
+    ),
+    (
+        r".*(unsupported operand type\(s\) for .*'NoneType')",
+        "None is calculated with",
+        "An argument that was not given is None, and None is no number. Ask for each such argument "
+        "by itself, `if … is not None`, also where another one was given.",
+    ),
+    (
+        r".*(Can't call numpy\(\) on Tensor that requires grad)",
+        "NumPy on the way",
+        "`.numpy()`, and NumPy's functions, know nothing of gradients, and `.detach()` cuts them "
+        "off. Stay with torch operations on the tensors themselves.",
+    ),
+    (
+        r".*(The shape of the mask .* does not match|boolean index did not match)",
+        "a mask as an index does not broadcast",
+        "In `x[mask]` the mask has to have the very shape of x. `x.masked_fill(mask, …)`, in NumPy "
+        "`np.where(mask, …, x)`, broadcasts it, and leaves x as it was.",
+    ),
+    (
+        r".*(Dimension out of range .*but got \d|axis \d+ is out of bounds for array)",
+        "an axis that is not there",
+        "It is there with a batch in front, and then it is another one. Count from the end, −1, "
+        "−2: that is the same axis in every call.",
+    ),
+    (
+        r".*(view size is not compatible with input tensor)",
+        "`.view` where memory is not in order",
+        "After `.transpose` or `.permute` the numbers lie elsewhere than `.view` takes them from. "
+        "`.reshape` does the same and copies where it has to.",
+    ),
+    (
+        r".*(expected .* to have the same dtype|must have the same dtype|expected scalar type)",
+        "two dtypes in one product",
+        "A product takes one dtype. Make what you create yourself like what came in: "
+        "`dtype=x.dtype`, or `.to(x.dtype)` behind it.",
+    ),
+)
 LINE = re.compile(r"\(in the line `(.*?)`")
 
 
@@ -107,7 +151,10 @@ def stops(trials: tuple[Trial, ...]) -> Symptom | None:
     often = "" if times == len(wrong) else "mostly, "
     decided = re.match(r"(raise|assert)\b", line) or error is NotImplementedError
     how = "refuses what it should take," if decided else f"stops with {article(error.__name__)}"
-    return Symptom(f"{often}it {how} in the line `{line}`", False)
+    texts = [t.outcome.text for t in wrong if line in t.outcome.text]
+    said = next((cure for words, _, cure in RAISED if all(re.match(words, t) for t in texts)), "")
+    told = f". {said.removesuffix('.').format('it')}" if said else ""
+    return Symptom(f"{often}it {how} in the line `{line}`{told}", False)
 
 
 def article(name: str) -> str:

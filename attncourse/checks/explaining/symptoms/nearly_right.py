@@ -15,6 +15,8 @@ KEEP_DTYPE = "keep the dtype of what comes in, make arrays with `dtype=x.dtype`,
 # As torch says it.
 TWO_DTYPES = re.compile("same dtype|expected one dtype|expected scalar type|found dtype")
 
+PART = re.compile(r"\w+: ")  # what is said is of one part of a result
+
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     """Every result is right but for its dtype, or two dtypes meet where nothing is returned.
@@ -33,17 +35,15 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     if raised:
         told = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
         return Symptom(f"{told}; besides, {raised[0].problem.said}", False)
-    asked = {str(getattr(t.expected.value, "dtype", "")).removeprefix("torch.") for t in there}
-    whole = next(iter(asked)) if len(asked) == 1 else ""
+    whole = re.search(r"expected (int\d+)", said)
     cure = (
-        f"Return whole numbers, of dtype {whole}."
-        if whole.startswith("int")
+        f"Return whole numbers, of dtype {whole[1]}."
+        if whole
         else f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
     )
-    mistake = Mistake(
-        "the dtype is another one",
-        f"The numbers are right, but it {said}. {cure}" if there else f"It {said}. {cure}",
-    )
+    what = said if PART.match(said) else f"it {said}"
+    told = f"The numbers are right, but {what}." if there else f"It {said}."
+    mistake = Mistake("the dtype is another one", f"{told} {cure}")
     return Symptom(mistake.name, True, mistake)
 
 

@@ -100,13 +100,14 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
     if any(t.case.raises is not None for t in wrong):
         wanted = {t.case.raises for t in wrong}
         kinds = {t.outcome.kind for t in wrong}
-        if None in wanted or len(kinds) > 1:
+        if None in wanted:
             return None
         error = listed(w.__name__ for w in wanted)
         mistake = Mistake(
             "what is to be refused is not",
-            f"Your results are right. What the text rules out is to raise {error} and gets an "
-            f"answer: `if …: raise {error}(…)`, before anything is computed.",
+            f"Your results are right. What the text rules out is to raise {error}, and gets an "
+            f"answer{', or stops with another error' if len(kinds) > 1 else ''}: "
+            f"`if …: raise {error}(…)`, before anything is computed.",
         )
         if kinds == {"raised"}:
             mistake = Mistake(
