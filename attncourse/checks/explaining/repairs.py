@@ -2,8 +2,9 @@
 
 The answer's source is varied, one change at a time (another number, name, operator, order), then
 two in one line, then two in different lines of which the first alone makes some cases right. Each
-variant runs on the cases. Where one is right in every case, and in fresh ones, the change says where
-the mistake is and of what kind. It is not told in full: what belongs there is the student's to find.
+variant runs on the cases. Where one is right in every case, and in fresh ones, the change says
+where the mistake is and of what kind. It is not told in full: what belongs there is the student's
+to find.
 """
 
 import ast
