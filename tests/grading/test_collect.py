@@ -27,8 +27,7 @@ from attncourse.grading.collect.roster import (
 )
 from attncourse.grading.collect.schemes import claim
 from attncourse.grading.course.choosing import Ungraded
-from attncourse.grading.course.collected import record_of
-from attncourse.grading.course.folders import read_submission
+from attncourse.grading.course.folders import read_submission, record_of
 from attncourse.grading.course.handed_in import LARGEST
 from attncourse.grading.errors import UserError
 

@@ -712,7 +712,7 @@ def test_it_does_not_go_on_without_the_floor(prison):
 def test_it_does_not_go_on_where_something_would_be_shared():
     code = """
 import mmap, sys, threading; sys.path.insert(0, {root!r})
-from attncourse.grading.jail.jail import check_ready
+from attncourse.grading.jail.confine import check_ready
 check_ready()
 {more}
 check_ready()

@@ -23,9 +23,8 @@ from attncourse.grading.class_.similar import similar
 from attncourse.grading.collect.collect import collect
 from attncourse.grading.collect.owners import SHOW, TEST
 from attncourse.grading.collect.roster import read_roster
-from attncourse.grading.course.collected import record_of
 from attncourse.grading.course.extensions import extend, read_extensions
-from attncourse.grading.course.folders import read_submission
+from attncourse.grading.course.folders import read_submission, record_of
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.solution import outdated
 from attncourse.grading.driver import command

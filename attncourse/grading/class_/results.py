@@ -9,16 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
+from attncourse.grading.class_ import scores
 from attncourse.grading.class_.failures import Failure, failures
-from attncourse.grading.class_.scores import (
-    Person,
-    Scores,
-    Standing,
-    assignments,
-    has_gradebook,
-    how_late,
-    scores,
-)
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.gradebook import reading
@@ -57,7 +49,7 @@ class StudentResult:
     ``extension`` days.
     """
 
-    person: Person
+    person: scores.Person
     assignment: str
     status: str
     cells: dict[str, CellResult]
@@ -106,7 +98,7 @@ class StudentResult:
     @property
     def lateness(self) -> str:
         """How late it was and what that costs, in words; empty if it was in time."""
-        return how_late(self.late, self.penalty, self.extension)
+        return scores.how_late(self.late, self.penalty, self.extension)
 
     @property
     def raw(self) -> float:
@@ -169,7 +161,7 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
+def people(classes: Iterable[ClassResults]) -> dict[str, scores.Person]:
     """Everybody who is in one of the classes, by their id."""
     return {r.student: r.person for found in classes for r in found.results}
 
@@ -183,12 +175,12 @@ def class_results(
     """
     zone = zone_of(read_settings(course))
     entered, known = None, {*folders_in(course / "solutions"), *folders_in(course / "reports")}
-    if gradebook or has_gradebook(course, db):
+    if gradebook or scores.has_gradebook(course, db):
         with reading(course, db) as connection:
-            keys = assignments(connection)
+            keys = scores.assignments(connection)
             known |= set(keys)
             if name in keys:
-                entered = scores(connection, keys[name], zone)
+                entered = scores.scores(connection, keys[name], zone)
     require_known(name, sorted(known))
     merged = replace(merge(course, name, entered), zone=zone)
     if not any(result.handed_in or result.notes for result in merged.results):
@@ -196,13 +188,13 @@ def class_results(
     return merged
 
 
-def merge(course: Path, name: str, entered: Scores | None) -> ClassResults:
+def merge(course: Path, name: str, entered: scores.Scores | None) -> ClassResults:
     """Every student's result, from what the gradebook holds (None: there is none) and reports."""
     people = {person.id: person for person in entered.people} if entered else {}
     found: dict[str, StudentResult] = {}
     explanations: dict[tuple[str, str], str] = {}
     for student, report in reports(course, name):
-        person = people.get(student, Person(student))
+        person = people.get(student, scores.Person(student))
         found[student] = from_report(person, name, report)
         if isinstance(report, Report):
             for verdict in report.verdicts:
@@ -236,7 +228,7 @@ def read_report(path: Path) -> Report | str:
         return f"its report cannot be read: {' '.join(str(error).split())[:160]}"
 
 
-def from_report(person: Person, name: str, report: Report | str) -> StudentResult:
+def from_report(person: scores.Person, name: str, report: Report | str) -> StudentResult:
     """A result with a report's points, for as long as the gradebook has none."""
     if isinstance(report, str):
         return StudentResult(person, name, "graded", {}, attention=(report,))
@@ -260,7 +252,7 @@ def from_report(person: Person, name: str, report: Report | str) -> StudentResul
 
 
 def with_points(
-    result: StudentResult, maxima: dict[str, float], standing: Standing | None
+    result: StudentResult, maxima: dict[str, float], standing: scores.Standing | None
 ) -> StudentResult:
     """A result with the gradebook's points; who handed in nothing has none of them."""
     if standing is None and result.handed_in:
@@ -271,7 +263,7 @@ def with_points(
     cells = {g: CellResult(points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
     known = {
         name: tuple(sorted(value)) if isinstance(value, list) else value
-        for name, value in vars(standing or Standing()).items()
+        for name, value in vars(standing or scores.Standing()).items()
         if name != "points"
     }
     return replace(result, cells=cells, source="gradebook", **known)

@@ -15,8 +15,12 @@ import numpy as np
 import attncourse
 from attncourse import STEMS
 from attncourse.grading.class_.likeness import alike, best, bits_of, by_chance
-from attncourse.grading.course.collected import record_of
-from attncourse.grading.course.folders import find_assignment, find_students, read_submissions
+from attncourse.grading.course.folders import (
+    find_assignment,
+    find_students,
+    read_submissions,
+    record_of,
+)
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.submission.fingerprints import (
     MOST,

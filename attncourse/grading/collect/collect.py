@@ -16,17 +16,33 @@ from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
 from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.collect.groups import with_groups
-from attncourse.grading.collect.record import NEW, OLDER, REPLACED, SAME, RecordRow, keep_record
 from attncourse.grading.collect.roster import Class, Member, read_roster, with_known_ids
 from attncourse.grading.collect.sort import Left, Sorting
+from attncourse.grading.course import folders
 from attncourse.grading.course.choosing import Ungraded
-from attncourse.grading.course.dates import stamp, zone_of
-from attncourse.grading.course.folders import folders_in, require_known, stamp_in
+from attncourse.grading.course.dates import stamp, written, zone_of
 from attncourse.grading.course.gradebook import reading
 from attncourse.grading.course.late import time_in
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.driver.journal import alone
 from attncourse.grading.files import explained, replace_bytes, replace_file
+from attncourse.grading.spreadsheet import table
+
+NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
+HEAD = (
+    *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
+    "group",
+)
+
+
+@dataclass(frozen=True)
+class RecordRow:
+    """What became of a student's latest attempt: where it lies and what was done."""
+
+    student: str
+    chosen: Chosen
+    done: str
+    time: datetime | None
 
 
 @dataclass
@@ -54,8 +70,8 @@ def collect(
     What a group has handed in is each of its members'. Of several rosters the first names the ids,
     and the others add what they know of the same people.
     """
-    assignments = folders_in(course / "solutions")
-    require_known(name, assignments)
+    assignments = folders.folders_in(course / "solutions")
+    folders.require_known(name, assignments)
     zone = zone_of(read_settings(course))
     listed: list[Member] = []
     for path in [roster] if isinstance(roster, Path) else roster or ():
@@ -100,7 +116,7 @@ def class_of(course: Path, listed: list[Member], db: str | None, *, closed: bool
     if closed:
         members = with_known_ids(listed, known)
     else:
-        people = (*known, *map(Person, folders_in(course / "submitted")))
+        people = (*known, *map(Person, folders.folders_in(course / "submitted")))
         members = [Member(person) for person in people]
     by_id: dict[str, Member] = {}
     for member in members:
@@ -114,7 +130,7 @@ def put(
 ) -> RecordRow:
     """Writes an attempt, unless what is there is the same or newer; moves aside what was there."""
     place = course / "submitted" / student / name
-    target, before = place / chosen.called, time_in(stamp_in(place), zone)
+    target, before = place / chosen.called, time_in(folders.stamp_in(place), zone)
     row = RecordRow(student, chosen, NEW, chosen.time)
     if target.is_file() and not target.is_symlink() and target.read_bytes() == chosen.data:
         row = replace(row, done=SAME, time=chosen.time or before)
@@ -131,3 +147,17 @@ def put(
     if row.time:
         replace_file(place / "timestamp.txt", stamp(row.time) + "\n")
     return row
+
+
+def keep_record(course: Path, name: str, rows: Iterable[RecordRow], zone: ZoneInfo | None) -> None:
+    """Adds what was collected now, in the place of what is there of the same students."""
+    kept, now = folders.record_of(course, name), written(zone, datetime.now(UTC))
+    for row in rows:
+        claim, item, group = (getattr(row.chosen.owned, key) for key in ("claim", "item", "group"))
+        at = written(zone, row.time) if row.time else ""
+        cells = (row.student, claim.platform, claim.number, item.shown, at, now, row.done, group)
+        kept[row.student] = dict(zip(HEAD, cells, strict=True))
+    if not kept:
+        return
+    lines = [[kept[student].get(head, "") for head in HEAD] for student in sorted(kept)]
+    replace_file(folders.place_of_record(course, name), table([HEAD, *lines]))

@@ -15,16 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from attncourse.grading.collect.schemes import MOODLE
-from attncourse.grading.course.handed_in import (
-    ASIDE,
-    ENTRY,
-    LARGEST,
-    ZIP,
-    Ungraded,
-    piece_of,
-    read_file,
-    unpacked_member,
-)
+from attncourse.grading.course import handed_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import printable
 from attncourse.grading.submission.text import OTHERS
@@ -48,11 +39,13 @@ class ArchiveRoom:
     def read(self, item: "Item") -> bytes:
         """An archive's bytes. Raises ``Ungraded`` where there is no room for it."""
         if min(self.files, self.bytes) <= 0:
-            raise Ungraded("the archives in it hold too much: unpack it and name its folder")
-        self.bytes -= LARGEST  # what is too large has been read as well
+            raise handed_in.Ungraded(
+                "the archives in it hold too much: unpack it and name its folder"
+            )
+        self.bytes -= handed_in.LARGEST  # what is too large has been read as well
         data = item.read()
-        self.bytes += LARGEST - len(data)
-        self.files -= data.count(ENTRY)
+        self.bytes += handed_in.LARGEST - len(data)
+        self.files -= data.count(handed_in.ENTRY)
         return data
 
 
@@ -84,7 +77,7 @@ def items(
             start = file.read(8)
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    if not start.startswith(ZIP) and not (
+    if not start.startswith(handed_in.ZIP) and not (
         path.suffix.casefold() == ".zip" and zipfile.is_zipfile(path)
     ):
         kind = next((kind for first, kind in ARCHIVES if start.startswith(first)), "")
@@ -121,9 +114,9 @@ def in_folder(folder: Path) -> Iterator[Item]:
 
 def read(path: Path) -> bytes:
     try:
-        return read_file(path)
+        return handed_in.read_file(path)
     except OSError as error:
-        raise Ungraded(error.strerror or str(error)) from None
+        raise handed_in.Ungraded(error.strerror or str(error)) from None
 
 
 def in_archive(
@@ -144,11 +137,11 @@ def in_archive(
 
         def content(member: zipfile.ZipInfo = member) -> bytes:
             try:
-                return unpacked_member(archive, member, name)
+                return handed_in.unpacked_member(archive, member, name)
             except BROKEN as error:
-                raise Ungraded(f"damaged in the archive ({error})") from None
+                raise handed_in.Ungraded(f"damaged in the archive ({error})") from None
 
-        yield Item(names, content, piece_of(member).time)
+        yield Item(names, content, handed_in.piece_of(member).time)
 
 
 def inside(
@@ -159,16 +152,16 @@ def inside(
     None where it is called an archive and is none.
     """
     data = room.read(item)
-    if not data.startswith(ZIP):
+    if not data.startswith(handed_in.ZIP):
         return None
     if depth >= DEEPEST:
-        raise Ungraded("an archive in an archive in an archive")
-    if data.count(ENTRY) > MOST_INSIDE:
-        raise Ungraded(f"an archive of more than {MOST_INSIDE} files")
+        raise handed_in.Ungraded("an archive in an archive in an archive")
+    if data.count(handed_in.ENTRY) > MOST_INSIDE:
+        raise handed_in.Ungraded(f"an archive of more than {MOST_INSIDE} files")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except BROKEN as error:
-        raise Ungraded(f"a damaged archive ({error})") from None
+        raise handed_in.Ungraded(f"a damaged archive ({error})") from None
     return in_archive(archive, name, leave, item.names[0].parent)
 
 
@@ -178,7 +171,7 @@ def own(name: str) -> bool:
     A name that begins with a dot is hidden, unless it is what somebody is called on a platform.
     """
     hidden = name.startswith("._") or (name.startswith(".") and not MOODLE.match(name))
-    return not hidden and name not in ASIDE - {"timestamp.txt"}
+    return not hidden and name not in handed_in.ASIDE - {"timestamp.txt"}
 
 
 def readings(member: zipfile.ZipInfo) -> list[PurePosixPath]:

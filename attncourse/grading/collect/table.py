@@ -10,8 +10,7 @@ from rich.text import Text
 
 from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
-from attncourse.grading.collect.collect import Collected
-from attncourse.grading.collect.record import NEW, RecordRow
+from attncourse.grading.collect.collect import NEW, Collected, RecordRow
 from attncourse.grading.course.dates import clock
 from attncourse.grading.harmless import one_line
 

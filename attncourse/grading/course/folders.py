@@ -18,6 +18,7 @@ from attncourse.grading.course.variants import solved
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import printable
 from attncourse.grading.report import Report
+from attncourse.grading.spreadsheet import records_in
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
 LONGEST = 128  # characters of a student's name, as many as nbgrader's tables hold
@@ -160,6 +161,19 @@ def stamp_in(place: Path) -> str:
         return read_file(place / "timestamp.txt", 1000).decode("utf-8", "replace").strip()
     except OSError:
         return ""
+
+
+def place_of_record(course: Path, name: str) -> Path:
+    return course / "submitted" / ".collected" / f"{name}.csv"
+
+
+def record_of(course: Path, name: str) -> dict[str, dict[str, str]]:
+    """The rows of ``submitted/.collected/ASSIGNMENT.csv`` by student."""
+    place = place_of_record(course, name)
+    head, rows = records_in(place)
+    if rows and "student" not in head:
+        raise UserError(f"{place} is not what collect keeps: move it away, and collect again")
+    return {row["student"]: row for row in rows if row.get("student")}
 
 
 def with_remarks(submission: Submission, report: Report, zone: ZoneInfo | None) -> Report:

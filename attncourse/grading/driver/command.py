@@ -8,14 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attncourse.grading.course import folders
 from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.dates import zone_of
-from attncourse.grading.course.folders import (
-    find_assignment,
-    find_students,
-    nobodys,
-    read_submissions,
-)
 from attncourse.grading.course.gradebook import find_book, reading
 from attncourse.grading.course.release import record, require_release
 from attncourse.grading.course.settings import follow_on_earns, read_settings
@@ -70,9 +65,9 @@ def grade_course(
     sandbox: bool = True,
 ) -> Tally:
     """Grades a course's submissions with a progress bar, saves everything, shows the result."""
-    assignment = find_assignment(course, name)
+    assignment = folders.find_assignment(course, name)
     assignment = replace(assignment, follow_on=follow_on_earns(course))
-    students = find_students(course, name, student)
+    students = folders.find_students(course, name, student)
     folder, hidden = course / "reports" / name, (str(course.resolve()),)
     with open_executor(jobs, dask) as (executor, lanes):
         if dask is None and not (folder / JOURNAL).exists():  # lanes get ready meanwhile
@@ -93,13 +88,13 @@ def grade_course(
                 assignment = replace(assignment, added=added_cells(course, name))
                 order = replace(order, assignment=assignment)
                 gc.freeze()  # the collector need not look through all of nbgrader again and again
-                submissions = read_submissions(course, name, students)
+                submissions = folders.read_submissions(course, name, students)
                 for graded in grade_class(order, submissions, book, journal, executor, lanes):
                     tally.add(graded)
                     step()
     changes = (f"the assignment changed: {change}" for change in changed)
     old = outdated(course, name)
-    for note in (*old, *journal.notes, *changes, *nobodys(course, name)):
+    for note in (*old, *journal.notes, *changes, *folders.nobodys(course, name)):
         tell(console, f"note: {note}")
     show(console, tally, name, who_was_late(course, name, db))
     if asked := [c.grade_id for c in assignment.cells if c.grade and c.solution]:

@@ -20,7 +20,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
-from attncourse.grading.report import Report, nothing
+from attncourse.grading.report import nothing
 from attncourse.grading.submission.notebook import Assignment
 
 TRIES = 2  # times that a submission is sent to an executor which fails on it
@@ -125,16 +125,12 @@ class Runner:
             if flight.tries < TRIES:
                 self._start(replace(flight, tries=flight.tries + 1))
                 return None
-            return Graded(submission, self._failed(submission, error), source="failure")
+            said = " ".join(str(error).split())[:200]
+            reason = f"{LOST} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
+            report = nothing(self._order.assignment, "interrupted", reason, submission.student)
+            return Graded(submission, report, source="failure")  # and the next run tries it again
         self._journal.write(flight.key, report)
         return Graded(submission, report)
-
-    def _failed(self, submission: Submission, error: Exception) -> Report:
-        """The report on a submission that is not at fault. The next run tries it again."""
-        said = " ".join(str(error).split())[:200]
-        reason = f"{LOST} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
-        report = nothing(self._order.assignment, "interrupted", reason, submission.student)
-        return replace(report, attention=(reason,))
 
 
 def grade_class(

@@ -68,7 +68,10 @@ def give_feedback(
     if download is not None:
         people = {r.student: r.person for r in found.results}
         people |= {who: Person(who) for who in sorted(ungraded)}
-        whole = pages + without_page(course, name, people, pages)
+        rest = sorted(people.keys() - {page.student for page in pages})  # may have places in it
+        whole = pages + [
+            StudentPage(people[who], read_submission(course, name, who).data) for who in rest
+        ]
         place, number = give_back(course, name, download, whole, done.remarks.append)
         done.lines.append(f"{count(number, 'page')} to give back in {place}")
     report = write_page(course, Summary(found))
@@ -98,14 +101,6 @@ def write(course: Path, assignment: Assignment, r: StudentResult) -> StudentPage
     content = page(assignment, submission.data or b"", r, report)
     replace_file(place, content)
     return StudentPage(r.person, submission.data, content)
-
-
-def without_page(
-    course: Path, name: str, people: dict[str, Person], pages: list[StudentPage]
-) -> list[StudentPage]:
-    """The rest of the class with what they handed in: a download may have places of theirs."""
-    rest = sorted(people.keys() - {page.student for page in pages})
-    return [StudentPage(people[who], read_submission(course, name, who).data) for who in rest]
 
 
 def no_report(name: str, student: str) -> str:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
-from attncourse.grading.course.collected import record_of
+from attncourse.grading.course.folders import record_of
 from attncourse.grading.course.handed_in import is_own, piece_of, unpacked, unpacked_member
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes, zipped

@@ -80,7 +80,9 @@ def told(
         one = found.get(name)
         if one is None:
             asked = own.get(name, cell)
-            one = found[name] = Told(name, label_of(name, asked))
+            heading = asked.source.lstrip().partition("\n")[0]  # a question has no other name
+            label = name if asked.code or heading[:1] != "#" else heading.lstrip("# ")
+            one = found[name] = Told(name, label)
             one.comment = made_visible(r.comments.get(name, ""))
             stub = given[asked.grade_id].strip()
             one.answers = in_one(answers(parts, asked), stub)
@@ -93,12 +95,6 @@ def told(
             add(one, Cell("", grade_id=grade_id, grade=True), r, report)
     place = {name: n for n, name in enumerate(own)}
     return sorted(found.values(), key=lambda one: place.get(one.name, len(place)))
-
-
-def label_of(name: str, asked: Cell) -> str:
-    """An exercise's name; a question has none but its heading."""
-    head = asked.source.lstrip().partition("\n")[0]
-    return name if asked.code or not head.startswith("#") else head.lstrip("# ")
 
 
 def add(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:

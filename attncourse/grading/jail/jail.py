@@ -16,15 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
-from attncourse.grading.jail import kernel, landlock, layers
-from attncourse.grading.jail.confine import (
-    INSIDE,
-    check_ready,
-    outer_ids,
-    replace_descriptors,
-    set_limits,
-    wait_in_place_of,
-)
+from attncourse.grading.jail import confine, kernel, landlock, layers
 from attncourse.grading.jail.layers import JailError, Layer
 from attncourse.grading.jail.rootfs import WORK, Root
 from attncourse.grading.jail.seccomp import AUDIT_ARCH, Filter
@@ -85,7 +77,7 @@ class Jail:
         """
         if not possible():
             raise JailError(f"no jail: expected Linux on {' or '.join(AUDIT_ARCH)}, {NOT_HERE}")
-        check_ready()
+        confine.check_ready()
         import resource  # noqa: F401  now: workers find it loaded
 
         self._root = Root(self.view, self.hidden, programs=self.limits.processes > 1)
@@ -111,7 +103,7 @@ class Jail:
         bind, and root's files are its own. A helper that stays outside has the right to say so.
         """
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self is not this process's own
-        owner = outer_ids()
+        owner = confine.outer_ids()
         self._as_root = owner is not None
         if owner is None:
             uid, gid = os.geteuid(), os.getegid()
@@ -125,7 +117,7 @@ class Jail:
                 os.close(tell)
                 if os.read(listen, 1):
                     for kind in ("uid_map", "gid_map"):
-                        self._write(f"{process}/{kind}", f"0 0 1\n{INSIDE} {owner} 1")
+                        self._write(f"{process}/{kind}", f"0 0 1\n{confine.INSIDE} {owner} 1")
                     os._exit(0)
             os._exit(1)
         os.close(listen)
@@ -142,15 +134,15 @@ class Jail:
         """Makes the user of those numbers outside the only one inside."""
         with suppress(OSError):  # denied already, in a namespace within such a one
             self._write("self/setgroups", "deny")
-        self._write("self/uid_map", f"{INSIDE} {uid} 1")
-        self._write("self/gid_map", f"{INSIDE} {gid} 1")
+        self._write("self/uid_map", f"{confine.INSIDE} {uid} 1")
+        self._write("self/gid_map", f"{confine.INSIDE} {gid} 1")
 
     def _become_first_process(self) -> None:
         lane, this = os.getppid(), os.pidfd_open(os.getpid())
         kernel.unshare(kernel.CLONE_NEWPID)
         child = os.fork()
         if child:
-            wait_in_place_of(child, lane)
+            confine.wait_in_place_of(child, lane)
         os.setsid()
         kernel.die_with_parent(this)
         os.close(this)
@@ -196,11 +188,11 @@ class Jail:
         with self._building(layers.FILES):  # the zygote's network has nothing to be kept from
             self._make_work()
         with self._building(layers.LIMITS):
-            set_limits(self.limits, size)
+            confine.set_limits(self.limits, size)
         with self._building(layers.CAPABILITIES):
             kernel.drop_capabilities()
         kernel.die_with_parent(self._zygote)
-        replace_descriptors(keep)
+        confine.replace_descriptors(keep)
         with self._building(layers.LANDLOCK) as detail:
             programs = ["/usr"] if self.limits.processes > 1 else []
             detail.append(f"version {landlock.restrict([WORK], ['/dev/null'], programs)}")
@@ -213,11 +205,11 @@ class Jail:
         """Becomes a user without rights, the only one of a namespace that nobody shares."""
         if self._as_root:
             os.setgroups([])
-            os.setresgid(INSIDE, INSIDE, INSIDE)
-            os.setresuid(INSIDE, INSIDE, INSIDE)
+            os.setresgid(confine.INSIDE, confine.INSIDE, confine.INSIDE)
+            os.setresuid(confine.INSIDE, confine.INSIDE, confine.INSIDE)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         kernel.unshare(kernel.CLONE_NEWUSER)
-        self._map(INSIDE, INSIDE)
+        self._map(confine.INSIDE, confine.INSIDE)
 
     def _make_work(self) -> None:
         kernel.unshare(kernel.CLONE_NEWNS)

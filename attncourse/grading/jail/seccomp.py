@@ -8,6 +8,7 @@ limit is one.
 import ctypes
 import errno
 import struct
+from itertools import count, groupby
 
 # name:x86_64:aarch64, with - where the architecture has no such call
 ALLOWED = """
@@ -121,13 +122,8 @@ def result(value: int) -> Instruction:
 
 def ranges(values: list[int]) -> list[tuple[int, int]]:
     """The runs of consecutive numbers in a sorted list, as (first, last)."""
-    runs: list[tuple[int, int]] = []
-    for value in values:
-        if runs and value == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], value)
-        else:
-            runs.append((value, value))
-    return runs
+    runs = groupby(values, key=lambda value, place=count(): value - next(place))
+    return [(run[0], run[-1]) for run in (list(numbers) for _, numbers in runs)]
 
 
 class Filter:

@@ -22,16 +22,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from attncourse.checks.trying.asking import in_place
-from attncourse.grading.judge.comparing import (
-    is_nothing,
-    is_of_a_library,
-    is_theirs,
-    objects_in,
-    require_all_comparable,
-    require_comparable,
-    require_values,
-    shapes_of,
-)
+from attncourse.grading.judge import comparing
 
 COMPARED, OPERATED, ASKED = (f"__attncourse_{name}__" for name in ("compared", "operated", "asked"))
 COMPARISONS = {
@@ -79,22 +70,22 @@ def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
 
     def compared(what: Any, a: Any, b: Any, theirs: str) -> Callable:
         if not judges_by_itself(what, a, b):
-            require_values(a, b)
-        require_all_comparable(a, b, theirs, gave_empty())
+            comparing.require_values(a, b)
+        comparing.require_all_comparable(a, b, theirs, gave_empty())
         return partial(what, a, b) if callable(what) else partial(getattr(a, what), b)
 
     def operated(name: str, a: Any, b: Any, theirs: str, whole: bool) -> Any:
-        if is_of_a_library(a) or is_of_a_library(b):  # lists compare as a whole
-            require_values(a, b)
-            first, second = shapes_of(a, b)
+        if comparing.is_of_a_library(a) or comparing.is_of_a_library(b):  # lists compare as a whole
+            comparing.require_values(a, b)
+            first, second = comparing.shapes_of(a, b)
             if name.removeprefix("i") not in ARITHMETIC:
-                require_comparable(first, second, theirs, whole, gave_empty())
-            elif (first and second) or (whole and is_nothing(first, second, theirs)):
-                require_comparable(first, second, theirs, False, gave_empty())
+                comparing.require_comparable(first, second, theirs, whole, gave_empty())
+            elif (first and second) or (whole and comparing.is_nothing(first, second, theirs)):
+                comparing.require_comparable(first, second, theirs, False, gave_empty())
         return getattr(operator, name)(a, b)
 
     def asked(function: Any) -> Any:
-        return in_place(function) if is_theirs(function) else function
+        return in_place(function) if comparing.is_theirs(function) else function
 
     return {COMPARED: compared, OPERATED: operated, ASKED: asked}
 
@@ -102,8 +93,10 @@ def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
 def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
     """Whether a comparison is the submission's or the test's own, whose parts are looked at."""
     if isinstance(what, str) or getattr(what, "__name__", "") == "assert_equal":
-        return bool(objects_in(a) and objects_in(b))  # two of a class that the test is about
-    return is_theirs(what) or COMPARED in getattr(what, "__globals__", ())
+        return bool(
+            comparing.objects_in(a) and comparing.objects_in(b)
+        )  # two of a class that the test is about
+    return comparing.is_theirs(what) or COMPARED in getattr(what, "__globals__", ())
 
 
 # --- what the source says -------------------------------------------------------------------------

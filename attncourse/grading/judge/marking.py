@@ -4,22 +4,13 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, given_right
+from attncourse.grading.judge import remarks
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.follow import Followed
 from attncourse.grading.judge.lacking import because, is_nowhere, not_imported, why_nowhere
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.overwritten import Overwritten
 from attncourse.grading.judge.points import judge_cell, unpaid
-from attncourse.grading.judge.remarks import (
-    NEEDS,
-    few,
-    remarks,
-    suspicions,
-    unexplained,
-    unforeseen,
-    unread,
-    unwritten,
-)
 from attncourse.grading.report import CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.plan import ANOTHER, PUT_BACK
@@ -48,7 +39,7 @@ def make_report(
     tests = {grade_id: o and because(o, lacking) for grade_id, o in tests.items()}
     verdicts = [v for outcome in tests.values() if outcome for v in outcome.verdicts]
     seen = dict.fromkeys((v["target"], v["mistake"]) for v in verdicts if v["mistake"])
-    empty = unwritten(found, verdicts)
+    empty = remarks.unwritten(found, verdicts)
     cells = {
         grade_id: result_of(cell, tests.get(grade_id), exercise_of(grade_id) in empty, found)
         for grade_id, cell in assignment.graded.items()
@@ -57,13 +48,13 @@ def make_report(
     if not assignment.follow_on:
         for one in followed:
             cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
-    trouble, no_python = tuple(found.trouble.values()), unread(found, assignment)
+    trouble, no_python = tuple(found.trouble.values()), remarks.unread(found, assignment)
     told = [
-        *few([note for note in notes if not note.startswith(PUT_BACK)]),
-        *(said for said in no_python if NEEDS in said),
-        *few(remarks(found, verdicts)),
+        *remarks.few([note for note in notes if not note.startswith(PUT_BACK)]),
+        *(said for said in no_python if remarks.NEEDS in said),
+        *remarks.few(remarks.remarks(found, verdicts)),
         *(one.note for one in followed if one.right),
-        *unforeseen(first, cells, verdicts),
+        *remarks.unforeseen(first, cells, verdicts),
     ]
     return Report(
         student=student,
@@ -71,13 +62,13 @@ def make_report(
         status="interrupted" if trouble else "graded",
         cells=cells,
         mistakes=tuple(seen),
-        notes=(*told, *unexplained(cells, [*told, *trouble], seen), *trouble),
+        notes=(*told, *remarks.unexplained(cells, [*told, *trouble], seen), *trouble),
         attention=(
             *trouble,
             *(note for note in notes if note.startswith((PUT_BACK, ANOTHER))),
             *no_python,
             *([NO_POINTS] if not any(cell.points for cell in cells.values()) else []),
-            *suspicions(found, assignment),
+            *remarks.suspicions(found, assignment),
         ),
         verdicts=tuple(verdicts),
         seed=found.seed,

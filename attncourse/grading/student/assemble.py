@@ -21,15 +21,9 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
+from attncourse.grading.student import selfcheck
 from attncourse.grading.student.package import WAY_OUT, ChapterParts, definitions, tried, write
 from attncourse.grading.student.progress import INSTRUCTORS, attempted
-from attncourse.grading.student.selfcheck import (
-    File,
-    chapter_of,
-    check_each,
-    handed_in_by,
-    read_own_notebook,
-)
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import parse
@@ -80,10 +74,10 @@ def assemble(
     require_ours(folder)
     require_one_student(notebooks)
     limits = limits.stretched(slowness())
-    read: dict[str, File] = {}
+    read: dict[str, selfcheck.File] = {}
     for path in notebooks:
-        data, cells = read_own_notebook(path)
-        stem = chapter_of(cells, path.stem)
+        data, cells = selfcheck.read_own_notebook(path)
+        stem = selfcheck.chapter_of(cells, path.stem)
         require_this_version(path, stem, cells)
         if stem in read:
             raise UserError(
@@ -92,7 +86,7 @@ def assemble(
             )
         read[stem] = path, data, cells
     chapters: dict[str, ChapterParts] = {}
-    reports = check_each([*read.values()], limits)
+    reports = selfcheck.check_each([*read.values()], limits)
     for number, (stem, (path, _, cells)) in enumerate(read.items(), 1):
         report = next(reports)
         given = {v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]}
@@ -143,7 +137,7 @@ def require_ours(folder: Path) -> None:
 
 def require_one_student(notebooks: Sequence[Path]) -> None:
     """Raises ``UserError`` where folders, submitted/STUDENT/…, say that students are mixed."""
-    students = sorted({handed_in_by(path) for path in notebooks} - {""})
+    students = sorted({selfcheck.handed_in_by(path) for path in notebooks} - {""})
     if len(students) > 1:
         raise UserError(
             f"these are notebooks of {' and '.join(students)}: name one student's, a package is "

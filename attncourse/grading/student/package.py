@@ -5,6 +5,7 @@ A name that is not the student's is imported from ours.
 
 import ast
 import hashlib
+import itertools
 import json
 import shutil
 import subprocess
@@ -159,7 +160,8 @@ def write(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
         path = folder / name
         with explained(path, WAY_OUT):
             if path.exists() and not untouched(path):
-                copies.append(free_name(path))
+                names = (path.with_name(f"{path.name}.{n}.bak") for n in itertools.count(1))
+                copies.append(next(free for free in names if not free.exists()))
                 shutil.copyfile(path, copies[-1])
         replace_file(path, text, way_out=WAY_OUT)
     return tuple(copies)
@@ -178,12 +180,6 @@ def reached(folder: Path) -> dict[str, int]:
 def has_reached(folder: Path, name: str, ours: int) -> None:
     """Notes that a package's parts have reached a milestone, with so many of ours."""
     replace_file(folder / REACHED, json.dumps(reached(folder) | {name: ours}) + "\n")
-
-
-def free_name(path: Path) -> Path:
-    """A name for a copy beside a file, which no file has."""
-    names = (path.with_name(f"{path.name}.{number}.bak") for number in range(1, 10**6))
-    return next(name for name in names if not name.exists())
 
 
 def untouched(path: Path) -> bool:

@@ -24,14 +24,8 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
+from attncourse.grading.student import selfcheck
 from attncourse.grading.student.package import REACHED, reached
-from attncourse.grading.student.selfcheck import (
-    SUBMITTED,
-    chapter_of,
-    check_each,
-    handed_in_by,
-    read_own_notebook,
-)
 from attncourse.grading.submission.notebook import Cell
 from attncourse.milestones import as_reached
 
@@ -99,18 +93,19 @@ def progress(
     """
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: name the one with your notebooks")
-    every = notebooks_in(folder)
-    whose = handed_in_by(folder / "any")
-    paths = [path for path in every if handed_in_by(path) == whose]
+    found = (path.relative_to(folder) for path in folder.rglob("*.ipynb") if path.is_file())
+    every = sorted(folder / p for p in found if not any(part[0] == "." for part in p.parts))
+    whose = selfcheck.handed_in_by(folder / "any")
+    paths = [path for path in every if selfcheck.handed_in_by(path) == whose]
     found, left_out = [], []
     if students_own := len(every) - len(paths):
-        what = f"{count(students_own, 'notebook')} in {SUBMITTED}/STUDENT/…"
+        what = f"{count(students_own, 'notebook')} in {selfcheck.SUBMITTED}/STUDENT/…"
         told = "students handed them in, and attncourse grade ASSIGNMENT runs them"
         left_out.append(f"{what}: {told}")
     for path in paths:
         try:
-            data, cells = read_own_notebook(path)
-            stem = chapter_of(cells, path.stem)
+            data, cells = selfcheck.read_own_notebook(path)
+            stem = selfcheck.chapter_of(cells, path.stem)
         except UserError as problem:
             left_out.append(str(problem))
             continue
@@ -126,30 +121,24 @@ def progress(
     limits = limits.stretched(slowness())
 
     begun = [(path, data, cells) for path, data, cells, _ in found if attempted(cells)]
-    reports = check_each(begun, limits)
+    reports = selfcheck.check_each(begun, limits)
     states, places, waiting = dict.fromkeys(index(), OPEN), {}, set()
     for number, (path, _, cells, stem) in enumerate(found, 1):
         states_there = states_of(next(reports), cells) if attempted(cells) else {}
         for target in states:
             state = states_there.get(target, OPEN)
-            if rank(state) < rank(states[target]):
+            if STATES.index(state) < STATES.index(states[target]):
                 states[target], places[target] = state, path
             elif target.startswith(f"{stem}."):
                 places.setdefault(target, path)
         waiting |= {f"{stem}.{name}" for name in answered(cells)} & questions().keys()
         seen(number, len(found), path.name)
     marks = sorted(folder.rglob(f"mine/{REACHED}"))
-    packages = [path.parent for path in marks if handed_in_by(path) == whose]
+    packages = [path.parent for path in marks if selfcheck.handed_in_by(path) == whose]
     met: dict[str, int] = {}
     for package in packages:
         met |= {m: min(ours, met.get(m, ours)) for m, ours in reached(package).items()}
     return FolderProgress(states, places, tuple(left_out), met, frozenset(waiting))
-
-
-def notebooks_in(folder: Path) -> list[Path]:
-    """All notebooks below a folder, but for those in hidden folders."""
-    paths = (path for path in folder.rglob("*.ipynb") if path.is_file())
-    return sorted(p for p in paths if not any(x[0] == "." for x in p.relative_to(folder).parts))
 
 
 def answered(cells: Iterable[Cell]) -> set[str]:
@@ -173,10 +162,6 @@ def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
         elif cell.message != NOT_ATTEMPTED and (verdict or target.split(".")[1] in written):
             states[target] = TRIED
     return states
-
-
-def rank(state: str) -> int:
-    return STATES.index(state)
 
 
 def progress_table(found: FolderProgress) -> Table:

@@ -5,6 +5,7 @@ person, who may want to know what ctypes is for.
 """
 
 import ast
+import re
 from collections.abc import Iterable
 
 from attncourse.grading.submission.source import file_written, python_alone
@@ -24,6 +25,7 @@ STANDARD = """
     struct subprocess sys tempfile textwrap threading time timeit traceback tracemalloc types
     typing typing_extensions unicodedata unittest urllib uuid warnings weakref zipfile zoneinfo
 """
+PRIVATE = re.compile(r"\._(?!_)")  # part of a package
 ORDINARY = frozenset((PACKAGES + STANDARD).split())
 
 
@@ -37,16 +39,11 @@ def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
         path.removesuffix(".py").split("/")[0] for path, _ in map(file_written, sources) if path
     }
     known = ORDINARY | {name.split(".")[0] for source in given for name in imported(source)} | files
+    found = (dict.fromkeys(imported(source)) for source in sources)
     return [
-        list(dict.fromkeys(name for name in imported(source) if is_unusual(name, known)))
-        for source in sources
+        [name for name in names if PRIVATE.search(name) or name.split(".")[0] not in known]
+        for names in found
     ]
-
-
-def is_unusual(name: str, known: frozenset[str]) -> bool:
-    """Whether a module is of another package than those, or a private part of one."""
-    first, *rest = name.split(".")
-    return first not in known or any(part.startswith("_") and part[:2] != "__" for part in rest)
 
 
 @remembered

@@ -6,15 +6,18 @@ The result only says that; it is never run, for it may mean something else.
 
 import re
 import sys
+from collections.abc import Iterator
 
 from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import LONGEST, parse
 
 Version = tuple[int, int]
 BRACKETS = r"\[(?:[^][]|\[(?:[^][]|\[[^][]*+\])*+\])*+\]"
+# def f[T](x), class A[T] and type L[T] = …, of Python 3.12, and of 3.13 with defaults.
 PARAMETERS = re.compile(rf"\b(?P<head>(?:def|class|type)\s+\w+)\s*(?P<own>{BRACKETS})")
-ALIAS = re.compile(r"^(?P<indent>\s*)type\s+(?P<name>\w+)\s*=", re.M)
-EXCEPT = re.compile(r"^(?P<head>\s*except\*?\s+)(?P<names>[\w.]+(?:\s*,\s*[\w.]+)+)\s*:", re.M)
+ALIAS = re.compile(r"^(\s*)type\s+(\w+)\s*=", re.M)  # type Matrix = Tensor
+EXCEPT = re.compile(r"^(\s*except\*?\s+)([\w.]+(?:\s*,\s*[\w.]+)+)\s*:", re.M)  # except A, B:
+OLDER = ((ALIAS, r"\1\2 =", (3, 12)), (EXCEPT, r"\1(\2):", (3, 14)))
 # An f-string or a t-string as far as its braces, or what may only look as if there were one.
 TEXT = re.compile(
     r"(?<!\w)(?P<prefix>[fFtT][rR]?|[rR][fFtT])(?P<quote>'''|\"\"\"|'|\")|#.*"
@@ -28,32 +31,24 @@ def needed(source: str) -> str:
     if len(source) > LONGEST or parse(source):
         return ""
     versions: list[Version] = []
-    for rewrite in (without_parameters, without_aliases, without_commas, without_templates):
-        source, used = rewrite(source)
+    for older, used in rewritten(source):
         versions += used
         newest = max(versions, default=(0, 0))
-        if newest > sys.version_info[:2] and parse(source):
+        if newest > sys.version_info[:2] and parse(older):
             return ".".join(map(str, newest))
     return ""
 
 
-def without_parameters(source: str) -> tuple[str, list[Version]]:
-    """``def f[T](x)``, ``class A[T]`` and ``type L[T] = …`` (3.12), with defaults (3.13)."""
+def rewritten(source: str) -> Iterator[tuple[str, list[Version]]]:
+    """The source with one form after the other in an older one, and the versions of what it had."""
     found = [parameters["own"] for parameters in PARAMETERS.finditer(source)]
     used = [(3, 13) if re.search(r"\w\s*=(?!=)", own) else (3, 12) for own in found]
-    return PARAMETERS.sub(r"\g<head>", source), used
-
-
-def without_aliases(source: str) -> tuple[str, list[Version]]:
-    """``type Matrix = Tensor`` (3.12)."""
-    text, count = ALIAS.subn(r"\g<indent>\g<name> =", source)
-    return text, [(3, 12)] * bool(count)
-
-
-def without_commas(source: str) -> tuple[str, list[Version]]:
-    """``except A, B:`` (3.14)."""
-    text, count = EXCEPT.subn(r"\g<head>(\g<names>):", source)
-    return text, [(3, 14)] * bool(count)
+    source = PARAMETERS.sub(r"\g<head>", source)
+    yield source, used
+    for pattern, older, version in OLDER:
+        source, count = pattern.subn(older, source)
+        yield source, [version] * bool(count)
+    yield without_templates(source)
 
 
 def without_templates(source: str) -> tuple[str, list[Version]]:

@@ -4,14 +4,7 @@ import ast
 import re
 
 from attncourse.checks.reading.cells import KEEPS
-from attncourse.grading.submission.syntax import (
-    LONGEST,
-    CellNames,
-    bound_names,
-    names_in,
-    parse,
-    remembered,
-)
+from attncourse.grading.submission import syntax
 
 MAGIC = re.compile(
     r"\s*(?:(?P<target>[A-Za-z_][\w.,\[\] ]{0,80}?)\s*=\s*)?"
@@ -56,11 +49,11 @@ TYPOGRAPHIC = INVISIBLE | {
 }
 
 
-@remembered
-def names(source: str) -> CellNames | None:
+@syntax.remembered
+def names(source: str) -> syntax.CellNames | None:
     """What a cell binds and reads, its magics aside; None where it is no Python."""
-    tree = parse(python_alone(source))
-    return None if tree is None else names_in(tree)
+    tree = syntax.parse(python_alone(source))
+    return None if tree is None else syntax.names_in(tree)
 
 
 def is_python(source: str) -> bool:
@@ -73,7 +66,7 @@ def made_python(source: str) -> str | None:
 
     None where there is nothing to repair or where that would not help.
     """
-    if len(source) > LONGEST or is_python(source):
+    if len(source) > syntax.LONGEST or is_python(source):
         return None
     for table in (INVISIBLE, TYPOGRAPHIC):
         candidate = source.translate(table)
@@ -90,10 +83,10 @@ def python_alone(source: str) -> str:
     return without_magics(source)[0]
 
 
-@remembered
+@syntax.remembered
 def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     """Plain Python with as many lines, and of what was taken out what may have mattered, told."""
-    if len(source) > LONGEST or parse(source):
+    if len(source) > syntax.LONGEST or syntax.parse(source):
         return source, ()
     if PROMPTED.match(source):
         source = PROMPT.sub("", source)
@@ -108,7 +101,7 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
         return "\n" * first + call + "\n" * (len(lines) - first - 1), ()
     elif word.startswith("%%"):
         below = "\n".join(lines[first + 1 :])
-        if word in ELSEWHERE or not (DEFINES.search(below) and parse(below)):
+        if word in ELSEWHERE or not (DEFINES.search(below) and syntax.parse(below)):
             told = (f"{shorten(lines[first])} and the cell below it was not run",)
             return "\n" * (len(lines) - 1), () if word in QUIET else told
         lost.append(f"{shorten(lines[first])} was left out, and the cell below it was run")
@@ -125,8 +118,8 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
             i += 1
             line, lines[i] = lines[i], ""
     text = "\n".join(lines)
-    text = text if parse(text) else dedented(text)
-    if word == "%%timeit" and (tree := parse(text)) and bound_names(tree):
+    text = text if syntax.parse(text) else dedented(text)
+    if word == "%%timeit" and (tree := syntax.parse(text)) and syntax.bound_names(tree):
         lost.append(KEEPS)
     return text, tuple(lost)
 
@@ -144,7 +137,7 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
     """Name, options and body of a cell magic, as a script that a notebook was exported to has it:
     ``get_ipython().run_cell_magic('time', '', 'x = 1')``; None where there is no such call alone.
     """
-    tree = parse(source) if "run_cell_magic" in source else None
+    tree = syntax.parse(source) if "run_cell_magic" in source else None
     match tree and tree.body:
         case [
             ast.Expr(
@@ -220,7 +213,7 @@ def dedented(source: str) -> str:
     first = next((line for line in source.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
     candidate = "\n".join(line.removeprefix(indent) for line in source.split("\n"))
-    return candidate if indent and parse(candidate) else source
+    return candidate if indent and syntax.parse(candidate) else source
 
 
 def shorten(line: str, limit: int = 60) -> str:

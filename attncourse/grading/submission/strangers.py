@@ -12,21 +12,21 @@ ITSELF = "hand in the notebook itself, the .ipynb file"
 LINK = f"a link, not the notebook it leads to: {ITSELF}"
 # What a text is by its beginning, and what to ask for; the first that fits.
 TEXTS = tuple(
-    (re.compile(pattern, re.M | re.I), said)
+    (re.compile(pattern, re.M | re.I), said if ": " in said else f"{said}: {ITSELF}")
     for pattern, said in (
         (r"\A\s*\[InternetShortcut\]|\A\s*\[Desktop Entry\]|\A\s*https?://\S+\s*\Z", LINK),
         (r"\A\s*<\?xml[^>]*>\s*(?:<!DOCTYPE plist[^>]*>\s*)?<plist", LINK),
-        (r"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<svg", f"an SVG picture: {ITSELF}"),
-        (r"\A\s*<\?xml", f"an XML file: {ITSELF}"),
+        (r"\A\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)?<svg", "an SVG picture"),
+        (r"\A\s*<\?xml", "an XML file"),
         (
             r"\A(?:[\w-]+: .*\n(?:[ \t].*\n)*)*?(?:MIME-Version|Received|Return-Path): ",
-            f"an e-mail or a web page saved with all that is in it: {ITSELF}",
+            "an e-mail or a web page saved with all that is in it",
         ),
-        (r"^diff --git |\A--- .*\n\+\+\+ ", f"a list of changes, not the file: {ITSELF}"),
-        (r"\A\s*(?:%.*\n\s*)*\\documentclass", f"a LaTeX document: {ITSELF}"),
+        (r"^diff --git |\A--- .*\n\+\+\+ ", "a list of changes, not the file"),
+        (r"\A\s*(?:%.*\n\s*)*\\documentclass", "a LaTeX document"),
         (r"\A\s*\ufe20", "a worksheet of CoCalc's: in CoCalc, make it a Jupyter notebook (.ipynb)"),
-        (r"\A\s*Traceback \(most recent call last\)", f"an error message: {ITSELF}"),
-        (r"^(?:In \[\d+\]: |>>> )", f"what a session in a terminal showed: {ITSELF}"),
+        (r"\A\s*Traceback \(most recent call last\)", "an error message"),
+        (r"^(?:In \[\d+\]: |>>> )", "what a session in a terminal showed"),
         (
             r"^blocks:$|^ +- blockGroup:|deepnote",
             "a project of Deepnote's: in Deepnote, choose Export as .ipynb",
@@ -34,7 +34,7 @@ TEXTS = tuple(
         (r"<-\s*function\(|^library\(", f"an R script: {ITSELF}, with Python in it"),
         (
             r"\A[^\n,;\t]+(?:[,;\t][^\n,;\t]*){2,}\n[^\n,;\t]+(?:[,;\t][^\n,;\t]*){2,}\n",
-            "a table: " + ITSELF,
+            "a table",
         ),
     )
 )

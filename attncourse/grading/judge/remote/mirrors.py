@@ -12,14 +12,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from attncourse.grading.judge.wire import encoding
 from attncourse.grading.judge.wire.decoding import HANDLE, NAME, Decoder, natural
-from attncourse.grading.judge.wire.encoding import (
-    Encoder,
-    content,
-    describe_tensor,
-    fingerprint,
-    tensors_of,
-)
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.limits import MB
 
@@ -101,7 +95,7 @@ class Mirrors:
                 continue
             known = shared.get(number, self.parameter(number))
             if known is not None and known.shape == value.shape and known.dtype == value.dtype:
-                if content(known)[3] != content(value)[3]:
+                if encoding.content(known)[3] != encoding.content(value)[3]:
                     known.data = value.data
                 known.requires_grad_(value.requires_grad)
                 value = known
@@ -113,7 +107,7 @@ class Mirrors:
         copy._modules.update(children)
         if description["plain"].get("training") in (True, False):
             copy.training = description["plain"]["training"]
-        copy.__dict__["_attncourse_sent"] = fingerprint(copy)
+        copy.__dict__["_attncourse_sent"] = encoding.fingerprint(copy)
 
     def parameter(self, number: int) -> Any:
         """A parameter that another module's copy shares."""
@@ -123,7 +117,7 @@ class Mirrors:
                 return copy.__dict__["_attncourse_ids"][number]
         return None
 
-    def before(self, encoder: Encoder, leaves: tuple) -> dict[str, Any]:
+    def before(self, encoder: encoding.Encoder, leaves: tuple) -> dict[str, Any]:
         """What goes with a call: gradients on or off, and what was done to the copies."""
         inner = [n for n, t in enumerate(encoder.tracked, start=1) if t.grad_fn is not None]
         state = {}
@@ -132,7 +126,7 @@ class Mirrors:
             if copy is None:
                 del self.alive[number]
                 continue
-            now = fingerprint(copy)
+            now = encoding.fingerprint(copy)
             if now != copy.__dict__["_attncourse_sent"]:
                 state[str(number)] = changes(copy, now, encoder)
                 copy.__dict__["_attncourse_sent"] = now
@@ -160,7 +154,7 @@ class Call:
         self.number = number
 
     def backward(self, gradients: list[Any]) -> list[Any]:
-        encoder = Encoder(self.session.form_of)
+        encoder = encoding.Encoder(self.session.form_of)
         request = {"op": "backward", "graph": self.number, "gradients": encoder.encode(gradients)}
         reply, decoder = self.session.ask(request, encoder.buffers, self.session.limits.call)
         found = decoder.decode(reply.get("gradients"))
@@ -258,14 +252,14 @@ def leaves_of(module: nn.Module) -> tuple:
     return tuple(item for item in found if item[2].requires_grad)
 
 
-def changes(module: nn.Module, now: dict[str, Any], encoder: Encoder) -> dict[str, Any]:
+def changes(module: nn.Module, now: dict[str, Any], encoder: encoding.Encoder) -> dict[str, Any]:
     """The part of a copy's state that the submission's process does not have yet."""
     before = module.__dict__["_attncourse_sent"]
     tensors = {}
-    for name, tensor in tensors_of(module).items():
+    for name, tensor in encoding.tensors_of(module).items():
         if now[name] != before.get(name):
             new = before.get(name, (None,))[0] != id(tensor)
-            tensors[name] = describe_tensor(module, name, encoder) | {"new": new}
+            tensors[name] = encoding.describe_tensor(module, name, encoder) | {"new": new}
     return {"training": module.training, "tensors": tensors}
 
 

@@ -29,13 +29,7 @@ from attncourse.checks.trying.outcome import (
 )
 from attncourse.checks.trying.trials import draw
 from attncourse.grading.judge.remote.conversation import text_in
-from attncourse.grading.judge.wire.decoding import (
-    NAME,
-    PARAMETERS,
-    Decoder,
-    exception_class,
-    natural,
-)
+from attncourse.grading.judge.wire import decoding
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import WireError
 
@@ -49,7 +43,7 @@ def proxy(session: "Session", told: Any) -> Any:
     """The proxy for what the submission's process told of an object."""
     if not isinstance(told, dict):
         raise WireError("sent no object")
-    number, kind = natural(told.get("h")), told.get("kind")
+    number, kind = decoding.natural(told.get("h")), told.get("kind")
     if kind == "module":
         return session.mirrors.mirror(number)
     made = session.proxies.get(number)
@@ -206,14 +200,14 @@ def class_proxy(session: "Session", number: int, told: dict[str, Any]) -> Remote
 def name_in(told: dict[str, Any], key: str) -> str:
     """A name that was sent, if it has the form of one."""
     name = re.sub(r"\W", "_", text_in(told, key, 80))
-    return name if NAME.fullmatch(name) else ""
+    return name if decoding.NAME.fullmatch(name) else ""
 
 
 def signature_of(told: dict[str, Any]) -> inspect.Signature | None:
     """The signature that was sent; None where there is none."""
     parameters = []
     try:
-        if len(told.get("signature") or ()) > PARAMETERS:
+        if len(told.get("signature") or ()) > decoding.PARAMETERS:
             return None
         for name, kind, optional in told.get("signature") or ():
             default = None if optional else inspect.Parameter.empty
@@ -276,7 +270,9 @@ def outcomes_of(
             return
 
 
-def outcome_of(session: "Session", reply: Any, decoder: Decoder, names: list[str]) -> Outcome:
+def outcome_of(
+    session: "Session", reply: Any, decoder: decoding.Decoder, names: list[str]
+) -> Outcome:
     """A case's outcome, as the submission's process tells it."""
     told = reply.get("changed")
     changed = ", ".join(name for name in names if name in told) if isinstance(told, list) else ""
@@ -286,7 +282,7 @@ def outcome_of(session: "Session", reply: Any, decoder: Decoder, names: list[str
         return Outcome("hung", mutated=changed)
     if kind == "raised" and isinstance(reply.get("raised"), dict):
         raised = reply["raised"]
-        known = exception_class(raised.get("type"), raised.get("above"))
+        known = decoding.exception_class(raised.get("type"), raised.get("above"))
         error = Unusable if raised.get("unusable") is True else known
         text = text_in(reply, "text", TEXT)
         return Outcome("raised", error=error, text=text, mutated=changed)

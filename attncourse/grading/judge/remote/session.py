@@ -82,7 +82,10 @@ class Session(Conversation):
         given = (*args, *kwargs.values())
         self.gave_empty |= any(is_empty(value) for value in given)
         request["writes"] = asked()
-        before = self.stood_for() if self.lent.count > lent else set()
+        before: set[int] = set()  # the objects that something here stands for
+        if self.lent.count > lent:
+            mirrors = vars(self).get("mirrors")
+            before = {*self.proxies, *(mirrors.alive if mirrors is not None else ())}
         try:
             reply, decoder = self.ask(request, encoder.buffers, self.limits.call, given)
         finally:
@@ -105,11 +108,6 @@ class Session(Conversation):
             made = value if what not in ("setattr", "setitem") else args[0]
             self.lent.keep(lent, None if value is made and handle_of(made) in before else made)
         return value
-
-    def stood_for(self) -> set[int]:
-        """The handles of the process's objects that something here stands for."""
-        mirrors = vars(self).get("mirrors")
-        return {*self.proxies, *(mirrors.alive if mirrors is not None else ())}
 
     def new_seed(self) -> int:
         """A seed for a call that may draw random numbers, from the test's own generators."""

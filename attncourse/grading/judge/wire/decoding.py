@@ -46,12 +46,6 @@ class Room:
         if self.left < 0:
             raise WireError(TOO_LARGE)
 
-    def take_key(self, size: float) -> None:
-        """The same for a key: it takes time as well, with the number of those beside it."""
-        self.keys -= size
-        if self.keys < 0:
-            raise WireError(TOO_LARGE)
-
 
 class Decoder:
     """JSON and buffers back to values. ``opaque`` gives what a handle stands for.
@@ -118,8 +112,10 @@ class Decoder:
         before = self.room.left
         self.room.take(MEMBER)
         key = self.decode(form, depth)
-        if type(key) is not str:
-            self.room.take_key(VALUE if before == math.inf else before - self.room.left - MEMBER)
+        if type(key) is not str:  # it takes time as well, with the number of those beside it
+            self.room.keys -= VALUE if before == math.inf else before - self.room.left - MEMBER
+            if self.room.keys < 0:
+                raise WireError(TOO_LARGE)
         return key
 
     def strings(self, shape: Any, texts: Any) -> np.ndarray:

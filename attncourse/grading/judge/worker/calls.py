@@ -18,14 +18,8 @@ import numpy as np
 from attncourse.alarm import TimeUp, within
 from attncourse.checks.reading.lines import line_behind
 from attncourse.checks.trying.outcome import Unusable
+from attncourse.grading.judge.wire import encoding
 from attncourse.grading.judge.wire.decoding import Decoder
-from attncourse.grading.judge.wire.encoding import (
-    Encoder,
-    Unsendable,
-    content,
-    describe_tensor,
-    tensors_of,
-)
 
 
 def seed(number: int | None) -> None:
@@ -70,13 +64,13 @@ def image(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, value.tobytes()
     if is_array(value):
-        return content(value)
+        return encoding.content(value)
     if not isinstance(value, list | dict | set):
         return None
-    encoder = Encoder(lambda other: {"h": id(other)})
+    encoder = encoding.Encoder(lambda other: {"h": id(other)})
     try:
         return encoder.encode(value), encoder.buffers
-    except Unsendable:
+    except encoding.Unsendable:
         return None
 
 
@@ -186,7 +180,7 @@ def signature(value: Any) -> list[list] | None:
     return [[p.name, int(p.kind), p.default is not p.empty] for p in parameters]
 
 
-def describe_module(module: Any, encoder: Encoder) -> dict[str, Any]:
+def describe_module(module: Any, encoder: encoding.Encoder) -> dict[str, Any]:
     """A module's own parameters, buffers and plain attributes, and what it is made from."""
     plain = {
         name: value
@@ -196,7 +190,10 @@ def describe_module(module: Any, encoder: Encoder) -> dict[str, Any]:
     return {
         "class": type(module).__name__,
         "bases": [b.__name__ for b in type(module).__mro__ if b.__module__.startswith("torch.nn.")],
-        "tensors": {name: describe_tensor(module, name, encoder) for name in tensors_of(module)},
+        "tensors": {
+            name: encoding.describe_tensor(module, name, encoder)
+            for name in encoding.tensors_of(module)
+        },
         "transient": sorted(module._non_persistent_buffers_set),
         "plain": encoder.encode(plain),
     }

@@ -26,27 +26,7 @@ from attncourse.checks.trying.watch import Forbidden, forbidding
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, fingerprint
 from attncourse.grading.judge.wire.frames import receive, send
-from attncourse.grading.judge.worker.calls import (
-    MESSAGE,
-    USES,
-    Settings,
-    describe_class,
-    describe_error,
-    describe_module,
-    generator,
-    gradients,
-    image,
-    is_array,
-    seed,
-    signature,
-    unleafed,
-)
-from attncourse.grading.judge.worker.notebook_shell import (
-    Printed,
-    Skipped,
-    execute,
-    notebook_namespace,
-)
+from attncourse.grading.judge.worker import calls, notebook_shell
 
 TOGETHER = 0.02  # seconds within which what comes of cases is sent together
 SKIPPED = 5  # lines of a cell that failed which are told
@@ -60,7 +40,7 @@ class Gone(BaseException):
 
 def serve(connection: Any, output: float) -> None:
     """Answers requests until the checker hangs up. ``output`` is the MB that may be printed."""
-    worker = Worker(connection, int(output * 1e6), notebook_namespace())
+    worker = Worker(connection, int(output * 1e6), notebook_shell.notebook_namespace())
     try:
         while True:
             worker.answer(*receive(connection))
@@ -73,7 +53,7 @@ class Worker:
 
     def __init__(self, connection: Any, output: int, namespace: dict[str, Any]):
         self.connection = connection
-        self.printed = Printed(output)
+        self.printed = notebook_shell.Printed(output)
         self.handles: dict[int, Any] = {}
         self.numbers: dict[int, int] = {}  # id of an object to its handle
         self.modules: dict[int, dict[str, tuple]] = {}  # as the checker last saw them
@@ -89,7 +69,7 @@ class Worker:
         self.watched: tuple[str, ...] = ()  # functions that may not be called at present
         self.watch = ExitStack()
         self.refused: Callable[[], str] = str
-        self.settings = Settings()
+        self.settings = calls.Settings()
 
     # --- talking --------------------------------------------------------------------------------
 
@@ -130,14 +110,14 @@ class Worker:
         encoder = Encoder(self.handle)
         encoder.buffers = self.arrays
         try:
-            with redirect_stdout(self.printed), redirect_stderr(Printed(0)):
+            with redirect_stdout(self.printed), redirect_stderr(notebook_shell.Printed(0)):
                 reply = step(encoder)
             self.update(reply, encoder)
         except Gone:
             raise
         except BaseException as error:
             del self.arrays[before:]
-            reply = {"error": describe_error(error)}
+            reply = {"error": calls.describe_error(error)}
         reply |= {"out": self.printed.taken(), "over": self.printed.left < 0}
         self.ready.append(reply)
         return reply
@@ -155,10 +135,11 @@ class Worker:
     def do_cell(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
         """Runs one of the notebook's cells."""
         try:
-            execute(request["source"], f"<{request['name']}>", self.namespace)
-        except Skipped as problem:
+            notebook_shell.execute(request["source"], f"<{request['name']}>", self.namespace)
+        except notebook_shell.Skipped as problem:
             return {
-                "error": describe_error(problem.__cause__) | {"skipped": problem.lines[:SKIPPED]}
+                "error": calls.describe_error(problem.__cause__)
+                | {"skipped": problem.lines[:SKIPPED]}
             }
         return {}
 
@@ -184,15 +165,15 @@ class Worker:
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
         """Uses an object: calls it, or reads an attribute, an item, the length, the next value."""
         self.load(request.get("state", {}), decoder)
-        seed(request.get("seed"))
+        calls.seed(request.get("seed"))
         args = decoder.decode(request["args"])
         kwargs = decoder.decode(request["kwargs"])
-        before = [image(value) for value in (*args, *kwargs.values())]
-        use = USES[request["use"]]
+        before = [calls.image(value) for value in (*args, *kwargs.values())]
+        use = calls.USES[request["use"]]
         forbids = self.inherited = self.forbidden_to(args[0]) if args else ()
         refused = self.watch_for(forbids)
-        with gradients(request):
-            args, kwargs, leaves = unleafed(args, kwargs, decoder, request)
+        with calls.gradients(request):
+            args, kwargs, leaves = calls.unleafed(args, kwargs, decoder, request)
             try:
                 value = use(*args, **kwargs)
             except StopIteration:
@@ -205,10 +186,12 @@ class Worker:
                 raise Forbidden(text)
         after = (*args, *kwargs.values())
         changed = [
-            i for i, v in enumerate(after) if before[i] is not None and image(v) != before[i]
+            i for i, v in enumerate(after) if before[i] is not None and calls.image(v) != before[i]
         ]
         writes = request["writes"]  # else the checker's own arguments stay what they were
-        same = [i for i, v in enumerate(after) if is_array(v) and (writes or i not in changed)]
+        same = [
+            i for i, v in enumerate(after) if calls.is_array(v) and (writes or i not in changed)
+        ]
         encoder.known.update({id(after[i]): {"A": i} for i in same})
         reply = {"value": encoder.encode(value)}
         encoder.known = {}
@@ -249,7 +232,7 @@ class Worker:
         self.settings.put_back()
         with ready():
             for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
-                seed(number)
+                calls.seed(number)
                 decoder = Decoder(buffers, self.meant)
                 step = partial(self.tried, trying, refused, implementation, form, decoder)
                 # What is returned may be slow to look at, too.
@@ -267,14 +250,21 @@ class Worker:
         """What came of one case."""
         use, bound, args, kwargs = decoder.decode(form)
         caller = partial(CALLERS[use], *bound) if bound else CALLERS[use]
-        with gradients({"grad": True}):
+        with calls.gradients({"grad": True}):
             outcome = run_case(trying, implementation, Case(tuple(args), kwargs, use=caller))
         reply = {"kind": outcome.kind, "changed": outcome.mutated.split(", ")}
         value = encoder.encode(outcome.value)
         if text := refused():  # now, for a value may be worked out when it is looked at
-            return reply | {"kind": "raised", "raised": describe_class(Forbidden), "text": text}
+            return reply | {
+                "kind": "raised",
+                "raised": calls.describe_class(Forbidden),
+                "text": text,
+            }
         if outcome.kind == "raised":
-            return reply | {"raised": describe_class(outcome.error), "text": outcome.text[:MESSAGE]}
+            return reply | {
+                "raised": calls.describe_class(outcome.error),
+                "text": outcome.text[: calls.MESSAGE],
+            }
         return reply | {"value": value}
 
     def do_backward(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
@@ -322,11 +312,11 @@ class Worker:
             module = torch is not None and issubclass(value, torch.nn.Module)
             bases = [b.__name__ for b in value.__mro__ if b.__module__.startswith("torch.nn.")]
             told |= {"kind": "class", "name": value.__name__, "module": module, "bases": bases}
-            return {**told, "signature": signature(value)}
+            return {**told, "signature": calls.signature(value)}
         if callable(value) and not hasattr(type(value), "__next__"):
             name = getattr(value, "__name__", "")
             told |= {"kind": "function", "name": name if isinstance(name, str) else ""}
-            return {**told, "signature": signature(value)}
+            return {**told, "signature": calls.signature(value)}
         return {**told, "kind": "object"}
 
     def meant(self, form: dict[str, Any]) -> Any:
@@ -334,7 +324,7 @@ class Worker:
         if "h" in form:
             return self.handles[form["h"]]
         if "G" in form:
-            return generator(form["G"])
+            return calls.generator(form["G"])
         if "E" in form:
             return getattr(builtins, form["E"])
         return self.callback(form["C"], form.get("name", ""), form.get("plain", {}))
@@ -403,7 +393,7 @@ class Worker:
             if now == before:
                 continue
             children = {k: m for k, m in module._modules.items() if m is not None}
-            told[str(number)] = describe_module(module, encoder) | {
+            told[str(number)] = calls.describe_module(module, encoder) | {
                 "children": {name: self.handle(child) for name, child in children.items()}
             }
             todo += [self.number_of(child) for child in children.values()]
