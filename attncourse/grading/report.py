@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SCHEMA = 3
+TOLERANCE = 1e-9  # points that are sums of floats
 UNFORESEEN = " passes its check, but "  # in a note on a hidden test that fails all the same
 
 

@@ -14,6 +14,7 @@ a line break. It clears a score where it finds an empty cell: students without a
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,8 +56,9 @@ def rows(
         raise UserError(f"no student of the gradebook is in {roster}: is it this course's?")
     points = [max((r.maximum for r in found.results), default=0.0) for found in classes]
     for name, maximum in zip(columns, points, strict=True):
-        if (theirs := known.points.get(name, "")) and not same(theirs, maximum):
-            remark(f"{one_line(name)} has {theirs} points in Canvas and {maximum:g} here")
+        with suppress(ValueError):  # Canvas writes others, "(read only)", as well
+            if (theirs := float(known.points.get(name, ""))) != maximum:
+                remark(f"{one_line(name)} has {theirs:g} points in Canvas and {maximum:g} here")
     made: list[list[Value]] = [
         [one_line(name) for name in (*known.who, *columns)],
         [POINTS, *[""] * (len(known.who) - 1), *points],
@@ -107,14 +109,6 @@ def read_canvas_roster(path: Path) -> Roster:
     possible = next((line for line in lines if line and "Points Possible" in line[0]), [])
     points = dict(zip(head[width:], (cell.strip() for cell in possible[width:]), strict=False))
     return Roster(path, head[:width], head[width:], list(students.values()), points)
-
-
-def same(written: str, points: float) -> bool:
-    """Whether a text is this number of points; Canvas writes others, "(read only)", as well."""
-    try:
-        return float(written) == points
-    except ValueError:
-        return True
 
 
 def column_of(assignment: str, others: list[str]) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from attncourse.grading.harmless import short
-from attncourse.grading.report import Report, exercise_of
+from attncourse.grading.report import TOLERANCE, Report, exercise_of
 
-FULL = 1e-9  # points that are sums of floats
 LONGEST = 100  # characters; two that differ only behind them count as one
 
 
@@ -45,7 +44,7 @@ def of_verdicts(report: Report) -> Iterator[Failure]:
 def of_cells(report: Report) -> Iterator[Failure]:
     """What tests say that made no verdict. Hidden ones count where all others have passed."""
     judged = {verdict.get("cell") for verdict in report.verdicts}
-    lost = {g for g, cell in report.cells.items() if cell.points < cell.maximum - FULL}
+    lost = {g for g, cell in report.cells.items() if cell.points < cell.maximum - TOLERANCE}
     for grade_id in report.cells:
         name, message = exercise_of(grade_id), brief(report.cells[grade_id].message)
         others = {g for g in report.cells if g != grade_id and exercise_of(g) == name}

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, StudentResult, count
-from attncourse.grading.report import UNFORESEEN, exercise_of
+from attncourse.grading.report import TOLERANCE, UNFORESEEN, exercise_of
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
-TOLERANCE = 1e-9  # points that are sums of floats
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attncourse.grading.class_.results import StudentResult
-from attncourse.grading.class_.summary import TOLERANCE
 from attncourse.grading.harmless import made_visible, message, short
 from attncourse.grading.nbgrader.autograded import LONGEST, as_much_as_fits, released_cells
-from attncourse.grading.report import CellResult, Report, exercise_of
+from attncourse.grading.report import TOLERANCE, CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import Part, bare
 from attncourse.grading.submission.plan import given_texts, parts_in_order

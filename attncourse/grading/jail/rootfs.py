@@ -120,7 +120,10 @@ class Root:
         kernel.mount_tmpfs("/usr", NO_SUID, "size=8m,nr_inodes=4096,mode=755")
         os.chdir("/usr")
         for place, tree in trees.items():
-            make_point(place[1:], is_file=place.startswith("/dev/"))
+            point, is_file = Path(place[1:]), place.startswith("/dev/")
+            os.makedirs(point.parent if is_file else point, exist_ok=True)
+            if is_file:
+                point.touch()
             kernel.attach(tree, place[1:])
         self.fill(files)
         self.cover()
@@ -172,10 +175,3 @@ def etc_files() -> dict[str, bytes]:
         with suppress(OSError):
             files[name] = Path("/etc", name).read_bytes()
     return files
-
-
-def make_point(path: str, is_file: bool) -> None:
-    """Makes what something can be mounted upon."""
-    os.makedirs(os.path.dirname(path) if is_file else path, exist_ok=True)
-    if is_file:
-        Path(path).touch()

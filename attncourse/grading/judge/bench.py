@@ -127,7 +127,8 @@ class Bench:
         notes = [*reading.notes, *mended]
         report = make_report(found, assignment, request["student"], notes, followed, taken)
         self.workers.end_all()
-        met = limits_met(found, limits, budget, self.workers.most_used())
+        met = limits_met(found, limits, budget, self.workers.used)
+        self.workers.used.clear()
         report = replace(report, limits=met, version=number)
         outcomes = {n: vars(outcome) for n, outcome in found.outcomes.items()}
         return report, {"outcomes": outcomes, "cut": sorted(cut)} if cut else {}
@@ -147,9 +148,10 @@ class Bench:
 
 
 def limits_met(
-    found: Findings, limits: Limits, budget: Budget, used: dict[str, float]
+    found: Findings, limits: Limits, budget: Budget, uses: list[dict[str, float]]
 ) -> dict[str, Any]:
-    """How each limit stood; ``used`` is what the worker that used most of it did."""
+    """How each limit stood; ``uses`` are those of its workers, of which the largest counts."""
+    used = {name: max((use[name] for use in uses), default=0.0) for name in ("cpu", "memory")}
     whole = use_of(budget.worked(), limits.submission) | {"met": not budget.left()}
     output = {"limit": limits.output, "used": None, "met": bool(found.flooded)}
     return {

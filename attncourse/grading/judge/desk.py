@@ -108,9 +108,7 @@ def forbidden_to(sources: list[str]) -> dict[str, tuple[str, ...]]:
     return {name: found for name, found in forbids.items() if found}
 
 
-@lru_cache(maxsize=4)
-def desk_for(assignment: Assignment) -> Desk:
-    return Desk(assignment)
+desk_for = lru_cache(maxsize=4)(Desk)
 
 
 @lru_cache(maxsize=256)

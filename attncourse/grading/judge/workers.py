@@ -66,12 +66,6 @@ class Workers:
         self.used += [self.end(pid) for pid in self.busy]
         self.busy.clear()
 
-    def most_used(self) -> dict[str, float]:
-        """The most that one of them has used since this was asked; it is asked once for each."""
-        most = {name: max((use[name] for use in self.used), default=0.0) for name in USES}
-        self.used.clear()
-        return most
-
     def made(self) -> int:
         """The process id, in the jail, of the next worker, which exists then."""
         if not self.spare_pid:
@@ -98,9 +92,6 @@ class Workers:
             return hear(self.zygote)
         except EOFError:
             raise SystemExit("the process that starts the workers has ended") from None
-
-
-USES = ("cpu", "memory")
 
 
 def clock_of(fds: list[int]) -> Clock:
