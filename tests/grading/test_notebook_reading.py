@@ -2,6 +2,7 @@
 
 import json
 import random
+from contextlib import suppress
 from dataclasses import asdict
 
 import pytest
@@ -13,8 +14,9 @@ from small_course import solution as answer
 
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.judge import grade
+from attncourse.grading.submission.newer import needed
 from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read, read_cells
-from attncourse.grading.submission.plan import plan
+from attncourse.grading.submission.plan import another, plan
 from attncourse.grading.submission.source import made_python, names
 from attncourse.grading.submission.text import LARGEST, sides
 
@@ -309,3 +311,24 @@ def test_a_torn_notebook_is_read_or_unreadable(seed, how):
         else:
             data[a:b] = data[a:b][::-1]
     read_if_readable(bytes(data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# %%\n# %%time\n" + "#" * 60 + "\nx = 1",  # comments that are no cell's
+        "# %%\n" + "\n" * 300_000 + "type = = 1",
+        "In [1]: x\n" + "\n" * 90_000 + "= 1",
+    ],
+)
+def test_no_text_is_gone_through_again_and_again(text):
+    """Each of these kept a pattern busy for minutes, or for ever."""
+    with suppress(Unreadable):
+        for cell in read(text.encode()).versions[0]:
+            needed(cell.source)
+
+
+def test_a_heading_is_looked_for_once():
+    cells = (Cell("\n" * 300_000 + "x", code=False), Cell('check("scoring.bilinear", f)'))
+    asked = Assignment("01_small", (Cell("f()", grade_id="points_f", grade=True, locked=True),))
+    assert "this is the notebook of scoring" in another(cells, asked)

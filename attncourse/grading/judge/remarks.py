@@ -102,7 +102,7 @@ def unexplained(
 def unread(found: Findings, assignment: Assignment) -> list[str]:
     """Cells that are no Python here: answers, and whatever a newer Python would run."""
     names = [c.grade_id for c in assignment.cells if c.code and c.solution and c.grade_id]
-    answer = re.compile(rf"^\s*(?:def|class)\s+(?:{'|'.join(map(re.escape, names))})\b", re.M)
+    answer = re.compile(rf"^[ \t]*(?:def|class)\s+(?:{'|'.join(map(re.escape, names))})\b", re.M)
     told = []
     for step, outcome in found.pairs():
         if step.kind != "cell" or outcome is None or outcome.error not in NO_PYTHON:

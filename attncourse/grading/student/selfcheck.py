@@ -142,7 +142,7 @@ def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
 
     stem = chapter_of(cells, file_stem)
     chosen = [known for known in index().values() if known.stem == stem]
-    torch = any(re.search(r"^\s*(import|from) torch\b", c.source, re.M) for c in cells if c.code)
+    torch = any(re.search(r"^[ \t]*(import|from) torch\b", c.source, re.M) for c in cells if c.code)
     ours = Path(attncourse.__file__).with_name(f"{stem}.py").read_text(encoding="utf-8")
     answers = [Cell("import torch" if torch else "", solution=True)]  # which a lane starts with
     answers += [

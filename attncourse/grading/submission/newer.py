@@ -15,8 +15,8 @@ Version = tuple[int, int]
 BRACKETS = r"\[(?:[^][]|\[(?:[^][]|\[[^][]*+\])*+\])*+\]"
 # def f[T](x), class A[T] and type L[T] = …, of Python 3.12, and of 3.13 with defaults.
 PARAMETERS = re.compile(rf"\b(?P<head>(?:def|class|type)\s+\w+)\s*(?P<own>{BRACKETS})")
-ALIAS = re.compile(r"^(\s*)type\s+(\w+)\s*=", re.M)  # type Matrix = Tensor
-EXCEPT = re.compile(r"^(\s*except\*?\s+)([\w.]+(?:\s*,\s*[\w.]+)+)\s*:", re.M)  # except A, B:
+ALIAS = re.compile(r"^([ \t]*)type\s+(\w+)\s*=", re.M)  # type Matrix = Tensor
+EXCEPT = re.compile(r"^([ \t]*except\*?\s+)([\w.]+(?:\s*,\s*[\w.]+)+)\s*:", re.M)  # except A, B:
 OLDER = ((ALIAS, r"\1\2 =", (3, 12)), (EXCEPT, r"\1(\2):", (3, 14)))
 # An f-string or a t-string as far as its braces, or what may only look as if there were one.
 TEXT = re.compile(

@@ -25,7 +25,7 @@ from attncourse.grading.submission.syntax import CellNames
 
 ANOTHER = "this is the notebook of"
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.(\w+)["']""")
-HEADING = re.compile(r"^\s*#\s+(.+)$", re.M)
+HEADING = re.compile(r"^[ \t]*#\s+(.+)$", re.M)
 SHOWN = 80  # characters of a title
 PUT_BACK = "missing tests were put back"  # which is for whoever grades: it costs nobody anything
 

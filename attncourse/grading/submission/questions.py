@@ -15,7 +15,7 @@ from attncourse.grading.submission.syntax import parse, remembered
 
 EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
 FEW = 8  # words: fewer are a heading or a name, if they do not stand below the question
-STATEMENT = re.compile(r"^\s*(?:def |class |import |@)|\breturn\b| = ", re.M)
+STATEMENT = re.compile(r"^[ \t]*(?:def |class |import |@)|\breturn\b| = ", re.M)
 
 
 def answered(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:

@@ -25,7 +25,7 @@ DECODER = json.JSONDecoder(
 # jupytext's and Spyder's marks between cells, those of nbconvert --to script, and of Databricks.
 MARK = re.compile(r"^(?:# ?%%(?=[ \[]|$)|# In\[[ \d*]*\]:|# COMMAND -{5,})(?P<header>.*)$", re.M)
 SETTINGS = re.compile(r"\A(?:#!.*\n)?(?:# -\*-.*\n)?# ---\n(?:#.*\n)*?# ---\n")
-COMMENTED = re.compile(r"(?:#.*\n?)+\Z")  # a cell that jupytext has made comments
+COMMENTED = re.compile(r"(?:#.*\n)*(?:#.*)?\Z")  # a cell that jupytext has made comments
 NBGRADER = re.compile(r"nbgrader=(\{[^{}]*\})")
 # Code in Markdown, as jupytext, MyST, R Markdown, Quarto and nbconvert write it.
 FENCE = re.compile(r"(?P<fence>```+|~~~+) *\{? *(?:code-cell\}? *)?(?:ipython3?|python3?|py)\b")

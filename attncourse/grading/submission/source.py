@@ -25,7 +25,7 @@ WRITES = re.compile(r"\s*%%(?:write)?file\s+(?P<options>[^\n]*)(?:\n(?P<body>[\s
 RUNS_FILE = re.compile(r"run\s+(?:-\w+\s+)*\S+\.py\b.*")
 # What IPython takes away before a session's lines that were pasted.
 PROMPTED = re.compile(r"\s*(?:>>>(?: |$)|In \[\d+\]: ?)", re.M)
-PROMPT = re.compile(r"^(?:(?:>>>|\.\.\.)(?: |$)|In \[\d+\]: ?|\s*\.{3,}: ?)", re.M)
+PROMPT = re.compile(r"^(?:(?:>>>|\.\.\.)(?: |$)|In \[\d+\]: ?|[ \t]*\.{3,}: ?)", re.M)
 # What opens, closes or spans lines in a line of Python that is not inside a string.
 TOKEN = re.compile(
     r"#.*|\"\"\"|'''|\"(?:[^\"\\]|\\.)*+(?:\"|$|(?=\\$))|'(?:[^'\\]|\\.)*+(?:'|$|(?=\\$))"

@@ -40,7 +40,7 @@ TEXTS = tuple(
 )
 LOOKED_AT = 20_000  # characters
 PROGRAM = re.compile(
-    r"^\s*(?:(?:def|class|import|from)\s+\w|(?:for|while|if|with)\b.*:\s*$|\w+ = )", re.M
+    r"^[ \t]*(?:(?:def|class|import|from)\s+\w|(?:for|while|if|with)\b.*:\s*$|\w+ = )", re.M
 )
 
 
