@@ -745,8 +745,8 @@ def test_the_trial_believes_deeds_not_settings(prison):
     """Where a layer is built without an error and yet does not hold, it is missing."""
     code = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
-from attncourse.grading.jail import jail, landlock, probe
-jail.set_limits = lambda limits, size: None
+from attncourse.grading.jail import confine, landlock, probe
+confine.set_limits = lambda limits, size: None
 landlock.restrict = lambda *anything: 1
 probe.main()
 """
