@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
@@ -24,6 +25,7 @@ from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, 
 
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.release import record
+from attncourse.grading.nbgrader.steps import JudgeExporter
 
 pytestmark = pytest.mark.slow
 
@@ -73,6 +75,18 @@ def course(tmp_path_factory) -> Path:
 
 
 EXPECTED = {"solved": (7, 7), "released": (0, 7), "partly": (5, 7), "half": (3, 7)}
+
+
+def test_a_second_notebook_of_an_assignment_is_one_of_its_own_and_read_once(tmp_path):
+    folder = make_course(tmp_path) / "solutions" / NAME
+    (folder / "more.ipynb").write_bytes(notebook(solution("add", RIGHT[0]), TESTS[1]))
+    places = SimpleNamespace(root=tmp_path, source_directory="", format_path=lambda *_: folder)
+    judge = SimpleNamespace(parent=SimpleNamespace(coursedir=places), follow_on=False)
+    judge._assignments = {}
+    found = JudgeExporter.assignment(judge, NAME, "more")
+    assert [cell.grade_id for cell in found.cells] == ["add", "points_add"]
+    assert not found.follow_on
+    assert JudgeExporter.assignment(judge, NAME, "more") is found
 
 
 def test_the_release_holds_the_notebook_alone_without_answers(course):
