@@ -427,13 +427,19 @@ def test_the_table_says_whose_sentences_it_has_and_all_that_was_undone(figure):
 
 
 @pytest.mark.parametrize(("text", "hides_none"), [("otters", True), (SENTENCE, False)])
-def test_a_window_that_is_wider_than_the_text_says_so(figure, text, hides_none):
+def write(figure: FigureReader, text: str) -> None:
+    """Into the field, until the model has read it."""
     figure.figure.locator("textarea").fill(text)
     figure.page.wait_for_function(
         "n => document.querySelector('.attncourse-moving').now.ids.length === n",
         arg=len(WORDS.encode(text)),
     )
     ready(figure)
+
+
+@pytest.mark.parametrize(("text", "hides_none"), [("otters", True), (SENTENCE, False)])
+def test_a_window_that_is_wider_than_the_text_says_so(figure, text, hides_none):
+    write(figure, text)
     figure.figure.evaluate(
         """root => { root.heard = ""; const say = root.querySelector(".am-say");
         new MutationObserver(() => root.heard += say.textContent).observe(say, {childList: true});
@@ -446,22 +452,24 @@ def test_a_window_that_is_wider_than_the_text_says_so(figure, text, hides_none):
     assert ("Window: last 32 – wider than the text." in figure.says) == hides_none
 
 
-def test_bars_show_spaces_and_that_little_is_more_than_nothing(figure):
+def test_bars_show_spaces(figure):
+    write(figure, "links")
+    following = [one["text"] for one in figure.now["next"]]
+    assert any(text.startswith(" ") and text.strip() for text in following)
+    shown = figure.figure.locator(".rm-next button").all_inner_texts()
+    assert shown == [text.replace(" ", "␣").replace("\n", "↵") for text in following]
+
+
+def test_little_is_more_than_nothing(figure):
     figure.figure.locator("[data-part=temperature]").evaluate(
         "slider => { slider.value = 0.1; slider.dispatchEvent(new Event('input')); }"
     )
     figure.button("not itself").click()
     ready(figure)
-    following = figure.now["next"]
-    rows = figure.figure.locator(".rm-next tr")
-    names = [one["text"].replace(" ", "␣").replace("\n", "↵") for one in following]
-    assert rows.locator("button").all_inner_texts() == names
-    keys = figure.figure.locator("[data-part=key] option").all_inner_texts()
-    assert any(key.split(": ")[1].startswith("␣") for key in keys)
-    shares = [one[when] for one in following for when in ("p", "before")]
-    shown = rows.locator("td:nth-child(n + 3)").all_inner_texts()
-    little = [0 < share < 0.0005 for share in shares]
+    chances = [one[when] for one in figure.now["next"] for when in ("p", "before")]
+    little = [0 < p < 0.0005 for p in chances]
     assert any(little)
+    shown = figure.figure.locator(".rm-next td:nth-child(n + 3)").all_inner_texts()
     assert [text.replace("\xa0", " ") == "< 0.1 %" for text in shown] == little
     assert "0.0" not in "".join(shown)
 
