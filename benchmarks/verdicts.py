@@ -1,9 +1,15 @@
-"""How long verdicts take, in processor time of a warm process: of right answers and of wrong ones.
+"""How long verdicts take, in processor time: of right answers and of wrong ones, and the first.
 
-``python benchmarks/verdicts.py [--only '*.mix'] [--each 4] [--changed 8]`` judges, for every
-exercise, the right answers of its tests, its reference and ``--each`` of its known mistakes, pairs
-of them, and answers of the tests with ``--changed`` random changes of their code, which nobody
-foresaw. Every answer has a draw of its own.
+    python benchmarks/verdicts.py [--each 3] [--changed 2] [--only '*.mix']
+                                  [--save FILE] [--against FILE]
+
+judges, for every exercise, in a warm process and with a draw of its own each: the reference, the
+right answers of its tests, ``--each`` of its known mistakes and of the other ways to make them (0
+takes all), pairs of mistakes, and answers of the tests with ``--changed`` random changes
+of their code, which nobody foresaw. Then it asks for the first check in fresh processes.
+
+``--save`` writes what was measured with what each verdict said. ``--against`` an earlier such file
+tells which verdicts are other ones.
 """
 
 import argparse
@@ -11,12 +17,17 @@ import ast
 import fnmatch
 import importlib
 import inspect
+import json
 import linecache
 import random
+import subprocess
 import sys
 import textwrap
 import time
+import tomllib
+import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +35,45 @@ from attncourse.checks import exercises
 from attncourse.checks.exercise import Exercise, parts_of
 from attncourse.checks.explaining.changes import changes
 from attncourse.checks.judging import judge
-from attncourse.checks.showing.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[1]
 WORST = 10
-BOUNDS = {"right": (0.3, 1.5), "wrong": (1.0, 3.0)}  # seconds: of 95 %, and of all
+BOUNDS = {"right": (0.3, 1.5), "wrong": (1.0, 3.0), "first": (1.0, 1.0)}  # seconds: 95 %, all
 PAIRS, CHANGES = 2, 2  # pairs of an exercise's mistakes, and changes of code at a time
+FIRST = """
+import sys, time
+import attncourse
+from attncourse.checks import check, find_exercise
+{imports}
+began = time.process_time()
+answer = find_exercise(sys.argv[1]).reference
+try:
+    check(sys.argv[1], answer if sys.argv[2] == "right" else lambda *args, **kwargs: args[0])
+except Exception as told:
+    assert type(told).__name__ == "CheckFailed"
+print(time.process_time() - began)
+"""
 
 Answer = tuple[str, Callable]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One verdict: on what it was, what it took, what it said."""
+
+    target: str
+    answer: str
+    passed: bool
+    seconds: float
+    said: str
+
+    @property
+    def kind(self) -> str:
+        return "right" if self.passed else "wrong"
+
+    @property
+    def in_short(self) -> str:
+        return (self.said.splitlines()[1:2] or [""])[0].strip() if not self.passed else "right"
 
 
 def right(exercise: Exercise) -> Iterator[Answer]:
@@ -42,15 +84,13 @@ def right(exercise: Exercise) -> Iterator[Answer]:
 
 
 def of_tests(exercise: Exercise) -> list[Callable]:
-    sys.path.insert(0, str(ROOT / "tests"))
     return importlib.import_module(f"test_{exercise.stem}").RIGHT.get(exercise.target, [])
 
 
 def known(exercise: Exercise, each: int, rng: random.Random) -> Iterator[Answer]:
-    """Some of the mistakes of its bank, and pairs of those that go together."""
+    """The mistakes of its bank or some of them, and pairs of those that go together."""
     every = [(m.name, w) for m in exercise.mistakes for w in (m.wrong, *m.also)]
-    chosen = rng.sample(every, min(each, len(every)) if each else len(every))
-    yield from chosen
+    yield from rng.sample(every, min(each, len(every))) if each else every
     parts = [(name, found) for name, wrong in every if (found := parts_of(wrong))]
     rng.shuffle(parts)
     pairs = zip(parts[::2], parts[1::2], strict=False)
@@ -91,52 +131,101 @@ def defined(source: str, answer: Any, file: str) -> Callable | None:
     return names[answer.__name__]
 
 
+def judged(exercise: Exercise, answers: list[Answer]) -> Iterator[Row]:
+    """What each verdict took. Its draw follows from what it is about: it is the same again."""
+    judge(exercise, exercise.reference)  # warm
+    for place, (name, answer) in enumerate(answers):
+        seed = zlib.crc32(f"{exercise.target} {name} {place}".encode())
+        began = time.process_time()
+        verdict = judge(exercise, answer, seed)
+        seconds = time.process_time() - began
+        told = f"{verdict}\n\n{verdict.full}"
+        yield Row(exercise.target, f"{name} ({place})", verdict.passed, seconds, told)
+
+
+def first(target: str, kind: str) -> float:
+    """The processor time of a first check in a fresh process that has imported what it needs."""
+    imports = "import numpy\n" + "import torch\n" * needs_torch(target)
+    command = [sys.executable, "-c", FIRST.format(imports=imports), target, kind]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(done.stdout.split()[-1])
+
+
+def needs_torch(target: str) -> bool:
+    stem = target.partition(".")[0]
+    return "torch" in (ROOT / "attncourse" / f"{stem}.py").read_text(encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--each", type=int, default=3, help="known mistakes of each; 0 is all")
     parser.add_argument("--only", default="*", help="targets, say 'transformer.*'")
-    parser.add_argument("--each", type=int, default=0, help="known mistakes of each; 0 is all")
-    parser.add_argument("--changed", type=int, default=4, help="answers with changed code of each")
+    parser.add_argument("--changed", type=int, default=2, help="answers with changed code of each")
+    parser.add_argument("--save", type=Path, help="a file for what was measured")
+    parser.add_argument("--against", type=Path, help="a file that was saved before")
     options = parser.parse_args()
-    rng = random.Random(0)
-    rows: list[tuple[float, str, str, Verdict]] = []
-    for exercise in exercises().values():
-        if not fnmatch.fnmatch(exercise.target, options.only):
-            continue
-        judge(exercise, exercise.reference)  # warm
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    there = settings["tool"]["pytest"]["ini_options"]["pythonpath"]  # where the tests' helpers are
+    sys.path += [str(ROOT / place) for place in there]
+    rows: list[Row] = []
+    chosen = [e for e in exercises().values() if fnmatch.fnmatch(e.target, options.only)]
+    for exercise in chosen:
+        rng = random.Random(exercise.target)
         answers = [*right(exercise), *known(exercise, options.each, rng)]
-        for name, answer in [*answers, *unforeseen(exercise, options.changed, rng)]:
-            began = time.process_time()
-            verdict = judge(exercise, answer)
-            seconds = time.process_time() - began
-            rows.append((seconds, exercise.target, name, verdict))
-    report(rows)
+        answers += unforeseen(exercise, options.changed, rng)
+        rows += judged(exercise, answers)
+        if options.save:
+            options.save.write_text(json.dumps([asdict(row) for row in rows]), encoding="utf-8")
+    opening = list({e.stem: e.target for e in reversed(chosen)}.values())
+    firsts = [(first(t, kind), t, kind) for t in reversed(opening) for kind in ("right", "wrong")]
+    report(rows, firsts)
+    if options.against:
+        compare(rows, [Row(**row) for row in json.loads(options.against.read_text("utf-8"))])
 
 
-def of(rows: list[tuple[float, str, str, Verdict]], target: str, passed: bool) -> tuple:
-    """Number of an exercise's verdicts, and their median, 95 % and longest."""
-    times = sorted(s for s, t, _, v in rows if fnmatch.fnmatch(t, target) and v.passed == passed)
-    if not times:
-        return 0, 0.0, 0.0, 0.0
+def quantiles(times: list[float]) -> tuple[int, float, float, float]:
+    """How many there are, their median, their 95 % and the longest."""
+    times = sorted(times)
     return len(times), times[len(times) // 2], times[int(0.95 * len(times))], times[-1]
 
 
-def report(rows: list[tuple[float, str, str, Verdict]]) -> None:
-    """Prints the table, and the worst ten."""
-    print(f"{'processor time':16} {'answers':>8} {'median':>8} {'95 %':>8} {'worst':>8}  bounds")
-    for kind, (most, all_) in BOUNDS.items():
-        number, *seconds = of(rows, "*", kind == "right")
-        told = " ".join(f"{s:8.2f}" for s in seconds)
-        print(f"{kind:16} {number:8} {told}  {most}, {all_}")
-    print("\nthe slowest exercises:")
-    slowest = sorted({target for _, target, _, _ in rows}, key=lambda t: -of(rows, t, False)[1])
-    for target in slowest[:WORST]:
-        for kind in BOUNDS:
-            number, *seconds = of(rows, target, kind == "right")
-            print(f"{kind:6} {number:4} " + " ".join(f"{s:6.2f}" for s in seconds) + f"  {target}")
+def line(kind: str, times: list[float]) -> str:
+    number, *seconds = quantiles(times) if times else (0, 0.0, 0.0, 0.0)
+    return f"{kind:6} {number:8} " + " ".join(f"{s:8.2f}" for s in seconds)
+
+
+def report(rows: list[Row], firsts: list[tuple[float, str, str]]) -> None:
+    """Prints the table, every exercise, the slowest first, and the longest ten."""
+    print(f"{'kind':6} {'verdicts':>8} {'median':>8} {'95 %':>8} {'worst':>8}  wanted: 95 %, worst")
+    taken = {kind: [r.seconds for r in rows if r.kind == kind] for kind in ("right", "wrong")}
+    taken["first"] = [seconds for seconds, *_ in firsts]
+    for kind, times in taken.items():
+        print(line(kind, times) + "  {}, {}".format(*BOUNDS[kind]))
+    print(f"\nseconds of all: {sum(r.seconds for r in rows):.0f}")
+    print("\neach exercise, the slowest first:")
+    of = {target: [r for r in rows if r.target == target] for target in {r.target for r in rows}}
+    worst = {target: max(r.seconds for r in own) for target, own in of.items()}
+    for target in sorted(of, key=lambda t: -worst[t]):
+        for kind in ("wrong", "right"):
+            print(line(kind, [r.seconds for r in of[target] if r.kind == kind]), f" {target}")
     print("\nthe longest:")
-    for seconds, target, name, verdict in sorted(rows, key=lambda row: -row[0])[:WORST]:
-        said = "right" if verdict.passed else verdict.in_short
-        print(f"{seconds:6.2f} s  {target}: {name} → {said}")
+    for r in sorted(rows, key=lambda r: -r.seconds)[:WORST]:
+        print(f"{r.seconds:6.2f} s  {r.target}: {r.answer} → {r.in_short}")
+    for seconds, target, kind in sorted(firsts, reverse=True)[:WORST]:
+        print(f"{seconds:6.2f} s  the first check of a process, {kind}: {target}")
+
+
+def compare(rows: list[Row], before: list[Row]) -> None:
+    """Prints which verdicts say something else than before, and what all took."""
+    known = {(row.target, row.answer): row for row in before}
+    both = [
+        (row, known[row.target, row.answer]) for row in rows if (row.target, row.answer) in known
+    ]
+    others = [(now, was) for now, was in both if now.said != was.said]
+    took, had = (sum(pair[place].seconds for pair in both) for place in (0, 1))
+    print(f"\nbefore {had:.0f} s, now {took:.0f} s; {len(others)} of {len(both)} verdicts differ")
+    for now, was in others:
+        print(f"  {now.target}: {now.answer}\n    was {was.in_short}\n    now {now.in_short}")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import torch
 from attncourse import circuits
 from attncourse.checks.bank.masking import MADE, OF_WHAT_COMES_BACK, band, returned
 from attncourse.checks.callers import call_on_llama
+from attncourse.checks.callers.ablation import shapes_of
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Drawn, once_more, row, standard
@@ -111,10 +112,8 @@ SIZES = {
 
 def state_of_llama(rng: Rng, config: dict) -> State:
     """Parameters of order one for a ``Llama``; of tied layers the first one's."""
-    with torch.random.fork_rng():
-        shapes = {name: p.shape for name, p in Llama(LlamaConfig(**config)).named_parameters()}
     state = {}
-    for name, shape in shapes.items():
+    for name, shape in shapes_of(Llama, LlamaConfig(**config)).items():
         numbers = rng.uniform(0.4, 1.2, shape)
         if not name.endswith("gain"):
             numbers = numbers * rng.choice([-1, 1], shape) / 2

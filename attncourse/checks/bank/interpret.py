@@ -14,6 +14,7 @@ import torch
 
 from attncourse import interpret
 from attncourse.checks.callers import call_on_gpt, logits_of_changed
+from attncourse.checks.callers.ablation import shapes_of
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import LAST_FIRST
@@ -140,9 +141,7 @@ SIZES = {"n_vocab": 11, "max_length": 9, "d_model": 12, "n_heads": 3, "n_layers"
 def state_of_gpt(rng: Rng, config: dict) -> State:
     """Parameters of order one for a ``GPT``; of tied layers the first one's."""
     state = {}
-    with torch.random.fork_rng():
-        names = [(name, p.shape) for name, p in GPT(GPTConfig(**config)).named_parameters()]
-    for name, shape in names:
+    for name, shape in shapes_of(GPT, GPTConfig(**config)).items():
         numbers = rng.uniform(0.4, 1.2, shape) * rng.choice([-1, 1], shape)
         if name.endswith("gain"):
             numbers = np.abs(numbers)

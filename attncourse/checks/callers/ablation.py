@@ -4,6 +4,7 @@ A model of the checker's own, called across the processes, would have no layers 
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from attncourse.checks.callers.modules import put, type_of_modules
@@ -77,21 +78,48 @@ def gpt_of(config: dict, tensors: dict[str, Any]) -> Any:
     """
     from attncourse.gpt import GPT, GPTConfig
 
-    model = GPT(GPTConfig(**config))
-    for name, value in tensors.items():
-        put(model, name, value)
-    if config.get("tied", True):
-        model.out.weight = model.tokens.weight
-    return model.eval()
+    return model_of(GPT, GPTConfig(**config), tensors)
 
 
 def llama_of(config: dict, tensors: dict[str, Any]) -> Any:
     """A ``Llama`` in ``eval()`` whose parameters are the tensors themselves, as ``gpt_of``."""
     from attncourse.llama import Llama, LlamaConfig
 
-    model = Llama(LlamaConfig(**config))
+    return model_of(Llama, LlamaConfig(**config), tensors)
+
+
+def model_of(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
+    """A model of this kind: a twin of one that is kept, which takes a sixth of making another."""
+    model = twin(first_of(kind, config))
     for name, value in tensors.items():
         put(model, name, value)
-    if config.get("tied", True):
+    if config.tied:
         model.out.weight = model.tokens.weight
-    return model.eval()
+    return model
+
+
+@lru_cache(maxsize=32)
+def first_of(kind: type, config: Any) -> Any:
+    """A model of this kind in ``eval()``, which nobody changes."""
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        return kind(config).eval()
+
+
+def shapes_of(kind: type, config: Any) -> dict[str, Any]:
+    """The shapes of a model's parameters, by name."""
+    return {name: p.shape for name, p in first_of(kind, config).named_parameters()}
+
+
+def twin(module: Any) -> Any:
+    """A module like another of ours, with twins of those in it: with the same tensors.
+
+    ``copy.deepcopy`` takes longer than to make another.
+    """
+    other = type(module).__new__(type(module))
+    for name, value in vars(module).items():
+        vars(other)[name] = value.copy() if isinstance(value, dict | set) else value
+    for name, inner in other._modules.items():
+        other._modules[name] = twin(inner)
+    return other

@@ -22,7 +22,7 @@ from attncourse.checks.explaining.suspects import (
     together,
 )
 from attncourse.checks.explaining.symptoms.looks import digits_alone, first_that_holds, lies_over
-from attncourse.checks.explaining.symptoms.pairs import close, pairs
+from attncourse.checks.explaining.symptoms.pairs import Pair, close, pairs
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout, may_be_changed
 from attncourse.checks.trying.compare import as_numbers, difference
 from attncourse.checks.trying.outcome import Unusable
@@ -50,6 +50,7 @@ class Search:
         self.seed = seed
         self.suspects = suspects(exercise, seed)
         self.compared: dict[tuple[Suspect, int], bool] = {}
+        self.changes: dict[tuple, bool] = {}
 
     @cached_property
     def wrong(self) -> list[int]:
@@ -373,13 +374,23 @@ class Search:
         if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
             return None
         first = pairs(self.beside(suspect, self.telling[:1]))
-        if not first or not may_be_changed(first[0]) or not self.fits(suspect):
+        if not first or not self.changeable(first[0]) or not self.fits(suspect):
             return None
         shows = sum(self.shows(suspect, i) for i in self.telling)
         there = pairs(self.beside(suspect, self.telling))
         if shows <= len(self.telling) / 2 or len(there) < len(self.telling):
             return None
         return changed_throughout(there)
+
+    def changeable(self, p: Pair) -> bool:
+        """Whether some change gives what the implementation returned in the case that tells most.
+
+        In one case many mistakes do not show: what is found of one result holds of them all.
+        """
+        key = p.want.shape, p.want.dtype, p.want.tobytes()
+        if key not in self.changes:
+            self.changes[key] = may_be_changed(p)
+        return self.changes[key]
 
     # --- a mistake beside something else --------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """Whether a returned value is the expected one, and if not, in what it differs."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,10 +130,13 @@ def equal(got: np.ndarray, want: np.ndarray) -> bool:
     if got.dtype.kind == "b" and want.dtype.kind == "b":
         return np.array_equal(got, want)
     with np.errstate(all="ignore"):
-        allowed = margin(want)
-        if (np.abs(got - want) <= allowed).all():
-            return True
-        return bool(np.isclose(got, want, rtol=0, atol=allowed, equal_nan=True).all())
+        return not far_apart(got, want, margin(want)).any()
+
+
+def far_apart(got: np.ndarray, want: np.ndarray, allowed: float) -> np.ndarray:
+    """Where two arrays differ by more than is allowed; NaN is like NaN, ∞ like ∞."""
+    far = ~(np.abs(got - want) <= allowed)
+    return far & (got != want) & ((got == got) | (want == want)) if far.any() else far
 
 
 def margin(want: np.ndarray) -> float:
@@ -143,7 +147,7 @@ def margin(want: np.ndarray) -> float:
 def scale_of(want: np.ndarray) -> float:
     """The size of the largest finite entry, at least 1."""
     scale = float(np.abs(want).max(initial=1.0))
-    if not np.isfinite(scale):
+    if not math.isfinite(scale):
         scale = float(np.abs(want[np.isfinite(want)]).max(initial=1.0))
     return scale
 
@@ -183,8 +187,8 @@ def as_numbers(value: Any) -> np.ndarray | None:
         return None
     try:
         if is_tensor(value):
-            value = value.detach().cpu()
             value = value.float() if name_of(value) == "bfloat16" else value
+            value = value.numpy(force=True)
         huge = type(value) is int and abs(value) >= 2**63  # no array holds it as it is
         array = np.asarray(float(value) if huge else value)
     except Exception:  # an object that refuses to become an array is of the wrong type

@@ -44,7 +44,7 @@ def raises_in_place(trial: Trial) -> bool:
 
 def called_again(trial: Trial) -> bool:
     """Whether a case makes several calls, and a later one got what an earlier one had changed."""
-    return isinstance(trial.expected.value, dict) and bool(trial.outcome.mutated)
+    return bool(trial.outcome.mutated) and isinstance(trial.expected.value, dict)
 
 
 def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -101,8 +101,11 @@ class Calls:
 
 def calls_of(trial: Trial) -> Calls | None:
     """The calls of one object, where a case makes several."""
-    got, want = trial.outcome.value, trial.expected.value
-    if not isinstance(got, dict) or not isinstance(want, dict) or tuple(want) != CALLS:
+    got = trial.outcome.value
+    if not isinstance(got, dict) or not isinstance(trial.expected.value, dict):
+        return None
+    want = trial.expected.value
+    if tuple(want) != CALLS:
         return None
     three = [paired(got.get(name), want[name], trial) for name in CALLS]
     return Calls(*(one[0] for one in three)) if all(three) else None

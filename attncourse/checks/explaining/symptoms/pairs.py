@@ -1,10 +1,11 @@
 """What was returned beside what was expected, as arrays, and how near they are."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from attncourse.checks.trying.compare import PRECISE, as_numbers, equal, scale_of
+from attncourse.checks.trying.compare import PRECISE, as_numbers, equal, far_apart, scale_of
 from attncourse.checks.trying.trials import Trial
 
 
@@ -16,7 +17,7 @@ class Pair:
     want: np.ndarray
     trial: Trial
 
-    @property
+    @cached_property
     def right(self) -> bool:
         return self.got.shape == self.want.shape and equal(self.got, self.want)
 
@@ -67,6 +68,4 @@ def nearly(a: np.ndarray, b: np.ndarray) -> bool:
         b = b.astype(float)
         limit = 1e-4 if a.dtype in (np.float32, np.float16) else 1e-7
         scale = np.abs(b[np.isfinite(b)]).max(initial=0.0) or 1.0
-        return bool(
-            np.isclose(a.astype(float), b, rtol=0, atol=limit * scale, equal_nan=True).all()
-        )
+        return not far_apart(a.astype(float), b, limit * scale).any()

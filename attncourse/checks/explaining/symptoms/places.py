@@ -8,7 +8,7 @@ from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.options import branches
 from attncourse.checks.explaining.symptoms.pairs import Pair, pairs
 from attncourse.checks.explaining.symptoms.symptom import Symptom, listed, result_is
-from attncourse.checks.trying.compare import scale_of
+from attncourse.checks.trying.compare import far_apart, scale_of
 from attncourse.checks.trying.trials import Trial
 
 # A place is a mask over the last axes of a result, of those entries that are named.
@@ -69,7 +69,7 @@ def differing(p: Pair) -> np.ndarray:
     allowed = 1e-4 if p.got.dtype in (np.float32, np.float16) else 1e-8
     with np.errstate(all="ignore"):
         a, b = p.got.astype(float), p.want.astype(float)
-        return ~np.isclose(a, b, rtol=0, atol=allowed * scale_of(p.want), equal_nan=True)
+        return far_apart(a, b, allowed * scale_of(p.want))
 
 
 def within_place(

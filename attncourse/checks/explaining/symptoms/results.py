@@ -10,9 +10,9 @@ from attncourse.checks.trying.trials import Trial
 def facts(trials: tuple[Trial, ...]) -> Symptom | None:
     """Every result is right, and of what else is to hold something does not."""
     wrong = [t for t in trials if t.wrong]
-    told = [(t.outcome.value, t.expected.value) for t in wrong]
-    if not wrong or not all(isinstance(v, dict) for both in told for v in both):
+    if not wrong or not all(map(of_dicts, wrong)):
         return None
+    told = [(t.outcome.value, t.expected.value) for t in wrong]
     parts = [(f, got.get(f), want[f]) for got, want in told for f in want]
     broken = dict.fromkeys(f for f, got, want in parts if difference(got, want, brief=True))
     if any(type(want) is not bool and f in broken for f, _, want in parts):
@@ -23,8 +23,7 @@ def facts(trials: tuple[Trial, ...]) -> Symptom | None:
 def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     """Every result is right, but some gradients are not."""
     wrong = [t for t in trials if t.wrong]
-    told = [value for t in wrong for value in (t.outcome.value, t.expected.value)]
-    if not wrong or not all(isinstance(value, dict) for value in told):  # None: it was to raise
+    if not wrong or not all(map(of_dicts, wrong)):
         return None
     if not all(p.right for p in pairs(tuple(wrong))):
         return None
@@ -40,12 +39,17 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(f"every result is right, but {' and '.join(names)} {how}", True)
 
 
+def of_dicts(trial: Trial) -> bool:
+    """Whether several named results came where several were to come."""
+    return isinstance(trial.outcome.value, dict) and isinstance(trial.expected.value, dict)
+
+
 PARTS = ("first", "second", "third", "fourth")
 
 
 def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
     """Of several results some are right throughout, the others are not."""
-    both = [(*returned(t), t) for t in trials]
+    both = [(*returned(t), t) for t in trials if isinstance(t.outcome.value, tuple | list | dict)]
     values = [of for of in both if all(isinstance(v, tuple | list) for v in of[:2])]
     if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):
         return None
