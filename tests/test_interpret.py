@@ -16,7 +16,7 @@ from attncourse.checks import examine
 from attncourse.checks.bank.interpret import SIZES, outputs, state_of_gpt
 from attncourse.checks.callers.ablation import COPY, MODEL, gpt_of, logits_of_changed
 from attncourse.checks.trying.outcome import Unusable
-from attncourse.gpt import GPT
+from attncourse.gpt import GPT, GPTConfig
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -364,6 +364,26 @@ def small(seed=0, **changed):
 
 def ids_of(*shape, seed=1):
     return torch.randint(11, shape, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_model_that_is_handed_over_is_one_that_was_built_and_no_other_knows_of_it(tied):
+    config = SIZES | {"tied": tied}
+    state = {name: x.float() for name, x in state_of_gpt(np.random.default_rng(5), config).items()}
+    built = GPT(GPTConfig(**config)).eval()
+    built.load_state_dict(state | ({"out.weight": state["tokens.weight"]} if tied else {}))
+    ids = ids_of(2, 6)
+    model, other = gpt_of(config, state), gpt_of(config, state)
+    assert model(ids).equal(built(ids))
+    for block in model.blocks:
+        block.register_forward_hook(lambda block, given, x: 0 * x)
+        block.attention.W_o = nn.Identity()
+        block.mine = True
+    model.positions = nn.Identity()
+    model.out.weight = nn.Parameter(torch.zeros_like(model.out.weight))
+    assert other(ids).equal(built(ids))
+    assert gpt_of(config, state)(ids).equal(built(ids))
+    assert not any(hasattr(block, "mine") for block in other.blocks)
 
 
 def test_maps_are_those_that_the_blocks_use():

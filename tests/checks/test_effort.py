@@ -117,3 +117,17 @@ def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
     late = Effort(ROPE)
     monkeypatch.setattr(time, "thread_time", lambda: 1e9)
     assert late.is_over()
+
+
+def test_of_an_answer_that_stops_no_right_result_is_worked_out_but_the_one_that_is_shown(
+    monkeypatch,
+):
+    asked, real = [], trials.expected
+    monkeypatch.setattr(trials, "expected", lambda *case: asked.append(case) or real(*case))
+
+    def stops(scores, d_k):
+        raise TypeError("something else")
+
+    verdict = judge(exercises()["scaling.scale_scores"], stops, 90411)
+    assert "TypeError" in verdict.in_short
+    assert len(asked) <= 2  # of dozens: for the example, and for the picture

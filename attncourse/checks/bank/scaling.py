@@ -256,7 +256,7 @@ VARIANCE = exercise(
         ),
         Criterion("as many new pairs as asked for", 2).on(
             lambda rng: [
-                call_case(scattered, 4, 2048, seeds(rng), "many samples: little scatter"),
+                call_case(scattered, 4, 1024, seeds(rng), "many samples: little scatter"),
                 call_case(scattered, 256, 320, seeds(rng, 10), "wide vectors: little scatter"),
                 call_case(scattered, 4, 2, seeds(rng), "two samples: much scatter"),
                 call_case(scattered, 256, 18, seeds(rng, 150), "few samples: much scatter"),
@@ -344,7 +344,7 @@ VARIANCE = exercise(
             always has one seed. Return what one sample happens to give.
         """).by(generator=lambda seed: seeded(0)),
         mistake("""n_samples is ignored
-            Your result is as certain with 2 samples as with 2048. Draw exactly n_samples pairs.""")
+            Your result is as certain with 2 samples as with 1024. Draw exactly n_samples pairs.""")
         .by(number=lambda n_samples: 1000)
         .by(number=lambda n_samples: 10),
         mistake("""many numbers in place of one
