@@ -119,7 +119,7 @@ def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
     assert late.is_over()
 
 
-def test_of_an_answer_that_stops_no_right_result_is_worked_out_but_the_one_that_is_shown(
+def test_of_an_answer_that_stops_no_right_result_is_worked_out_but_what_is_shown(
     monkeypatch,
 ):
     asked, real = [], trials.expected
