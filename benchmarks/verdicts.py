@@ -58,7 +58,7 @@ Answer = tuple[str, Callable]
 
 
 @dataclass(frozen=True)
-class Row:
+class Judged:
     """One verdict: on what it was, what it took, what it said."""
 
     target: str
@@ -131,7 +131,7 @@ def defined(source: str, answer: Any, file: str) -> Callable | None:
     return names[answer.__name__]
 
 
-def judged(exercise: Exercise, answers: list[Answer]) -> Iterator[Row]:
+def judged(exercise: Exercise, answers: list[Answer]) -> Iterator[Judged]:
     """What each verdict took. Its draw follows from what it is about: it is the same again."""
     judge(exercise, exercise.reference)  # warm
     for place, (name, answer) in enumerate(answers):
@@ -140,7 +140,7 @@ def judged(exercise: Exercise, answers: list[Answer]) -> Iterator[Row]:
         verdict = judge(exercise, answer, seed)
         seconds = time.process_time() - began
         told = f"{verdict}\n\n{verdict.full}"
-        yield Row(exercise.target, f"{name} ({place})", verdict.passed, seconds, told)
+        yield Judged(exercise.target, f"{name} ({place})", verdict.passed, seconds, told)
 
 
 def first(target: str, kind: str) -> float:
@@ -167,7 +167,7 @@ def main() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     there = settings["tool"]["pytest"]["ini_options"]["pythonpath"]  # where the tests' helpers are
     sys.path += [str(ROOT / place) for place in there]
-    rows: list[Row] = []
+    rows: list[Judged] = []
     chosen = [e for e in exercises().values() if fnmatch.fnmatch(e.target, options.only)]
     for exercise in chosen:
         rng = random.Random(exercise.target)
@@ -180,7 +180,7 @@ def main() -> None:
     firsts = [(first(t, kind), t, kind) for t in reversed(opening) for kind in ("right", "wrong")]
     report(rows, firsts)
     if options.against:
-        compare(rows, [Row(**row) for row in json.loads(options.against.read_text("utf-8"))])
+        compare(rows, [Judged(**row) for row in json.loads(options.against.read_text("utf-8"))])
 
 
 def quantiles(times: list[float]) -> tuple[int, float, float, float]:
@@ -194,7 +194,7 @@ def line(kind: str, times: list[float]) -> str:
     return f"{kind:6} {number:8} " + " ".join(f"{s:8.2f}" for s in seconds)
 
 
-def report(rows: list[Row], firsts: list[tuple[float, str, str]]) -> None:
+def report(rows: list[Judged], firsts: list[tuple[float, str, str]]) -> None:
     """Prints the table, every exercise, the slowest first, and the longest ten."""
     print(f"{'kind':6} {'verdicts':>8} {'median':>8} {'95 %':>8} {'worst':>8}  wanted: 95 %, worst")
     taken = {kind: [r.seconds for r in rows if r.kind == kind] for kind in ("right", "wrong")}
@@ -215,7 +215,7 @@ def report(rows: list[Row], firsts: list[tuple[float, str, str]]) -> None:
         print(f"{seconds:6.2f} s  the first check of a process, {kind}: {target}")
 
 
-def compare(rows: list[Row], before: list[Row]) -> None:
+def compare(rows: list[Judged], before: list[Judged]) -> None:
     """Prints which verdicts say something else than before, and what all took."""
     known = {(row.target, row.answer): row for row in before}
     both = [
