@@ -118,7 +118,11 @@ class Sorting:
             around = (*source.around, first.stem)
             self._sort(list(files), source._replace(around=around, depth=source.depth + 1))
         elif first.name not in BESIDE:
-            raise Ungraded(reason(claims or [], self.people) + unlike_a_download(first, source))
+            named = (
+                source.depth == 0 and len(first.parts) == 1 and first.stem.startswith(source.around)
+            )
+            no_archive = named and first.suffix.casefold() != ".ipynb"  # that could be opened
+            raise Ungraded(reason(claims or [], self.people) + NO_ZIP * no_archive)
 
     def _claims(self, path: PurePosixPath, source: Origin) -> list[OwnerClaim]:
         found = claim(path, self.name, source.likely, source.around)
@@ -148,11 +152,3 @@ class Sorting:
                     self.leave(owned.item.shown, f"{len(numbers)} are called {name}: {way_out}")
             if not files:
                 del self.owned[student]
-
-
-def unlike_a_download(path: PurePosixPath, source: Origin) -> str:
-    """What to add of a file that was named itself, is nobody's notebook, and no archive to open."""
-    named = source.depth == 0 and len(path.parts) == 1 and path.stem.startswith(source.around)
-    if not named or path.suffix.casefold() == ".ipynb":
-        return ""
-    return NO_ZIP

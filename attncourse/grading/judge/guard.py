@@ -239,7 +239,8 @@ class Guarded(ast.NodeTransformer):
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if name == "all":
             wholes = [*node.args[:1], getattr(node.func, "value", None)]
-            self.whole |= {id(part) for part in wholes if equality(part)}
+            compared = (part for part in wholes if isinstance(part, ast.Compare))
+            self.whole |= {id(part) for part in compared if isinstance(part.ops[0], ast.Eq)}
         if name not in COMPARISONS:
             return self.generic_visit(node)
         words = {word.arg: word for word in node.keywords}
@@ -261,10 +262,6 @@ class Guarded(ast.NodeTransformer):
         made = called(COMPARED, self.visit(what), *pair, ast.Constant(theirs))
         rest = [self.visit(value) for value in rest]
         return ast.Call(made, rest, [self.visit(word) for word in words.values()])
-
-
-def equality(node: Any) -> bool:
-    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)
 
 
 def difference(op: ast.operator, *operands: ast.AST) -> bool:
