@@ -20,7 +20,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 import yaml
 from conftest import ROOT, copy_course, run_tool
-from field_guide import check_source, listing, symptoms, wrong_lines
+from docutils.core import publish_from_doctree
+from docutils.utils import new_document
+from field_guide import check_source, listing, raw, symptoms, wrong_lines
 
 from attncourse.checks import Mistake, exercises
 from attncourse.checks.judging import judge
@@ -247,6 +249,12 @@ def test_the_cache_holds_until_the_sources_change(tmp_path, monkeypatch, entries
 
 
 @pytest.mark.slow
+def test_markup_of_ours_comes_into_the_page_as_it_is():
+    document = new_document("a page")
+    document += raw("<b>ours</b>")
+    assert b"<b>ours</b>" in publish_from_doctree(document, writer_name="html5")
+
+
 def test_every_mistake_is_on_the_page_once_and_every_link_resolves(built):
     built_pages = built / "book"
     page = (built_pages / "field_guide.html").read_text(encoding="utf-8")
