@@ -93,7 +93,8 @@ def long_words(rng: Rng) -> list[Case]:
         rng.shuffle(shuffled)  # a dictionary's order says nothing
         ranks = {tuple(map(str, pair)): ranks[tuple(pair)] for pair in shuffled}
         cases += [Case((word, dict(ranks))) for word in words]
-    return cases
+    runs = {("a", "a"): 0, ("a", "b"): 1, ("aa", "ab"): 2}  # in no draw may these be missing
+    return [*cases, Case((list("aaab" * 7), runs))]
 
 
 # Words as letters 0, 1, 2, …, and their merges in the order of ranks.
