@@ -347,7 +347,7 @@ def layers_of(write):
     return made
 
 
-class Calls(torch.nn.Module):
+class ActivationOnly(torch.nn.Module):
     def __init__(self, activation):
         super().__init__()
         self.activation = activation()
@@ -373,7 +373,7 @@ ANYWHERE = [
     ),
     (
         "transformer.FeedForward",
-        lambda d_model, d_ff=None, activation=F.gelu, bias=True: Calls(activation),
+        lambda d_model, d_ff=None, activation=F.gelu, bias=True: ActivationOnly(activation),
         "activation is called where it is to be kept",
     ),
     ("transformer.layer_norm", none_is_multiplied, "None is calculated with"),
