@@ -35,6 +35,7 @@ from attncourse.checks.trying.trials import Trial, numbers_in, try_out
 SLOW = 4.0  # seconds of processor time for all cases: what takes longer is not called again
 WIDE = 72  # columns for an array in one line
 ARRAYS = 3  # that an example shows in numbers
+MANY = 6  # and that are told of where all is told
 
 
 def judge(
@@ -255,7 +256,7 @@ def call_text(exercise: Exercise, case: Case) -> str:
             array = as_numbers(value)
             small = 0 < array.size <= SMALL
             lines.append(f"{name} =\n{indent(array)}" if small else size_of(name, array))
-    return "\n".join([opening(exercise, case, bool(lines)), *lines])
+    return "\n".join([opening(exercise, case, bool(lines)), *few(lines, MANY)])
 
 
 def size_of(name: str, array: np.ndarray) -> str:
@@ -281,9 +282,9 @@ def usual_dtype(value: Any) -> str:
     return str(default).removeprefix("torch.")
 
 
-def few(sizes: list[str]) -> list[str]:
+def few(sizes: list[str], most: int = ARRAYS) -> list[str]:
     """The first of many, and how many there are besides: a model has dozens of weights."""
-    return sizes if len(sizes) <= ARRAYS + 2 else [*sizes[:ARRAYS], f"{len(sizes) - ARRAYS} more"]
+    return sizes if len(sizes) <= most + 2 else [*sizes[:most], f"{len(sizes) - most} more"]
 
 
 def in_a_line(array: np.ndarray) -> str:

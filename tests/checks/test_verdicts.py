@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import attncourse.checks
-from attncourse import mixing
+from attncourse import mixing, transformer
 from attncourse.checks import CheckFailed, Verdict, check, examine, exercises, judging, observe
 from attncourse.checks.exercise import Case, Criterion, Exercise, unchanged
 from attncourse.checks.explaining.diagnosis import Finding
@@ -496,3 +496,15 @@ def test_no_word_of_a_verdict_is_broken_in_jupyterlab(browser):
         page.set_content(LAB % (width, html))
         assert page.evaluate(BROKEN) == [], width
     page.close()
+
+
+def test_of_dozens_of_weights_few_are_shown():
+    def unlike(x, memory, mask=None, memory_mask=None):
+        return x
+
+    class DecoderBlock(transformer.DecoderBlock):
+        forward = staticmethod(unlike)
+
+    failed = examine("transformer.DecoderBlock", DecoderBlock, seed=3).criteria[0]
+    assert " more\n" in failed.message
+    assert failed.message.count(" of shape ") + failed.message.count(" =\n") <= 8
