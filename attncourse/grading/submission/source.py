@@ -17,7 +17,9 @@ TIMED = re.compile(r"time\s+(?=[^-\s])")
 # Lines whose absence changes no result: not worth a note.
 QUIET = {"%pip", "%conda", "%matplotlib", "%config", "%load_ext", "%autoreload", "%reload_ext"}
 QUIET |= {"%%html", "%%markdown", "%%latex", "%%svg", "%%javascript", "%%js"}
-ELSEWHERE = {"%%python", "%%python2", "%%python3", "%%pypy", "%%script"}  # in another process
+# Of IPython's own the others: what is below them is run in another process, or not at all.
+ELSEWHERE = QUIET | {"%%bash", "%%sh", "%%cmd", "%%perl", "%%ruby", "%%pypy", "%%script", "%%sx"}
+ELSEWHERE |= {"%%system", "%%!", "%%python", "%%python2", "%%python3", "%%HTML", "%%SVG"}
 DEFINES = re.compile(r"^(?:(?:async )?def|class)\s", re.M)
 RUNS_ITS_BODY = {"%%time", "%%timeit", "%%capture", "%%prun"}
 # A file that a cell writes; the same as scripts that notebooks were exported to have it.
