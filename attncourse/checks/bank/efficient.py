@@ -730,6 +730,7 @@ TILED = exercise(
     section="Chapter 17, “Tile by tile”",
     difficulty=3,
     minutes=40,
+    limit=20.0,
     forbids=("scaled_dot_product_attention", "multi_head_attention_forward"),
     criteria=(
         TILED_CASES.criterion("softmax(QKᵀ/√d_k) V, whatever the block", 3).on(

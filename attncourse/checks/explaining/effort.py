@@ -57,11 +57,15 @@ class Effort:
 
 @lru_cache(maxsize=256)
 def weight(exercise: Exercise) -> int:
-    """The calls in one try of an exercise's case, in the mean of some of one draw."""
+    """The calls in one try of an exercise's case, in the mean of some of one draw.
+
+    Those on large arrays take longer: such an exercise has a longer ``limit``, and weighs more.
+    """
     cases = [case for _, case, _ in draw(exercise, 0)]
     some = cases[:: max(1, len(cases) // SOME)]
     reference = exercise.reference
-    return sum(calls_in(lambda c=c: run(exercise, reference, c)) for c in some) // len(some)
+    calls = sum(calls_in(lambda c=c: run(exercise, reference, c)) for c in some) // len(some)
+    return round(calls * exercise.limit / Exercise.limit)
 
 
 def calls_in(function: Callable[[], Any]) -> int:
