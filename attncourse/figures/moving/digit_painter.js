@@ -1,7 +1,7 @@
 // A vision transformer that reads what is painted; the blocks are those of transformer.js.
 const part = partsOf(root), stage = root.querySelector(".am-stage"), {side, patch, heads, presets} = data, across = side / patch;
 const cells = [...stage.querySelectorAll(".dp-paint td")], tiles = [...stage.querySelectorAll(".dp-tile")], lines = [...stage.querySelectorAll(".dp-bars tr")];
-const table = part("paint"), percent = p => `${shown(100 * p, p < .0995 ? 1 : 0)}\u00a0%`;
+const table = part("paint");
 
 /** From ink, a number from 0 to 16 for each pixel, to logits, probabilities, all maps, and the class token's shares. */
 root.compute = ({ink}) => {

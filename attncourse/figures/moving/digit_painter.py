@@ -1,6 +1,7 @@
 """Chapter 15: a digit to paint, its patches, what a vision transformer reads, where it looks."""
 
 from copy import deepcopy
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -137,7 +138,7 @@ def bars(chances: np.ndarray) -> str:
     best = int(chances.argmax())
     lines = "".join(
         f'<tr{" class=dp-best" if c == best else ""}><th scope="row">{c}</th>'
-        f'<td><i style="width:{100 * p:.2f}%"></i></td><td>{percent(p)}</td></tr>'
+        f'<td><i style="width:{100 * p:.2f}%"></i></td><td>{escape(percent(p))}</td></tr>'
         for c, p in enumerate(chances)
     )
     return f"<table>{lines}</table>"

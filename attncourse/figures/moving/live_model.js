@@ -22,7 +22,7 @@ root.draw = chances => {
 const part = partsOf(root), all = name => [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)];
 const story = part("story"), ids = new Map(words.map((word, i) => [word, i]).filter(([word]) => word[0] !== "<")), off = new Set();
 const names = heads.map((count, layer) => Array.from({length: count}, (_, h) => `${layer}.${h}`)), states = () => names.map(layer => layer.map(name => !off.has(name)));
-const percent = p => `${shown(100 * p, p < .0995 ? 1 : 0)}\u00a0%`, quoted = word => `“\u2068${word.length > 20 ? `${word.slice(0, 20)}…` : word}\u2069”`;
+const quoted = word => `“\u2068${word.length > 20 ? `${word.slice(0, 20)}…` : word}\u2069”`;
 let begun = story.value, asks = 0, ended = false;
 
 /** The words of the field, and a sentence where the model cannot read them. */

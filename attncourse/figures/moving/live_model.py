@@ -182,9 +182,11 @@ def default_examples(world: World) -> list[str]:
     return [f"the {who} is cute ." for who in list(getattr(world, "men", ()))[:3]]
 
 
-def percent(share: float) -> str:
-    """A share as the script writes it."""
-    return f"{100 * share:.{0 if share >= 0.0995 else 1}f}\u00a0%"
+def percent(p: float) -> str:
+    """A probability as the script writes it: a small one is not nothing."""
+    if 0 < p < 0.0005:
+        return "<\u00a00.1\u00a0%"
+    return f"{100 * p:.{1 if 0 < p < 0.0995 else 0}f}\u00a0%"
 
 
 def asked(beginning: str, examples: Sequence[str], world: World) -> str:
@@ -217,7 +219,7 @@ def bars(top: list[tuple[str, float]]) -> str:
     """The likeliest next tokens, a bar for each."""
     lines = "".join(
         f'<tr><th scope="row">{escape(word)}</th><td><i style="width:{100 * share:.2f}%"></i></td>'
-        f"<td>{percent(share)}</td><td></td></tr>"
+        f"<td>{escape(percent(share))}</td><td></td></tr>"
         for word, share in top
     )
     return f"<table><caption>Next word</caption>{lines}</table>"

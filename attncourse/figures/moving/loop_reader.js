@@ -1,5 +1,5 @@
 // Chapter 16's ReceptorClassifier; its block is that of transformer.js.
-const part = partsOf(root), {alphabet, turns, most, loops, motifs, classes, heads} = data, percent = p => `${shown(100 * p, p < .0995 ? 1 : 0)}\u00a0%`;
+const part = partsOf(root), {alphabet, turns, most, loops, motifs, classes, heads} = data;
 /** Probabilities of the classes, and the pooling query's attention. */
 root.compute = ({loop}) => {
   const letters = [...loop].map(letter => W["letters.weight"][alphabet.indexOf(letter) + 1]);

@@ -141,7 +141,7 @@ def bars(classes: Sequence[str], chances) -> str:
     """A line for each class, with its probability."""
     lines = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td><i style="width:{100 * p:.2f}%"></i></td>'
-        f"<td>{percent(p)}</td></tr>"
+        f"<td>{escape(percent(p))}</td></tr>"
         for name, p in zip(classes, chances, strict=True)
     )
     return f"<table><tbody>{lines}</tbody></table>"

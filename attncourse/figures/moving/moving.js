@@ -44,7 +44,9 @@ const shown = (x, digits = 2) => {
   const text = x.toFixed(digits);
   return text.replace("-", +text ? "−" : "");
 };
-/** The same with at most two decimals, and a row of such numbers in brackets. */
+/** A probability as the page writes it: a small one is not nothing. */
+const percent = p => Number.isNaN(p) ? "–" : p && p < .0005 ? "<\u00a00.1\u00a0%" : `${shown(100 * p, p && p < .0995 ? 1 : 0)}\u00a0%`;
+/** A number with at most two decimals, and a row of such numbers in brackets. */
 const short = x => String(+x.toFixed(2)).replace("-", "−"), tuple = row => `(${row.map(short).join(", ")})`;
 /** Lets one button of a choice be down; arrow keys move; calls then with its number. Returns the buttons. */
 const pick = (root, name, then) => {

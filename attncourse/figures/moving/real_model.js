@@ -1,7 +1,6 @@
 // What a reader does with the model of real_model_engine.js, which computes in a worker.
 const part = partsOf(root), all = name => [...root.querySelectorAll(`.am-stage [data-part="${name}"]`)], STOP = {};
 const RIGHT = Object.assign({off: [], cuts: []}, ...data.decisions.map(one => one.options[0][1]));
-const percent = p => Number.isNaN(p) ? "–" : p && p < .0005 ? "<\u00a00.1\u00a0%" : `${shown(100 * p, p && p < .0995 ? 1 : 0)}\u00a0%`;
 /** A piece in a table, with its spaces, and in a sentence. */
 const marked = text => text.replaceAll("\n", "↵").replaceAll(" ", "␣"), plain = text => text.trim() || marked(text), quoted = text => `“\u2068${plain(text)}\u2069”`;
 const text = part("text"), above = document.documentElement.dataset.content_root, folder = location.protocol === "file:" || above === undefined;

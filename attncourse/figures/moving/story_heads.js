@@ -1,6 +1,6 @@
 const part = partsOf(root), {heads, stories, asked, above, below, least} = data;
 const names = heads.flatMap((count, layer) => Array.from({length: count}, (_, h) => [layer, h]));
-const cards = [...root.querySelectorAll('.am-stage [data-part="head"]')], percent = p => `${shown(100 * p, p < .0995 ? 1 : 0)}\u00a0%`;
+const cards = [...root.querySelectorAll('.am-stage [data-part="head"]')];
 /** The probabilities of she, he and all other words after a story. */
 root.next = (ids, on) => {
   const {logits, maps} = root.compute({ids, on}), all = softmax(logits.at(-1)), pair = asked.map(id => all[id]);

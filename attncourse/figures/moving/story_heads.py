@@ -183,7 +183,7 @@ def bars(now: list[float], before: list[float]) -> str:
     lines = "".join(
         f'<tr><th scope="row">{word}</th><td><i style="width:{100 * p:.2f}%"></i>'
         f'<i class="sh-before" style="width:{100 * q:.2f}%"></i></td>'
-        f"<td>{percent(p)}</td><td>{percent(q)}</td></tr>"
+        f"<td>{escape(percent(p))}</td><td>{escape(percent(q))}</td></tr>"
         for word, p, q in zip(("she", "he", "others"), now, before, strict=True)
     )
     head = '<th scope="col">next word</th><td></td><th scope="col">now</th>'
