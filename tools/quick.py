@@ -132,7 +132,7 @@ def chosen(root: Path, paths: list[str], budget: float = BUDGET) -> tuple[list[s
 
 
 def pytest(until: float, *arguments: str) -> int:
-    command = [sys.executable, "-m", "pytest", "-n", "4", "--dist", "loadscope", *arguments]
+    command = [sys.executable, "-m", "pytest", "-n", "3", "--dist", "loadscope", *arguments]
     told = {**os.environ, "ATTNCOURSE_TESTS_UNTIL": str(until)}
     return subprocess.run(command, cwd=ROOT, env=told).returncode
 
