@@ -38,8 +38,8 @@ CURES = {  # what is told besides, of kinds that say what to write
     "be the caller's: `x = x + …` makes a new one.",
     DTYPE: "What is written into an array is cut to its dtype. Make it like what came in: "
     "`dtype=x.dtype`, or of floats, `dtype=float`, where whole numbers may come.",
-    FILLED: "`x[mask] = …` writes into x, which may be the caller's, and the mask has to have its "
-    "very shape. `masked_fill`, or `where`, makes a new array and broadcasts the mask.",
+    FILLED: "`x[mask] = …` writes into x, which may be the caller's, and the mask does not "
+    "broadcast. `masked_fill`, or `where`, makes a new array and broadcasts it.",
     OVERWRITTEN: "Give the new value a name of its own.",
 }
 SMALL = 1e-2  # a number that is added so as to change nothing

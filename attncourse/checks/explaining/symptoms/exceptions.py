@@ -113,7 +113,7 @@ RAISED = (
     (
         r".*(The shape of the mask .* does not match|boolean index did not match)",
         "a mask as an index does not broadcast",
-        "In `x[mask]` the mask has to have the very shape of x. `x.masked_fill(mask, …)`, in NumPy "
+        "In `x[mask]` the mask does not broadcast. `x.masked_fill(mask, …)`, in NumPy "
         "`np.where(mask, …, x)`, broadcasts it, and leaves x as it was.",
     ),
     (
