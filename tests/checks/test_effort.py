@@ -1,6 +1,7 @@
 """How much a diagnosis tries is counted: what it says does not depend on a machine's load."""
 
 import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ import torch
 from attncourse.checks import exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining import effort, search
-from attncourse.checks.explaining.effort import USUAL, Effort, calls_in
+from attncourse.checks.explaining.effort import USUAL, Effort, calls_in, weight
 from attncourse.checks.judging import judge
 from attncourse.checks.trying import trials
 
@@ -131,3 +132,8 @@ def test_of_an_answer_that_stops_no_right_result_is_worked_out_but_what_is_shown
     verdict = judge(exercises()["scaling.scale_scores"], stops, 90411)
     assert "TypeError" in verdict.in_short
     assert len(asked) <= 2  # of dozens: for the example, and for the picture
+
+
+def test_a_try_weighs_as_much_more_as_its_exercise_gives_it_time():
+    usual = weight(MEAN)
+    assert weight(replace(MEAN, limit=4 * MEAN.limit)) == 4 * usual
