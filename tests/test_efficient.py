@@ -399,6 +399,23 @@ def linear_query_by_query(query, key, value, causal=False):
     return torch.cat(rows, -2)
 
 
+def tiled_by_logarithms(query, key, value, mask=None, block=128):
+    """Attention inside each tile, and the tiles weighed by the softmax of their logsumexp."""
+    result = []
+    for i in range(0, query.shape[-2], block):
+        outs, logs = [], []
+        for j in range(0, key.shape[-2], block):
+            rows, columns = slice(i, i + block), slice(j, j + block)
+            scores = query[..., rows, :] @ key[..., columns, :].mT / query.shape[-1] ** 0.5
+            if mask is not None:
+                scores = scores.masked_fill(~mask[..., rows, columns], -1e30)
+            logs.append(scores.logsumexp(-1))
+            outs.append(scores.softmax(-1) @ value[..., columns, :])
+        shares = torch.stack(logs, -1).softmax(-1).unbind(-1)
+        result.append(sum(w[..., None] * out for w, out in zip(shares, outs, strict=True)))
+    return torch.cat(result, -2)
+
+
 RIGHT = {
     "efficient.online_softmax": [
         online_by_logsumexp,
@@ -411,6 +428,7 @@ RIGHT = {
         tiled_by_keys,
         tiled_row_by_row,
         tiled_by_split,
+        tiled_by_logarithms,
     ],
     "efficient.windowed_attention": [
         windowed_by_loops,

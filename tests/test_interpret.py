@@ -315,6 +315,37 @@ def bias_by_odds(model, contexts, she, he):
     return float(torch.log(pairs[:, 0] / pairs[:, 1]).sum() / len(pairs))
 
 
+def induction_by_memory(ids):
+    """What came after each token so far, in a dictionary that grows from row to row."""
+    came_after, rows = {}, []
+    for i, token in enumerate(ids.tolist()):
+        if i:
+            came_after.setdefault(int(ids[i - 1]), set()).add(i)
+        rows.append([j in came_after.get(token, ()) for j in range(len(ids))])
+    return torch.tensor(rows)
+
+
+def ablate_by_correction(model, layer, head, how="zero", ids=None):
+    """What W_o says is put right behind it: the head's part goes, its mean's comes."""
+    changed = copy.deepcopy(model)
+    attention = changed.blocks[layer].attention
+    d_head = attention.W_o.in_features // attention.n_heads
+    own = slice(head * d_head, (head + 1) * d_head)
+    columns, handed = attention.W_o.weight[:, own].detach(), []
+    if how == "mean":
+        hook = attention.W_o.register_forward_hook(
+            lambda layer, given, out: handed.append(given[0])
+        )
+        with torch.no_grad():
+            changed(ids)
+        hook.remove()
+    constant = handed[0][..., own].flatten(0, -2).mean(0) if handed else columns.new_zeros(d_head)
+    attention.W_o.register_forward_hook(
+        lambda layer, given, out: out + (constant - given[0][..., own]) @ columns.T
+    )
+    return changed
+
+
 RIGHT = {
     "interpret.induction_pattern": [
         induction_by_loops,
@@ -322,6 +353,7 @@ RIGHT = {
         induction_by_lists,
         induction_by_numpy,
         induction_by_roll,
+        induction_by_memory,
     ],
     "interpret.head_scores": [
         scores_by_loops,
@@ -336,6 +368,7 @@ RIGHT = {
         ablate_by_values,
         ablate_by_new_layer,
         ablate_by_forward,
+        ablate_by_correction,
     ],
     "interpret.rollout": [
         rollout_by_loops,

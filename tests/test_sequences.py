@@ -415,6 +415,20 @@ def interval_with_the_sample_first(statistic, *arrays, level=0.95, n_resamples=1
     return tuple(float(np.quantile(values, q, method="median_unbiased")) for q in ends)
 
 
+def split_by_closure(sequences, max_distance=1, test_fraction=0.2, seed=0):
+    """Who can be reached, by products of the matrix of who is near."""
+    n = len(sequences)
+    near = np.array(
+        [[Levenshtein.distance(a, b) <= max_distance for b in sequences] for a in sequences]
+    )
+    reached = np.linalg.matrix_power(near.astype(float), n) > 0
+    first = reached.argmax(axis=1)
+    roots = np.random.default_rng(seed).permutation(np.unique(first))
+    sizes = np.cumsum([np.sum(first == root) for root in roots])
+    in_test = np.isin(first, roots[sizes <= test_fraction * n])
+    return np.flatnonzero(~in_test), np.flatnonzero(in_test)
+
+
 RIGHT = {
     "sequences.encode_cdr3": [
         encoded_by_table,
@@ -427,6 +441,7 @@ RIGHT = {
         split_below,
         split_by_train,
         split_by_walking,
+        split_by_closure,
     ],
     "sequences.balanced_accuracy": [
         balanced_by_sklearn,

@@ -90,7 +90,8 @@ def examine(
     Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
     for a wrong answer.
     """
-    return examined(find_exercise(target, variant), implementation, seed)
+    with watched(target):
+        return examined(find_exercise(target, variant), implementation, seed)
 
 
 def examined(

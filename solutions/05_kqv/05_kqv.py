@@ -20,9 +20,9 @@
 #
 # From this chapter on arrays are PyTorch tensors. A token is a row. Where a shape is written
 # `(..., n, d)`, the dots stand for any number of batch axes, none included. Results keep the
-# floating dtype of what came in, and gradients must be able to flow through everything, so stay
-# with torch operations: no `.detach()`, no `.numpy()`. Functions leave what they are given as it
-# is.
+# floating dtype and the precision of what came in, and gradients must be able to flow through
+# everything, so stay with torch operations: no `.detach()`, no `.numpy()`. Functions leave what
+# they are given as it is.
 
 # %%
 import math

@@ -19,9 +19,9 @@
 #
 # A token is a row. Where a shape is written `(..., n, d)`, the dots stand for any number of batch
 # axes, none included. All scores map queries `(..., m, d_q)` and keys `(..., n, d_k)` to
-# `(..., m, n)`, and row i belongs to query i. Results keep the floating dtype of what came in, and
-# gradients must be able to flow through everything, so stay with torch operations: no `.detach()`,
-# no `.numpy()`. Functions leave what they are given as it is.
+# `(..., m, n)`, and row i belongs to query i. Results keep the floating dtype and the precision of
+# what came in, and gradients must be able to flow through everything, so stay with torch
+# operations: no `.detach()`, no `.numpy()`. Functions leave what they are given as it is.
 
 # %%
 import math

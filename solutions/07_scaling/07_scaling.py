@@ -19,9 +19,9 @@
 # what your code did on a small example.
 #
 # Where a shape is written `(..., n)`, the dots stand for any number of axes in front, none
-# included. From exercise 2 on, results keep the floating dtype of what came in, and gradients must
-# be able to flow through everything, so stay with torch operations: no `.detach()`, no `.numpy()`.
-# Functions leave what they are given as it is.
+# included. From exercise 2 on, results keep the floating dtype and the precision of what came in,
+# and gradients must be able to flow through everything, so stay with torch operations: no
+# `.detach()`, no `.numpy()`. Functions leave what they are given as it is.
 
 # %%
 import math

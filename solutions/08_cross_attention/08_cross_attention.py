@@ -19,9 +19,9 @@
 # your code did on a small example.
 #
 # A token is a row. Where a shape is written `(..., n, d)`, the dots stand for any number of batch
-# axes, none included. Results keep the floating dtype of what came in, and gradients must be able
-# to flow to every input and every parameter, so stay with torch operations: no `.detach()`, no
-# `.numpy()`.
+# axes, none included. Results keep the floating dtype and the precision of what came in, and
+# gradients must be able to flow to every input and every parameter, so stay with torch operations:
+# no `.detach()`, no `.numpy()`.
 #
 # What you built in chapter 5 you may use again. The package has its own version of it, imported
 # here; so has PyTorch. All are allowed. Functions leave what they are given as it is.

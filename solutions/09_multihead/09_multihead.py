@@ -18,9 +18,9 @@
 # list of heads does. Fill in the cells marked *your code* and run the check below each.
 #
 # A token is a row. Where a shape is written `(..., n, d)`, the dots stand for any number of batch
-# axes, none included. Results keep the floating dtype of what came in, and gradients must be able
-# to flow through everything: no `.detach()`, no `.numpy()` (except in the last exercise, which
-# copies weights). Functions leave what they are given as it is.
+# axes, none included. Results keep the floating dtype and the precision of what came in, and
+# gradients must be able to flow through everything: no `.detach()`, no `.numpy()` (except in the
+# last exercise, which copies weights). Functions leave what they are given as it is.
 
 # %%
 import math

@@ -19,9 +19,9 @@
 # marked *your code* and run the check below each.
 #
 # Where a shape is written `(..., n)`, the dots stand for any number of batch axes, none included.
-# `n_vocab` is the number of words; ids count from 0. Logits keep their floating dtype, and
-# gradients must be able to flow through losses, logits and attention: no `.detach()`, no
-# `.numpy()`. Functions leave what they are given as it is.
+# `n_vocab` is the number of words; ids count from 0. Logits keep their floating dtype and
+# precision, and gradients must be able to flow through losses, logits and attention: no
+# `.detach()`, no `.numpy()`. Functions leave what they are given as it is.
 
 # %%
 import math

@@ -269,7 +269,8 @@ check("interpret.rollout", rollout)
 # | `she`, `he` | the ids of the two tokens |
 # | returns | a float |
 #
-# *Fine print:* a guard inside a logarithm may be 1e-12 at most.
+# *Fine print:* the model's numbers are float64 or float32, and the result keeps their precision; a
+# guard inside a logarithm may be 1e-12 at most.
 #
 # <!-- hints: pronoun_bias -->
 #

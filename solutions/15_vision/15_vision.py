@@ -19,9 +19,9 @@
 #
 # An image is `(..., c, H, W)`: c channels, H rows, W columns of numbers. The dots stand for any
 # number of batch axes, none included. Images need not be square. *Reading order* means: along the
-# top row from left to right, then the next row. Results keep the floating dtype of what came in,
-# and gradients must be able to flow through everything: no `.detach()`, no `.numpy()`. Functions
-# leave what they are given as it is.
+# top row from left to right, then the next row. Results keep the floating dtype and the precision
+# of what came in, and gradients must be able to flow through everything: no `.detach()`, no
+# `.numpy()`. Functions leave what they are given as it is.
 
 # %%
 import torch

@@ -18,10 +18,10 @@
 # cache. Fill in the cells marked *your code* and run the check below each.
 #
 # Where a shape is written `(..., n, d)`, the dots stand for any number of batch axes, none
-# included. Results keep the floating dtype of what came in. Gradients must be able to flow through
-# the three kinds of attention: no `.detach()`, no `.numpy()`. Some criteria count numbers: there no
-# tensor that your code makes on its way, masks and views included, may hold as many as the text
-# says. Functions leave what they are given as it is.
+# included. Results keep the floating dtype and the precision of what came in. Gradients must be
+# able to flow through the three kinds of attention: no `.detach()`, no `.numpy()`. Some criteria
+# count numbers: there no tensor that your code makes on its way, masks and views included, may hold
+# as many as the text says. Functions leave what they are given as it is.
 
 # %%
 import math

@@ -17,9 +17,9 @@
 # of a map, the lens that reads a vector before the last layer, and the patch that carries one vector
 # from one run into another. Fill in the cells marked *your code* and run the check below each.
 #
-# Where a shape is written `(..., m, n)`, the dots stand for any number of batch axes, none included.
-# Results keep the floating dtype of what came in, and gradients must be able to flow through
-# exercises 2 and 3. Functions leave what they are given as it is.
+# Where a shape is written `(..., m, n)`, the dots stand for any number of batch axes, none
+# included. Results keep the floating dtype and the precision of what came in, and gradients must be
+# able to flow through exercises 2 and 3. Functions leave what they are given as it is.
 
 # %%
 import torch

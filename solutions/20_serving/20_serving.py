@@ -18,8 +18,8 @@
 # *your code* and run the check below each.
 #
 # Where a shape is written `(..., d)`, the dots stand for any number of batch axes, none included.
-# Results keep the floating dtype of what came in, and gradients must be able to flow through
-# exercise 4. Functions leave what they are given as it is.
+# Results keep the floating dtype and the precision of what came in, and gradients must be able to
+# flow through exercise 4. Functions leave what they are given as it is.
 
 # %%
 import torch

@@ -198,9 +198,10 @@ def test_another_function_is_not_what_is_graded(say):
     assert "what is graded is `project`" in verdict["kqv.project"]["unjudged"]
 
 
-def test_an_interrupted_check_says_so_in_a_sentence(tmp_path):
+@pytest.mark.parametrize("asked", ["check", "examine"])
+def test_an_interrupted_check_says_so_in_a_sentence(asked, tmp_path):
     loop = "def project(x, weight):\n    raise KeyboardInterrupt"
-    printed = played([HEAD, loop, CHECK], tmp_path)["printed"][2]
+    printed = played([HEAD, loop, CHECK.replace("check", asked)], tmp_path)["printed"][2]
     assert re.sub(r"\d+ s", "N s", printed.strip()) == (
         "kqv.project: interrupted after N s, in the line `raise KeyboardInterrupt` of your code; "
         "nothing was judged"

@@ -282,6 +282,12 @@ def by_shares(layer, stay, share):
     return share * stay + (1 - share) * layer
 
 
+def by_shares_of_1(layer, stay, share):
+    """The same with rows that are brought back to 1 where the map's rows were something else."""
+    rows = by_shares(layer, stay, share)
+    return rows / rows.sum(-1, keepdim=True)
+
+
 def upwards(flow, layer, stay, share):
     return layer @ flow
 
@@ -1079,7 +1085,10 @@ ROLLOUT = exercise(
         .by(over_heads=lambda maps: maps.amax(-3))
         .by(over_heads=lambda maps: maps.amin(-3))
         .by(over_heads=lambda maps: maps[..., 0, :, :])
-        .by(over_heads=lambda maps: maps[..., -1, :, :]),
+        .by(over_heads=lambda maps: maps[..., -1, :, :])
+        .by(over_heads=lambda maps: maps.amax(-3), beside=by_shares_of_1)
+        .by(over_heads=lambda maps: maps.amin(-3), beside=by_shares_of_1)
+        .by(over_heads=lambda maps: maps.sum(-3), beside=by_shares_of_1),
         mistake("""layers and heads exchanged
             The axes are (..., layers, heads, n, n): the mean is over axis −3, the product over axis
             −4. You average over the layers and multiply the heads.

@@ -806,6 +806,18 @@ def each_against_rest(labels, guesses, c):
     return np.mean((labels == c) == (guesses == c))
 
 
+def one_and_the_rest(place, exactly=False):
+    """Labels and predictions in two classes; ``exactly``: of the rest the very class counts."""
+
+    def read(labels, guesses):
+        labels, guesses = np.asarray(labels), np.asarray(guesses)
+        own = labels == np.unique(labels)[place]
+        told = own == (labels == guesses) if exactly else guesses == np.unique(labels)[place]
+        return own, told
+
+    return read
+
+
 BALANCED = exercise(
     chapter.balanced_accuracy,
     section="Chapter 16, “A score that a guess cannot win”",
@@ -843,11 +855,16 @@ BALANCED = exercise(
         .by(classes=lambda labels, guesses: range(int(labels.max()) + 1))
         .by(classes=lambda labels, guesses: sorted({*range(int(labels.max()) + 1)} & {*labels})),
         mistake("""two classes alone
-            You average the recall of 0 and of 1, sensitivity and specificity. There may be any
-            number of classes, with any names.""")
+            You average two recalls, of 0 and of 1 or of one class and of all the rest: sensitivity
+            and specificity. There may be any number of classes, with any names, and each has a
+            recall of its own.""")
         .by(classes=lambda labels, guesses: (0, 1), recall=recall_or_zero)
         .by(classes=lambda labels, guesses: (0, 1))
-        .by(classes=lambda labels, guesses: np.unique(labels)[:2]),
+        .by(classes=lambda labels, guesses: np.unique(labels)[:2])
+        .by(read=one_and_the_rest(-1))
+        .by(read=one_and_the_rest(0))
+        .by(read=one_and_the_rest(-1, exactly=True))
+        .by(read=one_and_the_rest(0, exactly=True)),
         mistake("""another mean
             The recalls are averaged plainly: their sum over their number. Yours is a geometric or
             harmonic mean, a median or the least.""")
