@@ -225,7 +225,7 @@ UNEVEN = ["a=.1 y=.9"]  # against which a is kept for certain where p has as muc
 
 
 def telling(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Logits whose choice is no luck: the largest in size is negative, every second row is lower."""
+    """Logits that no other choice gets right: the largest in size is negative, rows lie apart."""
     rows = rng.normal(size=shape).reshape(-1, shape[-1])
     size = np.abs(rows)
     rows = np.where(size == size.max(-1, keepdims=True), -size, rows)
