@@ -695,6 +695,22 @@ def test_two_mistakes_are_known_where_one_hides_the_other():
     assert found == {"atol is not used", "only one of two things is tested"}
 
 
+def test_an_error_is_the_same_whichever_function_says_it():
+    """A suspect stops in ``unflatten``, this answer in ``reshape``, and for the same reason."""
+
+    def unpatchify(patches, patch, height, width):
+        *batch, n, numbers = patches.shape
+        side = int(n**0.5)
+        x = patches.reshape(*batch, side, side, patch, patch, numbers // patch**2)
+        x = torch.einsum("...hwpqc->...chpwq", x)
+        return x.reshape(*batch, -1, side * patch, side * patch)
+
+    verdict = examine("vision.unpatchify", unpatchify, seed=4)
+    assert verdict.diagnosis is not None, verdict.full
+    found = {verdict.diagnosis.name, verdict.rest}
+    assert found == {"a square image assumed", "channels last inside a patch"}
+
+
 def test_the_mistake_that_explains_most_is_found_among_many_that_take_long():
     """The maximum is no part of the gradient here, and so nothing known does all the same."""
 

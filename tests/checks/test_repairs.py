@@ -16,6 +16,7 @@ from attncourse.checks.explaining.changes import changes
 from attncourse.checks.explaining.repairs import bounded_memory, repaired
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.trials import try_out
+from attncourse.masking import causal_mask, sliding_window_mask
 from attncourse.multihead import MultiHeadAttention
 from attncourse.transformer import FeedForward, LayerNorm
 
@@ -38,6 +39,13 @@ def another_axis(query, key, value, mask=None, *, scale=None):
         scores = scores.masked_fill(~mask, -torch.inf)
     weights = scores.softmax(-2)
     return weights @ value
+
+
+def another_truth(n, width, n_sinks):
+    if width < 1 or n_sinks < 0:
+        raise ValueError
+    near = sliding_window_mask(n, width, causal=False)
+    return near | (causal_mask(n) & (torch.arange(n) < n_sinks))
 
 
 def another_operator(query, key, value, mask=None, *, scale=None):
@@ -69,6 +77,7 @@ def a_line_too_much(x, weight):
 
 ANSWERS = [
     (another_axis, "kqv.scaled_dot_product_attention", "a wrong number", "`-2`"),
+    (another_truth, "circuits.sink_mask", "a wrong truth value", "`False`"),
     (something_too_much, "kqv.project", "a floor or a ceiling", "Without `clamp`"),
     (a_line_too_much, "kqv.project", "something too much", "Without `product[..., 0] = 0.25`"),
     (another_operator, "kqv.scaled_dot_product_attention", "in one place", "mask.all()"),

@@ -42,8 +42,11 @@ from attncourse.checks.writing.recipes import made, mistake
 
 
 def moving(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Scores whose running maximum moves several times in a row."""
-    return 3 * normal(rng, shape)
+    """Scores whose running maximum moves several times in a row; rows lie below 0, or above it."""
+    rows = 3 * normal(rng, shape).reshape(-1, shape[-1])
+    rows[0::2] -= 18
+    rows[1::2] += 6
+    return rows.reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -1125,7 +1128,15 @@ LINEAR_EXERCISE = exercise(
             .by(both(lambda x: F.relu(x) + 1))
             .by(both(lambda x: F.elu(x + 1)))
             .by(both(lambda x: F.selu(x) + 1))
-            .by(both(torch.square)),
+            .by(both(torch.square))
+            .by(both(lambda x: F.relu(x) + 1e-6))
+            .by(both(lambda x: F.relu(x) + 1e-3))
+            .by(of_query=lambda x: x.softmax(-1), of_key=lambda x: x.softmax(-2))
+            .by(
+                of_query=lambda x: x.softmax(-1),
+                of_key=lambda x: x.softmax(-2),
+                divide=lambda mixed, sums: mixed,
+            ),
             mistake("""no feature map
                 You use queries and keys as they are. Their products may be negative, and then they
                 are no weights: take φ of both first.""").by(both(lambda x: x)),

@@ -389,6 +389,18 @@ def in_one_walk(symbols, ranks):
     return out
 
 
+def in_a_text(symbols, pair, place):
+    return " ".join(symbols).replace(" ".join(pair), "".join(pair)).split(" ")
+
+
+# Every merge once, in the order of their ranks.
+def all_in_a_text(symbols, ranks):
+    text = " ".join(symbols)
+    for pair in sorted(ranks, key=ranks.get):
+        text = text.replace(" ".join(pair), "".join(pair))
+    return text.split(" ")
+
+
 def most_frequent(found):
     count = Counter(pair for _, _, pair in found)
     return max(found, key=lambda one: (count[one[2]], -one[0], -one[1]))
@@ -842,6 +854,11 @@ MERGE = exercise(
             You drop repeated symbols. A word may hold a piece twice.""").by(
                 finish=lambda symbols: list(dict.fromkeys(symbols))
             ),
+        ),
+        mistake("""looked for in a text
+            You write the symbols into one text and replace pairs there. *b a* is also found in *ab
+            a*, where no symbol is *b*: compare symbols, not what a text contains.""").whole(
+            all_in_a_text, merging(join=in_a_text)
         ),
         mistake("""each merge at one place only
             You go through the merges once and join each at the first place where it stands. It is

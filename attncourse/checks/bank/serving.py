@@ -268,6 +268,10 @@ def both(causal, real):
     return causal & real[:, None, :]
 
 
+def neither(causal, real):
+    return both(causal, real) & real[:, :, None]
+
+
 def by_length(ids, real, pad):
     return real
 
@@ -676,7 +680,13 @@ PAD = exercise(
         mistake("""padded to the right
             You put the padding behind the tokens. The next token is to be written behind the last
             one, in the same column for all: padding comes before.""")
-        .by(put=behind)
+        .by(
+            *(
+                {"put": behind, "place": place, "join": join}
+                for join in (both, neither)
+                for place in (from_each_start, with_padding_at(0), of_all(torch.arange))
+            )
+        )
         .by(
             rows=lambda rows: [row[::-1] for row in rows], order=lambda i, p, m: (i.flip(-1), p, m)
         ),
@@ -1189,6 +1199,18 @@ ACCEPT = exercise(
             .by(draw=greatest, draw_again=greatest)
             .by(draw=greatest)
             .by(draw_again=greatest),
+            mistake("""checked for greedy decoding
+                You keep a guess where it is the likeliest token, and put the likeliest in its place
+                where not. Each guess is kept with probability min(1, p / q), and what replaces it
+                is drawn.""")
+            .by(
+                keep=lambda u, p, q, best: best,
+                missing=lambda p, q, token: p,
+                draw=greatest,
+                draw_again=greatest,
+            )
+            .by(keep=lambda u, p, q, best: best, missing=lambda p, q, token: p, draw=greatest)
+            .by(keep=lambda u, p, q, best: best),
             mistake("""a softmax of probabilities
                 You take the softmax of numbers that are probabilities already, which evens them
                 out.""").by(

@@ -939,9 +939,13 @@ ATTENTION_ON_IMAGE = exercise(
             You drop the last weight. The class token stands first: `weights[..., 1:]`.
         """).by(own=lambda weights: weights[..., :-1]),
         mistake("""divided by the largest
-            Your largest share is 1. Divide by the sum, so that all together are 1.""")
-        .by(share=lambda rest, weights: rest / rest.amax(-1, keepdim=True))
-        .by(share=lambda rest, weights: spread_out(rest)),
+            Your largest share is 1. Divide by the sum, so that all together are 1.
+        """).by(share=lambda rest, weights: rest / rest.amax(-1, keepdim=True)),
+        mistake("""spread from 0 to 1
+            You take the least weight off and divide by the range, as for a picture's contrast.
+            Shares keep their proportions: divide by the sum.""").by(
+            share=lambda rest, weights: spread_out(rest)
+        ),
         mistake("""divided by 1 minus the class token's weight
             That is the sum of the others only where the row sums to 1 exactly, and its gradient is
             another one. Divide by the sum.

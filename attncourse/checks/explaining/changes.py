@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 NUMBERS = "a wrong number in several places"
 NUMBER, NAME = "a wrong number in one place", "a wrong name in one place"
+TRUTH = "a wrong truth value in one place"
 OPERATOR, FUNCTION = "a wrong operator in one place", "a wrong function in one place"
 ORDER, LINES = "the wrong way round in one place", "two lines in the wrong order"
 MUCH, LITTLE = "something too much in one place", "something missing in one place"
@@ -482,7 +483,7 @@ def exchanged(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     if is_number(node):
         yield from other_numbers(parent, node)
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
-        kind = DEFAULT if isinstance(parent, ast.arguments) else NUMBER
+        kind = DEFAULT if isinstance(parent, ast.arguments) else TRUTH
         yield kind, WITH.format("another truth value"), ast.Constant(not node.value)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         called = isinstance(parent, ast.Call) and parent.func is node

@@ -38,6 +38,7 @@ from attncourse.checks.explaining.changes import (
     OPERATOR,
     ORDER,
     SUMMAND,
+    TRUTH,
     Change,
     changes,
     method_name,
@@ -61,7 +62,7 @@ MADE = 1500  # calls that making a variant counts as
 LAST = 6.0  # seconds of processor time after which no variant is tried, whatever was counted
 LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends
 MEMORY = 1 << 28  # bytes
-PAIRABLE = (NUMBER, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
+PAIRABLE = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
 LIKELY = (*PAIRABLE, AXES, BOUND, BRACKETS, DEFAULT, DTYPE, ENTRIES, FILLED, GUARD, HANDED_ON)
 LIKELY += (IN_PLACE, ORDER, SUMMAND)  # which people make one of in a line, and one in another
 TWO = "two mistakes in one line"
