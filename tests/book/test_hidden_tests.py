@@ -281,7 +281,8 @@ JUDGED = [
 @pytest.mark.parametrize(("folder", "body"), JUDGED)
 def test_the_judge_gives_no_points_for_a_degenerate_answer(folder, body):
     data = (ROOT / "solutions" / folder / f"{folder}.ipynb").read_bytes()
-    assignment, content = Assignment(folder, read_cells(data)), json.loads(data)
+    cells = tuple(c for c in read_cells(data) if not c.grade_id.startswith("points_"))
+    assignment, content = Assignment(folder, cells), json.loads(data)  # without what explains
     right = solved(ROOT / "solutions" / folder)
     assert points_hidden(data, assignment) == {1.0}
     for cell in content["cells"]:
