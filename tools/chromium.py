@@ -13,11 +13,11 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-ne
 
 
 @contextmanager
-def launched() -> Iterator:
+def launched(*flags: str) -> Iterator:
     """The browser, for playwright."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        made = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", *flags])
         yield made
         made.close()

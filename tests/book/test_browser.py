@@ -24,7 +24,7 @@ from bs4 import BeautifulSoup
 from chromium import BROWSER, launched
 from conftest import ROOT, run_tool
 from looks import LETTERS
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from attncourse import __version__
 from attncourse.checks import exercises
@@ -96,30 +96,32 @@ def address(html) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with launched() as made:
+    with launched("--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1") as made:
         yield made
 
 
-class PageReader:
-    """A page as it is read, and what went wrong meanwhile."""
+def visitor(browser: Browser, **options) -> BrowserContext:
+    """Somebody who reads: it jumps, where it would glide for seconds."""
+    options = {"viewport": WIDE, "color_scheme": "light", "reduced_motion": "reduce"} | options
+    return browser.new_context(**options)
 
-    def __init__(self, browser: Browser, address: str, **options):
+
+class PageReader:
+    """A page as somebody reads it, and what went wrong meanwhile."""
+
+    def __init__(self, visitor: BrowserContext, address: str):
         self.address = address
-        options = {"viewport": WIDE, "color_scheme": "light", "reduced_motion": "reduce"} | options
-        self.context = browser.new_context(**options)  # it jumps, where it would glide for seconds
-        self.page: Page = self.context.new_page()
+        self.page: Page = visitor.new_page()
+        self.page.set_viewport_size(WIDE)
         self.elsewhere: list[str] = []
         self.errors: list[str] = []
-        self.context.route("**/*", self.only_here)
+        self.page.on("request", self.asked)
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
 
-    def only_here(self, route) -> None:
-        if route.request.url.startswith((self.address, "data:", "blob:")):
-            route.continue_()
-        else:
-            self.elsewhere.append(route.request.url)
-            route.abort()
+    def asked(self, request) -> None:
+        if not request.url.startswith((self.address, "data:", "blob:")):
+            self.elsewhere.append(request.url)
 
     def open(self, name: str) -> Page:
         self.page.goto(f"{self.address}/{name}", wait_until="load")
@@ -127,28 +129,43 @@ class PageReader:
         return self.page
 
 
-@pytest.fixture
-def reader(browser, address) -> Iterator[PageReader]:
-    made = PageReader(browser, address)
+@pytest.fixture(scope="module")
+def regular(browser) -> Iterator[BrowserContext]:
+    """Somebody who reads page after page: what all of them load is loaded and compiled once."""
+    made = visitor(browser)
     yield made
-    made.context.close()
+    made.close()
+
+
+@pytest.fixture
+def reader(regular, address) -> Iterator[PageReader]:
+    made = PageReader(regular, address)
+    yield made
+    made.page.close()
 
 
 @pytest.fixture(scope="module")
-def read(request, browser, address) -> Iterator[PageReader]:
-    """The page named by the parameter, opened once for all tests that only look at it."""
-    made = PageReader(browser, address)
+def read(request, regular, address) -> Iterator[PageReader]:
+    """The page named by the parameter, opened once for all tests that only look at it.
+
+    They stand in this order, since each change of its size is as long as a test: as wide as it
+    was opened, then `on_phone`; then comes what takes it apart.
+    """
+    made = PageReader(regular, address)
     made.open(request.param)
     yield made
-    made.context.close()
+    made.page.close()
 
 
 @pytest.fixture
-def page(read) -> Iterator[Page]:
-    """That page, wide and light again after the test."""
-    yield read.page
-    read.page.set_viewport_size(WIDE)
-    read.page.emulate_media(color_scheme="light")
+def page(read) -> Page:
+    return read.page
+
+
+@pytest.fixture
+def on_phone(read) -> Page:
+    read.page.set_viewport_size(PHONE)
+    return read.page
 
 
 @cache
@@ -204,9 +221,7 @@ def test_the_strip_shows_where_a_chapter_is(page):
         return
     assert parts.count() == 8
     assert 1 <= page.locator(".attn-strip .attn-lit").count() <= 4
-    for size in (WIDE, PHONE):
-        page.set_viewport_size(size)
-        assert page.locator(".attn-strip").bounding_box()["height"] <= 60
+    assert page.locator(".attn-strip").bounding_box()["height"] <= 60
     for link in page.locator(".attn-strip a").all():
         place = re.search(r"(\d\d)_", link.get_attribute("href"))[1]
         assert link.locator("small").inner_text().split()[-1] == str(int(place))
@@ -234,8 +249,9 @@ def test_an_answer_says_whether_it_is_right_and_keeps_count(page):
 
 
 @pytest.mark.parametrize("read", CHAPTERS, indirect=True)
-def test_letters_in_plots_can_be_read_on_a_phone(page):
-    page.set_viewport_size(PHONE)
+def test_the_strip_and_letters_in_plots_can_be_read_on_a_phone(on_phone):
+    page = on_phone
+    assert all(one.bounding_box()["height"] <= 60 for one in page.locator(".attn-strip").all())
     page.evaluate(
         """() => document.querySelectorAll("details:not([open])").forEach(one => {
             one.open = true;
@@ -250,17 +266,17 @@ def test_letters_in_plots_can_be_read_on_a_phone(page):
 
 @pytest.mark.parametrize("read", [*PAGES, "search.html", "genindex.html"], indirect=True)
 def test_a_page_can_be_used_by_everybody(page):
-    """WCAG 2.2 AA as axe sees it: wide and light, dark on a phone, which never scrolls sideways.
+    """WCAG 2.2 AA as axe sees it: dark on a phone, which never scrolls sideways, wide and light.
 
     Nothing but contrast depends on the colours, and no colour on the size: so the two see what
-    four would. What one page has of its own is named and described alike in both, so the second
+    four would. What one page has of its own is named and described alike in both, so the first
     looks for what may differ. On the first page all is looked at in all four.
     """
     page.evaluate(axe())
     page.evaluate(THINNED)
     page.add_style_tag(content="* { transition: none !important; }")  # colours that fade mislead
     found, first = {}, page.url.endswith(f"/{PAGES[0]}")
-    for size, usual in ((WIDE, "light"), (PHONE, "dark")):
+    for size, usual in ((PHONE, "dark"), (WIDE, "light")):
         page.set_viewport_size(size)
         for scheme in ("light", "dark") if first else (usual,):
             page.emulate_media(color_scheme=scheme)
@@ -320,13 +336,15 @@ def test_the_search_finds_what_is_on_the_pages(reader):
     assert reader.elsewhere == reader.errors == []
 
 
-def test_the_dark_button_makes_the_book_dark(reader):
-    page = reader.open(CHAPTERS[0])
+def test_the_dark_button_makes_the_book_dark(browser, address):
+    somebody = visitor(browser)  # whose choice is kept
+    page = PageReader(somebody, address).open(CHAPTERS[0])
     theme = "document.documentElement.dataset.theme"
     seen = {page.evaluate(theme)}
     for _ in range(3):
         page.locator("button.theme-switch-button:visible").first.click()
         seen.add(page.evaluate(theme))
+    somebody.close()
     assert seen == {"light", "dark"}
 
 
@@ -427,7 +445,7 @@ def test_sliders_move_by_key(reader, name, number):
 
 
 def test_maps_and_sliders_can_be_read_without_scripts(browser, address):
-    quiet = PageReader(browser, address, java_script_enabled=False)
+    quiet = PageReader(visitor(browser, java_script_enabled=False), address)
     quiet.page.goto(f"{address}/book/05_kqv.html")
     cells = quiet.page.locator(".attncourse-view").first.locator("tbody td")
     assert cells.nth(0).is_visible()
@@ -436,7 +454,7 @@ def test_maps_and_sliders_can_be_read_without_scripts(browser, address):
     slider = quiet.page.locator(".attncourse-slider").first
     assert slider.locator("svg.as-plot").first.is_visible()
     assert slider.locator(".as-note").is_visible()
-    quiet.context.close()
+    quiet.page.context.close()
 
 
 def test_formulas_have_the_colours_of_queries_keys_and_values(reader):
@@ -639,12 +657,12 @@ def test_the_search_puts_chapters_before_the_glossary(reader):
 
 
 def test_without_scripts_formulas_are_explained(browser, address):
-    quiet = PageReader(browser, address, java_script_enabled=False)
+    quiet = PageReader(visitor(browser, java_script_enabled=False), address)
     quiet.page.goto(f"{address}/{CHAPTERS[4]}")
     assert quiet.page.locator(".attn-noscript").inner_text().startswith("Formulas are drawn by")
     quiet.page.goto(f"{address}/book/bibliography.html")
     assert quiet.page.locator(".attn-noscript").count() == 0
-    quiet.context.close()
+    quiet.page.context.close()
 
 
 # --- what the world is told, and what can be taken away -------------------------------------------

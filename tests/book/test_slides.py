@@ -1,5 +1,6 @@
 """The decks: what a page claims, draws and asks, on slides that fit a screen and work offline."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ def made(built) -> dict[str, Path]:
     return {path.stem: path for path in slides.make(COURSE)}
 
 
+@cache
 def read(path: Path) -> BeautifulSoup:
     return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
