@@ -5,7 +5,6 @@ Outputs are kept in jupyter-cache by a page's code.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import re
 import subprocess
@@ -68,7 +67,8 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
     todo = cache.list_unexecuted()
     os.environ |= for_small_models()
     if todo:
-        from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
+        from forked_kernel import PartedWorker, workers
+        from jupyter_cache.executors.basic import ProcessData
 
         # A fresh machine's first plot builds the font cache and says so on stderr, which would
         # then be part of a page.
@@ -83,16 +83,16 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
         work = [ProcessData(record.pk, record.uri, cache, limit, False) for record in todo]
         work.reverse()  # later chapters take longer: the last to end should be a short one
         progress = Progress(len(work))
-        with stderr_into(log), multiprocessing.Pool() as pool:
+        with stderr_into(log), workers([record.uri for record in todo]) as pool:
             lost = []  # whose kernel did not start or live: its ports may have been taken meanwhile
-            for status, uri in pool.imap_unordered(ExecutionWorkerLocalMProc(), work):
+            for status, uri in pool.imap_unordered(PartedWorker(), work):
                 if status == NO_KERNEL:
                     lost.append(uri)
                 else:
                     outcome[paths[uri]] = run = became(cache, uri)
                     progress.done(f"{paths[uri]}: {run}")
             again = [one for one in work if one.uri in lost]
-            for _, uri in pool.imap_unordered(ExecutionWorkerLocalMProc(), again):
+            for _, uri in pool.imap_unordered(PartedWorker(), again):
                 outcome[paths[uri]] = run = became(cache, uri)
                 progress.done(f"{paths[uri]}: {run}, at the second try")
         type(cache).truncate_caches(cache)

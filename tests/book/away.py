@@ -22,7 +22,7 @@ import matplotlib.pyplot  # noqa: F401
 import torch  # noqa: F401
 from IPython.core.interactiveshell import InteractiveShell
 
-PAGE = 1.5  # seconds of processor time
+PAGE = 0.5  # seconds of processor time
 AGAIN = 1.0  # seconds until the clock rings again, where Python dropped what it raised
 
 

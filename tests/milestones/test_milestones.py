@@ -22,6 +22,7 @@ from attncourse.milestones.parts import Parts, ours, read_parts
 from attncourse.milestones.reaching import NotYet
 from attncourse.milestones.reaching import reach as in_notebook
 
+pytestmark = pytest.mark.slow
 HEAD = "kqv.AttentionHead"
 POOL, CROSS = "cross_attention.AttentionPooling", "cross_attention.CrossAttention"
 

@@ -69,7 +69,8 @@ def entries(cache: Path | None = None) -> list[GuideEntry]:
         kept = json.loads(cache.read_text(encoding="utf-8"))
         if kept["key"] == now:
             return [GuideEntry(**entry) for entry in kept["entries"]]
-    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+    parting = get_context("fork" if sys.platform == "linux" else "spawn")
+    with ProcessPoolExecutor(os.cpu_count(), parting) as pool:
         found = distinct(one for own in pool.map(entries_of, exercises()) for one in own)
     if cache is not None:
         cache.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,115 @@
+"""A page's kernel that parts from a process which has imported what pages do.
+
+That takes two seconds of processor time, which is more than many a page takes. A kernel must part
+before its client talks to anybody: so it does first, and waits to be told what it is to be.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import importlib
+import multiprocessing
+import os
+import pickle
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc
+from jupyter_client.provisioning import local_provisioner
+
+MALLOPT = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}  # numbers of malloc.h
+BACKEND = "module://matplotlib_inline.backend_inline"  # as a kernel sets it before a page imports
+
+
+def workers(pages: list[str]) -> multiprocessing.pool.Pool:
+    """As many processes as there are cores; where they can, their pages' kernels part from them."""
+    parting = sys.platform == "linux"
+    if parting:
+        os.environ["MPLBACKEND"] = BACKEND
+        package = any("from attncourse" in Path(page).read_text(encoding="utf-8") for page in pages)
+        for name in ("ipykernel.kernelapp", *(("torch", "matplotlib.pyplot") if package else ())):
+            importlib.import_module(name)
+        gc.freeze()  # no kernel has to go through what is imported
+    method = multiprocessing.get_context("fork" if parting else "spawn")
+    return method.Pool(maxtasksperchild=1)
+
+
+class PartedWorker(ExecutionWorkerLocalMProc):
+    """Runs a page in a kernel that parts from this process, where it can."""
+
+    @staticmethod
+    def execute(project_nb, data):
+        if sys.platform == "linux":
+            local_provisioner.launch_kernel = KernelProcess().begin
+        return ExecutionWorkerLocalMProc.execute(project_nb, data)
+
+
+class KernelProcess:
+    """A process that becomes a kernel, as jupyter_client knows one: like `subprocess.Popen`."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self):
+        reads, self.writes = os.pipe()
+        self.pid, self.returncode = os.fork(), None
+        if not self.pid:
+            try:
+                os.close(self.writes)
+                with open(reads, "rb") as told:
+                    become_kernel(*pickle.load(told))
+            except BaseException:
+                traceback.print_exc()
+            os._exit(1)
+        os.close(reads)
+        os.setpgid(self.pid, self.pid)  # jupyter_client ends a kernel with all of its group
+
+    def begin(self, command: list[str], cwd: str, env: dict[str, str], **_) -> KernelProcess:
+        told = command[command.index("-f") :], cwd, env
+        with open(self.writes, "wb") as place:
+            pickle.dump(told, place)
+        return self
+
+    def wait(self, options: int = 0) -> int | None:
+        if self.returncode is None:
+            ended, status = os.waitpid(self.pid, options)
+            self.returncode = os.waitstatus_to_exitcode(status) if ended else None
+        return self.returncode
+
+    def poll(self) -> int | None:
+        return self.wait(os.WNOHANG)
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+def become_kernel(options: list[str], cwd: str, env: dict[str, str]) -> None:
+    """Runs a kernel until it ends; from this on nothing is as it was but what is imported."""
+    from ipykernel.kernelapp import launch_new_instance
+
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    keep_memory()
+    here = str(Path(__file__).resolve().parent)
+    sys.path = [place for place in sys.path if place != here]  # no tool is a page's to import
+    sys.argv = ["ipykernel_launcher", *options, f"--IPKernelApp.parent_handle={os.getppid()}"]
+    launch_new_instance()
+    os._exit(0)
+
+
+def keep_memory() -> None:
+    """A process reads at its start how it keeps memory: one that parts has to be told."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # not in every C library
+    for name, number in MALLOPT.items() if mallopt else ():
+        mallopt(number, int(os.environ[name]))
