@@ -1137,6 +1137,20 @@ SAMPLE = exercise(
             first.""").by(shares=torch.exp),
         mistake("""one draw for all rows
             Every row gets the same token. Draw for each row by itself.""").by(draw=one_for_all),
+        mistake("""one row alone
+            You take the first of the tokens that were drawn, or one number. Each row has its own:
+            the ids have the shape (...), `squeeze(-1)` in place of `[0]` or `.item()`.""")
+        .by(draw=lambda shares, generator: torch.multinomial(shares, 1, generator=generator)[0])
+        .by(
+            draw=lambda shares, generator: torch.tensor(
+                torch.multinomial(shares, 1, generator=generator).item()
+            )
+        )
+        .by(
+            draw=lambda shares, generator: flat_draw(
+                shares.reshape(-1, shares.shape[-1])[0], generator
+            )
+        ),
         mistake("""multinomial takes two axes at most
             `torch.multinomial` knows one row or a matrix of rows. Flatten the batch axes before,
             and give the ids the shape (...) after.""").by(draw=at_most_two_axes),
