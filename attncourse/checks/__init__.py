@@ -80,9 +80,15 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
 
 
 def examine(
-    target: str, implementation: Callable, seed: int | None = None, variant: str = ""
+    target: str,
+    implementation: Callable,
+    seed: int | None = None,
+    variant: str = "",
+    explain: bool = True,
 ) -> Verdict:
     """The verdict on ``implementation``. The same seed gives the same cases.
+
+    Without ``explain`` it says what is right and what is not, and no mistake is looked for.
 
     In a notebook, without a seed, an answer counts as right that is right, given right ones in
     place of wrong ones that it calls; and one that is wrong then, too, is told its own mistake.
@@ -91,7 +97,7 @@ def examine(
     for a wrong answer.
     """
     with watched(target):
-        return examined(find_exercise(target, variant), implementation, seed)
+        return examined(find_exercise(target, variant), implementation, seed, explain=explain)
 
 
 def examined(
@@ -99,9 +105,12 @@ def examined(
     implementation: Callable,
     seed: int | None = None,
     hear: Callable[[Verdict], None] | None = None,
+    explain: bool = True,
 ) -> Verdict:
     """What ``examine`` returns; ``hear`` gets the points early, where nothing can change them."""
-    from attncourse.checks.judging import judge, passes
+    from attncourse.checks import judging
+
+    judge = partial(judging.judge, explain=explain)
 
     fresh = seed is None
     if fresh and _seeds:
@@ -118,7 +127,7 @@ def examined(
 
     def is_right(other: Exercise, there: Callable) -> bool:
         there = settled(other, there, around)
-        return standing(other, there, around) is None and passes(other, there)
+        return standing(other, there, around) is None and judging.passes(other, there)
 
     @cache
     def others() -> tuple[Exercise, ...]:

@@ -43,14 +43,16 @@ def judge(
     implementation: Callable,
     seed: int | None = None,
     hear: Callable[[Verdict], None] | None = None,
+    explain: bool = True,
 ) -> Verdict:
     """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None).
 
-    ``hear`` is called with what holds and what does not, before a mistake is looked for.
+    ``hear`` is called with what holds and what does not, before a mistake is looked for. Without
+    ``explain`` none is.
     """
     seed = secrets.randbits(32) if seed is None else seed
     with one_thread(), redirect_stdout(Muted()) as muted:
-        found = judged(exercise, implementation, seed, hear)
+        found = judged(exercise, implementation, seed, hear, explain)
     return replace(found, printed=muted.used)
 
 
@@ -112,6 +114,7 @@ def judged(
     implementation: Callable,
     seed: int,
     hear: Callable[[Verdict], None] | None = None,
+    explain: bool = True,
 ) -> Verdict:
     """The verdict on ``implementation``, on the cases of this seed."""
     began = time.thread_time()
@@ -123,9 +126,11 @@ def judged(
     if hear and not all(is_unwritten(t.outcome) for t in trials if t.wrong):
         hear(Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant))
 
-    published = as_published(exercise, implementation, seed)
-    asked = Asked(exercise, implementation, trials, seed, seconds)
-    found = published or diagnose(exercise, trials, seed, asked)
+    found = Finding()
+    if explain:
+        asked = Asked(exercise, implementation, trials, seed, seconds)
+        published = as_published(exercise, implementation, seed)
+        found = published or diagnose(exercise, trials, seed, asked)
     if found.mistake and found.rest == found.mistake.name:
         found = replace(found, rest="")  # it is told already
     mended = judge_criteria(exercise, found.mended) if found.mended else ()

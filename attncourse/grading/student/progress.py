@@ -121,7 +121,7 @@ def progress(
     limits = limits.stretched(slowness())
 
     begun = [(path, data, cells) for path, data, cells, _ in found if attempted(cells)]
-    reports = selfcheck.check_each(begun, limits)
+    reports = selfcheck.check_each(begun, limits, explain=False)
     states, places, waiting = dict.fromkeys(index(), OPEN), {}, set()
     for number, (path, _, cells, stem) in enumerate(found, 1):
         states_there = states_of(next(reports), cells) if attempted(cells) else {}

@@ -23,7 +23,7 @@ from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 
 POINTS = """\
 from attncourse.checks import examine as _examine
-_examine("{target}", {name}, variant="{variant}").earned
+_examine("{target}", {name}, variant="{variant}", explain={explain}).earned
 """
 OURS = """\
 from types import ModuleType as _Module
@@ -68,7 +68,9 @@ def questions(cells: tuple[Cell, ...]) -> list[str]:
     ]
 
 
-def check_cells(path: Path, data: bytes, cells: tuple[Cell, ...], limits: Limits) -> Report:
+def check_cells(
+    path: Path, data: bytes, cells: tuple[Cell, ...], limits: Limits, explain: bool = True
+) -> Report:
     """The same of a file that has been read, in a jail wherever there is one.
 
     Without one, what somebody handed in does not run: only one's own work is trusted.
@@ -76,13 +78,14 @@ def check_cells(path: Path, data: bytes, cells: tuple[Cell, ...], limits: Limits
     sandbox = not missing_floor()
     if not sandbox:
         require_own(path)
-    report = grade(data, own_assignment(cells, path.stem), limits=limits, sandbox=sandbox)
+    report = grade(data, own_assignment(cells, path.stem, explain), limits=limits, sandbox=sandbox)
     return replace(report, notes=tuple(named(note, cells) for note in report.notes))
 
 
-def check_each(files: Sequence[File], limits: Limits) -> Iterator[Report]:
+def check_each(files: Sequence[File], limits: Limits, explain: bool = True) -> Iterator[Report]:
     """The same of several files, in their order, as many at a time as there are processors.
 
+    Without ``explain`` the verdicts say what is right, and not why something is wrong.
     What their workers import is loaded once for all.
     """
     if not files:
@@ -90,7 +93,7 @@ def check_each(files: Sequence[File], limits: Limits) -> Iterator[Report]:
     assignments = [own_assignment(cells, path.stem) for path, _, cells in files]
     start_lanes(assignments, limits, sandbox=not missing_floor())
     with ThreadPoolExecutor(min(len(files), os.cpu_count() or 1)) as pool:
-        yield from pool.map(lambda file: check_cells(*file, limits), files)
+        yield from pool.map(lambda file: check_cells(*file, limits, explain), files)
 
 
 def handed_in_by(path: Path) -> str:
@@ -132,7 +135,7 @@ def page_of(cells: tuple[Cell, ...]) -> tuple[str, str, str] | None:
     return badge.groups() if badge and badge[3] in STEMS else None
 
 
-def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
+def own_assignment(cells: tuple[Cell, ...], file_stem: str, explain: bool = True) -> Assignment:
     """An assignment of one test for each exercise that a student's notebook is about.
 
     The student's copies of other tests (``check_…``, ``points_…``, ``hidden_…``) do not run, but
@@ -154,7 +157,8 @@ def own_assignment(cells: tuple[Cell, ...], file_stem: str) -> Assignment:
     tests = []
     for known in chosen:
         variant = asked.get(known.target, "")
-        source = POINTS.format(target=known.target, name=known.name, variant=variant)
+        asks = {"target": known.target, "name": known.name, "variant": variant}
+        source = POINTS.format(**asks, explain=explain)
         about = {"grade_id": known.target, "points": known.points}
         tests.append(Cell(source, grade=True, locked=True, **about))
     return Assignment(stem, (*answers, *dict.fromkeys(silent), *tests), released=False)
