@@ -113,3 +113,16 @@ def test_a_question_for_a_person_is_not_forgotten(tmp_path, answer, state):
     path.write_text(path.read_text().replace("YOUR ANSWER HERE", answer or "YOUR ANSWER HERE"))
     note = f"explain_views {state}: a person gives its 4 points"
     assert f"note: {note}\n" in own_verdicts(check_file(path, LIMITS))
+
+
+def test_without_why_the_points_are_the_same_and_no_mistake_is_named(tmp_path):
+    wrong = "def project(x, weight):\n    return x @ weight.mT"
+    path = released(tmp_path, "05_kqv", project=wrong)
+    data, cells = read_own_notebook(path)
+    told, brief = (check_cells(path, data, cells, LIMITS, explain) for explain in (True, False))
+    mistakes = [[verdict["mistake"] for verdict in r.verdicts] for r in (told, brief)]
+    assert any(mistakes[0])
+    assert not any(mistakes[1])
+    assert states_of(told, cells) == states_of(brief, cells)
+    assert list(states_of(brief, cells).values()) == ["tried", *["open"] * 3]
+    assert [c.points for c in told.cells.values()] == [c.points for c in brief.cells.values()]
