@@ -54,7 +54,8 @@ ANOTHER_FACTOR = (
     .by_any(lambda number: {"factor": lambda q, k, other: number}, Between(1e-3, 1e3))
 )
 SCALE_IGNORED = mistake("""scale is ignored
-    You always use 1/√d_k. When `scale` is given, it takes its place.
+    Your scores have one scale whether `scale` is given or not. Where it is given, it takes the
+    place of 1/√d_k.
 """).by(given=lambda default, scale: default)
 SCALE_ON_TOP = mistake("""scale comes on top of 1/√d_k
     You multiply by `scale` and divide by √d_k as well. `scale` takes the place of 1/√d_k.
