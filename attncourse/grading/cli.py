@@ -100,10 +100,11 @@ def check(
     timeout: Timeout = Limits.submission,
 ) -> None:
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
+    from attncourse.checks.showing.waiting import ticking
     from attncourse.grading.class_.terminal import own_verdicts
     from attncourse.grading.student.selfcheck import check_file
 
-    with stopping("nothing was changed"):
+    with stopping("nothing was changed"), ticking(notebook.name):
         report = check_file(notebook, Limits.of(timeout))
     print(made_visible(own_verdicts(report)))
     raise typer.Exit(0 if report.points == report.maximum else 1)

@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import threading
 import time
 
 import pytest
 from played import played
 
 from attncourse.checks.reading.cells import KEEPS, went_on
+from attncourse.checks.showing import waiting
 
 HEAD = "import math\nimport torch\nfrom attncourse.checks import check, examine, progress"
 CHECK = 'check("kqv.project", project)'
@@ -206,6 +208,23 @@ def test_an_interrupted_check_says_so_in_a_sentence(asked, tmp_path):
         "kqv.project: interrupted after N s, in the line `raise KeyboardInterrupt` of your code; "
         "nothing was judged"
     )
+
+
+def test_what_takes_long_says_that_it_still_runs_and_then_nothing(monkeypatch):
+    """The line's text each time, and nothing at the end."""
+    shown, enough = [], threading.Event()
+
+    def show(line: waiting.ReplacedLine, text: str) -> None:
+        shown.append(text)
+        if len(shown) == 2:
+            enough.set()
+
+    monkeypatch.setattr(waiting, "EVERY", 0.01)
+    monkeypatch.setattr(waiting.ReplacedLine, "show", show)
+    with waiting.ticking("02_mixing.ipynb"):
+        assert enough.wait(60)
+    assert shown[0] == "02_mixing.ipynb: still running, 0 s …"
+    assert shown[-1] == ""
 
 
 # --- the notebook's file --------------------------------------------------------------------------

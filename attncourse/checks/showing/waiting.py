@@ -25,20 +25,29 @@ class Interrupted(KeyboardInterrupt):
 @contextmanager
 def watched(target: str) -> Iterator[None]:
     """Says every few seconds that a check still runs, and in a sentence that it was interrupted."""
-    began, over = time.monotonic(), threading.Event()
-    ticking = threading.Thread(target=tick, args=(target, over), daemon=True)
-    ticking.start()
+    began = time.monotonic()
     try:
-        yield
+        with ticking(target):
+            yield
     except KeyboardInterrupt as stop:
         line = line_behind(stop, is_students)
         where = f", in the line {line} of your code" if line else ""
         seconds = time.monotonic() - began
         said = f"{target}: interrupted after {seconds:.0f} s{where}; nothing was judged"
         raise Interrupted(said) from None
+
+
+@contextmanager
+def ticking(target: str) -> Iterator[None]:
+    """Says every few seconds that something still runs."""
+    over = threading.Event()
+    thread = threading.Thread(target=tick, args=(target, over), daemon=True)
+    thread.start()
+    try:
+        yield
     finally:
         over.set()
-        ticking.join()
+        thread.join()
 
 
 def tick(target: str, over: threading.Event) -> None:
