@@ -10,7 +10,6 @@ The annotations are jaxtyping's: an axis is as long wherever its name stands, an
 import inspect
 from collections.abc import Callable
 from functools import partial, wraps
-from itertools import islice
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
@@ -20,6 +19,7 @@ from attncourse.arrays import as_floats, require_count, require_positive
 
 Count = Annotated[int, "at least 1"]
 Positive = Annotated[float, "finite and above 0"]
+MOST = 1000  # kept of one function
 NUMBERS = {Count: require_count, Positive: require_positive}
 
 
@@ -35,6 +35,8 @@ def shaped(function: Callable | None = None, /, **meanings: str) -> Callable:
     parameters = inspect.signature(function).parameters
     names = tuple(parameters)
     rules = {n: rule for n in names if (rule := rule_of(parameters[n].annotation))}
+    axes = sorted({axis for rule in rules.values() for one in rule.axes for axis in one})
+    agreed: set[tuple] = set()  # what has been seen to agree, which is the same call after call
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
@@ -47,8 +49,10 @@ def shaped(function: Callable | None = None, /, **meanings: str) -> Callable:
                 given[name] = rule.take(name, given[name])
                 if rule.axes:
                     arrays[name] = given[name], rule
-        if arrays:
+        if arrays and (seen := in_short(arrays, given.get("self"), axes)) not in agreed:
             require_agreement(function.__qualname__, arrays, given.get("self"), meanings)
+            if len(agreed) < MOST:
+                agreed.add(seen)
         return function(**given)
 
     return checked
@@ -85,6 +89,30 @@ def rule_of(annotation: Any) -> Rule | None:
     return None
 
 
+def in_short(arrays: dict, owner: Any, axes: list[str]) -> tuple:
+    """All that decides whether arrays agree: their shapes and dtypes, and what the owner says."""
+    arrays = {name: array for name, (array, _) in arrays.items()}
+    given = [(n, getattr(a, "shape", ()), getattr(a, "dtype", None)) for n, a in arrays.items()]
+    if owner is None:
+        return tuple(given)
+    own = vars(owner)
+    return (*given, *dtype_of_first(owner).values(), *[own.get(axis) for axis in axes])
+
+
+def dtype_of_first(owner: Any) -> dict[str, Any]:
+    """The dtype of a module's first parameter by its name; nothing where there is none.
+
+    As ``named_parameters`` has it, which makes lists of all modules first, at every call.
+    """
+    for name, parameter in owner._parameters.items():
+        if parameter is not None:
+            return {name: parameter.dtype}
+    for module in owner._modules.values():
+        if module is not None and (found := dtype_of_first(module)):
+            return {"parameters": next(iter(found.values()))}
+    return {}
+
+
 def require_agreement(caller: str, arrays: dict, owner: Any, meanings: dict[str, str]) -> None:
     """Raises ``ValueError`` unless arrays have one dtype, one length an axis, batches that fit.
 
@@ -93,8 +121,7 @@ def require_agreement(caller: str, arrays: dict, owner: Any, meanings: dict[str,
     shapes = {name: tuple(getattr(array, "shape", ())) for name, (array, _) in arrays.items()}
     dtypes = {name: array.dtype for name, (array, rule) in arrays.items() if rule.tensor}
     if dtypes and owner is not None:
-        for name, parameter in islice(owner.named_parameters(), 1):
-            dtypes["parameters" if "." in name else name] = parameter.dtype
+        dtypes |= dtype_of_first(owner)
     if len(set(dtypes.values())) > 1:
         got = ", ".join(f"{name} of {dtype}" for name, dtype in dtypes.items())
         raise ValueError(f"expected one dtype, got {got}")

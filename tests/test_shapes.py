@@ -118,6 +118,22 @@ def test_a_wrong_call_is_the_functions_own_error(call, message):
         call()
 
 
+def test_what_has_agreed_once_is_looked_at_again_when_anything_is_another():
+    layer = ShapedLayer(3)
+    for _ in range(2):
+        layer(X)
+        with pytest.raises(ValueError, match="x of torch.float64"):
+            layer(X.double())
+        with pytest.raises(ValueError, match="expected d = 3 features"):
+            layer(X[:, :2])
+    layer.double()
+    with pytest.raises(ValueError, match="x of torch.float32"):
+        layer(X)
+    layer.float().d = 4
+    with pytest.raises(ValueError, match="expected d = 4 features"):
+        layer(X)
+
+
 def functions_of(module):
     """The functions that a module defines, and the methods of its classes."""
     for value in vars(module).values():
