@@ -122,12 +122,12 @@ def test_what_has_agreed_once_is_looked_at_again_when_anything_is_another():
     layer = ShapedLayer(3)
     for _ in range(2):
         layer(X)
-        with pytest.raises(ValueError, match="x of torch.float64"):
+        with pytest.raises(ValueError, match=r"x of torch\.float64"):
             layer(X.double())
         with pytest.raises(ValueError, match="expected d = 3 features"):
             layer(X[:, :2])
     layer.double()
-    with pytest.raises(ValueError, match="x of torch.float32"):
+    with pytest.raises(ValueError, match=r"x of torch\.float32"):
         layer(X)
     layer.float().d = 4
     with pytest.raises(ValueError, match="expected d = 4 features"):
