@@ -86,7 +86,7 @@ def assemble(
             )
         read[stem] = path, data, cells
     chapters: dict[str, ChapterParts] = {}
-    reports = selfcheck.check_each([*read.values()], limits)
+    reports = selfcheck.check_each([*read.values()], limits, explain=False)
     for number, (stem, (path, _, cells)) in enumerate(read.items(), 1):
         report = next(reports)
         given = {v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]}
@@ -176,6 +176,6 @@ def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
         elif verdict["unwritten"] if verdict else name not in written:
             found[name] = MISSING
         else:
-            told = verdict and (verdict["mistake"] or verdict["symptom"] or verdict["reason"])
-            found[name] = str(told or cell.message).splitlines()[0]
+            told = (verdict and verdict["reason"]) or cell.message  # a check says why
+            found[name] = told.splitlines()[0].split(" (in the line")[0]
     return found
