@@ -1,7 +1,7 @@
 """A page's kernel that parts from a process which has imported what pages do.
 
-That takes two seconds of processor time, which is more than many a page takes. A kernel must part
-before its client talks to anybody: so it does first, and waits to be told what it is to be.
+That takes two seconds of processor time, which some pages do not take themselves. A kernel must
+part before its client talks to anybody: so it does first, and waits to be told what it is to be.
 """
 
 from __future__ import annotations
