@@ -10,11 +10,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from attncourse import efficient, gpt, kqv, multihead, positions, serving, transformer
-from attncourse.checks import examine, exercises
+from attncourse import STEMS, efficient, gpt, kqv, multihead, positions, serving, transformer
+from attncourse.checks import chapter, examine, exercises
 from attncourse.checks.exercise import Between, composition, parts_of
+from attncourse.checks.explaining.suspects import suspects
 from attncourse.checks.judging import judge, named_arguments
-from attncourse.checks.trying.trials import draw
+from attncourse.checks.trying.trials import FRESH, KEPT, draw
 from attncourse.kqv import project, scaled_dot_product_attention
 
 ALL = exercises()
@@ -748,3 +749,12 @@ def test_results_are_not_called_right_for_what_is_refused_alone():
     assert not verdict.passed
     assert "right but for" not in verdict.in_short
     assert "right but for" not in str(verdict)
+
+
+def test_what_is_known_of_a_chapters_cases_is_kept():
+    """A class's answers are compared with the same right results, and with the same mistakes."""
+    assert max(len(chapter(stem)) for stem in STEMS) * (1 + FRESH) <= KEPT
+    asked = [(e, seed) for e in chapter("mixing") for seed in range(1 + FRESH)]
+    for known in (draw, suspects):
+        first = [known(*key) for key in asked]
+        assert all(known(*key) is one for key, one in zip(asked, first, strict=True))

@@ -1,14 +1,18 @@
 """Cells that run a second time: what a later cell defines, what time they have, who is asked."""
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 from small_course import cell, graded, notebook, solution
 
+from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.findings import Findings, agreed
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.judge.outcomes import StepOutcome
+from attncourse.grading.judge.plan_runner import Means, PlanRunner
+from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
@@ -42,6 +46,30 @@ def test_a_draft_that_missed_a_name_does_not_replace_the_answer(where):
     if where == "behind":  # the answer stands between the draft and what it missed
         order = [draft, solution("add", ADD), start]
     assert points(*order) == FULL
+
+
+class Launched(Exception):
+    """A second process was asked for."""
+
+
+def launch(*asked: object) -> Session:
+    raise Launched
+
+
+@pytest.mark.parametrize(
+    ("later", "again"),
+    [("z = 1", False), ("zero()", False), ("def zero(): ...", True), ("from a import *", True)],
+)
+def test_cells_run_again_only_for_a_name_that_comes_later(later, again):
+    """``again``: whether there is a second process for a cell that missed ``zero``."""
+    asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
+    steps = [Step("cell 1", "ZERO = zero()"), Step("cell 2", later)]
+    means = Means(asked, 1, LIMITS, Budget(30), launch, lambda *begun: None)
+    runner = PlanRunner(steps, means)
+    missed = StepOutcome("error", "NameError: name 'zero' is not defined", error="NameError")
+    runner.outcomes = {0: missed, 1: StepOutcome("none")}
+    with pytest.raises(Launched) if again else nullcontext():
+        runner.with_later_names()
 
 
 def test_what_was_asked_is_not_known_the_second_time():

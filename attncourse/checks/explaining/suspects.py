@@ -10,7 +10,7 @@ import numpy as np
 from attncourse.checks.exercise import Between, Exercise, Mistake, parts_of
 from attncourse.checks.trying.compare import difference
 from attncourse.checks.trying.outcome import Outcome, copy_of, quiet, run
-from attncourse.checks.trying.trials import Trial, draw
+from attncourse.checks.trying.trials import KEPT, Trial, draw
 
 
 class Suspect:
@@ -61,7 +61,7 @@ class Suspect:
             return None
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=KEPT)
 def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
     """Each mistake, and each other way to make it, with what it does on the cases."""
     return tuple(

@@ -127,6 +127,8 @@ def numbers(value: Any, expected: Any, brief: bool = False) -> Problem | None:
 
 def equal(got: np.ndarray, want: np.ndarray) -> bool:
     """Whether two arrays of one shape hold the same numbers, but for rounding."""
+    if got.dtype == want.dtype and got.tobytes() == want.tobytes():
+        return True
     if got.dtype.kind == "b" and want.dtype.kind == "b":
         return np.array_equal(got, want)
     with np.errstate(all="ignore"):

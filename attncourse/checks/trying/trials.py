@@ -14,6 +14,7 @@ from attncourse.checks.trying.outcome import Outcome, Unusable, is_unwritten, ru
 from attncourse.checks.trying.watch import forbidding
 
 FRESH = 3  # further draws that what is told of an answer has to hold in
+KEPT = 32  # draws: a chapter's, with the further ones of each exercise
 NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"
 
 
@@ -55,7 +56,7 @@ class NoReference(Exception):
     """
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=KEPT)
 def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Outcome], ...]:
     """Every case of every criterion, with what the reference makes of it, once that is asked for.
 

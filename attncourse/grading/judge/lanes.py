@@ -123,12 +123,8 @@ def start(keys: Sequence[tuple], cores: Sequence[int | None]) -> list[Lane]:
     lanes = [Lane(core) for core in cores]
     for (modules, chapters, sandbox, processes, hidden), lane in zip(keys, lanes, strict=True):
         order = {"modules": modules, "chapters": chapters, "sandbox": sandbox}
-        order |= {
-            "processes": processes,
-            "hidden": hidden,
-            "core": lane.core,
-            "folder": lane.folder,
-        }
+        order |= {"processes": processes, "hidden": hidden}
+        order |= {"core": lane.core, "folder": lane.folder}
         send(lane.connection, order)
     first = lanes[0]
     first.errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
@@ -198,12 +194,12 @@ class Lanes:
         """
         with self.lock:
             self.wishes += alone
-            free = (
-                (lambda: not self.busy)
-                if alone
-                else (lambda: not self.wishes and self.alone is None)
+            self.lock.wait_for(
+                lambda: (
+                    self.stopped
+                    or (not self.busy if alone else not self.wishes and self.alone is None)
+                )
             )
-            self.lock.wait_for(lambda: self.stopped or free())
             self.wishes -= alone
             if self.stopped:
                 raise LaneLost("was stopped")

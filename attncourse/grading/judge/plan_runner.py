@@ -1,5 +1,6 @@
 """Running one submission's plan: which steps, in which order, in which process."""
 
+import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
+NAMED = re.compile(r"name '(\w+)' is not defined")
 LAST_MINUTE = 10.0  # seconds, and those of the cells, for late tests where the time is over
 
 Heard = Callable[[int, StepOutcome], None]
@@ -151,7 +153,7 @@ class PlanRunner:
         less than full marks are run there, so that nobody is asked twice in one process.
         """
         missed = [n for n in self.process.cells if self.outcomes[n].error == "NameError"]
-        if not missed:
+        if not any(self.comes_later(number) for number in missed):
             return
         self.process.cells_again = to_run_again(self.steps, missed)
         self.process.begin()
@@ -164,6 +166,12 @@ class PlanRunner:
                 self.better(number, self.step(number))
         for number in self.late:
             self.run_late(number)
+
+    def comes_later(self, number: int) -> bool:
+        """Whether a cell behind this one binds the name that it missed, or may: ``import *``."""
+        named = NAMED.search(self.outcomes[number].message)
+        behind = (self.steps[n].source for n in self.process.cells if n > number)
+        return named is not None and any(named[1] in binds(s) or "import *" in s for s in behind)
 
     def last_minute(self) -> None:
         """Runs the late tests that stand before the last step that was begun.

@@ -99,8 +99,6 @@ TORCH = (
     ("is_anomaly_enabled", "set_anomaly_enabled", False),
     ("get_float32_matmul_precision", "set_float32_matmul_precision", "highest"),
 )
-
-
 _left: list[Any] = []
 
 

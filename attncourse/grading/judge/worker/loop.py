@@ -137,10 +137,8 @@ class Worker:
         try:
             notebook_shell.execute(request["source"], f"<{request['name']}>", self.namespace)
         except notebook_shell.Skipped as problem:
-            return {
-                "error": calls.describe_error(problem.__cause__)
-                | {"skipped": problem.lines[:SKIPPED]}
-            }
+            told = calls.describe_error(problem.__cause__)
+            return {"error": told | {"skipped": problem.lines[:SKIPPED]}}
         return {}
 
     def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
@@ -287,9 +285,8 @@ class Worker:
         return self.count
 
     def forget(self, number: int) -> None:
-        self.graphs.pop(number, None)
-        self.modules.pop(number, None)
-        self.bound_by.pop(number, None)
+        for known in (self.graphs, self.modules, self.bound_by):
+            known.pop(number, None)
         gone = self.handles.pop(number, None)
         self.numbers.pop(id(gone), None)
 
