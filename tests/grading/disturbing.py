@@ -153,7 +153,7 @@ def once(kind: str) -> Disturb:
     def disturb(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
         grading = Grading(course, *options)
         while grading.runs() and not grading.of_kind("worker"):
-            time.sleep(0.01)
+            time.sleep(0.1)  # to look through all processes takes some milliseconds
         time.sleep(dice.uniform(0, 1))
         for _ in range(1000):
             there = grading.of_kind(kind) if grading.runs() else []

@@ -1,29 +1,21 @@
 """Classes made without grading: reports, and a gradebook through nbgrader's own methods."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
+
+import forked
 
 from attncourse.grading.course.settings import require_nbgrader
 from attncourse.grading.report import CellResult, Report, to_json
 
 NAME = "01_small"
 MAXIMA = {"points_add": 2.0, "hidden_add": 1.0, "points_twice": 4.0}
-COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
 
 
 def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "120"},
-        timeout=60,
-    )
+    return forked.run(*arguments, cwd=cwd, COLUMNS="120")
 
 
 def refuses(done: subprocess.CompletedProcess, *words: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from forked import run
 from small_course import NAME, STUB, cell, graded, make_course, notebook, small
 from small_course import solution as answer
 
@@ -19,13 +20,6 @@ from attncourse.grading import sample
 from attncourse.grading.course.folders import find_assignment
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
-
-
-def run(*arguments: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "COLUMNS": "140", **more}
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, cwd=cwd, env=environment
-    )
 
 
 def refuses(done: subprocess.CompletedProcess, *words: str) -> None:
@@ -64,7 +58,7 @@ def kqv_course(folder: Path) -> Path:
 
 def test_help_comes_at_once_and_loads_nothing_heavy():
     before = os.times()
-    done = run("--help")
+    done = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True)
     after = os.times()
     assert done.returncode == 0
     assert after.children_user - before.children_user < 1.5  # 0.2 s of processor time

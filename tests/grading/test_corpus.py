@@ -25,6 +25,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 EVERYTHING = HOSTILE + DAMAGE + HONEST  # the damaged have tests of their own, too: test_damaged.py
+pytestmark = pytest.mark.from_exec
 LIMITS = Limits(submission=30, cell=8, call=8, cpu=30, memory=1000, disk=16, message=32)
 TIGHT = replace(LIMITS, submission=10, cell=0.5, call=0.5, cpu=5, grace=0.5)
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -120,13 +121,14 @@ def term(tmp_path_factory, listening) -> Term:
 
 
 def students(work: Work, slow: bool) -> dict[str, Hostile]:
-    """Every case as a student, its twin where it has one, and an honest student after each."""
+    """Every case as a student, its twin where it has one, an honest student after the hostile."""
     found: dict[str, Hostile] = {}
     for case in (case for case in EVERYTHING if case.work is work and case.slow is slow):
         found[f"{case.name}-0"] = case
         if case.again:
             found[f"{case.name}-1"] = case
-        found[f"{case.name}-9-beside"] = keeps("honest", "beside", "", work=work)
+        if case in HOSTILE:
+            found[f"{case.name}-9-beside"] = keeps("honest", "beside", "", work=work)
     return found
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
+import forked
 import pytest
 from disturbing import lanes_of
 from small_course import NAME, STUB, make_course, small
@@ -21,7 +22,6 @@ from attncourse.grading.course.settings import require_nbgrader
 from attncourse.grading.driver.journal import intact
 from attncourse.grading.judge.lane import end_with
 
-COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "grade", NAME]
 STUDENTS = 40
 TIME = 60.0  # seconds after which something hangs
 
@@ -80,6 +80,7 @@ class Nursery:
                 self.met |= family
                 os.kill(driver, signal.SIGKILL)
                 break
+            time.sleep(0.0005)
         status = int(self.process.stdout.readline())
         assert wait_for(lambda: not any(is_running(pid) for pid in family)), "a lane lives on"
         assert wait_for(lambda: not os.listdir(self.folder)), list(self.folder.rglob("*"))
@@ -143,10 +144,8 @@ def large_class(folder: Path) -> dict[str, float]:
     return points
 
 
-def run(course: Path, *options: str, **more) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [*COMMAND, *options], cwd=course, capture_output=True, text=True, timeout=TIME, **more
-    )
+def run(course: Path, *options: str, **more: str) -> subprocess.CompletedProcess:
+    return forked.run("grade", NAME, *options, cwd=course, **more)
 
 
 def scores(course: Path) -> dict[str, float]:

@@ -26,6 +26,7 @@ from attncourse.grading.judge.wire.frames import HEAD
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 
+pytestmark = pytest.mark.from_exec  # it counts the processes below it
 LIMITS = Limits(submission=30, cell=2)
 SMALL = Assignment(NAME, read_cells(small()))
 

@@ -5,18 +5,17 @@ import pwd
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import forked
 import pytest
 from small_course import NAME, STUB, hand_in, make_course, small
 
 from attncourse.grading.course.gradebook import find_book, opened
 
-COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "grade", NAME]
 PASSWORD = "se/cr:e@t %41"
 ESCAPED = "se%2Fcr%3Ae%40t%20%2541"
 pytestmark = pytest.mark.slow
@@ -106,11 +105,7 @@ def new_database(server: PostgresServer, name: str, **options: str) -> str:
 
 
 def run(course: Path, *options: str, **more: str) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "COLUMNS": "140", **more}
-    return subprocess.run(
-        [*COMMAND, *options], cwd=course, env=environment, capture_output=True, text=True,
-        timeout=120,
-    )  # fmt: skip
+    return forked.run("grade", NAME, *options, cwd=course, **more)
 
 
 def held(course: Path, db: str) -> dict[str, list]:

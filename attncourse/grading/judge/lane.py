@@ -1,8 +1,8 @@
 """A lane's process: the checker, one submission at a time, and its zygote beside it.
 
-``python -m attncourse.grading.judge.lane FD,LIFELINE …`` imports the libraries and, where several
-lanes start together, divides into them. Each forks its zygote while it knows no secret, and is from
-then on the checker.
+``python -m attncourse.grading.judge.lane LIBRARY,… FD,LIFELINE …`` imports the libraries and, where
+several lanes start together, divides into them. Each forks its zygote while it knows no secret, and
+is from then on the checker.
 """
 
 import gc
@@ -21,12 +21,12 @@ from attncourse.grading.judge.wire.frames import receive, send
 
 def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
-    places = [tuple(map(int, ends.split(","))) for ends in sys.argv[1:]]
+    libraries, *ends = sys.argv[1:]
+    places = [tuple(map(int, pair.split(","))) for pair in ends]
     drivers = [socket.socket(fileno=end) for end, _ in places]
-    order, _ = receive(drivers[0])  # names of libraries and chapters, nothing of the course
     gc.disable()  # of what is imported, nothing goes again
     try:
-        load(order["modules"])
+        load(list(filter(None, libraries.split(","))))
     except Exception as problem:
         for driver in drivers:
             send(driver, {"refused": f"cannot start a worker: {problem}"})
@@ -38,7 +38,7 @@ def main() -> None:
         if number != mine:
             driver.close()
             os.close(lifeline)
-    order = receive(drivers[mine])[0] if mine else order
+    order, _ = receive(drivers[mine])  # names of chapters and folders, nothing of the course
     try:
         work(drivers[mine], places[mine][1], order)
     finally:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from attncourse.alarm import CLOCK, Clock, Stopwatch
 from attncourse.grading.judge.wire.frames import receive, send
@@ -121,30 +121,38 @@ def start(keys: Sequence[tuple], cores: Sequence[int | None]) -> list[Lane]:
     They are processes that share what they import.
     """
     lanes = [Lane(core) for core in cores]
-    for (modules, chapters, sandbox, processes, hidden), lane in zip(keys, lanes, strict=True):
-        order = {"modules": modules, "chapters": chapters, "sandbox": sandbox}
-        order |= {"processes": processes, "hidden": hidden}
-        order |= {"core": lane.core, "folder": lane.folder}
+    for (_, chapters, sandbox, processes, hidden), lane in zip(keys, lanes, strict=True):
+        order = {"chapters": chapters, "sandbox": sandbox, "processes": processes}
+        order |= {"hidden": hidden, "core": lane.core, "folder": lane.folder}
         send(lane.connection, order)
-    first = lanes[0]
-    first.errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
     ends = [(lane.theirs.fileno(), lane.ended) for lane in lanes]
-    first.process = subprocess.Popen(
-        [
-            *(sys.executable, "-P", "-m", "attncourse.grading.judge.lane"),
-            *(f"{fd},{lifeline}" for fd, lifeline in ends),
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=first.errors,
-        env=environment(),
-        pass_fds=[fd for pair in ends for fd in pair],
-        start_new_session=True,
-    )
+    lanes[0].errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
+    lanes[0].process = launch(keys[0][0], ends, lanes[0].errors)
     for lane in lanes:
         lane.theirs.close()
         os.close(lane.ended)
     return lanes
+
+
+def launch(
+    modules: Sequence[str], ends: Sequence[tuple[int, int]], errors: IO[bytes]
+) -> subprocess.Popen:
+    """The process that becomes the lanes, with these libraries.
+
+    ``ends`` are theirs of each one's socket and lifeline.
+    """
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-m", "attncourse.grading.judge.lane", ",".join(modules)),
+            *(f"{fd},{lifeline}" for fd, lifeline in ends),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        env=environment(),
+        pass_fds=[fd for pair in ends for fd in pair],
+        start_new_session=True,
+    )
 
 
 def environment() -> dict[str, str]:
