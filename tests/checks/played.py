@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
 from attncourse import checks
@@ -16,6 +17,8 @@ checks.exercises()  # loaded once, for all
 
 def played(cells: Iterable[str], folder: Path) -> dict[str, dict]:
     """What the checks of these cells said last, by target, with what each cell printed."""
+    for name in ("IPython.core.interactiveshell", "attncourse.checks.judging"):
+        import_module(name)  # once, and not in each fork
     here, there = os.pipe()
     child = os.fork()
     if child == 0:

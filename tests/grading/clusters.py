@@ -42,7 +42,10 @@ def cluster(folder, workers: int):
         place = ("--local-directory", str(folder))
         made = [running("dask_worker", address, *options, *place) for _ in range(workers)]
         try:
-            yield address, [context.__enter__() for context in made]
+            started = [context.__enter__() for context in made]
+            for process in started:
+                next(line for line in process.stdout if "Registered to" in line)
+            yield address, started
         finally:
             for context in made:
                 context.__exit__(None, None, None)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import forked
 
+from attncourse.grading.course.gradebook import tables_version
 from attncourse.grading.course.settings import require_nbgrader
 from attncourse.grading.report import CellResult, Report, to_json
 
@@ -63,9 +64,10 @@ def write_gradebook(
 ) -> Path:
     """A gradebook with these reports' points, as grading leaves it, and what people changed."""
     require_nbgrader()
-    from nbgrader.api import Gradebook
+    from nbgrader import api
 
-    with Gradebook(f"sqlite:///{course / 'gradebook.db'}", course_id) as gradebook:
+    api.get_alembic_version = tables_version  # nbgrader's own starts a program for the number
+    with api.Gradebook(f"sqlite:///{course / 'gradebook.db'}", course_id) as gradebook:
         for report in reports:
             enter(gradebook, report, (people or {}).get(report.student, {}))
             if report.status == "missing":

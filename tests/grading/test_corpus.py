@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from socket import SOCK_DGRAM
 
+import forked
 import pytest
 from conftest import ROOT
 from corpus.assignment import MARK, MIXING, PORT, WORKS, Hostile, Work, keeps
@@ -27,7 +28,7 @@ from attncourse.grading.submission.notebook import Assignment, read_cells
 EVERYTHING = HOSTILE + DAMAGE + HONEST  # the damaged have tests of their own, too: test_damaged.py
 pytestmark = pytest.mark.from_exec
 LIMITS = Limits(submission=30, cell=8, call=8, cpu=30, memory=1000, disk=16, message=32)
-TIGHT = replace(LIMITS, submission=10, cell=0.5, call=0.5, cpu=5, grace=0.5)
+TIGHT = replace(LIMITS, submission=10, cell=0.25, call=0.25, cpu=5, grace=0.5)
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 HERE = "\0" + MARK
 SECRET = {"MIX_ANSWER": MIXING.right["mix"]}
@@ -134,18 +135,18 @@ def students(work: Work, slow: bool) -> dict[str, Hostile]:
 
 def grade_class(course: Path, work: Work, limits: Limits, left: list[str]) -> None:
     """Releases and grades, with a secret in the environment; the files that are not to be there."""
-    release = [sys.executable, "-m", "attncourse.grading.cli", "release", work.name]
     grading = f"""
 from pathlib import Path
 from attncourse.grading.driver.command import grade_course
 from attncourse.grading.limits import Limits
 grade_course(Path({str(course)!r}), {work.name!r}, limits={limits!r})
 """
-    for command in ([*release, "--course", course], [sys.executable, "-c", grading]):
-        handed_in = snapshot(course)
-        environment = os.environ | SECRET
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+    done = forked.run("release", work.name, cwd=course)
+    assert done.returncode == 0, done.stderr
+    handed_in = snapshot(course)
+    command, environment = [sys.executable, "-c", grading], os.environ | SECRET
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     kept = snapshot(course)
     left += [f"changed: {path}" for path, text in handed_in.items() if kept.get(path) != text]
     written = {path.split("/")[0] for path in kept.keys() - handed_in.keys()}

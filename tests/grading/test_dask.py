@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import forked
 import pytest
 from clusters import ENVIRONMENT, cluster
 from small_course import NAME, make_course, small
@@ -18,8 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def grade(course, *options: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "attncourse.grading.cli", "grade", NAME, *options]
-    return subprocess.run(command, cwd=course, env=ENVIRONMENT, capture_output=True, text=True)
+    return forked.run("grade", NAME, *options, cwd=course, PYTHONWARNINGS="ignore")
 
 
 def reports(course) -> dict[str, dict]:
@@ -46,14 +46,19 @@ def submissions() -> dict[str, bytes]:
     return {f"s{i:02d}": kinds[i % 3] for i in range(36)}
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_worker_that_goes_on_the_way_changes_no_grade(tmp_path, number):
-    here = make_course(tmp_path / "here", **submissions())
-    there = make_course(tmp_path / "there", **submissions())
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory) -> dict[str, dict]:
+    """The class's reports without a cluster."""
+    here = make_course(tmp_path_factory.mktemp("here"), **submissions())
     done = grade(here)
     assert done.returncode == 0, done.stderr
+    return reports(here)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_that_goes_on_the_way_changes_no_grade(expected, tmp_path, number):
+    there = make_course(tmp_path / "there", **submissions())
     with cluster(tmp_path, 2) as (address, workers):
-        time.sleep(1)
         command = [sys.executable, "-m", "attncourse.grading.cli", "grade", NAME, "--dask", address]
         driver = subprocess.Popen(command, cwd=there, env=ENVIRONMENT, stderr=subprocess.PIPE)
         journal = there / "reports" / NAME / "journal.jsonl"
@@ -67,7 +72,7 @@ def test_a_worker_that_goes_on_the_way_changes_no_grade(tmp_path, number):
         os.killpg(workers[0].pid, number)
         _, said = driver.communicate(timeout=90)
         assert driver.returncode == 0, said.decode()
-    expected, found = reports(here), reports(there)
+    found = reports(there)
     assert found.keys() == expected.keys() == submissions().keys()
     assert {s: points(r) for s, r in found.items()} == {s: points(r) for s, r in expected.items()}
     assert {r["status"] for r in found.values()} == {"graded"}

@@ -492,7 +492,7 @@ def test_a_name_that_is_missing_is_a_name_error():
 def test_a_call_that_never_ends_costs_its_test_alone():
     answer = "def f():\n    while True:\n        pass\ndef g():\n    return 1"
     found = judged(
-        answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=1, grace=0.5)
+        answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=0.5, grace=0.5)
     )
     assert found[::2] == ["", ""]
     assert found[1].startswith("did not end within ")
@@ -504,7 +504,7 @@ def test_a_call_that_will_not_be_interrupted_costs_its_test_alone():
     )
     answer += "    while True:\n        pass\ndef g():\n    return 1"
     found = judged(
-        answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=1, grace=0.5)
+        answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=0.5, grace=0.5)
     )
     assert found[::2] == ["", ""]
     assert "did not end" in found[1]
@@ -518,7 +518,7 @@ def test_a_process_that_ends_costs_its_test_alone():
 
 
 def test_a_test_that_loops_for_ever_over_an_answer_is_stopped():
-    limits = Limits(submission=2, cell=1, call=1)
+    limits = Limits(submission=1, cell=0.5, call=0.5)
     found = judged(
         "def f():\n    return 0", "assert f() == 0", "while f() < 1:\n    pass", limits=limits
     )
@@ -608,7 +608,7 @@ def test_the_cases_after_one_that_hangs_are_not_tried():
         "assert kinds[:3] == ['value', 'value', 'hung'] and {*kinds[3:]} == {'skipped'}, kinds\n"
         "assert np.allclose(mix(np.eye(2), np.ones((2, 3))), 1)"
     )
-    assert judged(counted("while True: pass"), test, limits=Limits(call=1, grace=0.5)) == [""]
+    assert judged(counted("while True: pass"), test, limits=Limits(call=0.5, grace=0.5)) == [""]
 
 
 def test_a_case_tells_of_what_it_raised_and_of_what_it_changed():
