@@ -19,7 +19,7 @@ from small_course import NAME, make_course, small
 
 KINDS = ("driver", "lane", "zygote", "worker")
 LIMIT = 600.0  # seconds after which something hangs
-WORK = "import time\nuntil = time.process_time() + 0.1\nwhile time.process_time() < until: pass\n"
+WORK = "import time\nuntil = time.process_time() + 0.05\nwhile time.process_time() < until: pass\n"
 ADD = (
     WORK + "def add(a, b):\n    return a + b",
     "def add(a, b):\n"
