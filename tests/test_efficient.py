@@ -3,6 +3,8 @@
 import itertools
 import math
 import operator
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -589,8 +591,9 @@ def test_a_buffer_that_was_there_before_counts_as_held_each_time(made):
         assert found[f"no tensor of {384 * 384} numbers or more was made"]
         assert not found[f"fewer than {384 * 384} {ELSEWHERE}"]
     if made is not kept_single:  # which loses precision, too
-        verdict = examine("efficient.tiled_attention", answer)
-        (failed,) = (c for c in verdict.criteria if not c.passed)
+        exercise = exercises()["efficient.tiled_attention"]
+        criteria = judge_criteria(exercise, try_out(exercise, answer, 4))  # and no diagnosis
+        (failed,) = (c for c in criteria if not c.passed)
         assert ELSEWHERE in failed.message
 
 
@@ -651,3 +654,15 @@ def test_blocks_may_be_kept_in_a_list():
         return m, sum((b - seen).exp().sum(-1, keepdim=True) for b in blocks)
 
     assert examine("efficient.online_softmax", online_softmax, seed=4).passed
+
+
+def test_to_measure_what_is_held_loads_no_compiler():
+    """It takes seconds, of the first check of a chapter."""
+    code = (
+        "import sys, torch\n"
+        "from attncourse.checks.callers.memory import call_measured\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+        "call_measured(9, torch.neg, torch.ones(4))\n"
+        "assert 'torch._dynamo' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

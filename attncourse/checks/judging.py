@@ -3,7 +3,7 @@
 import secrets
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -89,8 +89,8 @@ class Asked:
         came_back = all(t.outcome.kind not in ("hung", "skipped") for t in trials)
         self.ended = came_back and seconds < SLOW
 
-    def again(self, seed: int) -> tuple[Trial, ...]:
-        return try_out(self.exercise, self.implementation, seed)
+    def again(self, seed: int, among: Container[int] | None = None) -> tuple[Trial, ...]:
+        return try_out(self.exercise, self.implementation, seed, among)
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
         try:

@@ -53,9 +53,9 @@ def test_every_claim_is_tried_on_three_draws_more(monkeypatch):
     seeds = []
     made = search.Search.__init__
 
-    def noted(self, exercise, trials, seed, within=None):
+    def noted(self, exercise, trials, seed, *more):
         seeds.append(seed)
-        made(self, exercise, trials, seed, within)
+        made(self, exercise, trials, seed, *more)
 
     monkeypatch.setattr(search.Search, "__init__", noted)
     clock = time.thread_time

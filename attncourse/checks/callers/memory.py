@@ -70,6 +70,11 @@ def measured(limit: int, implementation: Any, call: Callable, args: tuple) -> di
 
         numbers = 0
 
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """No: to keep the compiler away, torch would load all of it at the first operation."""
+            return False
+
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             out = function(*args, **(kwargs or {}))
             for tensor in out if isinstance(out, tuple | list) else [out]:
@@ -78,7 +83,7 @@ def measured(limit: int, implementation: Any, call: Callable, args: tuple) -> di
             return out
 
     with Largest():
-        torch.zeros(1)  # the first operation that is watched loads much of torch
+        torch.zeros(1)  # the first operation that is watched may load more of torch
     call(*(x.flip(tuple(range(x.ndim))) if is_tensor(x) else x for x in args))
     before = contents(implementation)
     with Largest() as seen, outside_of_torch() as most:

@@ -5,7 +5,7 @@ mistake spoils some, in enough of them. Mistakes of one composition are also tri
 What none explains gets a symptom (see ``symptoms``), or nothing.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -41,8 +41,8 @@ class Answer(Protocol):
 
     ended: bool  # every call came back, so that it may be called again
 
-    def again(self, seed: int) -> tuple[Trial, ...]:
-        """The trials on the cases of another seed."""
+    def again(self, seed: int, among: Collection[int] | None = None) -> tuple[Trial, ...]:
+        """The trials on the cases of another seed, or on those at some places."""
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
         """A default that is another one than the exercise's."""
@@ -62,19 +62,24 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: A
     """
     if all(is_unwritten(t.outcome) for t in trials if t.stands_out):
         return Finding()  # not written yet
-    search, draws = Search(exercise, trials, seed), []
+    search, draws = Search(exercise, trials, seed), {}
 
-    def fresh() -> Iterator[Search]:
-        """A search in each further draw, made when the first claim comes to it."""
-        for number in range(FRESH if answer.ended else 0):
-            if number == len(draws):
-                other = seed + 1 + number
-                draws.append(Search(exercise, answer.again(other), other, within=search.effort))
-                draws[-1].effort.trials += 2 * len(trials)  # the answer's, and those of ours
-            yield draws[number]
+    def fresh(among: Collection[int] | None) -> Iterator[Search]:
+        """A search in each further draw, made when the first claim comes to it.
+
+        In the first one all is tried: what was right by chance may be wrong there.
+        """
+        for other in range(seed + 1, seed + 1 + FRESH if answer.ended else 0):
+            some = None if other == seed + 1 else among
+            if (key := (other, some is None)) not in draws:
+                there = answer.again(other, some)
+                draws[key] = Search(exercise, there, other, search.effort, some)
+                tried = len(trials if some is None else some)
+                draws[key].effort.trials += 2 * tried  # the answer's, and those of ours
+            yield draws[key]
 
     for claim in claims(search, answer):
-        if all(claim.holds(draw) for draw in fresh()):
+        if all(claim.holds(draw) for draw in fresh(claim.among)):
             return claim.finding
         if search.effort.is_over():
             break
@@ -85,12 +90,14 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: A
 class Claim:
     """What may be told, and the ``test`` that it has to pass in every draw.
 
-    The test is a function of a search and of the ``suspects`` that the claim is about.
+    The test is a function of a search and of the ``suspects`` that the claim is about. It looks at
+    all cases, or in draws after the first further one only at those ``among`` these places.
     """
 
     finding: Finding
     test: Callable[..., bool]
     suspects: tuple[Suspect, ...] = ()
+    among: Collection[int] | None = None
 
     def holds(self, search: Search) -> bool:
         return self.test(search, *(suspect.on(search.seed) for suspect in self.suspects))
@@ -105,7 +112,7 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     trials = search.trials
     # One known mistake that does the same in every case: there is nothing left to explain.
     for suspect in search.single():
-        yield Claim(Finding(suspect.mistake, all=True), Search.does, (suspect,))
+        yield Claim(Finding(suspect.mistake, all=True), Search.does, (suspect,), search.wrong)
     # One that always says True agrees with many mistakes by chance: no step below is evidence.
     if search.one_truth():
         told = f"the answer is {trials[0].outcome.value}, whatever comes in"
@@ -143,7 +150,8 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
             first, second = second, first
         rest = "" if search.rivals(second, first) else second.mistake.name
         finding = Finding(first.mistake, rest, search.all_trials(second))
-        yield Claim(finding, Search.exactly, (together(*pair, search.seed),))
+        both = together(*pair, search.seed)
+        yield Claim(finding, Search.exactly, (both,), search.wrong)
     # A mistake and a change of its result: only where the right result changed is not simpler.
     plainly = changed_throughout(pairs(trials))  # the right result, and no mistake's
     if changed := None if plainly else search.changed():

@@ -142,7 +142,7 @@ def copy_of(value: Any) -> Any:
     if is_tensor(value):
         return value.detach().clone().requires_grad_(value.requires_grad)
     if type(value) in (tuple, list):
-        return type(value)(copy_of(item) for item in value)
+        return type(value)(map(copy_of, value))
     if type(value) is dict:
         return {key: copy_of(item) for key, item in value.items()}
     try:
@@ -163,7 +163,7 @@ def identical(a: Any, b: Any) -> bool:
         alike = a.dtype == b.dtype and a.requires_grad == b.requires_grad
         return alike and identical(a.numpy(force=True), b.numpy(force=True))
     if isinstance(a, tuple | list):
-        return len(a) == len(b) and all(identical(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(map(identical, a, b))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(identical(a[key], b[key]) for key in a)
     return callable(a) or isinstance(a, np.random.Generator) or bool(a == b)

@@ -1,6 +1,6 @@
 """The cases of an exercise, and what an implementation makes of each."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any
@@ -102,22 +102,31 @@ def expected(exercise: Exercise, case: Case) -> Outcome:
     return outcome
 
 
-def try_out(exercise: Exercise, implementation: Callable, seed: int) -> tuple[Trial, ...]:
-    """The implementation on each case. After a call that hangs, the rest are skipped."""
-    return tuple(trials_of(exercise, implementation, seed))
+def try_out(
+    exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
+) -> tuple[Trial, ...]:
+    """The implementation on each case. After a call that hangs, the rest are skipped.
+
+    So are those that are not ``among`` these, by their places, where they are given.
+    """
+    return tuple(trials_of(exercise, implementation, seed, among))
 
 
-def trials_of(exercise: Exercise, implementation: Callable, seed: int) -> Iterator[Trial]:
+def trials_of(
+    exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
+) -> Iterator[Trial]:
     """``try_out`` case by case, for who may stop early."""
-    outcomes = outcomes_of(exercise, implementation, seed)
+    outcomes = outcomes_of(exercise, implementation, seed, among)
     for criterion, case, expected in draw(exercise, seed):
         yield Trial(criterion, case, expected, next(outcomes, Outcome("skipped")))
 
 
-def outcomes_of(exercise: Exercise, implementation: Callable, seed: int) -> Iterator[Outcome]:
+def outcomes_of(
+    exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
+) -> Iterator[Outcome]:
     """What the implementation makes of each case, up to one that hangs.
 
-    One that lives in another process is tried there: it offers ``attncourse_outcomes``.
+    One that lives in another process is tried there, on all: it offers ``attncourse_outcomes``.
     """
     elsewhere = getattr(type(implementation), "attncourse_outcomes", None)
     if elsewhere is not None:
@@ -126,7 +135,10 @@ def outcomes_of(exercise: Exercise, implementation: Callable, seed: int) -> Iter
     cases = draw(exercise, seed)
     watched = implementation is not exercise.reference
     with forbidding(exercise.forbids if watched else ()) as refused:
-        for _, case, _ in cases:
+        for place, (_, case, _) in enumerate(cases):
+            if among is not None and place not in among:
+                yield Outcome("skipped")
+                continue
             with asking():  # a part of it may live in another process, and what it changes counts
                 outcome = run(exercise, implementation, case, watched=False)
             outcome = unless_refused(outcome, refused())
