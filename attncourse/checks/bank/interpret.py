@@ -7,6 +7,7 @@ features, so that no count of one can be taken for the other, and 1/√d_head is
 import copy
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import accumulate
 
 import numpy as np
@@ -190,9 +191,17 @@ def bias_case(
     )
 
 
+def both_ways(case: Case) -> list[Case]:
+    """The case, and the same with she and he exchanged: one of both results is below 0."""
+    contexts, she, he = case.kwargs["args"]
+    shown = case.shown.replace(f"contexts, {she}, {he}", f"contexts, {he}, {she}")
+    kwargs = {**case.kwargs, "args": (contexts, he, she)}
+    return [case, replace(case, kwargs=kwargs, note=f"{case.note}, exchanged", shown=shown)]
+
+
 def bias_again(rng: Rng) -> list[Case]:
     first = bias_case(rng, 4, 6)
-    return [first, bias_case(rng, 3, 5, 2), once_more(first)]
+    return [*both_ways(first), bias_case(rng, 3, 5, 2), once_more(first)]
 
 
 # --- decisions: induction_pattern ------------------------------------------------------------
@@ -1159,18 +1168,18 @@ BIAS = exercise(
     limit=10.0,
     criteria=(
         Criterion("the mean of log p(she) − log p(he)", 3).on(
-            lambda rng: [bias_case(rng, 6), bias_case(rng, 5, 5, 5), bias_case(rng, 4, 4)]
+            lambda rng: [bias_case(rng, 6), *both_ways(bias_case(rng, 5, 5, 5))]
         ),
         Criterion("contexts of different lengths", 2).on(
             lambda rng: [
-                bias_case(rng, 3, 7, 5),
+                *both_ways(bias_case(rng, 3, 7, 5)),
                 bias_case(rng, 9, 2, 6, 4),
             ]
         ),
         Criterion("any two tokens, any model, a context of one token", 1).on(
             lambda rng: [
                 bias_case(rng, 4, 1, 3),
-                bias_case(rng, 1, note="one token"),
+                *both_ways(bias_case(rng, 1, note="one token")),
                 bias_case(rng, 3, 5, she=10, he=0, note="ids 10 and 0"),
                 bias_case(rng, 2, 6, she=0, he=5, tied=False, bias=False, n_layers=1),
                 bias_case(rng, 4, 2, she=6, he=6, note="the same token twice"),

@@ -333,7 +333,11 @@ def repeated_twice(rng: Rng, one: str) -> list[str]:
 
 
 def triple(rng: Rng, one: str) -> list[str]:
-    return [one, exchanged(rng, one, 3), exchanged(rng, one, 3)]
+    """Three, no two of them equal: each within one edit of both others."""
+    others: set[str] = set()
+    while len(others) < 2:
+        others.add(exchanged(rng, one, 3))
+    return [one, *sorted(others)]
 
 
 def prefixed(rng: Rng, one: str) -> list[str]:
