@@ -205,6 +205,14 @@ FRAME = [
         """,
     ),
     sends(
+        "leaves-the-wire-unblocked",
+        "the flag that says whether to wait belongs to all who hold the wire",
+        """
+        for wire in sockets():
+            wire.setblocking(False)
+        """,
+    ),
+    sends(
         "calls-back",
         "asks for functions of the other side that it was never given, without end",
         """

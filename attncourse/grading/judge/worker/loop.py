@@ -44,6 +44,7 @@ def serve(connection: Any, output: float) -> None:
     try:
         while True:
             worker.answer(*receive(connection))
+            connection.setblocking(True)  # a submission that finds it may have it not wait
     except EOFError:
         os._exit(0)
 
