@@ -19,6 +19,7 @@ from pathlib import Path
 
 from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc
 from jupyter_client.provisioning import local_provisioner
+from nbclient import NotebookClient
 
 MALLOPT = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}  # numbers of malloc.h
 BACKEND = "module://matplotlib_inline.backend_inline"  # as a kernel sets it before a page imports
@@ -42,6 +43,7 @@ class PartedWorker(ExecutionWorkerLocalMProc):
 
     @staticmethod
     def execute(project_nb, data):
+        NotebookClient.coalesce_streams.default_value = True  # a line sent in two parts is one
         if sys.platform == "linux":
             local_provisioner.launch_kernel = KernelProcess().begin
         return ExecutionWorkerLocalMProc.execute(project_nb, data)
