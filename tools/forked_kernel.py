@@ -18,8 +18,8 @@ import traceback
 from pathlib import Path
 
 from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc
+from jupyter_cache.executors.utils import single_nb_execution
 from jupyter_client.provisioning import local_provisioner
-from nbclient import NotebookClient
 
 MALLOPT = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}  # numbers of malloc.h
 BACKEND = "module://matplotlib_inline.backend_inline"  # as a kernel sets it before a page imports
@@ -43,10 +43,15 @@ class PartedWorker(ExecutionWorkerLocalMProc):
 
     @staticmethod
     def execute(project_nb, data):
-        NotebookClient.coalesce_streams.default_value = True  # a line sent in two parts is one
         if sys.platform == "linux":
             local_provisioner.launch_kernel = KernelProcess().begin
-        return ExecutionWorkerLocalMProc.execute(project_nb, data)
+        return single_nb_execution(
+            project_nb.nb,
+            cwd=str(Path(project_nb.uri).parent),
+            timeout=data.timeout,
+            allow_errors=data.allow_errors,
+            coalesce_streams=True,  # a line that is sent in two parts stands in one row
+        )
 
 
 class KernelProcess:
