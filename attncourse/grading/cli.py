@@ -31,6 +31,10 @@ GradebookAddress = Annotated[
     typer.Option("--db", metavar="URL", help="The gradebook. [default: gradebook.db]"),
 ]
 CourseFolder = Annotated[Path, typer.Option("--course", help="The course's folder.")]
+FOLDER = "Its folder in solutions/, say 05_kqv."
+Assignment = Annotated[str, typer.Argument(help=FOLDER)]
+Graded = Annotated[str, typer.Argument(help="A graded assignment, say 05_kqv.")]
+Everything = Annotated[bool, typer.Option("--all", help="All assignments.")]
 
 
 def main() -> None:
@@ -46,6 +50,11 @@ def main() -> None:
 def tell(line: str) -> None:
     """Prints a remark on standard error. Names in it are other people's: they act on nothing."""
     print(f"attncourse: {made_visible(line)}", file=sys.stderr)
+
+
+def say(text: str) -> None:
+    """Prints what a command found, in lines of their own length, as ``tell`` prints remarks."""
+    print(made_visible(text))
 
 
 def show_version(asked: bool) -> None:
@@ -106,7 +115,7 @@ def check(
 
     with stopping("nothing was changed"), ticking(notebook.name):
         report = check_file(notebook, Limits.of(timeout))
-    print(made_visible(own_verdicts(report)))
+    say(own_verdicts(report))
     raise typer.Exit(0 if report.points == report.maximum else 1)
 
 
@@ -121,12 +130,11 @@ def progress(
     from attncourse.grading.student.progress import progress as progress_in
     from attncourse.grading.student.progress import progress_table, summary
 
-    console, aside = Console(), Console(stderr=True, soft_wrap=True)
+    aside = Console(stderr=True, soft_wrap=True)
     with stopping("nothing was changed"), aside.status("reading …"):
         found = progress_in(folder, Limits.of(timeout), lambda *done: aside.print(step(*done)))
-    console.print(progress_table(found))
-    for line in summary(found).splitlines():
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    Console().print(progress_table(found))
+    say(summary(found))
     for reason in found.left_out:
         tell(f"not counted: {reason}")
 
@@ -147,7 +155,7 @@ def assemble(
     aside = Console(stderr=True, soft_wrap=True)
     with stopping("nothing was written"), aside.status("judging …"):
         made = make(notebooks, output, Limits.of(timeout), lambda *done: aside.print(step(*done)))
-    print(made_visible(str(made)))
+    say(str(made))
 
 
 @app.command()
@@ -201,10 +209,8 @@ def model() -> None:
 
 @app.command()
 def release(
-    assignment: Annotated[
-        str | None, typer.Argument(help="Its folder in solutions/, say 05_kqv.")
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All assignments.")] = False,
+    assignment: Annotated[str | None, typer.Argument(help=FOLDER)] = None,
+    everything: Everything = False,
     course: CourseFolder = Path(),
     db: GradebookAddress = None,
     variant: Annotated[
@@ -235,7 +241,7 @@ def release(
 
 @app.command()
 def solution(
-    assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
+    assignment: Assignment,
     output: Annotated[Path | None, typer.Option(help="A new file. [default: in reports/]")] = None,
     hidden: Annotated[
         bool, typer.Option("--hidden-tests", help="With the hidden tests, which are then known.")
@@ -250,7 +256,7 @@ def solution(
 
 @app.command()
 def collect(
-    assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
+    assignment: Assignment,
     files: Annotated[
         list[Path], typer.Argument(help="Downloads: archives, or folders of what was in them.")
     ],
@@ -277,18 +283,16 @@ def collect(
 
     with stopping("what was collected stays, and the same command goes on"):
         made = collect_files(course, assignment, files, roster, db, groups)
-    console = Console()
     if shown := rows_table(made, assignment):
-        console.print(shown)
-    for line in closing(made, assignment):
-        console.print(line, soft_wrap=True, highlight=False, markup=False)
+        Console().print(shown)
+    say("\n".join(closing(made, assignment)))
     raise typer.Exit(1 if made.left else 0)
 
 
 @app.command()
 def extend(
     student: Annotated[str, typer.Argument(help="The id: a folder in submitted/.")],
-    assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
+    assignment: Assignment,
     days: Annotated[float, typer.Option(help="Days after the due date; 0 takes them back.")],
     course: CourseFolder = Path(),
     db: GradebookAddress = None,
@@ -309,7 +313,7 @@ def extend(
 
 @app.command()
 def grade(
-    assignment: Annotated[str, typer.Argument(help="Its folder in solutions/, say 05_kqv.")],
+    assignment: Assignment,
     student: Annotated[str | None, typer.Option(help="Grade this student only.")] = None,
     jobs: Jobs = 0,
     timeout: Timeout = Limits.submission,
@@ -350,7 +354,7 @@ def grade(
 
 @app.command()
 def report(
-    assignment: Annotated[str, typer.Argument(help="A graded assignment, say 05_kqv.")],
+    assignment: Graded,
     html: Annotated[
         Path | None, typer.Option(help="The page. [default: reports/ASSIGNMENT/index.html]")
     ] = None,
@@ -364,15 +368,13 @@ def report(
     from attncourse.grading.class_.terminal import at_a_glance, wide_console
 
     summary = Summary(class_results(course, assignment, db, gradebook=False))
-    console = wide_console()
-    console.print(at_a_glance(summary))
-    path = write_page(course, summary, html)
-    console.print(f"page: {path}", soft_wrap=True, highlight=False, markup=False)
+    wide_console().print(at_a_glance(summary))
+    say(f"page: {write_page(course, summary, html)}")
 
 
 @app.command()
 def feedback(
-    assignment: Annotated[str, typer.Argument(help="A graded assignment, say 05_kqv.")],
+    assignment: Graded,
     student: Annotated[str | None, typer.Option(help="This student's page only.")] = None,
     download: Annotated[
         Path | None,
@@ -394,7 +396,7 @@ def feedback(
 @app.command()
 def export(
     assignment: Annotated[str | None, typer.Argument(help="A graded assignment.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All assignments.")] = False,
+    everything: Everything = False,
     form: Annotated[
         str,
         typer.Option(

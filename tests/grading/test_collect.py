@@ -128,7 +128,7 @@ def test_everybody_of_a_class_is_found_in_canvas_download(course, tmp_path):
     found = collect(course, NAME, [zipped], made.canvas_roster(tmp_path / "r.csv"))
     assert (found.left, found.absent) == ([], [])
     assert submitted(course) == {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
-    assert [row.student for row in found.rows if row.chosen.late] == [s.id for s in CLASS[1::2]]
+    assert [row.student for row in found.rows if row.late] == [s.id for s in CLASS[1::2]]
     kept = record_of(course, NAME)[ADA.id]
     assert (kept["platform"], kept["number"]) == ("canvas", str(ADA.canvas))
     assert kept["handed_in_as"] == files[0][0]
@@ -202,7 +202,7 @@ def test_of_several_attempts_the_latest_counts(course, tmp_path):
         f"ada/{NAME}/{FILE}": other("second"),
         f"ada/{NAME}/timestamp.txt": b"2026-10-12 10:00:00 UTC\n",
     }
-    assert found.rows[0].chosen.attempts == 2
+    assert found.rows[0].attempts == 2
 
 
 def test_canvas_numbers_rise_with_time_and_later_downloads_count_more(course, tmp_path):
@@ -250,7 +250,7 @@ def test_a_notebook_gets_its_name_and_what_is_none_keeps_it(files, called, shown
     content = [(made.moodle(ADA, file), data) for file, data in files.items()]
     found = collect(course, NAME, [archive(tmp_path / "a.zip", content)])
     assert list(submitted(course)) == [f"ada-lovelace/{NAME}/{called}"]
-    assert found.rows[0].chosen.shown == shown
+    assert found.rows[0].shown == shown
     assert (read_submission(course, NAME, "ada-lovelace").data == GOOD) == (called == FILE)
 
 

@@ -100,7 +100,7 @@ def test_collecting_asks_and_does_not_answer(script, tmp_path):
     roster.write_text(two)
     both = [(path, small()), (f"{one}_8_assignsubmission_file/{FILE}", small("add = 1"))]
     found = collect(course, NAME, [archive(tmp_path / "e.zip", both)], roster)
-    assert {row.student: row.chosen.owned.claim.number for row in found.rows} == {
+    assert {row.student: row.owned.claim.number for row in found.rows} == {
         "ann": "8",
         "bo": "9",
     }

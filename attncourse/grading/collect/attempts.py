@@ -14,29 +14,18 @@ from attncourse.grading.course.handed_in import is_own, require_notebook, unpack
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line, printable
 
-LONG_AGO = datetime.min
-
 
 @dataclass
 class HandIn:
-    """Files that were handed in together, when, and where they come from."""
+    """Files that were handed in together, and when."""
 
-    drop: int
     files: list[Owned] = field(default_factory=list)
     time: datetime | None = None
 
     @property
-    def order(self) -> int:
-        return max(owned.claim.order for owned in self.files)
-
-    @property
-    def shown(self) -> str:
-        return self.files[0].item.shown
-
-    @property
-    def late(self) -> bool:
-        """Whether the platform says that it was late."""
-        return any(owned.claim.late for owned in self.files)
+    def order(self) -> tuple[int, int]:
+        """Its place: by the order of the downloads, and in one by its platform's own numbers."""
+        return self.files[0].drop, max(owned.claim.order for owned in self.files)
 
 
 def attempts_of(
@@ -44,20 +33,19 @@ def attempts_of(
 ) -> list[HandIn]:
     """The attempts in their order, the latest last: by time where it is known of all of them.
 
-    Else by the order of the downloads, and in one download by its platform's own numbers. A time
-    in the roster is that of the latest attempt.
+    A time in the roster is that of the latest attempt.
     """
     found: dict[tuple, HandIn] = {}
     for one in owned:
         key = (one.drop, one.packed, one.claim.key)
-        found.setdefault(key, HandIn(one.drop)).files.append(one)
-    attempts = sorted(found.values(), key=lambda a: (a.drop, a.order, a.files[0].claim.at))
+        found.setdefault(key, HandIn()).files.append(one)
+    attempts = sorted(found.values(), key=lambda a: (a.order, a.files[0].claim.at))
     for attempt in attempts:
         attempt.time = read_time(said_time(attempt), attempt.files[0].student, zone, remarks)
         attempt.files = [o for o in attempt.files if is_own(HandedFile(o.claim.file))]
     attempts = [attempt for attempt in attempts if attempt.files]
     if all(attempt.time for attempt in attempts):
-        attempts.sort(key=lambda a: (a.time or LONG_AGO, a.drop, a.order))
+        attempts.sort(key=lambda a: (a.time, a.order))
     elif member and attempts[-1].time is None:
         attempts[-1].time = read_time(member.at, member.id, zone, remarks)
     return attempts
@@ -98,7 +86,7 @@ def read_time(
 class Chosen(NamedTuple):
     """What counts of a student's attempts: a file, where in it, its bytes, the name they get.
 
-    ``late``: by what the platform says. ``attempts`` is how many there are.
+    ``late``: by what the platform says. ``attempts`` is how many there are, ``done`` what was done.
     """
 
     owned: Owned
@@ -108,6 +96,11 @@ class Chosen(NamedTuple):
     time: datetime | None
     late: bool
     attempts: int
+    done: str = ""
+
+    @property
+    def student(self) -> str:
+        return self.owned.student
 
 
 def chosen_of(attempts: list[HandIn], name: str, assignments: list[str]) -> Chosen:
@@ -135,7 +128,8 @@ def chosen_of(attempts: list[HandIn], name: str, assignments: list[str]) -> Chos
             require_notebook(data, piece, name)
         except Ungraded:
             called = safe(piece.path.name)
-    return Chosen(owned, shown, data, called, attempt.time, attempt.late, len(attempts))
+    late = any(owned.claim.late for owned in attempt.files)
+    return Chosen(owned, shown, data, called, attempt.time, late, len(attempts))
 
 
 def safe(name: str) -> str:

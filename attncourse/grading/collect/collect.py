@@ -7,7 +7,7 @@ kept in ``submitted/.collected/ASSIGNMENT.csv``.
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -35,21 +35,11 @@ HEAD = (
 )
 
 
-@dataclass(frozen=True)
-class RecordRow:
-    """What became of a student's latest attempt: where it lies and what was done."""
-
-    student: str
-    chosen: Chosen
-    done: str
-    time: datetime | None
-
-
 @dataclass
 class Collected:
     """What went where: rows by student, files that are nobody's, and who handed in nothing."""
 
-    rows: list[RecordRow] = field(default_factory=list)
+    rows: list[Chosen] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
@@ -91,13 +81,13 @@ def collect(
             if attempts := attempts_of(owned, member, zone, made.remarks):
                 found[student] = attempts
         aside = course / "submitted" / ".before" / f"{datetime.now(UTC):%Y-%m-%d_%H-%M-%S-%f}"
-        for student, attempts in found.items():
+        for attempts in found.values():
             try:
                 chosen = chosen_of(attempts, name, assignments)
             except Ungraded as problem:
-                sorting.leave(attempts[-1].shown, str(problem))
+                sorting.leave(attempts[-1].files[0].item.shown, str(problem))
                 continue
-            made.rows.append(put(course, name, student, chosen, aside, zone))
+            made.rows.append(put(course, name, chosen, aside, zone))
         keep_record(course, name, made.rows, zone)
     made.left = sorting.left
     made.remarks += sorting.staff
@@ -125,37 +115,35 @@ def class_of(course: Path, listed: list[Member], db: str | None, *, closed: bool
     return Class(by_id, closed)
 
 
-def put(
-    course: Path, name: str, student: str, chosen: Chosen, aside: Path, zone: ZoneInfo | None
-) -> RecordRow:
+def put(course: Path, name: str, chosen: Chosen, aside: Path, zone: ZoneInfo | None) -> Chosen:
     """Writes an attempt, unless what is there is the same or newer; moves aside what was there."""
-    place = course / "submitted" / student / name
+    place = course / "submitted" / chosen.student / name
     target, before = place / chosen.called, time_in(folders.stamp_in(place), zone)
-    row = RecordRow(student, chosen, NEW, chosen.time)
+    row = chosen._replace(done=NEW)
     if target.is_file() and not target.is_symlink() and target.read_bytes() == chosen.data:
-        row = replace(row, done=SAME, time=chosen.time or before)
+        row = chosen._replace(done=SAME, time=chosen.time or before)
         if row.time == before:
             return row
     elif chosen.time and before and chosen.time < before:
-        return replace(row, done=OLDER)
+        return chosen._replace(done=OLDER)
     elif os.path.lexists(place):
-        row = replace(row, done=REPLACED)
+        row = chosen._replace(done=REPLACED)
         with explained(aside):
-            (aside / student).mkdir(parents=True)
-            os.replace(place, aside / student / name)
+            (aside / chosen.student).mkdir(parents=True)
+            os.replace(place, aside / chosen.student / name)
     replace_bytes(target, chosen.data)
     if row.time:
         replace_file(place / "timestamp.txt", stamp(row.time) + "\n")
     return row
 
 
-def keep_record(course: Path, name: str, rows: Iterable[RecordRow], zone: ZoneInfo | None) -> None:
+def keep_record(course: Path, name: str, rows: Iterable[Chosen], zone: ZoneInfo | None) -> None:
     """Adds what was collected now, in the place of what is there of the same students."""
     kept, now = folders.record_of(course, name), written(zone, datetime.now(UTC))
     for row in rows:
-        claim, item, group = (getattr(row.chosen.owned, key) for key in ("claim", "item", "group"))
-        at = written(zone, row.time) if row.time else ""
-        cells = (row.student, claim.platform, claim.number, item.shown, at, now, row.done, group)
+        own, at = row.owned, written(zone, row.time) if row.time else ""
+        came = (own.claim.platform, own.claim.number, own.item.shown, at)
+        cells = (row.student, *came, now, row.done, own.group)
         kept[row.student] = dict(zip(HEAD, cells, strict=True))
     if not kept:
         return

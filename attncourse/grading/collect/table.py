@@ -10,7 +10,8 @@ from rich.text import Text
 
 from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
-from attncourse.grading.collect.collect import NEW, Collected, RecordRow
+from attncourse.grading.collect.attempts import Chosen
+from attncourse.grading.collect.collect import NEW, Collected
 from attncourse.grading.course.dates import clock
 from attncourse.grading.harmless import one_line
 
@@ -21,38 +22,32 @@ def rows_table(made: Collected, name: str) -> Table | None:
     """A row a student; of a large class, those to look at."""
     rows = made.rows
     if len(rows) > LONGEST:
-        odd = (row for row in rows if row.done != NEW or row.chosen.attempts > 1 or not row.time)
+        odd = (row for row in rows if row.done != NEW or row.attempts > 1 or not row.time)
         rows = list(islice(odd, LONGEST))
     if not rows:
         return None
     shown = table("student", "handed in", "when", "")
     shown.columns[2].no_wrap = shown.columns[3].no_wrap = True
     for row in rows:
-        shown.add_row(
-            Text(one_line(row.student, 128)),
-            Text(handed_in(row, name)),
-            when(row, made.zone),
-            row.done,
-        )
+        who, what = Text(one_line(row.student, 128)), Text(handed_in(row, name))
+        shown.add_row(who, what, when(row, made.zone), row.done)
     return shown
 
 
-def handed_in(row: RecordRow, name: str) -> str:
+def handed_in(row: Chosen, name: str) -> str:
     """What the platform calls the student, and the file where it is not called as it should be."""
-    claim = row.chosen.owned.claim
+    claim = row.owned.claim
     parts = [claim.names[0]] if claim.names[0] != row.student else []
-    parts += ["for the group"] if row.chosen.owned.group else []
-    if row.chosen.shown != f"{name}.ipynb":
-        parts.append(row.chosen.shown)
-    if row.chosen.attempts > 1:
-        parts.append(f"the latest of {row.chosen.attempts}")
+    parts += ["for the group"] if row.owned.group else []
+    parts += [row.shown] if row.shown != f"{name}.ipynb" else []
+    parts += [f"the latest of {row.attempts}"] if row.attempts > 1 else []
     return one_line(", ".join(parts), 160)
 
 
-def when(row: RecordRow, zone: ZoneInfo | None) -> str:
+def when(row: Chosen, zone: ZoneInfo | None) -> str:
     """When it was handed in, as the class's clocks say it."""
     if row.time is None:
-        return "LATE, no time" if row.chosen.late else "no time"
+        return "LATE, no time" if row.late else "no time"
     return f"{clock(zone, row.time):%Y-%m-%d %H:%M}"
 
 
@@ -68,15 +63,22 @@ def closing(made: Collected, name: str) -> Iterator[str]:
     yield from made.remarks
     if made.absent:
         yield f"nothing from {count(len(made.absent), 'student')}: {few(made.absent)}"
-    if odd := [row for row in made.rows if row.chosen.called != f"{name}.ipynb"]:
-        listed = few(f"{row.student} ({row.chosen.called})" for row in odd)
+    if odd := [row for row in made.rows if row.called != f"{name}.ipynb"]:
+        listed = few(f"{row.student} ({row.called})" for row in odd)
         yield f"no notebook from {count(len(odd), 'student')}: {listed}; ask for {name}.ipynb"
     if made.new:
         yield (
             f"not known before: {few(made.new)}; name the class with --roster if one of them has "
             "another id, and the members of a group in groups.csv"
         )
-    yield from untimed(made)
+    untimed = [row for row in made.rows if row.time is None]
+    if untimed:
+        yield (
+            f"no time is known of {len(untimed)}, which count as on time: "
+            "a roster with a timestamp column says when"
+        )
+    if late := [one_line(row.student, 60) for row in untimed if row.late]:
+        yield f"late by what Canvas says: {', '.join(late)}"
     tally = Counter(row.done for row in made.rows)
     parts = ", ".join(f"{number} {done}" for done, number in tally.items())
     zone = f", times in {made.zone.key if made.zone else 'UTC'}" if made.rows else ""
@@ -87,16 +89,3 @@ def few(names: Iterable[str]) -> str:
     """The first twenty of them in a line."""
     shown = [one_line(name, 90) for name in names]
     return ", ".join(shown[:20] + ["…"][: len(shown) > 20])
-
-
-def untimed(made: Collected) -> Iterator[str]:
-    """What it means that nobody knows when something was handed in."""
-    without = [row for row in made.rows if row.time is None]
-    late = [one_line(row.student, 60) for row in without if row.chosen.late]
-    if without:
-        yield (
-            f"no time is known of {len(without)}, which count as on time: "
-            "a roster with a timestamp column says when"
-        )
-    if late:
-        yield f"late by what Canvas says: {', '.join(late)}"
