@@ -100,9 +100,9 @@ def in_turn(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def explained(path: Path, way_out: str = "") -> Iterator[None]:
+def explained(path: Path, way_out: str = "", doing: str = "write") -> Iterator[None]:
     """Turns what the file system objects to into one line that ends in the way out."""
     try:
         yield
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}{way_out}") from error
+        raise UserError(f"cannot {doing} {path}: {error.strerror or error}{way_out}") from error

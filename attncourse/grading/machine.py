@@ -66,7 +66,7 @@ def machine_mb() -> int | None:
     return kb[0] // 1024 if kb else None
 
 
-def cgroup_mb() -> list[int]:
+def cgroup_mb() -> list[int | None]:
     """What each control group around this process has left, in both versions of the interface."""
     try:
         lines = (PROC / "self" / "cgroup").read_text().splitlines()
@@ -84,11 +84,8 @@ def cgroup_mb() -> list[int]:
             continue
         for root in roots:
             folder = root / path.strip("/")
-            for place in (folder, *folder.parents):
-                if not place.is_relative_to(root):
-                    break
-                found = room(place, *names)
-                left += [] if found is None else [found]
+            around = (f for f in (folder, *folder.parents) if f.is_relative_to(root))
+            left += [room(place, *names) for place in around]
     return left
 
 

@@ -8,6 +8,7 @@ question for a person and never an answer.
 
 import difflib
 from collections import defaultdict
+from collections.abc import Iterable
 from unicodedata import category, normalize
 
 TEST_STUDENT = ("teststudent", "studenttest")  # whom Canvas makes for a teacher's own trials
@@ -44,6 +45,12 @@ def folded(name: str) -> str:
     """A name without its marks, with which several people may be called."""
     plain = normalize("NFKD", "".join(words(name))).translate(PLAIN).casefold()
     return "".join(c for c in plain if category(c)[0] != "M")
+
+
+def did_you_mean(asked: str, known: Iterable[str], closely: float = 0.6) -> str:
+    """A question for whoever may have misspelled a name; empty where none is like it."""
+    near = difflib.get_close_matches(asked, list(known), n=1, cutoff=closely)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def is_test_student(name: str) -> bool:

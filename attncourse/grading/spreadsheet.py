@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import explained
 from attncourse.grading.harmless import short
 
 Value = str | float | int | None
@@ -92,10 +93,8 @@ def records_in(path: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 def text_in(path: Path) -> str:
     """A file's text, in whichever of the usual encodings. Raises ``UserError``."""
-    try:
+    with explained(path, doing="read"):
         data = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     if data.startswith(b"PK\x03\x04"):
         raise UserError(f"{path} is a spreadsheet's own file: save it as CSV")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -71,7 +71,7 @@ def test_help_comes_at_once_and_loads_nothing_heavy():
 
 def test_unknown_assignment_names_the_nearest(tmp_path):
     course = make_course(tmp_path, ada=small())
-    refuses(run("grade", "01_smal", cwd=course), "01_smal", "Did you mean 01_small?")
+    refuses(run("grade", "01_smal", cwd=course), "01_smal", "did you mean 01_small?")
     refuses(run("grade", "zzz", cwd=course), "zzz", f"There are: {NAME}")
 
 

@@ -387,7 +387,7 @@ def test_the_command_gives_more_time_and_says_until_when(course):
     assert "until 2026-10-14 10:00 Europe/Berlin" in command("days", NAME, "1.5")
     with pytest.raises(UserError, match=r"called extnded.*did you mean extended\?"):
         command("extnded", NAME, "2")
-    with pytest.raises(UserError, match=r"01_smal\. Did you mean 01_small\?"):
+    with pytest.raises(UserError, match=r"01_smal; did you mean 01_small\?"):
         command("extended", "01_smal", "2")
     assert (course / "extensions.csv").read_text() == text
 

@@ -504,7 +504,7 @@ def test_export_says_what_it_wrote(course):
 
 
 def test_export_refuses_in_one_line(course, tmp_path):
-    refuses(run("export", "01_smal", cwd=course), "Did you mean 01_small?")
+    refuses(run("export", "01_smal", cwd=course), "did you mean 01_small?")
     refuses(run("export", cwd=course), "--all")
     refuses(run("export", NAME, "--all", cwd=course), "--all")
     refuses(run("export", NAME, "--format", "excel", cwd=course), "canvas, moodle, gradescope")

@@ -250,7 +250,7 @@ def test_a_person_in_two_sections_is_one_person(course, marker):  # noqa: F811
     hand_in(course, "bob", small())
     grade(course)
     said: list[str] = []
-    exported = canvas_rows([class_results(course, NAME)], sheet, said.append)
+    exported = canvas_rows([class_results(course, NAME)], said.append, sheet)
     assert [row[0] for row in exported[2:]] == ["Lovelace, Ada", "Bell, Bob"]
     assert said == []
 

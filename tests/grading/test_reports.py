@@ -362,7 +362,7 @@ def test_report_without_a_gradebook_says_so(tmp_path):
 
 def test_report_refuses_in_one_line(tmp_path):
     (tmp_path / "solutions" / NAME).mkdir(parents=True)
-    refuses(run("report", "01_smal", cwd=tmp_path), "Did you mean 01_small?")
+    refuses(run("report", "01_smal", cwd=tmp_path), "did you mean 01_small?")
     refuses(run("report", NAME, cwd=tmp_path), f"attncourse grade {NAME}")
     write_reports(tmp_path, [made("ada", 2, 1, 4)])
     (tmp_path / "file").write_text("")

@@ -33,8 +33,8 @@ TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 
 def rows(
     classes: list[ClassResults],
-    roster: Path | None,
     remark: Callable[[str], None],
+    roster: Path | None = None,
     column: str | None = None,
 ) -> list[list[Value]]:
     """The head, the points, and a row for each student, in the roster's order if there is one.
@@ -43,7 +43,7 @@ def rows(
     """
     students = people(classes)
     known = read_canvas_roster(roster) if roster else Roster(None, list(WHO), [], [], {})
-    columns = [column_of(found.assignment, known.others) for found in classes]
+    columns = [(*called(found.assignment, known), found.assignment)[0] for found in classes]
     if column is not None:
         columns = [own_column(column, known)]
     if roster:
@@ -111,27 +111,21 @@ def read_canvas_roster(path: Path) -> Roster:
     return Roster(path, head[:width], head[width:], list(students.values()), points)
 
 
-def column_of(assignment: str, others: list[str]) -> str:
-    """The column that Canvas has for an assignment, with its id, or the bare name."""
-    for name in others:
-        found = TITLE.fullmatch(name)
-        if found and found["title"].casefold() == assignment.casefold():
-            return name
-    return assignment
+def called(asked: str, roster: Roster) -> list[str]:
+    """The columns for assignments that have this title, id, or both."""
+    parts = ((name, TITLE.fullmatch(name)) for name in roster.others)
+    known = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
+    return [name for name, several in known if asked.casefold() in map(str.casefold, several)]
 
 
 def own_column(asked: str, roster: Roster) -> str:
     """The roster's column of that name, title or id. Raises ``UserError`` where there is none."""
-    parts = {name: found for name in roster.others if (found := TITLE.fullmatch(name))}
-    fitting = [
-        name
-        for name, part in parts.items()
-        if asked.casefold() in (name.casefold(), part["title"].casefold(), part["id"])
-    ]
+    fitting = called(asked, roster)
     if len(fitting) == 1:
         return fitting[0]
     fault = "several columns are" if fitting else "no column is"
-    listed = ", ".join(one_line(name) for name in fitting or parts) or "none"
+    titled = [name for name in roster.others if TITLE.fullmatch(name)]
+    listed = ", ".join(map(one_line, fitting or titled)) or "none"
     raise UserError(f"--column: {fault} called {asked} in {roster.path}; there are: {listed}")
 
 

@@ -1,7 +1,7 @@
 """Exports of a gradebook: which results, in which format, to which files."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,30 +38,23 @@ BEHIND: dict[str, Callable[[StudentResult], Value]] = {
 }
 
 
-class Wanted(NamedTuple):
-    """What an export is made of, and of whom."""
-
-    classes: list[ClassResults]
-    remark: Callable[[str], None]
-    roster: Path | None
-    column: str | None
-    identifier: str
-
-
 class OneFile(NamedTuple):
-    """A format that is one file: its name, its rows, and how many of them are no student's."""
+    """A format that is one file: its name, and what makes its rows.
+
+    That takes class results, who hears remarks, and those of the ``options`` that the format has.
+    ``heads`` is how many rows are no student's.
+    """
 
     file: str
-    rows: Callable[[Wanted], list[list[Value]]]
+    rows: Callable[..., Iterable[list[Value]]]
+    options: tuple[str, ...] = ()
     heads: int = 1
 
 
 FILES = {
-    "csv": OneFile("grades.csv", lambda w: list(plain_rows(w.classes))),
-    "canvas": OneFile(
-        "canvas.csv", lambda w: canvas.rows(w.classes, w.roster, w.remark, w.column), heads=2
-    ),
-    "moodle": OneFile("moodle.csv", lambda w: moodle.rows(w.classes, w.identifier, w.remark)),
+    "csv": OneFile("grades.csv", lambda classes, remark: plain_rows(classes)),
+    "canvas": OneFile("canvas.csv", canvas.rows, ("roster", "column"), heads=2),
+    "moodle": OneFile("moodle.csv", moodle.rows, ("identifier",)),
 }
 FORMATS = (*FILES, "gradescope")  # which is a folder of files
 
@@ -72,7 +65,7 @@ class Exported:
 
     path: Path
     number: int
-    remarks: tuple[str, ...] = field(default=())
+    remarks: tuple[str, ...] = ()
 
 
 def export(
@@ -111,7 +104,8 @@ def export(
     place = output or course / "reports" / (name or "") / one.file
     if place.is_dir():
         raise UserError(f"{place} is a folder: name a file with --output")
-    rows = one.rows(Wanted(classes, remarks.append, roster, column, identifier))
+    given = {"roster": roster, "column": column, "identifier": identifier}
+    rows = list(one.rows(classes, remarks.append, **{name: given[name] for name in one.options}))
     encoding = "utf-8-sig" if form == "csv" else "utf-8"
     replace_file(place, table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
     return Exported(place, len(rows) - one.heads, tuple(remarks))
@@ -140,8 +134,8 @@ def write_gradescope(
     """Writes a results.json for each submission, of several assignments into a folder each."""
     number, place = 0, output or course / "reports"
     for found in classes:
-        folder = place / found.assignment if len(classes) > 1 else place
-        folder = folder if output else place / found.assignment / "gradescope"
+        folder = place / found.assignment if len(classes) > 1 or not output else place
+        folder = folder if output else folder / "gradescope"
         if folder.exists() and not folder.is_dir():
             raise UserError(f"{folder} is a file: name a folder with --output")
         for student, content in gradescope.files(course, found, remarks.append):

@@ -32,7 +32,7 @@ LARGEST = 100  # a grade above it needs the site's setting "unlimited grades"
 
 
 def rows(
-    classes: list[ClassResults], identifier: str, remark: Callable[[str], None]
+    classes: list[ClassResults], remark: Callable[[str], None], identifier: str
 ) -> list[list[Value]]:
     """A row for each student: who, then for each assignment the grade and the feedback."""
     if identifier not in IDENTIFIERS:

@@ -26,12 +26,11 @@ MOST, LOOKS = 12, 100  # rows of the other tables
 
 def write_page(course: Path, summary: Summary, place: Path | None = None) -> Path:
     """Writes the page, in ``reports`` if no place is named; each student's feedback is a link."""
-    place = place or course / "reports" / summary.results.assignment / "index.html"
-    links = {}
-    for result in summary.students:
-        told = feedback_page(course, result.student, summary.results.assignment)
-        if told is not None and told.is_file():
-            links[result.student] = quote(Path(os.path.relpath(told, place.parent)).as_posix())
+    name = summary.results.assignment
+    place = place or course / "reports" / name / "index.html"
+    pages = {r.student: feedback_page(course, r.student, name) for r in summary.students}
+    paths = {s: os.path.relpath(p, place.parent) for s, p in pages.items() if p and p.is_file()}
+    links = {student: quote(Path(path).as_posix()) for student, path in paths.items()}
     return replace_file(place, page(summary, links=links), way_out="; name another place")
 
 

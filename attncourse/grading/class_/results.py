@@ -38,15 +38,13 @@ OLDER = "scored by a person before it was graded again"
 NO_POINTS = ("unreadable", "interrupted")  # what has no points at all, or not all of them
 
 
-@dataclass(frozen=True)
-class StudentResult:
+@dataclass
+class StudentResult(scores.Standing):
     """One student and one assignment: the points that count, and what grading had to say.
 
     ``status`` is the report's, or "graded" where the gradebook alone knows of a submission.
-    ``source`` says where ``cells`` come from, "gradebook" or "report". ``manual`` are the cells
-    that a person has scored, ``waiting`` those that one has to, ``stale`` those that one has scored
-    before they were graded again; ``comments`` are a person's, by grade id. ``late`` are seconds,
-    ``extension`` days.
+    ``source`` says where ``cells`` come from, "gradebook" or "report". The rest is how the
+    submission stands in the gradebook, where it does.
     """
 
     person: scores.Person
@@ -54,14 +52,6 @@ class StudentResult:
     status: str
     cells: dict[str, CellResult]
     source: str = "gradebook"
-    penalty: float = 0.0
-    late: float = 0.0
-    extension: float = 0.0
-    timestamp: str = ""
-    manual: tuple[str, ...] = ()
-    waiting: tuple[str, ...] = ()
-    stale: tuple[str, ...] = ()
-    comments: dict[str, str] = field(default_factory=dict)
     mistakes: tuple[tuple[str, str], ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[str, ...] = ()
@@ -257,13 +247,8 @@ def with_points(
     """A result with the gradebook's points; who handed in nothing has none of them."""
     if standing is None and result.handed_in:
         return result  # graded, but not entered into this gradebook
-    points = standing.points if standing else {}
+    standing = standing or scores.Standing()
     order = [g for g in result.cells if g in maxima] + [g for g in maxima if g not in result.cells]
     said = {g: cell.message for g, cell in result.cells.items()}
-    cells = {g: CellResult(points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
-    known = {
-        name: tuple(sorted(value)) if isinstance(value, list) else value
-        for name, value in vars(standing or scores.Standing()).items()
-        if name != "points"
-    }
-    return replace(result, cells=cells, source="gradebook", **known)
+    cells = {g: CellResult(standing.points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
+    return replace(result, cells=cells, source="gradebook", **vars(standing))

@@ -72,12 +72,12 @@ class Person:
         return " ".join(part for part in (self.first_name, self.last_name) if part) or self.id
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Standing:
     """One submission in the gradebook: points by grade id, who gave them, what a person wrote.
 
-    ``waiting`` are the cells that a person has to score, ``stale`` those that one has scored before
-    they were graded again.
+    ``manual`` are the cells that a person has scored, ``waiting`` those that one has to, ``stale``
+    those that one has scored before they were graded again; ``comments`` are a person's.
     ``late`` are seconds after it was due, ``extension`` the days by which that is later for it.
     """
 
@@ -86,9 +86,9 @@ class Standing:
     late: float = 0.0
     extension: float = 0.0
     points: dict[str, float] = field(default_factory=dict)
-    manual: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
-    stale: list[str] = field(default_factory=list)
+    manual: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
     comments: dict[str, str] = field(default_factory=dict)
 
 
@@ -173,17 +173,17 @@ def scores(connection: "Connection", key: str, zone: ZoneInfo | None) -> Scores:
         when = written(zone, stamp) if stamp else ""
         late = seconds_late(stamp, due, more, zone)
         longer = between(due, due + more, zone) if due and more else more or NONE
-        standings[student] = Standing(when, float(penalty or 0), late, longer / DAY)
-    for student, cell, auto, manual, extra, waits in rows_of(connection, GRADES, id=key):
-        if cell not in labels:
-            continue
+        standings[student] = Standing(
+            timestamp=when, penalty=float(penalty or 0), late=late, extension=longer / DAY
+        )
+    grades = [row for row in rows_of(connection, GRADES, id=key) if row.cell_id in labels]
+    for student, cell, auto, manual, extra, waits in sorted(grades, key=lambda g: labels[g[1]]):
         standing, label = standings[student], labels[cell]
         given = auto if manual is None else manual
         standing.points[label] = 0.0 if given is None else finite(given) + finite(extra or 0)
-        if manual is not None:
-            standing.manual.append(label)
-        if waits:
-            (standing.waiting if manual is None else standing.stale).append(label)
+        standing.manual += (label,) * (manual is not None)
+        standing.waiting += (label,) * bool(waits and manual is None)
+        standing.stale += (label,) * bool(waits and manual is not None)
     for student, name, comment in rows_of(connection, COMMENTS, id=key):
         standings[student].comments[name] = comment
     people = tuple(people_in(connection))

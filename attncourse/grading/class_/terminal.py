@@ -2,7 +2,7 @@
 
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich import box
 from rich.console import Console, Group
@@ -11,6 +11,7 @@ from rich.text import Text
 
 from attncourse.checks.showing.session import hidden_points
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
+from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.class_.scores import Standing, how_late
 from attncourse.grading.class_.similar import Likenesses
 from attncourse.grading.class_.summary import SeenMistake, Summary, count
@@ -43,9 +44,14 @@ def table(*heads: str) -> Table:
     return made
 
 
-def rows_table(heads: Sequence[str], rows: Sequence[tuple], most: int, where: str) -> Table | None:
+def rows_table(
+    heads: Sequence[str],
+    rows: Iterable[tuple],
+    most: int = SHOWN,
+    where: str = "all of them are in the reports",
+) -> Table | None:
     """A table's first rows, and where the rest is; None without any."""
-    made = table(*heads)
+    made, rows = table(*heads), list(rows)
     for row in rows[:most]:
         made.add_row(*(Text(one_line(cell, 300)) if type(cell) is str else cell for cell in row))
     if len(rows) > most:
@@ -55,15 +61,34 @@ def rows_table(heads: Sequence[str], rows: Sequence[tuple], most: int, where: st
 
 def at_a_glance(summary: Summary) -> Group:
     """Everything ``attncourse report`` prints."""
+    late = sorted((r for r in summary.students if r.late), key=lambda r: -r.late)
+    exercises = summary.exercises if summary.handed_in else ()
     parts = [
         headline(summary),
         distribution(summary),
-        by_exercise(summary),
-        seen_most("mistakes seen most", summary.mistakes),
-        seen_most("failures without a name", summary.failures),
-        unforeseen(summary),
-        handed_in_late(summary),
-        for_a_person(summary),
+        rows_table(
+            ("exercise", "points#", "mean#", "full marks#", "zero#"),
+            ((e.name, f"{e.points:g}", *e.shares) for e in exercises),
+            most=len(exercises),
+        ),
+        rows_table(("mistakes seen most", "students#"), map(seen, summary.mistakes)),
+        rows_table(("failures without a name", "students#"), map(seen, summary.failures)),
+        rows_table(
+            ("hidden tests that a check did not foresee", "students#"),
+            ((note, str(students)) for note, students in summary.unforeseen),
+        ),
+        rows_table(
+            (f"handed in late ({len(late)})", "late#", "points off#", "extension#"),
+            map(delay, late),
+            most=2 * SHOWN,
+            where="in the CSV export",
+        ),
+        rows_table(
+            (f"to look at ({len(summary.attention)})", "why"),
+            ((one_line(r.student, 60), one_line(r.why, 200)) for r in summary.attention),
+            most=2 * SHOWN,
+            where="all of them are in the page and in the CSV export",
+        ),
         Text(summary.waits) if summary.waits else None,
         Text(summary.sources, style="dim"),
     ]
@@ -99,47 +124,18 @@ def distribution(summary: Summary) -> Table | None:
     return made
 
 
-def by_exercise(summary: Summary) -> Table | None:
-    """How the class did on each exercise."""
-    rows = [(e.name, f"{e.points:g}", *e.shares) for e in summary.exercises if summary.handed_in]
-    return rows_table(("exercise", "points#", "mean#", "full marks#", "zero#"), rows, len(rows), "")
+def seen(mistake: SeenMistake) -> tuple[Text, str]:
+    """What submissions show, explained as one student read it, and in how many."""
+    told = Text(f"{one_line(mistake.exercise, 200)}: {one_line(mistake.name, 200)}")
+    if mistake.explanation:
+        told.append(f"\n{one_line(mistake.explanation, 300)}", style="dim")
+    return told, str(mistake.students)
 
 
-def seen_most(head: str, mistakes: Sequence[SeenMistake]) -> Table | None:
-    """What most submissions show, each explained as one student read it."""
-    rows = []
-    for m in mistakes:
-        told = Text(f"{one_line(m.exercise, 200)}: {one_line(m.name, 200)}")
-        if m.explanation:
-            told.append(f"\n{one_line(m.explanation, 300)}", style="dim")
-        rows.append((told, str(m.students)))
-    return rows_table((head, "students#"), rows, SHOWN, "all of them are in the reports")
-
-
-def unforeseen(summary: Summary) -> Table | None:
-    """What hidden tests say of answers that pass their checks."""
-    heads = ("hidden tests that a check did not foresee", "students#")
-    rows = [(note, str(students)) for note, students in summary.unforeseen]
-    return rows_table(heads, rows, SHOWN, "all of them are in the reports")
-
-
-def handed_in_late(summary: Summary) -> Table | None:
-    """Who was late, by how much, and what that costs; and who had more time."""
-    late = sorted((r for r in summary.students if r.late), key=lambda r: -r.late)
-    more = [span(r.extension * 86400) if r.extension else "" for r in late]
-    rows = [
-        (one_line(r.student, 60), span(r.late), f"{r.penalty:g}", longer)
-        for r, longer in zip(late, more, strict=True)
-    ]
-    heads = (f"handed in late ({len(late)})", "late#", "points off#", "extension#")
-    return rows_table(heads, rows, 2 * SHOWN, "in the CSV export")
-
-
-def for_a_person(summary: Summary) -> Table | None:
-    """The submissions that somebody should look at, the most urgent first."""
-    rows = [(one_line(r.student, 60), one_line(r.why, 200)) for r in summary.attention]
-    heads = (f"to look at ({len(rows)})", "why")
-    return rows_table(heads, rows, 2 * SHOWN, "all of them are in the page and in the CSV export")
+def delay(r: StudentResult) -> tuple[str, str, str, str]:
+    """Who was late, by how much, what that costs, and how much more time there was."""
+    more = span(r.extension * 86400) if r.extension else ""
+    return one_line(r.student, 60), span(r.late), f"{r.penalty:g}", more
 
 
 def class_table(

@@ -69,7 +69,8 @@ def collect(
     people = class_of(course, listed, db, closed=bool(roster))
     if groups or (course / GROUPS).is_file():
         people = with_groups(people, groups or course / GROUPS, name)
-    sorting, made = Sorting(name, people), Collected(zone=zone)
+    made = Collected(zone=zone)
+    sorting = Sorting(name, people, made.left, made.remarks)
     with ExitStack() as stack:
         stack.enter_context(alone(course / "reports" / name, ""))  # or grading finds half
         for drop, path in enumerate(files):
@@ -77,7 +78,7 @@ def collect(
         sorting.part_twins()
         found: dict[str, list[HandIn]] = {}
         for student, owned in sorted(sorting.owned.items()):
-            member = sorting.people.members.get(student)
+            member = people.members.get(student)
             if attempts := attempts_of(owned, member, zone, made.remarks):
                 found[student] = attempts
         aside = course / "submitted" / ".before" / f"{datetime.now(UTC):%Y-%m-%d_%H-%M-%S-%f}"
@@ -89,8 +90,6 @@ def collect(
                 continue
             made.rows.append(put(course, name, chosen, aside, zone))
         keep_record(course, name, made.rows, zone)
-    made.left = sorting.left
-    made.remarks += sorting.staff
     here = {row.student for row in made.rows}
     made.new = sorted(here - set(people.members))
     made.absent = sorted(set(people.members) - here) if roster else []

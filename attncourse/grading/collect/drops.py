@@ -7,7 +7,6 @@ and read only as far as the bounds that grading has for a file.
 import io
 import os
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from attncourse.grading.collect.schemes import MOODLE
 from attncourse.grading.course import handed_in
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import explained
 from attncourse.grading.harmless import printable
 from attncourse.grading.submission.text import OTHERS
 
@@ -26,7 +26,7 @@ DEEPEST = 2  # archives in archives
 ARCHIVES = tuple((first, kind) for first, kind in OTHERS if kind.endswith(" archive"))
 NO_ZIP = "; a download should be a zip archive: make it one, or unpack it and name its folder"
 UTF_8 = 0x800  # the flag of a name in an archive that says how it is encoded
-BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError, OSError)
+BROKEN = (*handed_in.BROKEN, OSError)
 
 
 @dataclass
@@ -72,11 +72,8 @@ def items(
     if path.is_dir():
         yield from in_folder(path)
         return
-    try:
-        with path.open("rb") as file:
-            start = file.read(8)
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    with explained(path, doing="read"), path.open("rb") as file:
+        start = file.read(8)
     if not start.startswith(handed_in.ZIP) and not (
         path.suffix.casefold() == ".zip" and zipfile.is_zipfile(path)
     ):

@@ -58,13 +58,16 @@ class Origin(NamedTuple):
 
 @dataclass
 class Sorting:
-    """The files of all downloads, by student, and those that are nobody's."""
+    """The files of all downloads, by student; ``left`` are those that are nobody's.
+
+    ``remarks`` hear of what is left aside and needs nobody.
+    """
 
     name: str
     people: Class
+    left: list[Left]
+    remarks: list[str]
     owned: dict[str, list[Owned]] = field(default_factory=dict)
-    left: list[Left] = field(default_factory=list)
-    staff: list[str] = field(default_factory=list)
 
     def add(self, path: Path, drop: int, stack: ExitStack) -> None:
         """Sorts one download, the ``drop``-th that was named."""
@@ -84,7 +87,7 @@ class Sorting:
                     raise Ungraded("its path is longer than any platform's: rename it")
                 self._place(item, source)
             except TestStudent as problem:
-                self.staff.append(f"{item.shown}: {problem}")
+                self.remarks.append(f"{item.shown}: {problem}")
             except Ungraded as problem:
                 self.leave(item.shown, str(problem))
 

@@ -6,6 +6,7 @@ there; what belongs to a cell that is gone is copied to a file first.
 """
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,7 @@ def follow(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) ->
 
 
 def add(gradebook: "Gradebook", sheet: Any, kind: str, cell: Any) -> None:
-    """Adds a cell, with an empty row for each submission as nbgrader has it from the start."""
+    """Adds a cell, with empty rows for each submission as nbgrader has them from the start."""
     from nbgrader.api import Comment, Grade
 
     marks = cell.metadata.nbgrader
@@ -90,11 +91,9 @@ def add(gradebook: "Gradebook", sheet: Any, kind: str, cell: Any) -> None:
     known |= {"max_score": float(marks["points"])} if kind in ("grade", "task") else {}
     make = getattr(gradebook, f"add_{kind}_cell")
     made = make(marks["grade_id"], sheet.name, sheet.assignment.name, **known)
-    for submission in sheet.submissions if kind != "source" else ():
-        row = Comment if kind == "solution" else Grade
+    rows = {"grade": [Grade], "solution": [Comment], "task": [Grade, Comment]}.get(kind, ())
+    for submission, row in product(sheet.submissions, rows):
         gradebook.db.add(row(cell_id=made.id, notebook_id=submission.id))
-        if kind == "task":
-            gradebook.db.add(Comment(cell_id=made.id, notebook_id=submission.id))
 
 
 def entered(cell: Any) -> Iterator[tuple]:

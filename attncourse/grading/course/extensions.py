@@ -7,9 +7,9 @@ the class's clocks: two days from noon end at noon. The column ``late_days`` is 
 of the days that the term allows, ``days`` what a person has given besides.
 """
 
-import difflib
 import math
 import os
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +21,7 @@ from attncourse.grading.course.release import due_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_file
 from attncourse.grading.harmless import one_line
-from attncourse.grading.names import NameIndex
+from attncourse.grading.names import NameIndex, did_you_mean
 from attncourse.grading.spreadsheet import records_in, table
 
 if TYPE_CHECKING:
@@ -122,11 +122,8 @@ def enter_extension(
     except MissingEntry:
         return None
     length = more.length(due, zone) if any(more) else None
-    try:
+    with suppress(MissingEntry):
         submission = gradebook.find_submission(name, student)
-    except MissingEntry:
-        pass
-    else:
         if submission.extension != length:
             submission.extension = length
             gradebook.db.commit()
@@ -144,6 +141,6 @@ def require_student(book: Book, student: str) -> None:
             for name in (called, person.last_name or "", person.email or ""):
                 names.add(person.id, name)
     if student not in known:
-        near = sorted(names.of(student)) or difflib.get_close_matches(student, known, n=1)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        called = " or ".join(sorted(names.of(student)))
+        hint = f"; did you mean {called}?" if called else did_you_mean(student, known)
         raise UserError(f"no student is called {student}, in the gradebook or in {folder}{hint}")

@@ -1,22 +1,22 @@
 """A course's folders: which assignments there are, and who handed in what."""
 
-import difflib
 import hashlib
 import os
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from shlex import quote
 from zoneinfo import ZoneInfo
 
 from attncourse.grading.course.changes import added_cells
-from attncourse.grading.course.choosing import SHOWN
-from attncourse.grading.course.handed_in import ASIDE, find, read_file
+from attncourse.grading.course.choosing import HandedFile, Ungraded, listing
+from attncourse.grading.course.handed_in import ASIDE, NothingThere, find, read_file
 from attncourse.grading.course.late import read_stamp
 from attncourse.grading.course.variants import solved
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import printable
+from attncourse.grading.names import did_you_mean
 from attncourse.grading.report import Report
 from attncourse.grading.spreadsheet import records_in
 from attncourse.grading.submission.notebook import Assignment, read_assignment
@@ -65,10 +65,9 @@ def folders_in(place: Path) -> list[str]:
 def require_known(name: str, known: list[str]) -> None:
     """Raises ``UserError`` where no assignment is called so, with the nearest that is."""
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-        hint = f" Did you mean {near[0]}?" if near else ""
-        listed = f" There are: {', '.join(known)}" if known else " There are none"
-        raise UserError(f"no assignment is called {name}.{hint}{listed}")
+        hint = did_you_mean(name, known, 0.4) or "."
+        listed = f"There are: {', '.join(known)}" if known else "There are none"
+        raise UserError(f"no assignment is called {name}{hint} {listed}")
 
 
 def find_students(course: Path, name: str, student: str | None = None) -> list[str]:
@@ -81,8 +80,7 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
     with os.scandir(folder) as entries:
         students = sorted(e.name for e in entries if e.name[0] != "." and is_place(e))
     if student is not None and student not in students:
-        near = difflib.get_close_matches(student, students, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(student, students)
         raise UserError(f"no student is called {student} in {folder}{hint}")
     if not students:
         raise UserError(f"{folder} is empty: put notebooks at {folder}/STUDENT/{name}/{name}.ipynb")
@@ -93,16 +91,13 @@ def nobodys(course: Path, name: str) -> list[str]:
     """A line on the files in ``submitted`` that are in no student's folder, if there are any."""
     with os.scandir(course / "submitted") as entries:
         files = sorted(e.name for e in entries if e.name[0] != "." and not is_place(e))
-    files = [file for file in files if file not in ASIDE]
-    if not files:
+    found = [HandedFile(PurePosixPath(file)) for file in files if file not in ASIDE]
+    if not found:
         return []
-    shown = [printable(file, 60) for file in files]
-    listed = ", ".join(shown[:SHOWN]) + (", …" if len(files) > SHOWN else "")
-    typed = next((file for file, seen in zip(files, shown, strict=True) if file == seen), None)
     way_out = "give one a name that can be typed, and name it to attncourse collect"
-    if typed is not None:
+    if typed := next((f.path for f in found if f.shown == str(f.path)), None):
         way_out = f"attncourse collect {name} {quote(str(course / 'submitted' / typed))}"
-    return [f"in no student's folder and not graded: {listed}: {way_out}"]
+    return [f"in no student's folder and not graded: {listing(found)}: {way_out}"]
 
 
 def is_place(entry: os.DirEntry) -> bool:
@@ -126,17 +121,17 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
     try:
         for folder in (home, place):
             if folder.is_symlink():
-                reason = f"{folder.relative_to(course)} is a symbolic link, not a folder"
-                return Submission(student, status="unreadable", reason=reason)
-        found = find(home, name, course / "solutions")
-        if found.data is None:
-            status = "missing" if found.missing else "unreadable"
-            return Submission(student, status=status, reason=found.reason)
-        stamp = stamp_in(found.folder) or stamp_in(place)
-        return Submission(student, found.data, note=found.note, timestamp=stamp)
+                raise Ungraded(f"{folder.relative_to(course)} is a symbolic link, not a folder")
+        data, note, folder = find(home, name, course / "solutions")
+        stamp = stamp_in(folder) or stamp_in(place)
+        return Submission(student, data, note=note, timestamp=stamp)
+    except NothingThere as problem:
+        return Submission(student, status="missing", reason=str(problem))
+    except Ungraded as problem:
+        reason = str(problem)
     except OSError as error:
         reason = f"unreadable notebook: {error.strerror or error}"
-        return Submission(student, status="unreadable", reason=reason)
+    return Submission(student, status="unreadable", reason=reason)
 
 
 def unusable(student: str) -> str:

@@ -13,11 +13,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple
 
 from attncourse.grading.course.choosing import (
     NOTEBOOKS,
-    SHOWN,
     HandedFile,
     Ungraded,
     choose,
@@ -34,6 +32,7 @@ DEEPEST = 4  # folders within folders
 MOST = 2000  # files that are looked at, in a folder and in an archive
 ASIDE = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others do not unpack in small pieces
+BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError)
 ZIP, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
 LISTED = sum(NOTEBOOKS, ())  # what somebody may have wanted graded
 LINK = re.compile(rb"""(?:url=|href=)["']?(https?://[^"'<> ]+)""", re.IGNORECASE)
@@ -43,29 +42,22 @@ class NothingThere(Ungraded):
     """There is not even something that could be meant."""
 
 
-class Found(NamedTuple):
-    """A notebook's bytes with a note for the student, or None and why there is nothing to grade."""
+def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
+    """The notebook that a student handed in for an assignment, with a note for the student.
 
-    data: bytes | None
-    note: str = ""
-    reason: str = ""
-    missing: bool = False  # whether nothing at all was handed in
-    folder: Path | None = None  # where the time of submission may be written beside it
-
-
-def find(home: Path, name: str, solutions: Path) -> Found:
-    """The notebook that a student handed in for an assignment.
+    And the folder in which the time of submission may be written beside it.
 
     It counts under its own name, in the assignment's folder or one level too high, and there the
     newest of it and of what a browser calls *(1)*; else the only one in the assignment's folder,
     or the only one anywhere whose name begins like the assignment's; as a notebook, else in a zip
     archive, else saved as text. Folders of other assignments, those that are in ``solutions``, are
     not looked into. Notebooks and archives that do not count are named in the note, and so are
-    folders that cannot be read. Raises ``OSError`` for a file that counts and cannot be read.
+    folders that cannot be read. Raises ``Ungraded`` where there is nothing to grade, and
+    ``OSError`` for a file that counts and cannot be read.
     """
     exact = PurePosixPath(name, f"{name}.ipynb")
     others = {path.name.casefold() for path in solutions.glob("[!.]*") if path.name != name}
-    closed: list[str] = []
+    closed: list[HandedFile] = []
     files = list(pieces(home, others, closed))
     try:
         if os.path.lexists(home / exact):
@@ -77,13 +69,13 @@ def find(home: Path, name: str, solutions: Path) -> Found:
         if not (inner or chosen.name.endswith(".ipynb")):
             require_notebook(data, chosen, name)
     except Ungraded as problem:
-        reason = "; ".join([*unseen(closed), str(problem)])
-        return Found(None, reason=reason, missing=isinstance(problem, NothingThere) and not closed)
+        kind = Ungraded if closed else type(problem)
+        raise kind("; ".join([*unseen(closed), str(problem)])) from None
     rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
     said = [where(chosen, name, inner)] if chosen.path != exact or inner else []
     said += [f"also there and not graded: {listing(rest)}"] if rest else []
     said += unseen(closed)
-    return Found(data, "; ".join(said), folder=home.joinpath(*chosen.path.parts[:-1][:1]))
+    return data, "; ".join(said), home.joinpath(*chosen.path.parts[:-1][:1])
 
 
 def where(chosen: HandedFile, name: str, inner: str) -> str:
@@ -123,14 +115,12 @@ def what_it_is(path: Path) -> str:
     return ""
 
 
-def unseen(closed: list[str]) -> list[str]:
+def unseen(closed: list[HandedFile]) -> list[str]:
     """What to say of folders that could not be read: there may be something in them."""
-    more = ", …" if len(closed) > SHOWN else ""
-    listed = ", ".join(printable(path, 100) for path in closed[:SHOWN]) + more
-    return [f"not looked into, permission denied: {listed}"] if closed else []
+    return [f"not looked into, permission denied: {listing(closed)}"] if closed else []
 
 
-def pieces(home: Path, skipped: set[str], closed: list[str]) -> Iterator[HandedFile]:
+def pieces(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iterator[HandedFile]:
     """The files of a student's folder, but for hidden ones and other assignments'.
 
     ``closed`` gets the folders that this process may not read.
@@ -143,7 +133,7 @@ def pieces(home: Path, skipped: set[str], closed: list[str]) -> Iterator[HandedF
         try:
             listed = entries_of(home / folder, left)
         except PermissionError:
-            closed.append(str(folder) if folder.parts else home.name)
+            closed.append(HandedFile(folder if folder.parts else PurePosixPath(home.name)))
             continue
         left -= len(listed)
         for entry, time in listed:
@@ -189,7 +179,7 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
             if chosen is None:
                 return data, ""
             content = unpacked_member(archive, members[chosen], name)
-    except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, zlib.error):
+    except BROKEN:
         return data, ""
     if not content.startswith(ZIP):
         return content, chosen.shown

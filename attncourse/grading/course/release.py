@@ -1,6 +1,5 @@
 """What students were given: released through nbgrader, and recorded in the gradebook."""
 
-import difflib
 import logging
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ from attncourse.grading.course.gradebook import Book, explained, find_book, know
 from attncourse.grading.course.settings import importable
 from attncourse.grading.course.variants import PUBLISHED, choose_variant, solved, variants_in
 from attncourse.grading.errors import UserError
+from attncourse.grading.names import did_you_mean
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -114,10 +114,8 @@ def due_in(book: Book, name: str) -> datetime | None:
     due, known = due_of(book.config, name), set(folders_in(book.course / "solutions"))
     dated = {str(named) for named in book.config.Assignments.get("due", {})}
     for named in sorted(dated - known):
-        if near := difflib.get_close_matches(named, known - dated, n=1):
-            raise UserError(
-                f"c.Assignments.due: no assignment is called {named}; did you mean {near[0]}?"
-            )
+        if hint := did_you_mean(named, known - dated):
+            raise UserError(f"c.Assignments.due: no assignment is called {named}{hint}")
     return due
 
 

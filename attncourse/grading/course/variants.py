@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import replace_file
+from attncourse.grading.files import explained, replace_file
 from attncourse.grading.submission.varied import notebook_in_variant
 
 FILE = "variants.toml"
@@ -42,12 +42,10 @@ def solved(course: Path, path: Path) -> bytes:
 
 def read(path: Path) -> bytes:
     """A notebook's bytes. Raises ``UserError`` where there is no reading them."""
-    try:
+    with explained(path, doing="read"):
+        if not path.exists():
+            raise UserError(f"{path} is missing: make it with make exercises")
         return path.read_bytes()
-    except FileNotFoundError:
-        raise UserError(f"{path} is missing: make it with make exercises") from None
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
 
 
 def choose_variant(course: Path, name: str, variant: str) -> None:
@@ -62,9 +60,7 @@ def choose_variant(course: Path, name: str, variant: str) -> None:
     if variant != PUBLISHED:
         notebook_in_variant(read(course / "solutions" / name / f"{name}.ipynb"), variant, name)
         chosen[name] = variant
-    if handed_in := [
-        place for place in (course / "submitted").glob("*") if (place / name).exists()
-    ]:
+    if handed_in := list((course / "submitted").glob(f"*/{name}")):
         raise UserError(
             f"{name} was handed in as {before} by {len(handed_in)}, and would be graded as "
             f"{variant}: move submitted/*/{name} elsewhere first"

@@ -1,6 +1,5 @@
 """What ``attncourse feedback`` does: a page for each student, a zip to give back, the links."""
 
-import difflib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +14,7 @@ from attncourse.grading.feedback.page import page
 from attncourse.grading.feedback.returned import StudentPage, give_back
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
+from attncourse.grading.names import did_you_mean
 from attncourse.grading.nbgrader.autograded import answered, autograded, digest
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment
@@ -46,8 +46,7 @@ def give_feedback(
     chosen = [r for r in found.results if student in (None, r.student)]
     done.remarks += [no_report(name, who) for who in sorted(ungraded) if student in (None, who)]
     if not chosen and not done.remarks:
-        near = difflib.get_close_matches(student or "", found.by_student, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(student or "", found.by_student)
         raise UserError(f"no student is called {student} in the results of {name}{hint}")
     missing = [r.student for r in chosen if not r.handed_in]
     pages = []

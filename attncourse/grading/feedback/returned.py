@@ -13,9 +13,9 @@ for an assignment?", and infer_comment_context_from_filename in app/models/assig
 
 import re
 import zipfile
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from html import escape
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import NamedTuple
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
 from attncourse.grading.course.folders import record_of
-from attncourse.grading.course.handed_in import is_own, piece_of, unpacked, unpacked_member
+from attncourse.grading.course.handed_in import BROKEN, is_own, piece_of, unpacked, unpacked_member
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes, zipped
 from attncourse.grading.harmless import one_line
@@ -134,11 +134,7 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
                         piece = piece_of(member, filename.partition(place.prefix)[2])
                         files[place.key][piece] = place, member
                 if files:
-                    chosen = (chosen_of(theirs, name) for theirs in files.values())
-                    return form, {
-                        place: contents(archive, member, name) if member else set()
-                        for place, member in chosen
-                    }
+                    return form, dict(counted(archive, each, name) for each in files.values())
     except (OSError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"cannot read {path}: {reason}") from None
@@ -161,24 +157,21 @@ def as_file(filename: str) -> str:
     return filename.replace("_assignsubmission_onlinetext", "_assignsubmission_file")
 
 
-def chosen_of(
-    files: dict[HandedFile, tuple[Home, zipfile.ZipInfo]], name: str
-) -> tuple[Home, zipfile.ZipInfo | None]:
-    """A student's place, and the file that counts there; None where nobody can know which."""
-    try:
-        piece = choose([piece for piece in files if is_own(piece)], name)
-    except Ungraded:
-        piece = None
-    return files[piece] if piece else (next(iter(files.values()))[0], None)
+def counted(
+    archive: zipfile.ZipFile, files: dict[HandedFile, tuple[Home, zipfile.ZipInfo]], name: str
+) -> tuple[Home, set[bytes]]:
+    """A student's place, and the digests of the file that counts there.
 
-
-def contents(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> set[bytes]:
-    """The digests of a file and, where that is an archive, of the notebook in it."""
-    try:
-        data = unpacked_member(archive, member, name)
-        return {sha256(data).digest(), sha256(unpacked(data, name)[0]).digest()}
-    except (Ungraded, zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, zlib.error):
-        return set()
+    Where that is an archive, that of the notebook in it, too; none where nobody can know which
+    file counts, or can read it.
+    """
+    place = next(iter(files.values()))[0]
+    with suppress(Ungraded, *BROKEN):
+        if piece := choose([piece for piece in files if is_own(piece)], name):
+            place, member = files[piece]
+            data = unpacked_member(archive, member, name)
+            return place, {sha256(data).digest(), sha256(unpacked(data, name)[0]).digest()}
+    return place, set()
 
 
 def owners_of(

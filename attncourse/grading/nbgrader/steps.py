@@ -103,17 +103,13 @@ class JudgeExporter(NotebookExporter):
         if found.data is None:
             report = nothing(assignment, found.status, found.reason, student)
         else:
-            limits = Limits.of(self.timeout).stretched(slowness())
-            sandbox = not self.unsafe_no_sandbox
-            places = self.parent.coursedir
-            source = places.format_path(places.source_directory, ".", name)
             report = grade(
                 found.data,
                 assignment,
                 student=student,
-                limits=limits,
-                sandbox=sandbox,
-                hidden=(str(course.resolve()), str(Path(source).resolve())),
+                limits=Limits.of(self.timeout).stretched(slowness()),
+                sandbox=not self.unsafe_no_sandbox,
+                hidden=(str(course.resolve()), str(self.source(name).resolve())),
             )
         report = with_remarks(found, report, zone)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
@@ -128,13 +124,11 @@ class JudgeExporter(NotebookExporter):
         The gradebook has to know the same cells, or nbgrader could not save their points.
         """
         if (name, notebook) not in self._assignments:
-            course = self.parent.coursedir
-            source = course.format_path(course.source_directory, ".", name)
-            path = Path(source, f"{notebook}.ipynb")
-            assignment = read_assignment(path, solved(Path(course.root), path))
+            course, path = self.parent.coursedir, self.source(name) / f"{notebook}.ipynb"
+            root = Path(course.root)
+            assignment = read_assignment(path, solved(root, path))
             assignment = replace(assignment, follow_on=self.follow_on)
             if notebook == name:
-                root = Path(course.root)
                 for change in record(find_book(root, course.db_url), name):
                     self.log.warning("the assignment changed: %s", change)
                 for old in outdated(root, name):
@@ -142,6 +136,11 @@ class JudgeExporter(NotebookExporter):
                 assignment = replace(assignment, added=added_cells(root, name))
             self._assignments[name, notebook] = assignment
         return self._assignments[name, notebook]
+
+    def source(self, name: str) -> Path:
+        """The folder of an assignment's solved notebook."""
+        course = self.parent.coursedir
+        return Path(course.format_path(course.source_directory, ".", name))
 
     def place(self, name: str, student: str) -> Path:
         """The folder of a submission's graded notebook."""

@@ -153,14 +153,12 @@ def attempted(cells: Iterable[Cell]) -> list[str]:
 
 def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
     """What became of each exercise in one notebook."""
-    states, written = dict.fromkeys(report.cells, OPEN), attempted(cells)
-    verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
+    states, written = {}, attempted(cells)
+    passed = {verdict["target"]: verdict["passed"] for verdict in report.verdicts}
     for target, cell in report.cells.items():
-        verdict = verdicts.get(target)
-        if verdict and verdict["passed"]:
-            states[target] = DONE
-        elif cell.message != NOT_ATTEMPTED and (verdict or target.split(".")[1] in written):
-            states[target] = TRIED
+        tried = target in passed or target.split(".")[1] in written
+        tried = tried and cell.message != NOT_ATTEMPTED
+        states[target] = DONE if passed.get(target) else TRIED if tried else OPEN
     return states
 
 

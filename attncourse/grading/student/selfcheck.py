@@ -13,6 +13,7 @@ from attncourse import STEMS
 from attncourse.checks.index import index
 from attncourse.checks.reading.cells import UNANSWERED
 from attncourse.grading.errors import Unreadable, UserError
+from attncourse.grading.files import explained
 from attncourse.grading.harmless import one_line
 from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judge.judge import grade, start_lanes
@@ -20,6 +21,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
+from attncourse.grading.submission.varied import variants_asked
 
 POINTS = """\
 from attncourse.checks import examine as _examine
@@ -58,13 +60,11 @@ def check_file(path: Path, limits: Limits) -> Report:
 
 def questions(cells: tuple[Cell, ...]) -> list[str]:
     """What a notebook asks that no check can judge, and whether there is an answer."""
-    asked = [cell for cell in cells if cell.question]
-    states = (
-        "is not answered yet" if UNANSWERED in cell.source else "is answered" for cell in asked
-    )
+    states = {True: "is answered", False: "is not answered yet"}
+    asked = [(cell, states[UNANSWERED not in cell.source]) for cell in cells if cell.question]
     return [
         f"{one_line(cell.grade_id, LONGEST)} {state}: a person gives its {cell.points:g} points"
-        for cell, state in zip(asked, states, strict=True)
+        for cell, state in asked
     ]
 
 
@@ -114,15 +114,12 @@ def require_own(path: Path) -> None:
 
 def read_own_notebook(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
     """A notebook's bytes and cells. Raises ``UserError`` where it cannot be read."""
-    try:
+    with explained(path, doing="read"):
+        if not path.exists():
+            raise UserError(f"there is no file {path}: name your notebook, say 02_mixing.ipynb")
         data = path.read_bytes()
+    try:
         return data, read_cells(data)
-    except FileNotFoundError:
-        raise UserError(
-            f"there is no file {path}: name your notebook, say 02_mixing.ipynb"
-        ) from None
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
     except Unreadable as error:
         raise UserError(f"cannot read {path}: {error}; download the notebook again") from None
 
@@ -141,8 +138,6 @@ def own_assignment(cells: tuple[Cell, ...], file_stem: str, explain: bool = True
     The student's copies of other tests (``check_…``, ``points_…``, ``hidden_…``) do not run, but
     they say which variant was asked for.
     """
-    from attncourse.grading.submission.varied import variants_asked
-
     stem = chapter_of(cells, file_stem)
     chosen = [known for known in index().values() if known.stem == stem]
     torch = any(re.search(r"^[ \t]*(import|from) torch\b", c.source, re.M) for c in cells if c.code)

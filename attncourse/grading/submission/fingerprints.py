@@ -15,7 +15,7 @@ from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import as_released
 from attncourse.grading.submission.plan import plan
 from attncourse.grading.submission.source import file_written, python_alone
-from attncourse.grading.submission.syntax import parse
+from attncourse.grading.submission.syntax import is_text, parse
 
 NEIGHBOURS = 4
 MOST = 100_000  # characters of a submission's code
@@ -127,8 +127,7 @@ def nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
 def children(node: ast.AST) -> list[ast.AST]:
     """A node's own nodes, those that are statements and what is left out aside."""
     found: list[ast.AST] = []
-    for name in node._fields:
-        value = getattr(node, name, None)
+    for name, value in ast.iter_fields(node):
         if name not in LEFT_OUT and not (name in BODIES and isinstance(value, list)):
             values = value if isinstance(value, list) else [value]
             found += [inner for inner in values if isinstance(inner, ast.AST)]
@@ -140,12 +139,3 @@ def constant(value: object) -> str:
     if isinstance(value, str | bytes):
         return "text"
     return hex(value) if type(value) is int else repr(value)
-
-
-def is_text(node: ast.AST) -> bool:
-    """Whether it is a docstring, or an expression that is text alone."""
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )

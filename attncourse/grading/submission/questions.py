@@ -11,7 +11,7 @@ from dataclasses import replace
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import FENCED, Part, as_released
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import parse, remembered
+from attncourse.grading.submission.syntax import is_text, parse, remembered
 
 EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
 FEW = 8  # words: fewer are a heading or a name, if they do not stand below the question
@@ -121,8 +121,7 @@ def is_prose(cell: Cell) -> bool:
         )
     if tree is None:
         return not STATEMENT.search(cell.source)
-    values = [node.value if isinstance(node, ast.Expr) else None for node in tree.body]
-    return all(isinstance(v, ast.Constant) and isinstance(v.value, str) for v in values)
+    return all(map(is_text, tree.body))
 
 
 def in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:

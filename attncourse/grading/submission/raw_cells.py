@@ -158,9 +158,7 @@ def marimos(text: str) -> list[Raw] | None:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if marks(node) == {"cell"}:
                 cells.append(of_body(lines, node))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if marks(node):
-                cells.append(
-                    made("", "\n".join(text.split("\n")[node.lineno - 1 : node.end_lineno]))
-                )
+                cells.append(made("", "\n".join(lines[node.lineno - 1 : node.end_lineno])))
             case ast.With() if "setup" in ast.unparse(node.items[0]):
                 cells.append(of_body(lines, node))
             case ast.Expr(
@@ -241,10 +239,8 @@ def blocks(text: str) -> list[Raw] | None:
     """The same of a text of which not all is Python: pieces from one definition to the next."""
     starts = [0, *(found.start() for found in islice(BEGINS.finditer(text), MANY))]
     pieces = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
-    whole = [piece for piece in pieces if parse(python_alone(piece))]
-    if not any(
-        isinstance(node, CODE[:3]) for piece in whole for node in parse(python_alone(piece)).body
-    ):
+    trees = filter(None, (parse(python_alone(piece)) for piece in pieces))
+    if not any(isinstance(node, CODE[:3]) for tree in trees for node in tree.body):
         return None
     return [made("", piece) for piece in pieces]
 

@@ -1,12 +1,10 @@
 """What was handed in instead of a notebook, as text or JSON: its name, and what to ask for."""
 
-import ast
 import re
-import warnings
 from typing import Any
 
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import LONGEST
+from attncourse.grading.submission.syntax import LONGEST, NO_TREE, quietly
 
 ITSELF = "hand in the notebook itself, the .ipynb file"
 LINK = f"a link, not the notebook it leads to: {ITSELF}"
@@ -58,13 +56,10 @@ def name_of(text: str) -> str:
 def mistake(text: str) -> str:
     """Where a text stops being Python."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(python_alone(text[:LONGEST]))
-    except SyntaxError as error:
-        return f" with a mistake in line {error.lineno} ({error.msg})"
-    except (ValueError, RecursionError, MemoryError):
-        pass
+        quietly(python_alone(text[:LONGEST]))
+    except NO_TREE as error:
+        known = isinstance(error, SyntaxError)
+        return f" with a mistake in line {error.lineno} ({error.msg})" if known else ""
     return ""
 
 

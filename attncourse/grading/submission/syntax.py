@@ -20,6 +20,7 @@ INSIDE = {
     ast.Lambda: ("body",),
     ast.comprehension: ("target",),
 }
+NO_TREE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _quiet = threading.Lock()  # the warnings' filters belong to all threads
 
 Result = TypeVar("Result")
@@ -40,12 +41,25 @@ def parse(source: str) -> ast.Module | None:
     if len(source) > LONGEST:
         return None
     try:
-        with _quiet, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "\d" in a string: not ours to complain about
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = quietly(source)
+    except NO_TREE:
         return None
     return None if any(isinstance(node, ast.Return) for node in outer(tree)) else tree
+
+
+def quietly(source: str) -> ast.Module:
+    """The syntax tree without Python's warnings. Raises one of ``NO_TREE``."""
+    with _quiet, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "\d" in a string: not ours to complain about
+        return ast.parse(source)
+
+
+def is_text(node: ast.stmt) -> bool:
+    """Whether it is a docstring, or an expression that is text alone."""
+    match node:
+        case ast.Expr(ast.Constant(str())):
+            return True
+    return False
 
 
 def same_code(first: str, second: str) -> bool:

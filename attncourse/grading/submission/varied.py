@@ -7,6 +7,7 @@ is asked for otherwise, and those that use its answer, give way to one more chec
 import json
 import re
 from collections.abc import Iterable
+from itertools import accumulate
 
 from attncourse.checks import variants_of
 from attncourse.checks.variants.variant import Variant
@@ -72,11 +73,8 @@ def sections(cells: list[dict]) -> list[str]:
             text = number
         elif mark.get("solution"):
             begins[text] = mark["grade_id"]
-    about, found = "", []
-    for number in range(len(cells)):
-        about = begins.get(number, about)
-        found.append(about)
-    return found
+    about = (begins.get(number, "") for number in range(len(cells)))
+    return list(accumulate(about, lambda before, own: own or before))
 
 
 def variants_called(name: str, answers: Iterable[str], assignment: str) -> dict[str, Variant]:
