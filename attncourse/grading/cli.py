@@ -13,6 +13,7 @@ import typer
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
+from attncourse.grading.report import count
 from attncourse.grading.stopping import stopping
 
 if TYPE_CHECKING:
@@ -307,7 +308,7 @@ def extend(
     book = find_book(course, db)
     due = give(book, student, assignment, days)
     until = f"until {shown_in(zone_of(book.config), due)}" if due else "and it has no due date yet"
-    more = f"{days:g} {'day' if days == 1 else 'days'} more" if days else "no more time than others"
+    more = f"{count(days, 'day')} more" if days else "no more time than others"
     print(f"{student} has {more} for {assignment}, {until}; next: attncourse grade {assignment}")
 
 

@@ -9,6 +9,7 @@ from attncourse.grading.class_.terminal import table
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.layers import PROTECTS, Layer
 from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, cores
+from attncourse.grading.report import count
 
 PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}
 
@@ -49,7 +50,8 @@ def memory() -> str:
         lanes = choose_lanes(0)
     except UserError as error:
         return str(error)
-    return f"{available // lanes} MB for each of {lanes} lanes; grading counts {LANE_MB} MB for one"
+    each = f"{available // lanes} MB for each of {count(lanes, 'lane')}"
+    return f"{each}; grading counts {LANE_MB} MB for one"
 
 
 def verdict(layers: list[Layer]) -> str:

@@ -59,6 +59,16 @@ class Report:
         return math.fsum(cell.maximum for cell in self.cells.values())
 
 
+def count(number: float, noun: str) -> str:
+    """So many of something, in words: 1 point, 2.5 points."""
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"
+
+
+def score(points: float, maximum: float) -> str:
+    """Points as they are shown: 0.5 of 1 point."""
+    return f"{points:g} of {count(maximum, 'point')}"
+
+
 def exercise_of(grade_id: str) -> str:
     """The exercise that a graded cell belongs to: its visible and hidden tests are one.
 

@@ -432,7 +432,7 @@ def test_the_command_says_what_went_where_in_eighty_columns(course, tmp_path):
     assert f"Liam Ryan, {NAME} (1).ipynb" in done.stdout
     assert "nobody on the roster is called notes" in done.stdout
     assert "nothing from 1 student: s30" in done.stdout
-    assert "no time is known of 1" in done.stdout
+    assert "no time is known of 1 submission, counted as on time" in done.stdout
     assert f"29 submissions of {NAME} (29 new), times in Europe/Berlin" in done.stdout
 
 

@@ -7,6 +7,7 @@ import math
 import re
 import statistics
 import subprocess
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import jsonschema
@@ -30,6 +31,7 @@ from small_class import (
 from small_course import STUB, TESTS, notebook, small
 from small_course import solution as answer
 
+from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.class_.page import HERE, page
 from attncourse.grading.class_.results import (
     ClassResults,
@@ -37,17 +39,19 @@ from attncourse.grading.class_.results import (
     class_results,
     from_report,
 )
-from attncourse.grading.class_.scores import Person
+from attncourse.grading.class_.scores import Person, how_late
 from attncourse.grading.class_.summary import Summary, histogram, quartiles
 from attncourse.grading.class_.terminal import (
     LONGEST,
     at_a_glance,
     class_table,
+    own_verdicts,
     wide_console,
 )
+from attncourse.grading.course.changes import differences
 from attncourse.grading.harmless import one_line
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.report import SCHEMA, CellResult, Report, from_json, to_json
+from attncourse.grading.report import SCHEMA, CellResult, Report, count, from_json, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 NOTHING = "nothing handed in"
@@ -81,6 +85,7 @@ def test_the_schema_describes_every_field_and_refuses_others():
     jsonschema.Draft202012Validator.check_schema(found)
     content = json.loads(json.dumps(to_json(made("ada", 2, 1, 4))))
     assert found["properties"]["schema"]["const"] == SCHEMA
+    assert found["$id"] == f"urn:attncourse:report:{SCHEMA}"
     assert set(found["properties"]) == set(found["required"]) == set(content)
     validator = jsonschema.Draft202012Validator(found)
     assert validator.is_valid(content)
@@ -100,6 +105,26 @@ def test_the_table_of_the_format_has_a_row_for_every_field():
     for path in ("seed", "cells.NAME.points", "verdicts[].criteria[].message", "limits.NAME.used"):
         assert sum(line.startswith(f"| `{path}` |") for line in lines) == 1
     assert "| |" not in schema.markdown()
+
+
+def test_one_point_is_one_point_wherever_it_is_said():
+    assert [count(n, "point") for n in (0, 0.5, 1, 1.0, 2)] == [
+        "0 points",
+        "0.5 points",
+        "1 point",
+        "1 point",
+        "2 points",
+    ]
+    cells = {"small.add": CellResult(0, 1, NOT_ATTEMPTED), "small.twice": CellResult(0, 1, "no")}
+    one = Report("ada", NAME, "graded", cells)
+    said = own_verdicts(replace(one, cells={**cells, "small.one": CellResult(1, 1)}))
+    single = Report("ada", NAME, "graded", {"points_add": CellResult(1, 1)})
+    summary = Summary(a_class(single))
+    said += own_verdicts(single) + printed(at_a_glance(summary)) + page(summary) + summary.fullest
+    said += how_late(60, 1) + " ".join(differences({}, {"add": ("", 1.0)}))
+    said += " ".join(differences({"add": ("", 1.0)}, {}))
+    assert len(re.findall(r"\b1 point\b", said)) > 8
+    assert not re.search(r"\b1 points", said)
 
 
 # --- figures ----------------------------------------------------------------------------------

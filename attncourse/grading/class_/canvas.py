@@ -23,6 +23,7 @@ from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import is_test_student, same_id
+from attncourse.grading.report import count
 from attncourse.grading.spreadsheet import Value, rows_in
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
@@ -58,7 +59,8 @@ def rows(
     for name, maximum in zip(columns, points, strict=True):
         with suppress(ValueError):  # Canvas writes others, "(read only)", as well
             if (theirs := float(known.points.get(name, ""))) != maximum:
-                remark(f"{one_line(name)} has {theirs:g} points in Canvas and {maximum:g} here")
+                there = f"{count(theirs, 'point')} in Canvas"
+                remark(f"{one_line(name)} has {there} and {maximum:g} here")
     made: list[list[Value]] = [
         [one_line(name) for name in (*known.who, *columns)],
         [POINTS, *[""] * (len(known.who) - 1), *points],

@@ -13,11 +13,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
 from attncourse.grading.class_.gradescope import is_folder
-from attncourse.grading.class_.summary import Summary, count, urgency
+from attncourse.grading.class_.summary import Summary, urgency
 from attncourse.grading.course.dates import shown_in, span
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
-from attncourse.grading.report import shown_mistakes
+from attncourse.grading.report import count, shown_mistakes
 
 HERE = Path(__file__).parent
 ROWS = 1000  # students in the table

@@ -17,7 +17,7 @@ from attncourse.grading.course.gradebook import reading
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
-from attncourse.grading.report import CellResult, Report, from_json
+from attncourse.grading.report import CellResult, Report, count, from_json
 
 MISSING = "nothing handed in"  # which the counts say already
 # What a note says of a file that had to be mended before it could be graded.
@@ -145,10 +145,6 @@ def tallied(names: Iterable[str]) -> str:
     """How many students have each of these cells."""
     found = sorted(Counter(names).items())
     return ", ".join(f"{name} of {count(number, 'student')}" for name, number in found)
-
-
-def count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def people(classes: Iterable[ClassResults]) -> dict[str, scores.Person]:

@@ -17,6 +17,7 @@ from attncourse.grading.course.dates import between, span, written
 from attncourse.grading.course.gradebook import find_book, reading
 from attncourse.grading.course.late import seconds_late
 from attncourse.grading.errors import UserError
+from attncourse.grading.report import count
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -98,7 +99,7 @@ def how_late(seconds: float, penalty: float, extension: float = 0.0) -> str:
         return ""
     said = f"{span(seconds)} late" if seconds else "late"
     said += f", with {span(extension * 86400)} more than others" if extension else ""
-    return said + (f": {penalty:g} points taken off" if penalty else "")
+    return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
 
 
 @dataclass(frozen=True)

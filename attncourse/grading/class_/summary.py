@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, StudentResult, count
-from attncourse.grading.report import TOLERANCE, UNFORESEEN, exercise_of
+from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, StudentResult
+from attncourse.grading.report import TOLERANCE, UNFORESEEN, count, exercise_of
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
 
@@ -95,8 +95,9 @@ class Summary:
             return f"No group has more than {share}."
         if len(labels) > 1:
             return f"The largest groups, {share} each, are at {' and '.join(labels)} points."
+        points = "point" if labels == ["1"] else "points"
         who = "Most" if 2 * top > self.handed_in else "The largest group"
-        return f"{who}, {share}, {'are' if who == 'Most' else 'is'} at {labels[0]} points."
+        return f"{who}, {share}, {'are' if who == 'Most' else 'is'} at {labels[0]} {points}."
 
     @property
     def waits(self) -> str:

@@ -14,10 +14,10 @@ from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.class_.scores import Standing, how_late
 from attncourse.grading.class_.similar import Likenesses
-from attncourse.grading.class_.summary import SeenMistake, Summary, count
+from attncourse.grading.class_.summary import SeenMistake, Summary
 from attncourse.grading.course.dates import span
 from attncourse.grading.harmless import one_line
-from attncourse.grading.report import Report, shown_mistakes
+from attncourse.grading.report import Report, count, score, shown_mistakes
 
 SHOWN = 10
 HALF = 0.5
@@ -105,7 +105,7 @@ def headline(summary: Summary) -> Text:
     if summary.handed_in:
         low, median, high = summary.quartiles
         text.append(
-            f"of {summary.maximum:g} points: mean {summary.mean:.4g}, median {median:.4g}, "
+            f"of {count(summary.maximum, 'point')}: mean {summary.mean:.4g}, median {median:.4g}, "
             f"quartiles {low:.4g} and {high:.4g}\n"
         )
     return text
@@ -152,9 +152,9 @@ def class_table(
     down = max(map(len, ["points", *points]))
     made = Text(no_wrap=True, overflow="ignore")
     made.append(f" {'student':<{across}}  {'points':>{down}}\n {'─' * (across + 2 + down)}\n")
-    for report, name, score in zip(reports, names, points, strict=True):
+    for report, name, earned in zip(reports, names, points, strict=True):
         full = report.points == report.maximum
-        made.append(f" {name:<{across}}  ").append(f"{score:>{down}}", "green" if full else "")
+        made.append(f" {name:<{across}}  ").append(f"{earned:>{down}}", "green" if full else "")
         found = (late or {}).get(report.student)
         said = [how_late(found.late, found.penalty)] if found else []
         for line in [*said, *findings(report)]:  # as many words as there is room for
@@ -180,11 +180,11 @@ def own_verdicts(report: Report) -> str:
         if target in judged:
             pieces.append(judged[target])
         elif cell.message == NOT_ATTEMPTED:
-            pieces.append(f"○ {target}: {NOT_ATTEMPTED} (0 of {cell.maximum:g} points)")
+            pieces.append(f"○ {target}: {NOT_ATTEMPTED} ({score(0, cell.maximum)})")
         else:
-            pieces.append(f"✗ {target}: 0 of {cell.maximum:g} points\n  {cell.message}")
+            pieces.append(f"✗ {target}: {score(0, cell.maximum)}\n  {cell.message}")
     pieces += [f"note: {note}" for note in report.notes if not told_above(note, report)]
-    total = f"total: {report.points:g} of {report.maximum:g} points"
+    total = f"total: {score(report.points, report.maximum)}"
     return "\n\n".join([*pieces, f"{total}\n{hidden_points(len(report.cells))}"])
 
 

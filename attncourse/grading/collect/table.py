@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.collect.attempts import Chosen
 from attncourse.grading.collect.collect import NEW, Collected
 from attncourse.grading.course.dates import clock
 from attncourse.grading.harmless import one_line
+from attncourse.grading.report import count
 
 LONGEST = 60  # rows that a person still reads
 
@@ -74,7 +74,7 @@ def closing(made: Collected, name: str) -> Iterator[str]:
     untimed = [row for row in made.rows if row.time is None]
     if untimed:
         yield (
-            f"no time is known of {len(untimed)}, which count as on time: "
+            f"no time is known of {count(len(untimed), 'submission')}, counted as on time: "
             "a roster with a timestamp column says when"
         )
     if late := [one_line(row.student, 60) for row in untimed if row.late]:

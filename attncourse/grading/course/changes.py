@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
+from attncourse.grading.report import count
 from attncourse.grading.spreadsheet import line_of, records_in, rows_in, table
 
 if TYPE_CHECKING:
@@ -27,13 +28,13 @@ def differences(old: Recorded, new: Recorded) -> Iterator[str]:
     before = {name: points for name, (_, points) in old.items() if points is not None}
     after = {name: points for name, (_, points) in new.items() if points is not None}
     for name in (name for name in after if name not in before):
-        yield f"{name} is new, {after[name]:g} points"
+        yield f"{name} is new, {count(after[name], 'point')}"
     for name in (name for name in before if name not in after):
-        yield f"{name} is gone, {before[name]:g} points"
+        yield f"{name} is gone, {count(before[name], 'point')}"
     both = [name for name in after if name in before]
     for name in both:
         if before[name] != after[name]:
-            yield f"{name} has {after[name]:g} points, it had {before[name]:g}"
+            yield f"{name} has {count(after[name], 'point')}, it had {before[name]:g}"
     other = [n for n in both if old[n][0] != new[n][0] and before[n] == after[n]]
     if other:
         yield f"another text: {', '.join(other)}"
@@ -121,5 +122,5 @@ def beyond(sheet: Any, cells: list[Any]) -> Iterator[str]:
         points = float(now.get(cell.name) or 0)
         above = [g.student.id for g in cell.grades if (g.manual_score or 0) > points]
         if cell.name in now and above:
-            who = ", ".join(map(one_line, above))
-            yield f"{cell.name}: the score a person gave is above its {points:g} points: {who}"
+            who, most = ", ".join(map(one_line, above)), count(points, "point")
+            yield f"{cell.name}: the score a person gave is above its {most}: {who}"

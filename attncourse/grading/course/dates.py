@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
+from attncourse.grading.report import count
 
 if TYPE_CHECKING:
     from traitlets.config import Config
@@ -250,5 +251,4 @@ def span(seconds: float) -> str:
         return f"{max(1, round(seconds / 60))} min"
     if seconds < 86400:
         return f"{seconds / 3600:.1f} h"
-    days = f"{seconds / 86400:.1f}".removesuffix(".0")
-    return f"{days} day" if days == "1" else f"{days} days"
+    return count(round(seconds / 86400, 1), "day")

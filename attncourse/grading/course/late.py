@@ -9,6 +9,7 @@ from attncourse.grading.course.dates import between, moment_in, zone_of
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.settings import importable
 from attncourse.grading.errors import UserError
+from attncourse.grading.report import count
 
 
 class LatePenalty:
@@ -37,7 +38,7 @@ class LatePenalty:
             return self._step._check_late_penalty(SimpleNamespace(score=score), penalty)
         except Exception as error:
             raise UserError(
-                f"the plugin for late penalties fails on {student}, {score:g} points, "
+                f"the plugin for late penalties fails on {student}, {count(score, 'point')}, "
                 f"{seconds:g} s late: {type(error).__name__}: {error}"
             ) from error
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained, replace_file
+from attncourse.grading.report import count
 from attncourse.grading.submission.varied import notebook_in_variant
 
 FILE = "variants.toml"
@@ -62,8 +63,8 @@ def choose_variant(course: Path, name: str, variant: str) -> None:
         chosen[name] = variant
     if handed_in := list((course / "submitted").glob(f"*/{name}")):
         raise UserError(
-            f"{name} was handed in as {before} by {len(handed_in)}, and would be graded as "
-            f"{variant}: move submitted/*/{name} elsewhere first"
+            f"{name} was handed in as {before} by {count(len(handed_in), 'student')}, and would be "
+            f"graded as {variant}: move submitted/*/{name} elsewhere first"
         )
     replace_file(course / FILE, choices_text(chosen))
 

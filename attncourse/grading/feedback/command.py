@@ -7,7 +7,7 @@ from pathlib import Path
 from attncourse.grading.class_.page import feedback_page, write_page
 from attncourse.grading.class_.results import StudentResult, class_results, read_report
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.summary import Summary, count
+from attncourse.grading.class_.summary import Summary
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.page import page
@@ -16,7 +16,7 @@ from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
 from attncourse.grading.nbgrader.autograded import answered, autograded, digest
-from attncourse.grading.report import Report
+from attncourse.grading.report import Report, count
 from attncourse.grading.submission.notebook import Assignment
 
 

@@ -10,9 +10,9 @@ from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.feedback.told import others, told
 from attncourse.grading.harmless import markdown, message
-from attncourse.grading.nbgrader.autograded import score, verdict_html
+from attncourse.grading.nbgrader.autograded import verdict_html
 from attncourse.grading.nbgrader.markdown import page_markdown
-from attncourse.grading.report import Report
+from attncourse.grading.report import Report, score
 from attncourse.grading.submission.notebook import Assignment, Cell, read
 
 HERE = Path(__file__).parent

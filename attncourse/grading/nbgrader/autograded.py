@@ -16,7 +16,7 @@ from attncourse.grading import harmless
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import message
 from attncourse.grading.judge.outcomes import verdict_of
-from attncourse.grading.report import Report
+from attncourse.grading.report import Report, score
 from attncourse.grading.submission.notebook import Assignment, Cell, read
 from attncourse.grading.submission.parts import Part, as_released
 from attncourse.grading.submission.plan import laid_out
@@ -222,7 +222,3 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 def verdict_html(verdict: dict[str, Any]) -> str:
     """The verdict as a notebook shows it when a student runs the check."""
     return FRAME.format(verdict_of(verdict, message)._repr_html_())
-
-
-def score(points: float, maximum: float) -> str:
-    return f"{points:g} of {maximum:g} {'point' if maximum == 1 else 'points'}"

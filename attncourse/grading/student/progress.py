@@ -18,12 +18,11 @@ from attncourse.checks.showing.verdict import (
     TRIED,
     points_in_words,
 )
-from attncourse.grading.class_.summary import count
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
-from attncourse.grading.report import Report
+from attncourse.grading.report import Report, count
 from attncourse.grading.student import selfcheck
 from attncourse.grading.student.package import REACHED, reached
 from attncourse.grading.submission.notebook import Cell

@@ -19,7 +19,7 @@ from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judge.judge import grade, start_lanes
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
-from attncourse.grading.report import Report
+from attncourse.grading.report import Report, count
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.varied import variants_asked
 
@@ -61,10 +61,11 @@ def check_file(path: Path, limits: Limits) -> Report:
 def questions(cells: tuple[Cell, ...]) -> list[str]:
     """What a notebook asks that no check can judge, and whether there is an answer."""
     states = {True: "is answered", False: "is not answered yet"}
-    asked = [(cell, states[UNANSWERED not in cell.source]) for cell in cells if cell.question]
     return [
-        f"{one_line(cell.grade_id, LONGEST)} {state}: a person gives its {cell.points:g} points"
-        for cell, state in asked
+        f"{one_line(cell.grade_id, LONGEST)} {states[UNANSWERED not in cell.source]}: "
+        f"a person gives its {count(cell.points, 'point')}"
+        for cell in cells
+        if cell.question
     ]
 
 

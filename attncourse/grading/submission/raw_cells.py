@@ -9,6 +9,7 @@ from textwrap import dedent
 from typing import Any
 
 from attncourse.grading.errors import Unreadable
+from attncourse.grading.report import count
 from attncourse.grading.submission.source import PROMPTED, cell_magic, python_alone
 from attncourse.grading.submission.strangers import name_of, name_of_json
 from attncourse.grading.submission.syntax import begins_at, parse, same_code
@@ -57,7 +58,8 @@ def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
     if depth:
         notes.append("the notebook was found inside of another file's text")
     if len(cells) < len(found):
-        notes.append(f"{len(found) - len(cells)} cells are no cells and were left out")
+        lost = count(len(found) - len(cells), "piece")
+        notes.append(f"what is no cell in its list of cells was left out: {lost}")
     return cells, notes
 
 
