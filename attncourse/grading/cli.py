@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
@@ -25,17 +25,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-Timeout = Annotated[float, typer.Option(min=1, metavar="SEC", help="Seconds for one submission.")]
-Jobs = Annotated[int, typer.Option(min=0, help="Submissions at a time; 0: one per core.")]
-GradebookAddress = Annotated[
-    str | None,
-    typer.Option("--db", metavar="URL", help="The gradebook. [default: gradebook.db]"),
-]
-CourseFolder = Annotated[Path, typer.Option("--course", help="The course's folder.")]
+TIMEOUT = typer.Option(Limits.submission, min=1, metavar="SEC", help="Seconds for one submission.")
+JOBS = typer.Option(0, min=0, help="Submissions at a time; 0: one per core.")
+DB = typer.Option(None, "--db", metavar="URL", help="The gradebook. [default: gradebook.db]")
+COURSE = typer.Option(Path(), "--course", help="The course's folder.")
+ALL = typer.Option(False, "--all", help="All assignments.")
 FOLDER = "Its folder in solutions/, say 05_kqv."
-Assignment = Annotated[str, typer.Argument(help=FOLDER)]
-Graded = Annotated[str, typer.Argument(help="A graded assignment, say 05_kqv.")]
-Everything = Annotated[bool, typer.Option("--all", help="All assignments.")]
+ASSIGNMENT = typer.Argument(help=FOLDER)
+GRADED = typer.Argument(help="A graded assignment, say 05_kqv.")
 
 
 def main() -> None:
@@ -69,12 +66,9 @@ def show_version(asked: bool) -> None:
 
 @app.callback(help="Exercises of the course: check your own, or grade a class.")
 def common(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=show_version, is_eager=True, help="Show the version and end."
-        ),
-    ] = False,
+    version: bool = typer.Option(
+        False, "--version", callback=show_version, is_eager=True, help="Show the version and end."
+    ),
 ) -> None:
     """What stands before a command."""
 
@@ -106,8 +100,8 @@ def step(number: int, of: int, name: str) -> "Text":
 
 @app.command()
 def check(
-    notebook: Annotated[Path, typer.Argument(help="Your notebook.")],
-    timeout: Timeout = Limits.submission,
+    notebook: Path = typer.Argument(help="Your notebook."),
+    timeout: float = TIMEOUT,
 ) -> None:
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
     from attncourse.checks.showing.waiting import ticking
@@ -122,8 +116,8 @@ def check(
 
 @app.command()
 def progress(
-    folder: Annotated[Path, typer.Argument(help="The folder with your notebooks.")] = Path(),
-    timeout: Timeout = Limits.submission,
+    folder: Path = typer.Argument(Path(), help="The folder with your notebooks."),
+    timeout: float = TIMEOUT,
 ) -> None:
     """Show which exercises of the course are done, tried and open, and what comes next."""
     from rich.console import Console
@@ -142,11 +136,11 @@ def progress(
 
 @app.command()
 def assemble(
-    notebooks: Annotated[list[Path], typer.Argument(help="Your notebooks, one a chapter.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The package; its name is mine.")
-    ] = Path("mine"),
-    timeout: Timeout = Limits.submission,
+    notebooks: list[Path] = typer.Argument(help="Your notebooks, one a chapter."),
+    output: Path = typer.Option(
+        Path("mine"), "--output", "-o", help="The package; its name is mine."
+    ),
+    timeout: float = TIMEOUT,
 ) -> None:
     """Put your answers together as a package: what is right is yours, the rest is ours."""
     from rich.console import Console
@@ -161,12 +155,10 @@ def assemble(
 
 @app.command()
 def milestone(
-    name: Annotated[str, typer.Argument(help="recall, dates, copying, language, digits or chat.")],
-    parts: Annotated[Path, typer.Option(help="What attncourse assemble made.")] = Path("mine"),
-    picture: Annotated[
-        Path | None, typer.Option(help="Where to draw it. [default: NAME.png]")
-    ] = None,
-    ask: Annotated[str, typer.Option(help="A question for a model that answers.")] = "",
+    name: str = typer.Argument(help="recall, dates, copying, language, digits or chat."),
+    parts: Path = typer.Option(Path("mine"), help="What attncourse assemble made."),
+    picture: Path | None = typer.Option(None, help="Where to draw it. [default: NAME.png]"),
+    ask: str = typer.Option("", help="A question for a model that answers."),
 ) -> None:
     """Train a model made of your parts, and see what it can do. Status 0: it can, 1: not yet."""
     from attncourse.grading.files import explained
@@ -210,17 +202,15 @@ def model() -> None:
 
 @app.command()
 def release(
-    assignment: Annotated[str | None, typer.Argument(help=FOLDER)] = None,
-    everything: Everything = False,
-    course: CourseFolder = Path(),
-    db: GradebookAddress = None,
-    variant: Annotated[
-        str,
-        typer.Option(
-            help="Another convention, say halves for 11_positions, which published answers do not "
-            "fit; published: the book's. [default: that of the last release]"
-        ),
-    ] = "",
+    assignment: str | None = typer.Argument(None, help=FOLDER),
+    everything: bool = ALL,
+    course: Path = COURSE,
+    db: str | None = DB,
+    variant: str = typer.Option(
+        "",
+        help="Another convention, say halves for 11_positions, which published answers do not "
+        "fit; published: the book's. [default: that of the last release]",
+    ),
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
     from attncourse.grading.course.release import releasable
@@ -242,12 +232,12 @@ def release(
 
 @app.command()
 def solution(
-    assignment: Assignment,
-    output: Annotated[Path | None, typer.Option(help="A new file. [default: in reports/]")] = None,
-    hidden: Annotated[
-        bool, typer.Option("--hidden-tests", help="With the hidden tests, which are then known.")
-    ] = False,
-    course: CourseFolder = Path(),
+    assignment: str = ASSIGNMENT,
+    output: Path | None = typer.Option(None, help="A new file. [default: in reports/]"),
+    hidden: bool = typer.Option(
+        False, "--hidden-tests", help="With the hidden tests, which are then known."
+    ),
+    course: Path = COURSE,
 ) -> None:
     """Write the solved notebook for students to read after the deadline."""
     from attncourse.grading.course.solution import write_solution
@@ -257,20 +247,16 @@ def solution(
 
 @app.command()
 def collect(
-    assignment: Assignment,
-    files: Annotated[
-        list[Path], typer.Argument(help="Downloads: archives, or folders of what was in them.")
-    ],
-    roster: Annotated[
-        list[Path] | None,
-        typer.Option(help="A CSV file of the class: ids, names, addresses, times. Also several."),
-    ] = None,
-    groups: Annotated[
-        Path | None,
-        typer.Option(help="A CSV file: group,student. [default: groups.csv, where it is]"),
-    ] = None,
-    course: CourseFolder = Path(),
-    db: GradebookAddress = None,
+    assignment: str = ASSIGNMENT,
+    files: list[Path] = typer.Argument(help="Downloads: archives, or folders of what was in them."),
+    roster: list[Path] | None = typer.Option(
+        None, help="A CSV file of the class: ids, names, addresses, times. Also several."
+    ),
+    groups: Path | None = typer.Option(
+        None, help="A CSV file: group,student. [default: groups.csv, where it is]"
+    ),
+    course: Path = COURSE,
+    db: str | None = DB,
 ) -> None:
     """Put downloads from Moodle, Canvas or Gradescope, or notebooks, where grading finds them.
 
@@ -292,11 +278,11 @@ def collect(
 
 @app.command()
 def extend(
-    student: Annotated[str, typer.Argument(help="The id: a folder in submitted/.")],
-    assignment: Assignment,
-    days: Annotated[float, typer.Option(help="Days after the due date; 0 takes them back.")],
-    course: CourseFolder = Path(),
-    db: GradebookAddress = None,
+    student: str = typer.Argument(help="The id: a folder in submitted/."),
+    assignment: str = ASSIGNMENT,
+    days: float = typer.Option(help="Days after the due date; 0 takes them back."),
+    course: Path = COURSE,
+    db: str | None = DB,
 ) -> None:
     """Give a student more time for an assignment. Grading again counts it."""
     from attncourse.grading.course.dates import shown_in, zone_of
@@ -314,22 +300,17 @@ def extend(
 
 @app.command()
 def grade(
-    assignment: Assignment,
-    student: Annotated[str | None, typer.Option(help="Grade this student only.")] = None,
-    jobs: Jobs = 0,
-    timeout: Timeout = Limits.submission,
-    course: CourseFolder = Path(),
-    db: GradebookAddress = None,
-    force: Annotated[bool, typer.Option("--force", help="Run unchanged submissions too.")] = False,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Grade on this Dask cluster.")
-    ] = None,
-    unsafe: Annotated[
-        bool,
-        typer.Option(
-            "--unsafe-no-sandbox", help="Run where no jail is possible: submissions can do harm."
-        ),
-    ] = False,
+    assignment: str = ASSIGNMENT,
+    student: str | None = typer.Option(None, help="Grade this student only."),
+    jobs: int = JOBS,
+    timeout: float = TIMEOUT,
+    course: Path = COURSE,
+    db: str | None = DB,
+    force: bool = typer.Option(False, "--force", help="Run unchanged submissions too."),
+    dask: str | None = typer.Option(None, metavar="ADDRESS", help="Grade on this Dask cluster."),
+    unsafe: bool = typer.Option(
+        False, "--unsafe-no-sandbox", help="Run where no jail is possible: submissions can do harm."
+    ),
 ) -> None:
     """Grade submitted/*/ASSIGNMENT/, write the reports and nbgrader's gradebook.
 
@@ -355,12 +336,12 @@ def grade(
 
 @app.command()
 def report(
-    assignment: Graded,
-    html: Annotated[
-        Path | None, typer.Option(help="The page. [default: reports/ASSIGNMENT/index.html]")
-    ] = None,
-    course: CourseFolder = Path(),
-    db: GradebookAddress = None,
+    assignment: str = GRADED,
+    html: Path | None = typer.Option(
+        None, help="The page. [default: reports/ASSIGNMENT/index.html]"
+    ),
+    course: Path = COURSE,
+    db: str | None = DB,
 ) -> None:
     """Show the class at a glance: here, and as a web page of one file."""
     from attncourse.grading.class_.page import write_page
@@ -375,14 +356,13 @@ def report(
 
 @app.command()
 def feedback(
-    assignment: Graded,
-    student: Annotated[str | None, typer.Option(help="This student's page only.")] = None,
-    download: Annotated[
-        Path | None,
-        typer.Option(help="The zip that Moodle or Canvas gave you: one to give back is made."),
-    ] = None,
-    course: CourseFolder = Path(),
-    db: GradebookAddress = None,
+    assignment: str = GRADED,
+    student: str | None = typer.Option(None, help="This student's page only."),
+    download: Path | None = typer.Option(
+        None, help="The zip that Moodle or Canvas gave you: one to give back is made."
+    ),
+    course: Path = COURSE,
+    db: str | None = DB,
 ) -> None:
     """Make a page for each student: the verdicts beside the answers, points and comments."""
     from attncourse.grading.feedback.command import give_feedback
@@ -396,34 +376,30 @@ def feedback(
 
 @app.command()
 def export(
-    assignment: Annotated[str | None, typer.Argument(help="A graded assignment.")] = None,
-    everything: Everything = False,
-    form: Annotated[
-        str,
-        typer.Option(
-            "--format", help="csv, canvas, moodle, gradescope or gradescope-autograder (a zip)."
-        ),
-    ] = "csv",
-    output: Annotated[
-        Path | None, typer.Option(help="A file; for gradescope a folder. [default: in reports/]")
-    ] = None,
-    roster: Annotated[
-        Path | None, typer.Option(help="An export of Canvas': its students, in its order.")
-    ] = None,
-    column: Annotated[
-        str | None, typer.Option(help="The roster's column to fill. [default: the assignment's]")
-    ] = None,
-    identifier: Annotated[
-        str, typer.Option("--id", help="What Moodle knows a student by: username, email, idnumber.")
-    ] = "username",
-    late_days: Annotated[
-        float | None,
-        typer.Option(
-            help="With --all: who takes which of so many late days in a term, in place of points."
-        ),
-    ] = None,
-    course: CourseFolder = Path(),
-    db: GradebookAddress = None,
+    assignment: str | None = typer.Argument(None, help="A graded assignment."),
+    everything: bool = ALL,
+    form: str = typer.Option(
+        "csv", "--format", help="csv, canvas, moodle, gradescope or gradescope-autograder (a zip)."
+    ),
+    output: Path | None = typer.Option(
+        None, help="A file; for gradescope a folder. [default: in reports/]"
+    ),
+    roster: Path | None = typer.Option(
+        None, help="An export of Canvas': its students, in its order."
+    ),
+    column: str | None = typer.Option(
+        None, help="The roster's column to fill. [default: the assignment's]"
+    ),
+    identifier: str | None = typer.Option(
+        None,
+        "--id",
+        help="What Moodle knows a student by: email or idnumber. [default: username]",
+    ),
+    late_days: float | None = typer.Option(
+        None, help="With --all: who takes which of so many late days in a term, in place of points."
+    ),
+    course: Path = COURSE,
+    db: str | None = DB,
 ) -> None:
     """Write the gradebook's points, with manual scores and late penalties, to files."""
     from attncourse.grading.class_.export import export as write_export
@@ -434,6 +410,8 @@ def export(
 
         if not everything:
             raise UserError("late days are shared by all assignments: --all --late-days 5")
+        if form != "csv" or roster or column or identifier:
+            raise UserError("--late-days makes one worksheet, with no --format and its options")
         place, number = share(course, late_days, output, db)
         print(
             f"{number} written to {place}; put in the place of {course / 'extensions.csv'}, they "
@@ -464,9 +442,9 @@ def export(
 
 @app.command()
 def similar(
-    assignment: Annotated[str, typer.Argument(help="An assignment, say 05_kqv.")],
-    pairs: Annotated[int, typer.Option(min=1, help="Show at most so many pairs.")] = 20,
-    course: CourseFolder = Path(),
+    assignment: str = typer.Argument(help="An assignment, say 05_kqv."),
+    pairs: int = typer.Option(20, min=1, help="Show at most so many pairs."),
+    course: Path = COURSE,
 ) -> None:
     """List pairs of submissions that are more alike than chance explains. No code is run."""
     from rich.console import Console
@@ -479,8 +457,8 @@ def similar(
 
 @app.command()
 def serve(
-    folder: Annotated[Path, typer.Argument(help="The built book.")] = Path("_build/html"),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = 8000,
+    folder: Path = typer.Argument(Path("_build/html"), help="The built book."),
+    port: int = typer.Option(8000, min=0, max=65535, help="0: any that is free."),
 ) -> None:
     """Show the built book to a browser on this machine, until Ctrl-C."""
     from attncourse.grading.serve import serve as serve_folder
@@ -504,9 +482,9 @@ def doctor() -> None:
 
 @app.command()
 def demo(
-    jobs: Jobs = 0,
-    course: CourseFolder = Path(),
-    folder: Annotated[Path, typer.Option(help="Where to make it.")] = Path("_build/demo"),
+    jobs: int = JOBS,
+    course: Path = COURSE,
+    folder: Path = typer.Option(Path("_build/demo"), help="Where to make it."),
 ) -> None:
     """Make a sample class of eight, grade it, and show the table."""
     from attncourse.grading.course.settings import require_nbgrader
@@ -519,9 +497,8 @@ def demo(
 
         make_course(course, folder)
         missing = missing_floor()
-        for layer in missing:  # the sample class is our own
-            print(f"no sandbox here ({layer.name}): the sample class runs without one")
-            break
+        if missing:  # the sample class is our own
+            print(f"no sandbox here ({missing[0].name}): the sample class runs without one")
         grade_course(folder, ASSIGNMENT, limits=LIMITS, jobs=jobs, sandbox=not missing)
 
 

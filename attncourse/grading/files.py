@@ -37,6 +37,8 @@ def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
     it goes away with the next. Of two that write the same file, one waits for the other.
     """
     made = path.with_name(f".{path.name}.new")
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, and not a file{way_out}")
     with explained(path, way_out):
         try:
             file = held(made)

@@ -9,7 +9,7 @@ import pytest
 import rubrics
 from conftest import ROOT
 from course import CourseError
-from small_class import run
+from small_class import made, run, write_gradebook
 from small_course import NAME, cell, graded, hand_in, make_course, notebook, small
 
 import exercises
@@ -226,3 +226,15 @@ def test_a_question_is_graded_by_a_person_and_kept_through_every_grading(tmp_pat
     page = (course / "feedback" / "ada" / NAME / f"{NAME}.html").read_text()
     for shown in ("is <em>not</em> so", "2 of 3 points", "Why?", "11 of 12 points"):
         assert shown in page
+
+
+def test_a_gradebook_in_which_no_cells_were_recorded_gets_them_and_keeps_its_points(tmp_path):
+    course = make_course(tmp_path, ada=small())
+    write_gradebook(course, [made("ada", 2, 1, 4)], manual={("ada", "points_twice"): 3.0})
+    book = find_book(course)
+    record(book, NAME)
+    assert record(book, NAME) == []
+    with opened(book) as gradebook:
+        found = gradebook.find_notebook(NAME, NAME)
+        assert {"add", "twice", "points_add"} <= {cell.name for cell in found.source_cells}
+        assert gradebook.find_submission(NAME, "ada").score == 2 + 1 + 3

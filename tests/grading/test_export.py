@@ -379,6 +379,12 @@ def test_moodle_by_each_identifier(course, tmp_path):
         export(course, NAME, "moodle", identifier="idnumber")
     with pytest.raises(UserError, match="--id: expected one of"):
         export(course, NAME, "moodle", identifier="shoe size")
+    with pytest.raises(UserError, match="--id goes with --format moodle"):
+        export(course, NAME, "csv", identifier="email")
+    refuses(
+        run("export", "--all", "--late-days", "5", "--format", "moodle", cwd=course),
+        "--late-days makes one worksheet",
+    )
 
 
 def test_moodle_feedback_is_text_and_identifiers_are_unique(tmp_path):

@@ -17,7 +17,6 @@ from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.course.variants import FILE as VARIANTS
 from attncourse.grading.course.variants import choices_text, variants_in
-from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes, zipped
 
 HERE = Path(__file__).parent
@@ -30,8 +29,6 @@ def bundle(course: Path, name: str, output: Path | None = None) -> Path:
     """Writes the zip for an assignment; its path."""
     find_assignment(course, name)
     place = output or course / "reports" / name / "gradescope-autograder.zip"
-    if place.is_dir():
-        raise UserError(f"{place} is a folder: name a file with --output")
     modes = dict.fromkeys(SCRIPTS, 0o755)
     made = ((path, content, modes.get(path, 0o644)) for path, content in files(course, name))
     return replace_bytes(place, zipped(made), way_out="; name another place")

@@ -77,7 +77,7 @@ def export(
     db: str | None = None,
     roster: Path | None = None,
     column: str | None = None,
-    identifier: str = "username",
+    identifier: str | None = None,
 ) -> Exported:
     """Writes an assignment's results, or with ``name`` None all assignments', in a format.
 
@@ -91,6 +91,8 @@ def export(
         raise UserError("--column goes with one assignment and --roster, whose column it is")
     if roster and form != "canvas":
         raise UserError("--roster goes with --format canvas")
+    if identifier and form != "moodle":
+        raise UserError("--id goes with --format moodle")
     names = [name] if name is not None else graded_assignments(course, db)
     classes = [class_results(course, n, db) for n in names]
     remarks = [
@@ -102,8 +104,6 @@ def export(
         return write_gradescope(course, classes, output, remarks)
     one = FILES[form]
     place = output or course / "reports" / (name or "") / one.file
-    if place.is_dir():
-        raise UserError(f"{place} is a folder: name a file with --output")
     given = {"roster": roster, "column": column, "identifier": identifier}
     rows = list(one.rows(classes, remarks.append, **{name: given[name] for name in one.options}))
     encoding = "utf-8-sig" if form == "csv" else "utf-8"

@@ -32,9 +32,10 @@ LARGEST = 100  # a grade above it needs the site's setting "unlimited grades"
 
 
 def rows(
-    classes: list[ClassResults], remark: Callable[[str], None], identifier: str
+    classes: list[ClassResults], remark: Callable[[str], None], identifier: str | None = None
 ) -> list[list[Value]]:
     """A row for each student: who, then for each assignment the grade and the feedback."""
+    identifier = identifier or "username"
     if identifier not in IDENTIFIERS:
         raise UserError(f"--id: expected one of {', '.join(IDENTIFIERS)}, got {identifier}")
     label, value_of = IDENTIFIERS[identifier]

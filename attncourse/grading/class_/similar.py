@@ -82,14 +82,13 @@ def similar(course: Path, name: str) -> Likenesses:
                 raise Unreadable(submission.reason)
             versions = read(submission.data).versions  # any of them may be the one that counts
             answers = tuple(one for v in versions if (one := answers_of(v, assignment)))
+            if not answers:
+                raise Unreadable("nothing was written")
         except Unreadable as problem:
             left_out.append(f"{who}: {problem}")
             continue
         except (RecursionError, MemoryError):
             left_out.append(f"{who}: its code is nested too deeply, or too long")
-            continue
-        if not answers:
-            left_out.append(f"{who}: nothing was written")
             continue
         students[who] = answers
         if any(sum(len(c.source) for c in version if c.code) > MOST for version in versions):

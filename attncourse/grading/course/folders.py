@@ -77,8 +77,7 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
         raise UserError(
             f"no folder {folder}: put notebooks at submitted/STUDENT/{name}/{name}.ipynb"
         )
-    with os.scandir(folder) as entries:
-        students = sorted(e.name for e in entries if e.name[0] != "." and is_place(e))
+    students = names_in(folder, places=True)
     if student is not None and student not in students:
         hint = did_you_mean(student, students)
         raise UserError(f"no student is called {student} in {folder}{hint}")
@@ -89,8 +88,7 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
 
 def nobodys(course: Path, name: str) -> list[str]:
     """A line on the files in ``submitted`` that are in no student's folder, if there are any."""
-    with os.scandir(course / "submitted") as entries:
-        files = sorted(e.name for e in entries if e.name[0] != "." and not is_place(e))
+    files = names_in(course / "submitted", places=False)
     found = [HandedFile(PurePosixPath(file)) for file in files if file not in ASIDE]
     if not found:
         return []
@@ -100,9 +98,12 @@ def nobodys(course: Path, name: str) -> list[str]:
     return [f"in no student's folder and not graded: {listing(found)}: {way_out}"]
 
 
-def is_place(entry: os.DirEntry) -> bool:
-    """Whether it is a student's folder, or a link that stands for one."""
-    return entry.is_dir(follow_symlinks=False) or (entry.is_symlink() and not entry.is_file())
+def names_in(folder: Path, *, places: bool) -> list[str]:
+    """The students' folders in ``submitted``, and links that stand for one; or what is none."""
+    with os.scandir(folder) as entries:
+        seen = [entry for entry in entries if entry.name[0] != "."]
+        homes = {e.name for e in seen if e.is_dir() or (e.is_symlink() and not e.is_file())}
+    return sorted(e.name for e in seen if (e.name in homes) == places)
 
 
 def read_submissions(course: Path, name: str, students: list[str]) -> Iterator[Submission]:

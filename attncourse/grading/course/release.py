@@ -96,7 +96,7 @@ def record(book: Book, name: str) -> list[str]:
         old, new = recorded(gradebook, name), to_record(notebook)
         if old:
             keep_added(book.course, name, [grade_id for grade_id in new if grade_id not in old])
-        if old and old != new:
+        if old is not None and old != new:
             said = follow(gradebook, book.course, name, marked(notebook))
             entered = gradebook.find_notebook(name, name).submissions
             said = [*differences(old, new), *said] if entered else []
@@ -125,14 +125,14 @@ def enter_due(gradebook: "Gradebook", name: str, due: datetime | None) -> None:
         gradebook.update_or_create_assignment(name, duedate=due)
 
 
-def recorded(gradebook: "Gradebook", name: str) -> dict[str, tuple]:
-    """The checksum and points of each cell that the gradebook knows of an assignment."""
+def recorded(gradebook: "Gradebook", name: str) -> dict[str, tuple] | None:
+    """The checksum and points of each cell of an assignment, where the gradebook knows it."""
     from nbgrader.api import MissingEntry
 
     try:
         notebook = gradebook.find_notebook(name, name)
     except MissingEntry:
-        return {}
+        return None
     points = {cell.name: cell.max_score for cell in notebook.grade_cells}
     return {cell.name: (cell.checksum, points.get(cell.name)) for cell in notebook.source_cells}
 

@@ -27,9 +27,7 @@ def write_solution(
             "fit: write a solution of your own"
         )
     place = output or course / "reports" / name / f"{name}_solution.ipynb"
-    if place.is_dir():
-        raise UserError(f"{place} is a folder: name a file with --output")
-    if output is not None and place.exists():
+    if output is not None and place.is_file():
         raise UserError(f"{place} is there already: move it away, or name another with --output")
     solved = json.loads((course / "solutions" / name / f"{name}.ipynb").read_text("utf-8"))
     text = json.dumps(as_read(solved, hidden), indent=1, ensure_ascii=False) + "\n"

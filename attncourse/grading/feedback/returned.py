@@ -187,12 +187,10 @@ def owners_of(
     names = {p.student: spelled(p.person.full_name) | spelled(p.person.id) for p in pages}
     parts = {p.student: words_of(f"{p.person.full_name} {p.person.id}") for p in pages}
     shown = {place: (spelled(place.who), words_of(place.who)) for place in places}
-
-    def alike(student: str, place: Home) -> bool:
-        whole, some = shown[place]
-        return bool(whole & names[student] or some & parts[student])
-
-    named = {place: {s for s in names if alike(s, place)} for place in places}
+    named = {
+        place: {s for s in names if whole & names[s] or some & parts[s]}
+        for place, (whole, some) in shown.items()
+    }
     fits: tuple[Callable[[str, Home], bool], ...] = (
         lambda s, place: place.key == came_as.get(s),
         lambda s, place: bool(files[s] & places[place]) and s in named[place],

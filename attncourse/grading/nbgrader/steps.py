@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
-from zoneinfo import ZoneInfo
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import reads
@@ -99,7 +98,10 @@ class JudgeExporter(NotebookExporter):
         with Gradebook(self.parent.coursedir.db_url, self.parent.coursedir.course_id) as book:
             if more is not None:
                 enter_extension(book, student, name, more, zone)
-            enter_time(book, student, name, found.timestamp, zone)
+            with suppress(MissingEntry):
+                if when := time_in(found.timestamp, zone):  # nbgrader reads some in another zone
+                    book.find_submission(name, student).timestamp = when
+                    book.db.commit()
         if found.data is None:
             report = nothing(assignment, found.status, found.reason, student)
         else:
@@ -146,14 +148,6 @@ class JudgeExporter(NotebookExporter):
         """The folder of a submission's graded notebook."""
         course = self.parent.coursedir
         return Path(course.format_path(course.autograded_directory, student, name))
-
-
-def enter_time(book: Gradebook, student: str, name: str, stamp: str, zone: ZoneInfo | None) -> None:
-    """Enters when something was handed in, by the class's zone: nbgrader reads some in another."""
-    with suppress(MissingEntry):
-        if when := time_in(stamp, zone):
-            book.find_submission(name, student).timestamp = when
-            book.db.commit()
 
 
 class AssignLatePenalties(preprocessors.AssignLatePenalties):
