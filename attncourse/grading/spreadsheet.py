@@ -17,6 +17,7 @@ from attncourse.grading.files import explained
 from attncourse.grading.harmless import short
 
 Value = str | float | int | None
+Rows = list[list[Value]]
 
 STARTS = "=+-@"
 WIDE = "\u2212" + "".join(

@@ -18,13 +18,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from attncourse.grading.class_.results import ClassResults, people
+from attncourse.grading.class_.results import ClassResults, Remark, people
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import is_test_student, same_id
 from attncourse.grading.report import count
-from attncourse.grading.spreadsheet import Value, rows_in
+from attncourse.grading.spreadsheet import Rows, Value, rows_in
 
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS = "    Points Possible"
@@ -34,10 +34,10 @@ TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 
 def rows(
     classes: list[ClassResults],
-    remark: Callable[[str], None],
+    remark: Remark,
     roster: Path | None = None,
     column: str | None = None,
-) -> list[list[Value]]:
+) -> Rows:
     """The head, the points, and a row for each student, in the roster's order if there is one.
 
     With ``column``, the roster's column of that title or id gets the points of the one class.
@@ -61,7 +61,7 @@ def rows(
             if (theirs := float(known.points.get(name, ""))) != maximum:
                 there = f"{count(theirs, 'point')} in Canvas"
                 remark(f"{one_line(name)} has {there} and {maximum:g} here")
-    made: list[list[Value]] = [
+    made: Rows = [
         [one_line(name) for name in (*known.who, *columns)],
         [POINTS, *[""] * (len(known.who) - 1), *points],
     ]
@@ -131,9 +131,7 @@ def own_column(asked: str, roster: Roster) -> str:
     raise UserError(f"--column: {fault} called {asked} in {roster.path}; there are: {listed}")
 
 
-def match(
-    roster: Roster, students: dict[str, Person], remark: Callable[[str], None]
-) -> dict[str, list[str]]:
+def match(roster: Roster, students: dict[str, Person], remark: Remark) -> dict[str, list[str]]:
     """The roster's rows by student, in its order; who is missing on either side is told.
 
     A student is known by the Canvas id in the gradebook, by login, SIS id or email address; where

@@ -9,20 +9,18 @@ that runs nothing.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attncourse.grading.class_.results import ClassResults, StudentResult, read_report
+from attncourse.grading.class_.results import ClassResults, Remark, StudentResult, read_report
 from attncourse.grading.harmless import made_visible, one_line, short
 from attncourse.grading.report import Report
 
 LONGEST = 20_000  # characters of one output
 
 
-def files(
-    course: Path, found: ClassResults, remark: Callable[[str], None]
-) -> Iterator[tuple[str, str]]:
+def files(course: Path, found: ClassResults, remark: Remark) -> Iterator[tuple[str, str]]:
     """The students who handed in something, each with the content of their results.json."""
     for r in found.results:
         if not r.handed_in:

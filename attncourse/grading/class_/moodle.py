@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable
 from html import escape
 
-from attncourse.grading.class_.results import ClassResults, StudentResult, people
+from attncourse.grading.class_.results import ClassResults, Remark, StudentResult, people
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import shown_mistakes
-from attncourse.grading.spreadsheet import Value, cell
+from attncourse.grading.spreadsheet import Rows, Value, cell
 
 IDENTIFIERS = {
     "email": ("Email address", lambda person: person.email),
@@ -31,9 +31,7 @@ SIGNS = re.compile(r"(?:^|(?<=;))(?:\s*[=+@-])+", re.MULTILINE)
 LARGEST = 100  # a grade above it needs the site's setting "unlimited grades"
 
 
-def rows(
-    classes: list[ClassResults], remark: Callable[[str], None], identifier: str | None = None
-) -> list[list[Value]]:
+def rows(classes: list[ClassResults], remark: Remark, identifier: str | None = None) -> Rows:
     """A row for each student: who, then for each assignment the grade and the feedback."""
     identifier = identifier or "username"
     if identifier not in IDENTIFIERS:
@@ -47,7 +45,7 @@ def rows(
         head += [f"{found.assignment} (Real)", f"{found.assignment} (Feedback)"]
         if max((r.score for r in found.results), default=0) > LARGEST:
             remark(f"{found.assignment}: Moodle takes grades above {LARGEST} only if it is told to")
-    body: list[list[Value]] = []
+    body: Rows = []
     for student, name in known.items():
         row: list[Value] = [name]
         for found in classes:
@@ -58,10 +56,7 @@ def rows(
 
 
 def identified(
-    students: dict[str, Person],
-    value_of: Callable[[Person], str],
-    label: str,
-    remark: Callable[[str], None],
+    students: dict[str, Person], value_of: Callable[[Person], str], label: str, remark: Remark
 ) -> dict[str, str]:
     """The identifiers by student, of those who have one that is theirs alone."""
     values = {student: value_of(person).strip() for student, person in students.items()}

@@ -3,15 +3,14 @@
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from attncourse.grading.class_ import scores
 from attncourse.grading.class_.failures import Failure, failures
-from attncourse.grading.course.dates import zone_of
+from attncourse.grading.course.dates import Zone, zone_of
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.gradebook import reading
 from attncourse.grading.course.settings import read_settings
@@ -19,6 +18,7 @@ from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.report import CellResult, Report, count, from_json
 
+Remark = Callable[[str], None]  # who hears what an export or a zip leaves out
 MISSING = "nothing handed in"  # which the counts say already
 # What a note says of a file that had to be mended before it could be graded.
 MENDED = (
@@ -115,7 +115,7 @@ class ClassResults:
     results: tuple[StudentResult, ...]
     explanations: dict[tuple[str, str], str] = field(default_factory=dict)
     variant: str = ""  # of the assignment, where it was released in one
-    zone: ZoneInfo | None = None  # the class's
+    zone: Zone = None  # the class's
 
     @cached_property
     def by_student(self) -> dict[str, StudentResult]:

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
-from attncourse.grading.course.dates import between, span, written
+from attncourse.grading.course.dates import Zone, between, span, written
 from attncourse.grading.course.gradebook import find_book, reading
 from attncourse.grading.course.late import seconds_late
 from attncourse.grading.errors import UserError
@@ -164,7 +163,7 @@ def submissions(connection: "Connection", key: str) -> Any:
     return connection.execute(dated, {"id": key})
 
 
-def scores(connection: "Connection", key: str, zone: ZoneInfo | None) -> Scores:
+def scores(connection: "Connection", key: str, zone: Zone) -> Scores:
     """What the gradebook holds of the assignment with this id, times by the class's clocks."""
     cells = list(rows_of(connection, CELLS, id=key))
     several = len({cell.notebook for cell in cells}) > 1

@@ -4,12 +4,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from attncourse.grading.collect.roster import Member
 from attncourse.grading.collect.sort import Owned
 from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
-from attncourse.grading.course.dates import NoZone, instant
+from attncourse.grading.course.dates import NoZone, Zone, instant
 from attncourse.grading.course.handed_in import is_own, require_notebook, unpacked
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line, printable
@@ -29,7 +28,7 @@ class HandIn:
 
 
 def attempts_of(
-    owned: list[Owned], member: Member | None, zone: ZoneInfo | None, remarks: list[str]
+    owned: list[Owned], member: Member | None, zone: Zone, remarks: list[str]
 ) -> list[HandIn]:
     """The attempts in their order, the latest last: by time where it is known of all of them.
 
@@ -68,9 +67,7 @@ def said_time(attempt: HandIn) -> str:
     return ""
 
 
-def read_time(
-    text: str, student: str, zone: ZoneInfo | None, remarks: list[str]
-) -> datetime | None:
+def read_time(text: str, student: str, zone: Zone, remarks: list[str]) -> datetime | None:
     """The moment, or None with a remark where the text does not say one."""
     if not text.strip():
         return None

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
@@ -20,7 +19,7 @@ from attncourse.grading.collect.roster import Class, Member, read_roster, with_k
 from attncourse.grading.collect.sort import Left, Sorting
 from attncourse.grading.course import folders
 from attncourse.grading.course.choosing import Ungraded
-from attncourse.grading.course.dates import stamp, written, zone_of
+from attncourse.grading.course.dates import Zone, stamp, written, zone_of
 from attncourse.grading.course.gradebook import reading
 from attncourse.grading.course.late import time_in
 from attncourse.grading.course.settings import read_settings
@@ -44,7 +43,7 @@ class Collected:
     new: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    zone: ZoneInfo | None = None
+    zone: Zone = None
 
 
 def collect(
@@ -114,7 +113,7 @@ def class_of(course: Path, listed: list[Member], db: str | None, *, closed: bool
     return Class(by_id, closed)
 
 
-def put(course: Path, name: str, chosen: Chosen, aside: Path, zone: ZoneInfo | None) -> Chosen:
+def put(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Chosen:
     """Writes an attempt, unless what is there is the same or newer; moves aside what was there."""
     place = course / "submitted" / chosen.student / name
     target, before = place / chosen.called, time_in(folders.stamp_in(place), zone)
@@ -136,7 +135,7 @@ def put(course: Path, name: str, chosen: Chosen, aside: Path, zone: ZoneInfo | N
     return row
 
 
-def keep_record(course: Path, name: str, rows: Iterable[Chosen], zone: ZoneInfo | None) -> None:
+def keep_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -> None:
     """Adds what was collected now, in the place of what is there of the same students."""
     kept, now = folders.record_of(course, name), written(zone, datetime.now(UTC))
     for row in rows:

@@ -20,6 +20,7 @@ from attncourse.grading.files import explained
 from attncourse.grading.harmless import printable
 from attncourse.grading.submission.text import OTHERS
 
+Leave = Callable[[str, str], None]  # what is left, and why
 MOST = 50_000  # files in a download
 MOST_INSIDE = 5_000  # files in an archive that lies in it
 DEEPEST = 2  # archives in archives
@@ -65,9 +66,7 @@ class Item(NamedTuple):
         return printable(str(self.names[0]), 200)
 
 
-def items(
-    path: Path, name: str, stack: ExitStack, leave: Callable[[str, str], None]
-) -> Iterator[Item]:
+def items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Iterator[Item]:
     """The files of a download; what cannot be looked at is left with its reason."""
     if path.is_dir():
         yield from in_folder(path)
@@ -117,10 +116,7 @@ def read(path: Path) -> bytes:
 
 
 def in_archive(
-    archive: zipfile.ZipFile,
-    name: str,
-    leave: Callable[[str, str], None],
-    before: PurePosixPath = PurePosixPath(),
+    archive: zipfile.ZipFile, name: str, leave: Leave, before: PurePosixPath = PurePosixPath()
 ) -> Iterator[Item]:
     """The files of an archive, but for those whose path leads out of it."""
     for member in archive.infolist():
@@ -142,7 +138,7 @@ def in_archive(
 
 
 def inside(
-    item: Item, name: str, depth: int, room: ArchiveRoom, leave: Callable[[str, str], None]
+    item: Item, name: str, depth: int, room: ArchiveRoom, leave: Leave
 ) -> Iterator[Item] | None:
     """The files of an archive that lies in a download and that nobody claims as a whole.
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from attncourse.grading.collect.drops import Item
+from attncourse.grading.collect.drops import Item, Leave
 from attncourse.grading.collect.schemes import OwnerClaim
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
@@ -25,9 +25,7 @@ Exports = Mapping[PurePosixPath, Export]  # by the folder that the file is in
 
 
 def exports(
-    found: Iterable[Item],
-    is_somebodys: Callable[[PurePosixPath], bool],
-    leave: Callable[[str, str], None],
+    found: Iterable[Item], is_somebodys: Callable[[PurePosixPath], bool], leave: Leave
 ) -> Exports:
     """What Gradescope says of the submissions among these files; what it cannot say is left."""
     read: dict[PurePosixPath, Export] = {}

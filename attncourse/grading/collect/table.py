@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from zoneinfo import ZoneInfo
 
 from rich.table import Table
 from rich.text import Text
@@ -11,7 +10,7 @@ from rich.text import Text
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.collect.attempts import Chosen
 from attncourse.grading.collect.collect import NEW, Collected
-from attncourse.grading.course.dates import clock
+from attncourse.grading.course.dates import Zone, clock
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
 
@@ -44,7 +43,7 @@ def handed_in(row: Chosen, name: str) -> str:
     return one_line(", ".join(parts), 160)
 
 
-def when(row: Chosen, zone: ZoneInfo | None) -> str:
+def when(row: Chosen, zone: Zone) -> str:
     """When it was handed in, as the class's clocks say it."""
     if row.time is None:
         return "LATE, no time" if row.late else "no time"

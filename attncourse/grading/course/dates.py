@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 REGION = re.compile(r"\s([A-Za-z_]+(?:/[\w+-]+)+)$")
 NUMBERS = re.compile(r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{4}")  # 12.10.2026, or 10/12/2026
 NO_TIME = re.compile(r"\d{4}-\d\d-\d\d")
+Zone = ZoneInfo | None  # the course's, where it names one
 LONGEST = 100  # characters
 YEARS = range(2000, 2200)  # in which a course can be
 OTHER_DAYS = datetime(2000, 1, 1), datetime(2001, 2, 2, 1, 1)
@@ -55,7 +56,7 @@ class NoZone(ValueError):
     """A date that does not say in which time zone it is."""
 
 
-def zone_of(config: "Config") -> ZoneInfo | None:
+def zone_of(config: "Config") -> Zone:
     """The course's time zone, or None where it names none."""
     name = config.NbGraderAPI.get("timezone") or config.Exchange.get("timezone")
     if not name:
@@ -218,28 +219,28 @@ def stamp(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def clock(zone: ZoneInfo | None, moment: datetime) -> datetime:
+def clock(zone: Zone, moment: datetime) -> datetime:
     """A moment by the course's clocks."""
     return moment.replace(tzinfo=UTC).astimezone(zone or UTC)
 
 
-def written(zone: ZoneInfo | None, moment: datetime) -> str:
+def written(zone: Zone, moment: datetime) -> str:
     """A moment by the course's clocks, for tables: it can be read again, here and elsewhere."""
     return f"{clock(zone, moment):%Y-%m-%d %H:%M:%S %z}"
 
 
-def shown_in(zone: ZoneInfo | None, moment: datetime) -> str:
+def shown_in(zone: Zone, moment: datetime) -> str:
     """A moment by the course's clocks, for people."""
     return f"{clock(zone, moment):%Y-%m-%d %H:%M} {zone.key if zone else 'UTC'}"
 
 
-def after(due: datetime, days: float, zone: ZoneInfo | None) -> datetime:
+def after(due: datetime, days: float, zone: Zone) -> datetime:
     """So many days later by the course's clocks: at the same time, whatever they do in between."""
     local = clock(zone, due).replace(tzinfo=None) + timedelta(days=days)
     return in_utc(local.replace(tzinfo=zone or UTC))
 
 
-def between(start: datetime, end: datetime, zone: ZoneInfo | None) -> timedelta:
+def between(start: datetime, end: datetime, zone: Zone) -> timedelta:
     """How long it is by the course's clocks: from noon to noon is a day."""
     first, last = (clock(zone, one).replace(tzinfo=None) for one in (start, end))
     return last - first

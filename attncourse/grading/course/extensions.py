@@ -13,9 +13,8 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from zoneinfo import ZoneInfo
 
-from attncourse.grading.course.dates import after, zone_of
+from attncourse.grading.course.dates import Zone, after, zone_of
 from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.course.release import due_in
 from attncourse.grading.errors import UserError
@@ -39,7 +38,7 @@ class More(NamedTuple):
     given: float
     taken: float = 0
 
-    def length(self, due: datetime | None, zone: ZoneInfo | None) -> timedelta:
+    def length(self, due: datetime | None, zone: Zone) -> timedelta:
         """How long that is after a due date."""
         days = self.given + self.taken
         return after(due, days, zone) - due if due else timedelta(days=days)
@@ -112,7 +111,7 @@ def write_extensions(course: Path, found: Extensions) -> Path:
 
 
 def enter_extension(
-    gradebook: "Gradebook", student: str, name: str, more: More, zone: ZoneInfo | None
+    gradebook: "Gradebook", student: str, name: str, more: More, zone: Zone
 ) -> datetime | None:
     """Enters an extension with the submission, if there is one; when the work is due then."""
     from nbgrader.api import MissingEntry

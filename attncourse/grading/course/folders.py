@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from shlex import quote
-from zoneinfo import ZoneInfo
 
 from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.choosing import HandedFile, Ungraded, listing
+from attncourse.grading.course.dates import Zone
 from attncourse.grading.course.handed_in import ASIDE, NothingThere, find, read_file
 from attncourse.grading.course.late import read_stamp
 from attncourse.grading.course.variants import solved
@@ -172,7 +172,7 @@ def record_of(course: Path, name: str) -> dict[str, dict[str, str]]:
     return {row["student"]: row for row in rows if row.get("student")}
 
 
-def with_remarks(submission: Submission, report: Report, zone: ZoneInfo | None) -> Report:
+def with_remarks(submission: Submission, report: Report, zone: Zone) -> Report:
     """The report with what its folder has to say, which is not part of what was run."""
     notes, attention = report.notes, report.attention
     if submission.note:

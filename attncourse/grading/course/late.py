@@ -3,9 +3,8 @@
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
-from zoneinfo import ZoneInfo
 
-from attncourse.grading.course.dates import between, moment_in, zone_of
+from attncourse.grading.course.dates import Zone, between, moment_in, zone_of
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.settings import importable
 from attncourse.grading.errors import UserError
@@ -43,14 +42,14 @@ class LatePenalty:
             ) from error
 
 
-def time_in(stamp: str, zone: ZoneInfo | None) -> datetime | None:
+def time_in(stamp: str, zone: Zone) -> datetime | None:
     """The time, in UTC, that ``timestamp.txt`` says; None where it says none: a report tells."""
     with suppress(ValueError):
         return read_stamp(stamp, zone)[0]
     return None
 
 
-def read_stamp(stamp: str, zone: ZoneInfo | None) -> tuple[datetime | None, str]:
+def read_stamp(stamp: str, zone: Zone) -> tuple[datetime | None, str]:
     """The time that ``timestamp.txt`` says, and what there is to say of it.
 
     Where neither it nor the course names a zone, it is UTC, as nbgrader reads it. Raises
@@ -66,10 +65,7 @@ def read_stamp(stamp: str, zone: ZoneInfo | None) -> tuple[datetime | None, str]
 
 
 def seconds_late(
-    handed_in: datetime | None,
-    due: datetime | None,
-    extension: timedelta | None,
-    zone: ZoneInfo | None,
+    handed_in: datetime | None, due: datetime | None, extension: timedelta | None, zone: Zone
 ) -> float:
     """How long after its due date something came, by the class's clocks.
 

@@ -21,6 +21,7 @@ from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
+from attncourse.grading.class_.results import Remark
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
 from attncourse.grading.course.folders import record_of
@@ -62,7 +63,7 @@ class Home(NamedTuple):
 
 
 def give_back(
-    course: Path, name: str, download: Path, pages: list[StudentPage], remark: Callable[[str], None]
+    course: Path, name: str, download: Path, pages: list[StudentPage], remark: Remark
 ) -> tuple[Path, int]:
     """Writes the zip; its path, and how many pages are in it. Who has no place in it is told.
 
@@ -93,7 +94,7 @@ def give_back(
 
 
 def one_a_group(
-    pages: list[StudentPage], groups: dict[str, str], remark: Callable[[str], None]
+    pages: list[StudentPage], groups: dict[str, str], remark: Remark
 ) -> tuple[list[StudentPage], set[str]]:
     """The pages with one for each group, and whose: the platform has one place for all of it.
 
