@@ -8,7 +8,7 @@ from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.harmless import made_visible, message, short
 from attncourse.grading.nbgrader.autograded import LONGEST, as_much_as_fits, released_cells
 from attncourse.grading.report import TOLERANCE, CellResult, Report, exercise_of
-from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.notebook import Assignment, Cell, Cells
 from attncourse.grading.submission.parts import Part, bare
 from attncourse.grading.submission.plan import given_texts, parts_in_order
 from attncourse.grading.submission.source import names
@@ -58,9 +58,7 @@ class Told:
         return message(next((text for text in said if text), ""))
 
 
-def told(
-    assignment: Assignment, cells: tuple[Cell, ...], r: StudentResult, report: Report
-) -> list[Told]:
+def told(assignment: Assignment, cells: Cells, r: StudentResult, report: Report) -> list[Told]:
     """Every exercise in the answers' order, then graded cells that are not there any more.
 
     Of hidden tests there are points and the judge's own words, nothing that was computed in them.
@@ -137,7 +135,7 @@ def in_one(cells: list[Cell], stub: str) -> list[Cell]:
     return [shown(whole), *(cell for cell in cells if cell.code)]
 
 
-def others(assignment: Assignment, cells: tuple[Cell, ...], seen: list[Told]) -> Iterator[Cell]:
+def others(assignment: Assignment, cells: Cells, seen: list[Told]) -> Iterator[Cell]:
     """The student's own cells that answer nothing by themselves: helpers, experiments."""
     given = given_texts(assignment)
     used = {cell.source for one in seen for cell in one.answers}

@@ -19,7 +19,7 @@ from attncourse.grading.judge.outcomes import verdict_of
 from attncourse.grading.report import Report, score
 from attncourse.grading.submission.notebook import Assignment, Cell, read
 from attncourse.grading.submission.parts import Part, as_released
-from attncourse.grading.submission.plan import laid_out
+from attncourse.grading.submission.plan import Stand, laid_out
 from attncourse.grading.submission.questions import lines
 
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -83,7 +83,7 @@ def same_answers(before: str, now: str) -> frozenset[str]:
     return frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
 
 
-def as_much_as_fits(stands: list[Part | Cell]) -> list[Part | Cell]:
+def as_much_as_fits(stands: list[Stand]) -> list[Stand]:
     """What stands in a submission, of its own parts as much as there is room for."""
     room, kept = ROOM, []
     for stand in stands:
@@ -99,9 +99,7 @@ def as_much_as_fits(stands: list[Part | Cell]) -> list[Part | Cell]:
     return kept
 
 
-def marked(
-    stands: list[Part | Cell], assignment: Assignment, released: dict[str, str]
-) -> list[Cell]:
+def marked(stands: list[Stand], assignment: Assignment, released: dict[str, str]) -> list[Cell]:
     """The cells with the instructor's marks and nobody else's, and last the lost ones to score.
 
     Where several cells claim to be one answer, it is the first that holds more than was given.

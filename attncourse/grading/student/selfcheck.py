@@ -20,7 +20,7 @@ from attncourse.grading.judge.judge import grade, start_lanes
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report, count
-from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
+from attncourse.grading.submission.notebook import Assignment, Cell, Cells, read_cells
 from attncourse.grading.submission.varied import variants_asked
 
 POINTS = """\
@@ -37,7 +37,7 @@ CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.\w+["']""")
 PAGE = re.compile(r"\((https://colab[^\s)]*)/book/(\d\d_(\w+))\.ipynb\)")  # a page's badge
 LONGEST = 60  # characters of a name that a notebook gives
 SUBMITTED = "submitted"  # an instructor's folder of what students have handed in
-File = tuple[Path, bytes, tuple[Cell, ...]]  # a notebook that has been read
+File = tuple[Path, bytes, Cells]  # a notebook that has been read
 NUMBERED = re.compile(r"\bcell (\d+)\b")
 
 
@@ -58,7 +58,7 @@ def check_file(path: Path, limits: Limits) -> Report:
     return replace(report, notes=(*report.notes, *questions(cells)))
 
 
-def questions(cells: tuple[Cell, ...]) -> list[str]:
+def questions(cells: Cells) -> list[str]:
     """What a notebook asks that no check can judge, and whether there is an answer."""
     states = {True: "is answered", False: "is not answered yet"}
     return [
@@ -70,7 +70,7 @@ def questions(cells: tuple[Cell, ...]) -> list[str]:
 
 
 def check_cells(
-    path: Path, data: bytes, cells: tuple[Cell, ...], limits: Limits, explain: bool = True
+    path: Path, data: bytes, cells: Cells, limits: Limits, explain: bool = True
 ) -> Report:
     """The same of a file that has been read, in a jail wherever there is one.
 
@@ -113,7 +113,7 @@ def require_own(path: Path) -> None:
         )
 
 
-def read_own_notebook(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
+def read_own_notebook(path: Path) -> tuple[bytes, Cells]:
     """A notebook's bytes and cells. Raises ``UserError`` where it cannot be read."""
     with explained(path, doing="read"):
         if not path.exists():
@@ -125,7 +125,7 @@ def read_own_notebook(path: Path) -> tuple[bytes, tuple[Cell, ...]]:
         raise UserError(f"cannot read {path}: {error}; download the notebook again") from None
 
 
-def page_of(cells: tuple[Cell, ...]) -> tuple[str, str, str] | None:
+def page_of(cells: Cells) -> tuple[str, str, str] | None:
     """Of a page's notebook: where the course lies in Colab, its folder, its chapter; else None."""
     if any(cell.grade_id for cell in cells):
         return None
@@ -133,7 +133,7 @@ def page_of(cells: tuple[Cell, ...]) -> tuple[str, str, str] | None:
     return badge.groups() if badge and badge[3] in STEMS else None
 
 
-def own_assignment(cells: tuple[Cell, ...], file_stem: str, explain: bool = True) -> Assignment:
+def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assignment:
     """An assignment of one test for each exercise that a student's notebook is about.
 
     The student's copies of other tests (``check_…``, ``points_…``, ``hidden_…``) do not run, but
@@ -160,7 +160,7 @@ def own_assignment(cells: tuple[Cell, ...], file_stem: str, explain: bool = True
     return Assignment(stem, (*answers, *dict.fromkeys(silent), *tests), released=False)
 
 
-def chapter_of(cells: tuple[Cell, ...], file_stem: str) -> str:
+def chapter_of(cells: Cells, file_stem: str) -> str:
     """The chapter a notebook belongs to: by its grade ids, or else by the file's name."""
     ids = {cell.grade_id for cell in cells}
     votes = [k.stem for k in index().values() if k.name in ids or f"check_{k.name}" in ids]
@@ -176,7 +176,7 @@ def chapter_of(cells: tuple[Cell, ...], file_stem: str) -> str:
     )
 
 
-def named(note: str, cells: tuple[Cell, ...]) -> str:
+def named(note: str, cells: Cells) -> str:
     """A note that names a cell by the exercise it stands below: a notebook shows no numbers."""
 
     def place(found: re.Match[str]) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.notebook import Assignment, Cells
 from attncourse.grading.submission.parts import as_released
 from attncourse.grading.submission.plan import plan
 from attncourse.grading.submission.source import file_written, python_alone
@@ -25,7 +25,7 @@ BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 LEFT_OUT = ("annotation", "returns", "type_comment", "ctx", "kind", "type_ignores", "type_params")
 
 
-def answers_of(cells: tuple[Cell, ...], assignment: Assignment) -> dict[str, Prints]:
+def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
     """The fingerprints of a submission's own code by exercise, without what was given.
 
     Of more than ``MOST`` characters, it is the answers first and then as much else as fits.
@@ -45,7 +45,7 @@ def answers_of(cells: tuple[Cell, ...], assignment: Assignment) -> dict[str, Pri
     return {where: frozenset(prints) for where, prints in found.items() if prints}
 
 
-def as_much_as_fits(cells: tuple[Cell, ...], exercises: list[str]) -> tuple[Cell, ...]:
+def as_much_as_fits(cells: Cells, exercises: list[str]) -> Cells:
     """The cells without those beyond the room for them, in their order; answers take it first."""
     answer = re.compile(
         rf"^(?:class|(?:async )?def)\s+(?:{'|'.join(map(re.escape, exercises))})\b", re.M

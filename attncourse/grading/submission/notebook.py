@@ -58,6 +58,9 @@ class Cell:
         return self.code and not self.solution and (self.grade or self.locked)
 
 
+Cells = tuple[Cell, ...]
+
+
 @dataclass(frozen=True)
 class Assignment:
     """What a submission is graded against: the instructor's cells, in order.
@@ -68,7 +71,7 @@ class Assignment:
     """
 
     name: str
-    cells: tuple[Cell, ...]
+    cells: Cells
     released: bool = True
     follow_on: bool = True
     added: tuple[str, ...] = ()
@@ -95,7 +98,7 @@ class Reading:
     There are two ``versions`` where the file holds both sides of a merge conflict.
     """
 
-    versions: tuple[tuple[Cell, ...], ...]
+    versions: tuple[Cells, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -106,7 +109,7 @@ def read(data: bytes) -> Reading:
     """
     text, notes = to_text(data)
     versions, said = versions_of(text)
-    mended: dict[tuple[Cell, ...], None] = {}  # each once, in order
+    mended: dict[Cells, None] = {}  # each once, in order
     for version in versions:
         cells, more = mend(version)
         mended[cells] = None
@@ -114,7 +117,7 @@ def read(data: bytes) -> Reading:
     return Reading(tuple(mended), (*notes, *dict.fromkeys(said)))
 
 
-def read_cells(data: bytes) -> tuple[Cell, ...]:
+def read_cells(data: bytes) -> Cells:
     """The cells of a notebook that has one version, as an instructor's own has.
 
     Raises ``Unreadable`` where there is no telling what the cells are.
@@ -125,7 +128,7 @@ def read_cells(data: bytes) -> tuple[Cell, ...]:
     return versions[0]
 
 
-def versions_of(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
+def versions_of(text: str) -> tuple[list[Cells], list[str]]:
     """The cells of a text, and notes; more than once where lines of the file are in conflict."""
     both = sides(text)
     if both is None:
@@ -142,7 +145,7 @@ def versions_of(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
     return versions, notes
 
 
-def versions_of_cells(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
+def versions_of_cells(text: str) -> tuple[list[Cells], list[str]]:
     """The cells of a text without conflicts; twice where there are conflicts inside of cells."""
     raw, notes = raw_cells(text)
     if len(raw) > MOST_CELLS:
@@ -160,7 +163,7 @@ def versions_of_cells(text: str) -> tuple[list[tuple[Cell, ...]], list[str]]:
     return made, [*notes, CONFLICT]
 
 
-def of_side(cells: tuple[Cell, ...], side: int) -> tuple[Cell, ...]:
+def of_side(cells: Cells, side: int) -> Cells:
     """The cells of one side of the conflicts that nbdime has marked by cells of their own."""
     kept, at = [], None
     for cell in cells:
@@ -221,7 +224,7 @@ def encodable(text: Any) -> str:
     return SURROGATES.sub("\ufffd", plain)
 
 
-def mend(cells: tuple[Cell, ...]) -> tuple[tuple[Cell, ...], list[str]]:
+def mend(cells: Cells) -> tuple[Cells, list[str]]:
     """The cells, those repaired that are Python but for invisible or typographic characters."""
     mended, notes = list(cells), []
     for number, cell in enumerate(cells, start=1):

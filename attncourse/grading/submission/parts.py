@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import takewhile
 
-from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.notebook import Assignment, Cell, Cells
 from attncourse.grading.submission.source import is_python, names
 from attncourse.grading.submission.syntax import CellNames, remembered, same_code
 
@@ -53,7 +53,7 @@ class Part:
         return (names(self.cell.source) if self.runs else None) or CellNames()
 
 
-def labelled(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
+def labelled(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
     """Each cell with what it is. A test's second copy is left out."""
     answers = {c.grade_id for c in assignment.cells if c.solution and c.grade_id}
     released = {g: bare(as_released(cell)) for g, cell in assignment.tests.items()}

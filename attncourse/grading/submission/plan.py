@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from attncourse.grading.submission.notebook import Assignment, Cell
+from attncourse.grading.submission.notebook import Assignment, Cell, Cells
 from attncourse.grading.submission.parts import (
     Part,
     as_code,
@@ -27,6 +27,7 @@ ANOTHER = "this is the notebook of"
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.(\w+)["']""")
 HEADING = re.compile(r"^[ \t]*#\s+(.+)$", re.M)
 SHOWN = 80  # characters of a title
+Stand = Part | Cell  # what stands in a plan: a part of the submission, or the instructor's cell
 PUT_BACK = "missing tests were put back"  # which is for whoever grades: it costs nobody anything
 
 
@@ -48,7 +49,7 @@ class Step:
         return self.kind == "given"
 
 
-def plan(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Step], list[str]]:
+def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
     """The steps to run for a submission's cells, in order, and notes on what was mended."""
     stands, notes = laid_out(cells, assignment)
     given = given_texts(assignment)
@@ -68,9 +69,7 @@ def plan(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Step], l
     return steps, notes
 
 
-def laid_out(
-    cells: tuple[Cell, ...], assignment: Assignment
-) -> tuple[list[Part | Cell], list[str]]:
+def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[str]]:
     """The submission's parts with the instructor's cells among them, and notes.
 
     Every test of the assignment is there exactly once, in the instructor's words.
@@ -79,7 +78,7 @@ def laid_out(
     waiting: dict[int, list[Cell]] = defaultdict(list)
     for place, cell in Places(parts, assignment).all():
         waiting[place].append(cell)
-    stands: list[Part | Cell] = [*waiting[-1]]
+    stands: list[Stand] = [*waiting[-1]]
     for number, part in enumerate(parts):
         stands += [part] if part.edited or not part.copy_of else []
         stands += waiting[number]
@@ -90,7 +89,7 @@ def laid_out(
     return stands, notes
 
 
-def parts_in_order(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[list[Part], list[str]]:
+def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
     """A submission's cells as parts, in order, and notes on what was mended."""
     parts, notes = labelled(cells, assignment)
     steps = (joined, as_code) if another(cells, assignment) else (answered, joined, as_code)
@@ -100,7 +99,7 @@ def parts_in_order(cells: tuple[Cell, ...], assignment: Assignment) -> tuple[lis
     return unanswered(parts, assignment), notes
 
 
-def another(cells: tuple[Cell, ...], assignment: Assignment) -> str:
+def another(cells: Cells, assignment: Assignment) -> str:
     """That a notebook has another assignment's tests and none of this one's; or nothing."""
     own = targets(assignment.cells)
     theirs = targets(cells)
@@ -116,7 +115,7 @@ def another(cells: tuple[Cell, ...], assignment: Assignment) -> str:
     return f"{ANOTHER} {name}: hand in {assignment.name}.ipynb"
 
 
-def targets(cells: tuple[Cell, ...]) -> set[tuple[str, str]]:
+def targets(cells: Cells) -> set[tuple[str, str]]:
     """The exercises that cells check."""
     return {found for cell in cells if cell.code for found in CHECKED.findall(cell.source)}
 
@@ -159,7 +158,7 @@ class Places:
                 found.append((min(self.of_setup(number), use - 1), cell))
         return found
 
-    def answered(self, cells: tuple[Cell, ...]) -> list[int]:
+    def answered(self, cells: Cells) -> list[int]:
         """The parts that answer any of these cells."""
         return [n for cell in cells if cell.solution for n in self.answers.get(cell.grade_id, ())]
 
