@@ -59,7 +59,7 @@ def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
         notes.append("the notebook was found inside of another file's text")
     if len(cells) < len(found):
         lost = count(len(found) - len(cells), "piece")
-        notes.append(f"what is no cell in its list of cells was left out: {lost}")
+        notes.append(f"no cells, and left out: {lost} of its list of cells")
     return cells, notes
 
 
