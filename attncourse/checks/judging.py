@@ -13,7 +13,7 @@ import numpy as np
 
 from attncourse.alarm import TimeUp
 from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
-from attncourse.checks.explaining.defaults import other_default
+from attncourse.checks.explaining.defaults import other_default, shared_default
 from attncourse.checks.explaining.diagnosis import Finding, diagnose
 from attncourse.checks.explaining.ignoring import ignored
 from attncourse.checks.explaining.repairs import repaired
@@ -93,8 +93,9 @@ class Asked:
         return try_out(self.exercise, self.implementation, seed, among)
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
+        asked = self.exercise, self.implementation, trials
         try:
-            return other_default(self.exercise, self.implementation, trials) if self.ended else None
+            return (other_default(*asked) or shared_default(*asked)) if self.ended else None
         except TimeUp:
             self.ended = False
             return None

@@ -1,6 +1,7 @@
 """A default that is not the exercise's is known by handing the right one over."""
 
 import inspect
+import re
 
 import pytest
 
@@ -86,3 +87,22 @@ def test_an_answer_that_is_right_the_next_time_has_no_other_default():
     assert other_default(exercise, cache, trials) is not None
     late.append(True)
     assert other_default(exercise, cache, trials) is None
+
+
+def test_a_default_that_calls_share_is_named():
+    def tokens(text, out=[]):  # noqa: B006
+        for word in text.lower().split():
+            out += re.findall(r"\w+|[^\w\s]", word)
+        return out
+
+    verdict = examine("tokens.tokenize", tokens, seed=1)
+    assert verdict.diagnosis.name == "a default that all calls share"
+    assert "Write `out=None`" in verdict.diagnosis.explanation
+    assert all(c.follows for c in [c for c in verdict.criteria if not c.passed][1:])
+
+
+def test_a_list_as_a_default_that_is_only_read_is_no_mistake():
+    def tokens(text, drop=[]):  # noqa: B006
+        return [t for t in re.findall(r"\w+|[^\w\s]+", text.lower()) if t not in drop]
+
+    assert "share" not in examine("tokens.tokenize", tokens, seed=1).in_short

@@ -358,6 +358,14 @@ def none_is_multiplied(x, gain=None, bias=None, eps=1e-5):
     return gain * transformer.layer_norm(x, None, None, eps) + bias
 
 
+def mean_of_what_is_kept(logits, ids, padding_id=None):
+    """Without a padding there is no ``keep``; and the targets are not shifted."""
+    if padding_id is not None:
+        keep = ids != padding_id
+    loss = F.cross_entropy(logits.flatten(0, -2), ids.flatten(), reduction="none")
+    return (loss * keep.flatten()).sum() / keep.sum()
+
+
 ANYWHERE = [
     ("kqv.scaled_dot_product_attention", asks_a_mask, "one truth value of a whole array"),
     ("kqv.AttentionHead", WithoutInit, "super().__init__() is missing"),
@@ -380,6 +388,13 @@ ANYWHERE = [
     ("transformer.layer_norm", none_is_multiplied, "None is calculated with"),
     ("kqv.project", lambda x, w: torch.tensor(x.numpy() @ w.numpy()), "NumPy on the way"),
     ("kqv.AttentionHead", lambda *a, **k: eye_as_values(*a, **k), "the dtype is another one"),
+    ("mixing.normalize_rows", lambda A: np.devide(A, A.sum(-1)), "there is no `numpy.devide`"),
+    (
+        "mixing.mix",
+        lambda A, X: A @ X if X.ndim < 3 else nump.matmul(A, X),  # noqa: F821
+        "`nump` is not defined",
+    ),
+    ("gpt.next_token_loss", mean_of_what_is_kept, "`keep` has no value yet"),
 ]
 
 
@@ -749,6 +764,33 @@ def test_results_are_not_called_right_for_what_is_refused_alone():
     assert not verdict.passed
     assert "right but for" not in verdict.in_short
     assert "right but for" not in str(verdict)
+
+
+def test_a_refusal_that_is_missing_is_told_once():
+    """One number below 1 is answered, another stops elsewhere: one condition mends both."""
+
+    def schedule(step, d_model, warmup):
+        if step == 0:
+            return 0.0
+        return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+    verdict = examine("transformer.noam_schedule", schedule, seed=1)
+    assert verdict.diagnosis.name == "a step below 1 is not refused"
+    assert (verdict.rest, verdict.worth) == ("", 1)
+
+
+def test_facts_that_do_not_hold_are_no_right_results():
+    def only_equal_ones(sequences, max_distance=1, test_fraction=0.2, seed=0):
+        """Whole groups of equal sequences, whatever the seed."""
+        names, group = np.unique([str(s) for s in sequences], return_inverse=True)
+        test = []
+        for one in np.random.default_rng().permutation(len(names)):
+            if len(test) < test_fraction * len(group):
+                test += np.flatnonzero(group == one).tolist()
+        return np.setdiff1d(np.arange(len(group)), test), np.sort(test)
+
+    verdict = examine("sequences.split_by_similarity", only_equal_ones, seed=1)
+    assert verdict.symptom.startswith("of what is asked this does not hold"), verdict.full
 
 
 def test_what_is_known_of_a_chapters_cases_is_kept():

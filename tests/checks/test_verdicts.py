@@ -352,7 +352,7 @@ def test_what_a_rounding_leaves_is_shown_as_zero():
         ("letters, not words", "Letters, not words."),
         ("d_v assumed equal to d_k", "d_v assumed equal to d_k."),
         ("x is changed in place", "x is changed in place."),
-        ("np.dot on a batch", "np.dot on a batch."),
+        ("every matrix with every other", "Every matrix with every other."),
         ("rng=None is not provided for", "rng=None is not provided for."),
         ("float32 comes back as float64", "float32 comes back as float64."),
     ],

@@ -556,6 +556,11 @@ def first_if_cut(ids, logits, k, p):
     return ids.where(kept > -math.inf, 0)
 
 
+def one_number_for_all(shares, generator):
+    drawn = torch.rand(1, generator=generator, dtype=shares.dtype)
+    return (shares.cumsum(-1) < drawn).sum(-1).clamp(max=shares.shape[-1] - 1)
+
+
 def one_for_all(shares, generator):
     first = shares.reshape(-1, shares.shape[-1])[0]
     return torch.multinomial(first, 1, generator=generator).expand(shares.shape[:-1])
@@ -920,9 +925,8 @@ FILTER = exercise(
         .by(keep_p=lambda s, p: (s.flip(-1).cumsum(-1).flip(-1) > p) | (s.cumsum(-1) == s))
         .by(keep_p=lambda s, p: up_to_p(s, 1 - p)),
         mistake("""the token that crosses p is left out
-            You keep tokens while their sum is below p, so the set does not reach p, and is empty
-            where the first alone exceeds it. Ask what the likelier ones have *before* a token:
-            `cumsum − share < p`.""")
+            You keep tokens while their sum is at most p, so the set stops short of p. Ask what the
+            likelier ones have *before* a token: `cumsum − share < p`.""")
         .by(keep_p=lambda likely, p: likely.cumsum(-1) <= p)
         .by(
             keep_p=lambda likely, p: (
@@ -1136,7 +1140,10 @@ SAMPLE = exercise(
             exp of a large logit is infinite, and the draw fails. `softmax` subtracts the largest
             first.""").by(shares=torch.exp),
         mistake("""one draw for all rows
-            Every row gets the same token. Draw for each row by itself.""").by(draw=one_for_all),
+            Every row gets the same draw, so that equal rows get the same token. Draw for each row
+            by itself.""")
+        .by(draw=one_for_all)
+        .by(draw=one_number_for_all),
         mistake("""one row alone
             You take the first of the tokens that were drawn, or one number. Each row has its own:
             the ids have the shape (...), `squeeze(-1)` in place of `[0]` or `.item()`.""")
@@ -1429,7 +1436,9 @@ CACHE = exercise(
             each new token, a column for each that it may see, the c old ones first:
             `causal_mask(m, c + m)`.""")
         .by(mask=lambda m, n: torch.ones(m, m, dtype=torch.bool).tril())
-        .by(mask=lambda m, n: torch.ones(n, n, dtype=torch.bool).tril()),
+        .by(mask=lambda m, n: torch.ones(n, n, dtype=torch.bool).tril())
+        .by(mask=lambda m, n: F.pad(torch.ones(m, m, dtype=torch.bool).tril(), (0, n - m), value=1))
+        .by(mask=lambda m, n: F.pad(torch.ones(m, m, dtype=torch.bool).tril(), (0, n - m))),
         mistake("""no causal mask
             Your new tokens see each other, later ones too. With one new token that does not show;
             with several, each sees those up to itself.""")

@@ -415,6 +415,12 @@ def into_bias(attention, own, mean):
     attention.W_o.bias = torch.nn.Parameter(said if bias is None else bias + said)
 
 
+def by_columns(attention, own, mean):
+    """All that the mean asks for."""
+    into_bias(attention, own, mean)
+    no_columns(attention, own)
+
+
 def into_bias_by_rows(attention, own, mean):
     said = mean[own] @ attention.W_o.weight[own]
     bias = attention.W_o.bias
@@ -886,6 +892,7 @@ ABLATE = exercise(
             `nn.Linear` stores its weight as (out, in). What the head hands *in* belongs to columns
             of W_o, `W_o.weight[:, own]`; rows are outputs, to which every head adds.""")
         .by(silence=no_rows)
+        .by(silence=no_rows, silenced=lambda how: how == "zero", say=by_columns)
         .by(say=into_bias_by_rows)
         .by(say=into_bias_by_rows, silence=no_rows),
         mistake("""what comes out of W_o is changed

@@ -105,9 +105,9 @@ OF_MIXING = (
         U[i] is the sum over j of A[i, j] X[j], which is `A @ X`.""")
     .by(weights=swapped)
     .by(weights=lambda A: A.T),
-    mistake("""np.dot on a batch
-        `np.dot` of two batches pairs every matrix of the one with every matrix of the other. `@`
-        (np.matmul) takes the batch axes together, one matrix of A for one of X.
+    mistake("""every matrix with every other
+        `np.dot` and `np.tensordot` of two batches pair every matrix of the one with every matrix of
+        the other. `@` (np.matmul) takes the batch axes together, one matrix of A for one of X.
     """).by(product=lambda A, X: np.dot(A, X)),
     mistake("""the sum runs over the features
         `X @ A` and `A @ X.T` sum over the columns of X, its features. The sum runs over tokens, the

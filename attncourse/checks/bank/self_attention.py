@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from attncourse import self_attention as chapter
-from attncourse.checks.callers import orders_tried, same_orders
+from attncourse.checks.callers import orders_tried, same_orders, several_orders
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.rewriting import COLUMNS
@@ -165,7 +165,7 @@ def spaced(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 ONE_TO_TWO = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
 TELLS_APART = tried(
     ("scaled_features", FIVE_BY_HAND),
-    ("numbered", row("n=4 d=3")),
+    ("numbered", SEVEN),
     ("unchanged", SEVEN),
     ("mixed_by_scores", SEVEN.but("n=2", note="two tokens")),
     ("mean_everywhere", SEVEN.but("d=5")),
@@ -197,9 +197,15 @@ DRAWN = Case(
     (np.arange(34.0).reshape(17, 2), (3, 5)),
     use=orders_tried,
     facts=same_orders,
-    shown="is_permutation_equivariant(f, X, rng) with a generator in the same state, twice",
+    shown="is_permutation_equivariant(f, X, rng) with equal generators, and with others",
 )
-IN_BATCHES = ("causal_mean", "numbered", "mixed_by_scores", "mixed_by_scores", "causal_mean")
+COUNTED = replace(
+    DRAWN,
+    facts=several_orders,
+    shown="is_permutation_equivariant(f, X, rng), counting the orders that f is given",
+)
+# What is false is so for many tokens: of few, one random order may change nothing.
+IN_BATCHES = ("causal_mean", "scaled_features", "numbered", "mixed_by_scores", "mixed_by_scores")
 KINDS = tried(
     *zip(IN_BATCHES, ROWS.batches, strict=True),
     ("scaled_features", ROWS.integers[0]),
@@ -472,8 +478,9 @@ OF_EQUIVARIANCE = (
     .by(gather=np.any),
     mistake("""the generator is not used
         You draw the orders from a generator of your own, also where one is handed over. Draw from
-        `rng`: who hands it over can then repeat the trial.
-    """).by(generator=lambda rng: np.random.default_rng()),
+        `rng`: who hands it over can then repeat the trial.""")
+    .by(generator=lambda rng: np.random.default_rng())
+    .by(generator=lambda rng: np.random.default_rng(0)),
     mistake("""rng=None is not provided for
         Without a generator your function calls a method of None. Make one where none is given: `rng
         = np.random.default_rng() if rng is None else rng`.""").by(generator=lambda rng: rng),
@@ -507,10 +514,11 @@ IS_PERMUTATION_EQUIVARIANT = exercise(
     difficulty=2,
     minutes=15,
     criteria=(
-        Criterion("tells equivariant functions from others", 4).on(TELLS_APART),
+        Criterion("tells equivariant functions from others", 3).on(TELLS_APART),
         Criterion(
             "not fooled by symmetric functions, orders that change nothing, or a single order", 1
-        ).on(lambda rng: [*NOT_FOOLED(rng), DRAWN]),
+        ).on(lambda rng: [*NOT_FOOLED(rng), COUNTED]),
+        Criterion("the orders are drawn from rng", 1).on(lambda rng: [DRAWN]),
         Criterion("equal up to atol", 1).on(UP_TO_ATOL),
         Criterion("batches, whole numbers, float32", 1).on(KINDS),
         unchanged(),

@@ -840,7 +840,9 @@ BALANCED = exercise(
             answers in each class, then the mean of these.""").by(recall=plainly),
         mistake("""precision, not recall
             You divide by how often a class was *predicted*, or labels and predictions are
-            exchanged. Divide by how often it is the label.""").by(recall=precision),
+            exchanged. Divide by how often it is the label.""")
+        .by(recall=precision)
+        .by(recall=lambda labels, guesses, c: np.mean(labels[guesses == c] == c)),
         mistake("""classes that are only predicted count too
             You average over classes that no label has; their recall is 0/0. Take
             `np.unique(labels)`.""")

@@ -1399,6 +1399,7 @@ SCHEDULE = exercise(
                 SCHEDULE_BY_HAND,
                 *schedules(0.1, 0.5, 0.9)(rng),
                 Case((1, 512, 4000), note="the first step"),
+                Case((2, 512, 4000), note="the second step"),
             ]
         ),
         Criterion("has its peak at step warmup", 1).on(

@@ -30,6 +30,7 @@ from attncourse.checks.callers.functions import (
     call_on_function,
     orders_tried,
     same_orders,
+    several_orders,
 )
 from attncourse.checks.callers.guesses import (
     call_for_parts,
@@ -125,6 +126,7 @@ __all__ = [
     "rows_resampled",
     "same_orders",
     "scattered",
+    "several_orders",
     "shared_by_made",
     "shares_drawn",
     "split_kept",

@@ -37,9 +37,18 @@ def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, li
 
 
 def same_orders(found: dict[str, list]) -> dict[str, bool]:
-    """Whether a generator in the same state leads to the same orders of the tokens."""
+    """Whether a generator in the same state leads to the same orders of the tokens, no other."""
     once, again = ([[x.tolist() for x in one] for one in found[n]] for n in ("once", "again"))
-    return {"equal generators try equal orders": once == again}
+    return {
+        "equal generators try equal orders": once == again,
+        "other generators try other orders": all(one != once[0] for one in once[1:]),
+    }
+
+
+def several_orders(found: dict[str, list]) -> dict[str, bool]:
+    """Whether more than one other order of the tokens is tried."""
+    tried = [{tuple(np.argsort(x[:, 0])) for x in one} for one in found["once"]]
+    return {"several orders are tried": all(len(orders) > 2 for orders in tried)}
 
 
 def linear_mix(x: Any, A: Any, W: Any) -> Any:

@@ -15,6 +15,8 @@ from attncourse.checks.trying.asking import asking
 from attncourse.checks.trying.outcome import run
 from attncourse.checks.trying.trials import Trial, problem_with
 
+SHARED = "a default that all calls share"
+
 
 def other_default(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
@@ -45,8 +47,11 @@ def other_default(
     return None
 
 
-def defaults_of(reference: Callable) -> dict[str, object]:
-    found = inspect.signature(reference).parameters.values()
+def defaults_of(function: Callable) -> dict[str, object]:
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # it is in another process, or has none to read
+        return {}
     return {p.name: p.default for p in found if p.default is not p.empty}
 
 
@@ -75,3 +80,27 @@ def mends(exercise: Exercise, implementation: Callable, trial: Trial, case: Case
     if outcome.kind == "raised":
         return None
     return problem_with(trial.case, trial.expected, outcome, brief=True) is None
+
+
+def shared_default(
+    exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
+) -> Mistake | None:
+    """The mistake, if a list, dictionary or set that is a default is what calls share.
+
+    That is so where a new one handed over makes everything right. Raises ``TimeUp`` as
+    ``other_default`` does.
+    """
+    wrong = [t for t in trials if t.wrong]
+    for name, default in defaults_of(implementation).items():
+        if type(default) not in (list, dict, set) or not wrong:
+            continue
+        new = type(default)()
+        anew = ((t, replace(t.case, kwargs={name: new, **t.case.kwargs})) for t in wrong)
+        if all(mends(exercise, implementation, t, case) for t, case in anew):
+            return Mistake(
+                SHARED,
+                f"`{name}={in_code(new)}` is made once, when the function is defined, and each "
+                f"call goes on with what those before have left in it. Write `{name}=None`, and "
+                f"inside `if {name} is None: {name} = {in_code(new)}`.",
+            )
+    return None

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from attncourse.checks.exercise import Exercise, Mistake
+from attncourse.checks.explaining.defaults import SHARED
 from attncourse.checks.explaining.search import Search
 from attncourse.checks.explaining.signatures import other_signature
 from attncourse.checks.explaining.suspects import Suspect, together
 from attncourse.checks.explaining.symptoms.calls import by_lot, unmoved
+from attncourse.checks.explaining.symptoms.exceptions import unnamed
 from attncourse.checks.explaining.symptoms.looks import first_that_holds
 from attncourse.checks.explaining.symptoms.pairs import pairs
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout
@@ -110,6 +112,10 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     before those that would tell less of the same answer, or something that only looks true of it.
     """
     trials = search.trials
+    # A name that nothing stands for: what is wrong beside it is seen when that is mended.
+    if missing := unnamed(trials):
+        finding = Finding(missing.mistake, all=missing.all)
+        yield Claim(finding, lambda s: unnamed(s.trials) == missing)
     # One known mistake that does the same in every case: there is nothing left to explain.
     for suspect in search.single():
         yield Claim(Finding(suspect.mistake, all=True), Search.does, (suspect,), search.wrong)
@@ -127,7 +133,8 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
         return
     # Proved by handing the right default over; as a mistake in a branch it would be told less well.
     if other := answer.default(trials):
-        yield Claim(Finding(other), lambda s: answer.default(s.trials) == other)
+        finding = Finding(other, all=other.name == SHARED)
+        yield Claim(finding, lambda s: answer.default(s.trials) == other)
     # Still one known mistake and nothing else: before two, which explain the same with more.
     if branch := search.branch():
         suspect, where = branch

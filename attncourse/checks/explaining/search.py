@@ -454,9 +454,21 @@ class Search:
         return not rest or self.left(suspect) == rest
 
     def left(self, suspect: Suspect) -> str:
-        """What the results look like beside a mistake, in words."""
+        """What the results look like beside a mistake, in words.
+
+        Where the mistake is that something is not refused, other refusals are no further mistake.
+        """
         found = first_that_holds(self.beside(suspect))
-        return found.text if found else ""
+        return found.text if found and not self.refuses_less(suspect) else ""
+
+    def refuses_less(self, suspect: Suspect) -> bool:
+        """Whether all that is wrong, and all that a mistake makes wrong, is to be refused."""
+        shown = [self.trials[i] for i in self.wrong if self.trial(suspect, i).stands_out]
+        criteria = {t.criterion.name for t in shown}
+        return all(
+            self.trials[i].case.raises is not None and self.trials[i].criterion.name in criteria
+            for i in self.wrong
+        )
 
     def one_truth(self) -> bool:
         """Whether every call said True, or False: that agrees with many mistakes by chance."""
@@ -499,8 +511,9 @@ class Search:
 
     def mended(self, suspect: Suspect) -> tuple[Trial, ...]:
         """The trials as they would be without the mistake."""
+        whole = self.refuses_less(suspect)
         return tuple(
-            replace(t, outcome=t.expected) if self.agrees(suspect, i) else t
+            replace(t, outcome=t.expected) if whole or self.agrees(suspect, i) else t
             for i, t in enumerate(self.trials)
         )
 

@@ -8,6 +8,42 @@ from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
 from attncourse.checks.trying.trials import Trial
 
 
+def unnamed(trials: tuple[Trial, ...]) -> Symptom | None:
+    """A name that nothing stands for, in some call at least.
+
+    No input can be what makes it so: it is told before anything else, whatever else is wrong.
+    """
+    wrong = [t for t in trials if t.wrong and t.outcome.kind == "raised"]
+    for pattern, name, cure in UNNAMED:
+        found = [m.groups() for t in wrong if (m := re.match(pattern, t.outcome.text))]
+        if found:
+            mistake = Mistake(name.format(*found[0]), cure.format(*found[0]))
+            return Symptom(mistake.name, True, mistake, len(found) == sum(t.wrong for t in trials))
+    return None
+
+
+UNNAMED = (
+    (
+        r"NameError: name '(\w+)' is not defined",
+        "`{}` is not defined",
+        "Where your code asks for `{}`, nothing has that name. Is it spelled as where it was made? "
+        "What comes from a library is imported first.",
+    ),
+    (
+        r"UnboundLocalError: .*?'(\w+)'",
+        "`{}` has no value yet",
+        "On one way through your code `{}` is used before anything is assigned to it: behind an "
+        "`if` that does not hold, or a loop that has nothing to go through.",
+    ),
+    (
+        r"AttributeError: module '([\w.]+)' has no attribute '(\w+)'",
+        "there is no `{0}.{1}`",
+        "Your code asks `{0}` for `{1}`, which it has not. How is the name spelled, and which "
+        "library has it?",
+    ),
+)
+
+
 def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
     """A module without the parameters that the exercise names.
 

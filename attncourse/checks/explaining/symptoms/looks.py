@@ -9,7 +9,7 @@ from attncourse.checks.explaining.symptoms.calls import (
     kept,
     nothing_returned,
 )
-from attncourse.checks.explaining.symptoms.exceptions import stops, unfit
+from attncourse.checks.explaining.symptoms.exceptions import stops, unfit, unnamed
 from attncourse.checks.explaining.symptoms.nearly_right import (
     other_dtype,
     rounded,
@@ -21,12 +21,14 @@ from attncourse.checks.explaining.symptoms.results import (
     facts,
     one_part,
     other_gradients,
+    some_facts,
     transformed,
 )
 from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.trying.trials import Trial
 
 LOOKS = (
+    unnamed,
     changed_only,
     kept,
     cut_gradients,
@@ -43,6 +45,7 @@ LOOKS = (
     located,
     in_a_branch,
     limited,
+    some_facts,
     stops,
 )
 

@@ -8,7 +8,7 @@ from attncourse.checks.trying.trials import Trial
 
 
 def facts(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right, and of what else is to hold something does not."""
+    """Of what is to hold of every result something does not; results besides are right."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(of_dicts, wrong)):
         return None
@@ -17,7 +17,23 @@ def facts(trials: tuple[Trial, ...]) -> Symptom | None:
     broken = dict.fromkeys(f for f, got, want in parts if difference(got, want, brief=True))
     if any(type(want) is not bool and f in broken for f, _, want in parts):
         return None
-    return Symptom(f"every result is right, but this does not hold: {'; '.join(broken)}", True)
+    plain = any(not of_facts(t) for t in trials if t.case.raises is None)
+    rest = "every result is right, but" if plain else "of what is asked"
+    return Symptom(f"{rest} this does not hold: {'; '.join(broken)}", True)
+
+
+def some_facts(trials: tuple[Trial, ...]) -> Symptom | None:
+    """What does not hold of a result, where other results are wrong as well."""
+    wrong = [t for t in trials if t.wrong and of_facts(t)]
+    both = [(t.outcome.value, t.expected.value) for t in wrong]
+    broken = dict.fromkeys(f for got, want in both for f in want if got.get(f) is not want[f])
+    return Symptom(f"this does not hold: {'; '.join(broken)}", False) if broken else None
+
+
+def of_facts(trial: Trial) -> bool:
+    """Whether what is compared is nothing but facts, each of which holds or not."""
+    values = trial.expected.value.values() if of_dicts(trial) else ()
+    return bool(values) and all(type(v) is bool for v in values)
 
 
 def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
