@@ -30,6 +30,7 @@ from attncourse.checks.trying.compare import (
 )
 from attncourse.checks.trying.muted import Muted
 from attncourse.checks.trying.outcome import is_tensor, is_unwritten, named_arguments
+from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.checks.trying.trials import Trial, numbers_in, try_out
 
 SLOW = 4.0  # seconds of processor time for all cases: what takes longer is not called again
@@ -51,7 +52,7 @@ def judge(
     ``explain`` none is.
     """
     seed = secrets.randbits(32) if seed is None else seed
-    with one_thread(), redirect_stdout(Muted()) as muted:
+    with one_thread(), as_a_process_starts(), redirect_stdout(Muted()) as muted:
         found = judged(exercise, implementation, seed, hear, explain)
     return replace(found, printed=muted.used)
 
@@ -166,7 +167,7 @@ def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Fin
 
 def points(exercise: Exercise, implementation: Callable, seed: int) -> int:
     """What an answer earns on the cases of this seed, without a word about why."""
-    with one_thread(), redirect_stdout(Muted()):
+    with one_thread(), as_a_process_starts(), redirect_stdout(Muted()):
         criteria = judge_criteria(exercise, try_out(exercise, implementation, seed))
     return sum(c.earned for c in criteria)
 

@@ -173,7 +173,8 @@ CASES = [
     Versions("class-of-a-function", {"AttentionHead": (MADE,)}),
     # wrong
     of("twice-wrong-last", f"{OK}\n{WRONG}"),
-    of("a-coroutine", f"async {OK}"),
+    of("a-coroutine", f"async {OK}", says="A coroutine comes back."),
+    of("a-generator", OK.replace("return", "yield"), says="A generator comes back."),
     of("bash", f"%%bash\n{OK}"),
     of("only-deleted", OK, "del project"),
     of(
@@ -296,6 +297,19 @@ CASES = [
     Versions(
         "not-taken",
         {"helper": ("math = 5\nimport math",), "scaled_dot_product_attention": (ROOTED,)},
+    ),
+    # torch's settings are a fresh process's, on both sides
+    Versions("gradients-off", {"helper": ("torch.set_grad_enabled(False)",), "project": (OK,)}),
+    Versions(
+        "inference-only",
+        {"helper": ("torch.inference_mode().__enter__()",), "project": (OK,)},
+    ),
+    Versions(
+        "wide-by-default",
+        {
+            "helper": ("torch.set_default_dtype(torch.float64)",),
+            "project": (BODY.format("x = x + torch.zeros(1)"),),
+        },
     ),
     # what calls others
     *(

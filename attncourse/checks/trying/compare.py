@@ -224,10 +224,16 @@ def unlike(value: Any, wanted: str) -> Problem:
 
 
 def wrong_type(value: Any, wanted: str) -> str:
-    kind = article(type(value).__name__)
+    kind = article(type_name(value))
     if hasattr(value, "dtype"):
         kind += f" of dtype {name_of(value)}"
     return f"returned {kind}, expected {wanted}"
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type, also of one that lives in another process."""
+    far = hasattr(type(value), "attncourse_outcomes")
+    return value._type if far else type(value).__name__
 
 
 def article(word: str) -> str:

@@ -10,7 +10,7 @@ from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.nearly_right import same_numbers
 from attncourse.checks.explaining.symptoms.pairs import Pair, paired, pairs
 from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
-from attncourse.checks.trying.compare import equal
+from attncourse.checks.trying.compare import equal, type_name
 from attncourse.checks.trying.trials import Trial
 
 MANY = 2  # names in a sentence
@@ -124,6 +124,29 @@ def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
         "it? What works in place, `list.sort()` say, gives None back as well.",
     )
     return Symptom(mistake.name, True, mistake)
+
+
+def made_later(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every call gives back something that would have to run first."""
+    kinds = {type_name(t.outcome.value) for t in trials if t.outcome.kind == "value"}
+    if len(kinds) != 1 or not (told := LATER.get(*kinds)):
+        return None
+    mistake = Mistake(*told)
+    return Symptom(mistake.name, True, mistake)
+
+
+LATER = {
+    "generator": (
+        "a generator comes back",
+        "With a `yield` in it, a call only makes a generator, and none of the code has run yet. "
+        "Write `return`.",
+    ),
+    "coroutine": (
+        "a coroutine comes back",
+        "A call of an `async def` only makes a coroutine, and none of the code has run yet. Write "
+        "`def`, and no `await`.",
+    ),
+}
 
 
 def by_lot(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:

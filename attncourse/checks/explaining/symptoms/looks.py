@@ -7,6 +7,7 @@ from attncourse.checks.explaining.symptoms.calls import (
     changed_only,
     cut_gradients,
     kept,
+    made_later,
     nothing_returned,
 )
 from attncourse.checks.explaining.symptoms.exceptions import stops, unfit, unnamed
@@ -35,6 +36,7 @@ LOOKS = (
     other_dtype,
     unfit,
     nothing_returned,
+    made_later,
     rounded,
     squeezed,
     unbatched,

@@ -10,7 +10,7 @@ import random
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from attncourse.alarm import TimeUp, within
 from attncourse.checks.reading.lines import line_behind
 from attncourse.checks.trying.outcome import Unusable
+from attncourse.checks.trying.settings import put_back_torch
 from attncourse.grading.judge.wire import encoding
 from attncourse.grading.judge.wire.decoding import Decoder
 
@@ -91,15 +92,7 @@ USES: dict[str, Callable] = {
 
 # --- settings of the whole process ----------------------------------------------------------------
 
-# torch's: how to look, and how to put back what a process starts with.
-TORCH = (
-    ("get_default_dtype", "set_default_dtype", "float32"),
-    ("is_grad_enabled", "set_grad_enabled", True),
-    ("are_deterministic_algorithms_enabled", "use_deterministic_algorithms", False),
-    ("is_anomaly_enabled", "set_anomaly_enabled", False),
-    ("get_float32_matmul_precision", "set_float32_matmul_precision", "highest"),
-)
-_left: list[Any] = []
+_undo = ExitStack()  # kept: some of it would end with the line
 
 
 class Settings:
@@ -124,23 +117,7 @@ class Settings:
         if sys.getrecursionlimit() < self.depth:
             sys.setrecursionlimit(self.depth)
         if "torch" in sys.modules:
-            put_back_torch(sys.modules["torch"])
-
-
-def put_back_torch(torch: Any) -> None:
-    """torch's settings, as a process starts with them."""
-    if torch.is_inference_mode_enabled():
-        _left.append(torch.inference_mode(False))  # kept, or it would end with this line
-        _left[-1].__enter__()
-    for look, put, value in TORCH:
-        wanted = torch.float32 if value == "float32" else value
-        if getattr(torch, look)() != wanted:
-            getattr(torch, put)(wanted)
-    if torch.is_autocast_enabled("cpu"):
-        torch.set_autocast_enabled("cpu", False)
-    device = sys.modules.get("torch.utils._device")
-    if device is not None and device.CURRENT_DEVICE is not None:
-        torch.set_default_device(None)
+            put_back_torch(sys.modules["torch"], _undo)
 
 
 # --- what the checker is told ---------------------------------------------------------------------
