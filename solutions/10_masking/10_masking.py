@@ -177,7 +177,8 @@ check("masking.sliding_window_mask", sliding_window_mask)
 # denominator may be 1e-12 at most; in float16 that is 0 and guards nothing. `torch.softmax` is
 # allowed.
 #
-# *Fine print:* numbers come in float64, float32 and float16.
+# *Fine print:* numbers come in float64, float32 and float16; no masked score exceeds the allowed ones
+# of its row by more than 8.
 #
 # <!-- hints: masked_softmax -->
 #

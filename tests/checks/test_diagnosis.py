@@ -266,7 +266,22 @@ def cache_bytes(power):
     )
 
 
+def squares_alone(images, patch):
+    """As many columns of patches as there are rows."""
+    if images.shape[-2] % patch:
+        raise ValueError("patch does not divide the height")
+    places = range(0, images.shape[-2], patch)
+    cut = [images[..., i : i + patch, j : j + patch].flatten(-3) for i in places for j in places]
+    return torch.stack(cut, -2)
+
+
+def first_two_heads(x):
+    return torch.cat([x[..., 0, :, :], x[..., 1, :, :]], -1)
+
+
 OTHERS = [
+    ("vision.patchify", squares_alone, "right only where axis −2 of argument 1 is as long as axis"),
+    ("multihead.merge_heads", first_two_heads, "only the beginning of the expected one along its"),
     ("efficient.online_softmax", of_two(same_as_it_is, lambda x: 3 * x), "the second is the"),
     ("efficient.online_softmax", of_two(same_as_it_is, torch.sin), "the second is wrong, and the"),
     ("efficient.online_softmax", of_two(torch.cos, same_as_it_is), "the first is wrong, and the"),

@@ -44,8 +44,9 @@ ATTENTION_BY_HAND = Case(TWO_ASK_THREE, note="d_k = 4, so that √d_k = 2")
 TWO_EACH = torch.tensor([[True, True, False], [False, True, True]])
 MASKED_BY_HAND = Case((*TWO_ASK_THREE, TWO_EACH))
 # All scores of a row are far below 0, and near each other: a finite number for −∞ lies above them.
-LOW = tensor([[-600] * 4, [-900] * 4]), tensor([[1, 1, 1, 1.01], [1, 1, 1.01, 1], [1, 1, 0.99, 1]])
-MASKED_FAR_BELOW = Case((*LOW, TWO_ASK_THREE[2], TWO_EACH), note="scores around −1000")
+NEAR = tensor([[1, 1, 1, 1.0001], [1, 1, 1.0001, 1], [1, 1, 0.9999, 1]])
+LOW = tensor([[-60000] * 4, [-90000] * 4]), NEAR
+MASKED_FAR_BELOW = Case((*LOW, TWO_ASK_THREE[2], TWO_EACH), note="scores far below −100 000")
 NARROW = row("m=5 n=7 d_k=4 d_v=3")
 
 
@@ -77,6 +78,21 @@ HUNGRY_STATE = {
     "W_v.weight": tensor([[1, 0, 0], [0, 1, 0], [0, 0, 1], [2, 0, 1]]),
 }
 HEAD_BY_HAND = module_case("AttentionHead", (3, 4), HUNGRY_STATE, HUNGRY)
+# The scores are −120 000, 2.4 apart.
+FAR_BELOW = module_case(
+    "AttentionHead",
+    (2, 4),
+    {
+        "W_q.weight": tensor([[-6, 0]] * 4),
+        "W_k.weight": tensor([[1, 0.002]] * 4),
+        "W_v.weight": tensor([[0, 1], [1, 0], [1, 1], [0, 2]]),
+    },
+    {
+        "x": tensor([[100, 0], [100, 1], [100, -1]]),
+        "mask": torch.tensor([[True, True, False], [False, True, True], [True, False, True]]),
+    },
+    note="scores far below −100 000",
+)
 MAP_BY_HAND = module_case("AttentionHead", (3, 4), HUNGRY_STATE, HUNGRY, method="weights")
 
 
@@ -105,6 +121,10 @@ CAUSAL = (
     may see is for the caller to say.""")
     .by(hide=lambda s, mask: decisions.hide(s, causal(s) if mask is None else mask))
     .by(hide=lambda s, mask: decisions.hide(decisions.hide(s, mask), causal(s)))
+)
+OF_THE_MASK = (
+    *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
+    mistakes.NOT_LOW_ENOUGH.by(mistakes.filled_with(-1e4)),
 )
 COLUMNS_BLEND = mistake("""column i blends output i, not row i
     You mix with the transposed weights. Row i holds the weights of query i: leave it a row.
@@ -278,7 +298,7 @@ ATTENTION = exercise(
         mistakes.SCALED_AFTERWARDS,
         *mistakes.OF_A_GIVEN_SCALE,
         *mistakes.OF_THE_SOFTMAX,
-        *mistakes.OF_THE_MASK,
+        *OF_THE_MASK,
         mistakes.ROLES_EXCHANGED,
         mistakes.KEYS_BLENDED,
         mistakes.T_ON_A_BATCH,
@@ -329,6 +349,7 @@ HEAD = exercise(
             HEAD_ROW.but("d_v=3", given={"mask": hole("1 n")}, note="one row for all queries"),
             HEAD_ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="a batch of masks"),
             HEAD_ROW.but(batch=(7,), given={"mask": hole("n n")}, note=cases.ONE_MASK),
+            FAR_BELOW,
         ),
         HEAD_CASES.criterion("weights(x, mask) returns the attention map", 2).on(
             MAP_BY_HAND,
@@ -360,7 +381,7 @@ HEAD = exercise(
             mistakes.SCALED_AFTERWARDS,
             *mistakes.OF_THE_SOFTMAX,
             mistakes.NEITHER,
-            *mistakes.OF_THE_MASK,
+            *OF_THE_MASK,
             CAUSAL,
             mistakes.ROLES_EXCHANGED.said(
                 "You compare `W_k(x)` as the queries with `W_q(x)` as the keys, so row i says who "

@@ -41,6 +41,6 @@ def put_back_torch(torch: Any, undo: ExitStack) -> None:
 def as_a_process_starts() -> Iterator[None]:
     """torch as in a fresh process, and afterwards as it was."""
     with ExitStack() as undo:
-        if "torch" in sys.modules:
-            put_back_torch(sys.modules["torch"], undo)
+        if torch := sys.modules.get("torch"):
+            put_back_torch(torch, undo)
         yield

@@ -56,6 +56,11 @@ def refuse_if(wrong):
 # --- what goes wrong in dividing rows --------------------------------------------------------
 
 
+def written_over(dividend, divisor):
+    dividend[...] = dividend / np.where(divisor == 0, 1, divisor)
+    return dividend
+
+
 def divided_in_place(dividend, divisor):
     dividend /= np.where(divisor == 0, 1, divisor)
     return dividend
@@ -88,9 +93,13 @@ GUARD = (
         Between(1e-11, 10.0),
     )
 )
-IN_PLACE = mistake("""the argument is changed in place
-    `/=` and `-=` write into the caller's array, which then holds other numbers than before. Write
-    `x = x / …`, which makes a new one.""").by(divide=divided_in_place)
+IN_PLACE = (
+    mistake("""the argument is changed in place
+    `/=`, `-=` and `x[:] = …` write into the caller's array, which then holds other numbers than
+    before, and only such as its dtype can hold. Write `x = x / …`, which makes a new one.""")
+    .by(divide=divided_in_place)
+    .by(divide=written_over)
+)
 
 # --- what goes wrong in comparing up to atol -------------------------------------------------
 

@@ -17,7 +17,7 @@ from attncourse.checks.explaining.symptoms.nearly_right import (
     squeezed,
     unbatched,
 )
-from attncourse.checks.explaining.symptoms.places import in_a_branch, limited, located
+from attncourse.checks.explaining.symptoms.places import in_a_branch, limited, located, sized
 from attncourse.checks.explaining.symptoms.results import (
     facts,
     one_part,
@@ -46,6 +46,7 @@ LOOKS = (
     transformed,
     located,
     in_a_branch,
+    sized,
     limited,
     some_facts,
     stops,

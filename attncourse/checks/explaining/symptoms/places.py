@@ -133,3 +133,37 @@ def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     where = next((words for words, _ in branches(trials)), None)
     return result_is(f"wrong {where}", False) if where else None
+
+
+def sized(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Right where two lengths are equal, or where one is some number, and nowhere else.
+
+    Nothing is told where several lengths would do, or where that is so in a single case.
+    """
+    told = [(t, lengths(t)) for t in trials if t.case.raises is None]
+    if min(sum(t.stands_out for t, _ in told), sum(not t.stands_out for t, _ in told)) < 2:
+        return None
+    shared = set.intersection(*(set(sizes) for _, sizes in told))
+    numbers = {sizes[key] for t, sizes in told if not t.stands_out for key in shared}
+    asked = [(a, b) for a in shared for b in shared if a < b]
+    asked += [(key, number) for key in shared for number in numbers]
+
+    def holds(sizes: dict[tuple, int], key: tuple, other: tuple | int) -> bool:
+        return sizes[key] == (other if isinstance(other, int) else sizes[other])
+
+    found = [a for a in asked if all(holds(s, *a) != t.stands_out for t, s in told)]
+    if len(found) != 1:
+        return None
+    ((key, other),) = found
+    same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
+    return result_is(f"right only where {axis_named(*key)} is {same}", False)
+
+
+def lengths(trial: Trial) -> dict[tuple[int, int], int]:
+    """How long each axis of each positional argument is, counted from the end."""
+    arrays = [(n, v.shape) for n, v in enumerate(trial.case.args) if hasattr(v, "shape")]
+    return {(n, axis): shape[axis] for n, shape in arrays for axis in range(-len(shape), 0)}
+
+
+def axis_named(argument: int, axis: int) -> str:
+    return f"axis −{-axis} of argument {argument + 1}"

@@ -299,6 +299,14 @@ def reordered(there: list[Pair]) -> str | None:
     return "made of the right numbers, but in other places" if alike and moved else None
 
 
+def is_beginning(p: Pair, axis: int) -> bool:
+    """Whether a result ends too early along an axis, and is right so far."""
+    if p.want.ndim < -axis or not 0 < p.got.shape[axis] < p.want.shape[axis]:
+        return False
+    begun = np.take(p.want, range(p.got.shape[axis]), axis)
+    return p.got.shape == begun.shape and nearly(p.got, begun)
+
+
 def misshapen(there: list[Pair]) -> str | None:
     """A shape that is wrong in one way, whatever the numbers."""
     wrong = [p for p in there if not p.right]
@@ -311,6 +319,9 @@ def misshapen(there: list[Pair]) -> str | None:
         return None
     axes = more.pop()
     if axes == 0:
+        for axis, name in ENDS.items():
+            if all(is_beginning(p, axis) for p in wrong):
+                return f"only the beginning of the expected one along its {name} axis"
         for a, b in combinations(range(-4, 0), 2):
             if all(p.want.ndim >= -a and p.got.shape == p.want.swapaxes(a, b).shape for p in wrong):
                 return f"of a shape whose axes {a} and {b} are exchanged, with other numbers"
