@@ -281,7 +281,7 @@ def tiled_by_split(query, key, value, mask=None, block=128):
     """Parts by ``split``; two passes over the keys, the first for the normaliser."""
     d, out, at = query.shape[-1], [], 0
     for q in query.split(block, -2):
-        masks = [None] * 10_000 if mask is None else mask[..., at : at + q.shape[-2], :]
+        masks = [None] * 1000 if mask is None else mask[..., at : at + q.shape[-2], :]
         pieces = masks if mask is None else masks.split(block, -1)
         tiles = []
         for k, piece in zip(key.split(block, -2), pieces, strict=False):

@@ -156,9 +156,9 @@ def far_keys(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 FAR = {"mask": Drawn("m n", far_keys)}
-# No tensor of this many numbers: 384 tokens, of 4 features. They take a megabyte, beside which the
-# objects that any Python code makes are few.
-MANY = row("m=384 n=384 d_k=4 d_v=4", options={"measured": 384 * 384}, note="384 tokens")
+# No tensor of this many numbers: 160 tokens, of 4 features. They take 200 kB, four times what the
+# objects take that a loop over tokens makes, and an answer that goes pair by pair ends in seconds.
+MANY = row("m=160 n=160 d_k=4 d_v=4", options={"measured": 160 * 160}, note="160 tokens")
 
 WINDOW_CASES = Options(SELF, extra={"width": 3}.items())
 WINDOW_ROWS = standard(WINDOW_CASES, d_k=4)
@@ -598,7 +598,7 @@ ONLINE = exercise(
             once_more(ONLINE_BY_HAND),
         ),
         ONLINE_CASES.criterion("one block at a time, never all scores together", 1).on(
-            SCORES.but("m=512 n_b=240", options={"sizes": 20, "measured": True}),
+            SCORES.but("m=64 n_b=120", options={"sizes": 10, "measured": True}),
         ),
         unchanged(),
     ),
@@ -759,8 +759,8 @@ TILED = exercise(
             TILES.but(batch=(2,), given={"mask": hole("... m n")}, note="a batch of masks"),
         ),
         TILED_CASES.criterion("no tensor of m · n numbers on the way", 3).on(
-            MANY.but(options={**MANY.options, "block": 64}),
-            MANY.but("m=384 n=360", options={"measured": 384 * 360, "block": 60}),
+            MANY.but(options={**MANY.options, "block": 24}),
+            MANY.but("m=160 n=150", options={"measured": 160 * 150, "block": 20}),
         ),
         TILED_CASES.criterion("batches", 1).on(*TILED_ROWS.batches),
         TILED_CASES.criterion("one key; float32, large, small and distant scores", 1).on(
@@ -937,7 +937,7 @@ WINDOWED = exercise(
         ),
         WINDOW_CASES.criterion("no tensor of n · n numbers on the way", 2).on(
             MANY.but(options={**MANY.options, "width": 5}),
-            MANY.but("n=360", options={"measured": 360 * 360, "width": 3}),
+            MANY.but("n=150", options={"measured": 150 * 150, "width": 3}),
         ),
         WINDOW_CASES.criterion("batches", 1).on(
             *WINDOW_ROWS.batches, NEAR.but("n=2", batch=(3,), note="two tokens")
@@ -1063,7 +1063,7 @@ LINEAR_EXERCISE = exercise(
         ),
         LINEAR_CASES.criterion("not causal: no tensor of m · n numbers on the way", 1).on(
             MANY,
-            MANY.but("m=384 n=360", options={"measured": 384 * 360}),
+            MANY.but("m=160 n=150", options={"measured": 160 * 150}),
         ),
         LINEAR_CASES.criterion("batches", 1).on(*LINEAR_ROWS.batches),
         Criterion("one query, one key, float32, large and small entries", 1).on(

@@ -4,8 +4,9 @@ What ``score_variance`` returns is random, and students draw from other generato
 run it with many seeds and keep only what every right answer has in common: its mean to the nearest
 power of 2, that a seed repeats it, and whether the seeds scatter. At 16 and 64 d_k, its root and
 its reciprocal all lie in the middle between two roundings; 54 lies near the lower edge and 80 near
-the upper one. The numbers of seeds and samples are such that a right answer is eight standard
-deviations from the nearest edge.
+the upper one. The numbers of seeds and samples are such that a right answer is five and a half
+standard deviations from the nearest edge, which one in ten million passes, and that an answer of
+Python's own loops is judged in less than a second and a half. The samples are a power of 2, too.
 
 In float64 cases of ``scale_scores`` d_k is a power of 4 too, so that 1/√d_k is exact.
 """
@@ -244,7 +245,7 @@ VARIANCE = exercise(
     limit=20.0,
     criteria=(
         Criterion("about d_k, on average over many seeds", 4).on(
-            lambda rng: [sizes_case(rng, 128, 16, 64), sizes_case(rng, 256, 54, 80)]
+            lambda rng: [sizes_case(rng, 128, 16, 64), sizes_case(rng, 128, 54, 80)]
         ),
         Criterion("the seed decides, and nothing else", 1).on(
             lambda rng: [
@@ -259,7 +260,7 @@ VARIANCE = exercise(
                 call_case(scattered, 4, 1024, seeds(rng), "many samples: little scatter"),
                 call_case(scattered, 256, 320, seeds(rng, 10), "wide vectors: little scatter"),
                 call_case(scattered, 4, 2, seeds(rng), "two samples: much scatter"),
-                call_case(scattered, 256, 18, seeds(rng, 150), "few samples: much scatter"),
+                call_case(scattered, 256, 16, seeds(rng, 96), "few samples: much scatter"),
             ]
         ),
     ),
@@ -341,8 +342,9 @@ VARIANCE = exercise(
         """).by(generator=lambda seed: seeded(seed) if seed else torch.default_generator),
         mistake("""the same number for every seed
             Your result does not depend on the seed: you return the theory's d_k, or your generator
-            always has one seed. Return what one sample happens to give.
-        """).by(generator=lambda seed: seeded(0)),
+            always has one seed. Return what one sample happens to give.""")
+        .by(generator=lambda seed: seeded(0))
+        .by(score=lambda q, k: (q.shape[-1] / 2) ** 0.5 * torch.tensor([1.0, -1.0])),
         mistake("""n_samples is ignored
             Your result is as certain with 2 samples as with 1024. Draw exactly n_samples pairs.""")
         .by(number=lambda n_samples: 1000)

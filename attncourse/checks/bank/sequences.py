@@ -357,7 +357,7 @@ def split_case(
     note: str,
     *,
     number: int = 4,
-    alone: int = 8,
+    alone: int = 4,
     distance: int = 1,
     fraction: float = 0.5,
     seeds: int = 8,
@@ -592,9 +592,9 @@ SPLIT = exercise(
         ),
         Criterion("the seed decides", 1).on(
             split_cases(
-                ((EQUAL,), substituted, "", {"alone": 14}),
-                ((OTHER,), substituted, "", {"alone": 14}),
-                ((DEFAULTS,), substituted, "", {"alone": 14}),
+                ((EQUAL,), substituted, "", {"alone": 6}),
+                ((OTHER,), substituted, "", {"alone": 6}),
+                ((DEFAULTS,), substituted, "", {"alone": 6}),
             )
         ),
         unchanged(),

@@ -167,7 +167,7 @@ def trained(name: str, state, branches: tuple[str, ...], **options):
         for i, branch in enumerate(branches):
             own[f"{branch}.weight"] = torch.zeros_like(own[f"{branch}.weight"])
             own[f"{branch}.bias"] = torch.full_like(own[f"{branch}.bias"], 4.0**i)
-        given = {"x": spread(rng, 40, 32)}
+        given = {"x": spread(rng, 24, 32)}
         if len(branches) == 3:
             given["memory"] = spread(rng, 5, 32)
         return module_case(
