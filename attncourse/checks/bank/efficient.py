@@ -598,7 +598,7 @@ ONLINE = exercise(
             once_more(ONLINE_BY_HAND),
         ),
         ONLINE_CASES.criterion("one block at a time, never all scores together", 1).on(
-            SCORES.but("m=64 n_b=120", options={"sizes": 10, "measured": True}),
+            SCORES.but("m=64 n_b=120", options={"sizes": 10, "measured": True}, factor=4.0),
         ),
         unchanged(),
     ),
