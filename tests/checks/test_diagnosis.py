@@ -2,6 +2,7 @@
 
 import copy
 import math
+import re
 from itertools import combinations
 
 import numpy as np
@@ -275,11 +276,32 @@ def squares_alone(images, patch):
     return torch.stack(cut, -2)
 
 
+def model_itself(model, layer, head, how="zero", ids=None):
+    """Nothing is copied, and the mean is never taken."""
+    attention = model.blocks[layer].attention
+    width = attention.d_model // attention.n_heads
+    own = slice(head * width, (head + 1) * width)
+    with torch.no_grad():
+        attention.W_o.weight[:, own] = 0
+    return model
+
+
+def test_a_changed_model_with_other_results_is_not_called_right():
+    verdict = examine("interpret.ablate", model_itself, seed=1)
+    assert "results are right" not in verdict.full
+    assert "the given model is changed" in verdict.symptom
+
+
 def first_two_heads(x):
     return torch.cat([x[..., 0, :, :], x[..., 1, :, :]], -1)
 
 
 OTHERS = [
+    (
+        "tokens.tokenize",
+        lambda text: re.findall(r"\w+|[^\w\s]", text.capitalize()),
+        "right but for small and capital letters",
+    ),
     ("vision.patchify", squares_alone, "right only where axis −2 of argument 1 is as long as axis"),
     ("multihead.merge_heads", first_two_heads, "only the beginning of the expected one along its"),
     ("efficient.online_softmax", of_two(same_as_it_is, lambda x: 3 * x), "the second is the"),
@@ -616,7 +638,7 @@ def test_a_changed_argument_lends_no_mistake_numbers_that_are_others():
 
     for seed in (0, 5):
         verdict = examine("interpret.ablate", ablate, seed=seed)
-        assert verdict.diagnosis.name != "rows, not columns"
+        assert "rows, not columns" not in verdict.in_short
 
 
 def test_a_forgotten_return_and_a_minus_of_truth_values_are_named():

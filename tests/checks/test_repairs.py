@@ -1,6 +1,7 @@
 """The place of a mistake that nobody foresaw: one change in the code that mends everything."""
 
 import ast
+import re
 import resource
 import textwrap
 import time
@@ -75,7 +76,20 @@ def a_line_too_much(x, weight):
     return product
 
 
+def assigned_where_it_is_added(x, weight):
+    out = torch.zeros(*x.shape[:-1], weight.shape[1], dtype=x.dtype)
+    for a in range(weight.shape[0]):
+        out[..., :] = x[..., a, None] * weight[a]
+    return out
+
+
+def capitals_of_sentences(text):
+    return re.findall(r"\w+|[^\w\s]", text.capitalize())
+
+
 ANSWERS = [
+    (assigned_where_it_is_added, "kqv.project", "a wrong operator", "than `=` in `out[..., :] ="),
+    (capitals_of_sentences, "tokens.tokenize", "a wrong function", "`capitalize`"),
     (another_axis, "kqv.scaled_dot_product_attention", "a wrong number", "`-2`"),
     (another_truth, "circuits.sink_mask", "a wrong truth value", "`False`"),
     (something_too_much, "kqv.project", "a floor or a ceiling", "Without `clamp`"),

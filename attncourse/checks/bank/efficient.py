@@ -794,6 +794,12 @@ TILED = exercise(
             You take the same corner of the mask for every tile. The tile of these rows and columns
             needs `mask[..., rows, columns]`.
         """).by(tile=lambda mask, r, c: mask[..., length(r), length(c)]),
+        mistake("""the mask is not cut along with the scores
+            You use all rows of the mask, or all its columns, on a tile that has a part of them. Cut
+            both axes as you cut the scores, `mask[..., rows, columns]`.""")
+        .by(tile=lambda mask, r, c: mask)
+        .by(tile=lambda mask, r, c: mask[..., c])
+        .by(tile=lambda mask, r, c: mask[..., r, :]),
         mistake("""the mask's rows do not move along
             You cut the mask's columns and always take its first rows. Rows of the mask belong to
             queries: cut both axes, `mask[..., rows, columns]`.

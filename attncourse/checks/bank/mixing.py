@@ -123,6 +123,7 @@ OF_MIXING = (
         You divide the rows of A by their sums before mixing, or take their softmax. `mix` takes the
         weights as they are; whether they sum to 1 is for the one who made them to see to.""")
     .by(weights=lambda A: over(A, A.sum(-1, keepdims=True)))
+    .by(weights=lambda A: A / A.sum(-1, keepdims=True))
     .by(weights=lambda A: Softmax()(A))
     .by(product=lambda A, X: A @ X / A.sum(-1, keepdims=True)),
     mistake("""not every token is added up

@@ -1349,6 +1349,7 @@ DECODER = exercise(
             Your queries come from the memory, so the result has its length. x asks, the memory
             answers: `self.cross_attention(x, memory, …)`.""")
         .by(ask=lambda self, x, memory, mask: self.cross_attention(memory, x))
+        .by(ask=lambda self, x, memory, mask: self.cross_attention(memory, x, mask=mask))
         .by(
             ask=lambda self, x, memory, mask: self.cross_attention(
                 memory, x, mask=None if mask is None else mask.mT

@@ -86,7 +86,7 @@ ALIKE = (
     {"repeat", "tile", "repeat_interleave"},
     {"maximum", "minimum", "fmax"},
     {"rand", "randn"},
-    {"upper", "lower"},
+    {"upper", "lower", "capitalize", "title", "swapcase"},
 )
 MAKERS = {"zeros", "ones", "empty", "full", "array", "asarray", "arange", "tensor", "eye"}
 MAKERS |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
@@ -232,8 +232,17 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             filled = ast.Call(method, [target.slice, node.value], [])
             new = ast.Assign([ast.Name(name, ast.Store())], filled)
             yield FILLED, "With a new array in place of {}", new
+    if isinstance(parent, ast.For | ast.While) and is_single(node):
+        updated = ast.AugAssign(node.targets[0], ast.Add(), node.value)
+        yield OPERATOR, "With another operator than `=` in {}", updated
     if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) == 2:
         yield ORDER, "With the two names of {} exchanged", like(node, elts=node.elts[::-1])
+
+
+def is_single(node: ast.AST) -> bool:
+    """Whether one thing is assigned to."""
+    single = isinstance(node, ast.Assign) and len(node.targets) == 1
+    return single and isinstance(node.targets[0], ast.Name | ast.Subscript)
 
 
 def is_newaxis_behind(node: ast.AST) -> bool:

@@ -29,9 +29,11 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
     found = dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated)
     if not found:
         return None
+    parts = any("." in name for name in found)  # of a model that is made of arguments
     names = listed(found) if len(found) <= MANY else "more than one argument"
+    names = "the model" if parts else names
     mistake = Mistake(
-        f"{names} {'are' if len(found) == MANY else 'is'} changed in place",
+        f"{names} {'are' if ' and ' in names else 'is'} changed in place",
         f"Your results are right, but the call changes {names}. What is handed over belongs to the "
         "caller: assign to a new name, or work on a copy.",
     )
@@ -43,8 +45,14 @@ def raises_in_place(trial: Trial) -> bool:
 
 
 def called_again(trial: Trial) -> bool:
-    """Whether a case makes several calls, and a later one got what an earlier one had changed."""
-    return bool(trial.outcome.mutated) and isinstance(trial.expected.value, dict)
+    """Whether a case makes several calls, and a later one got what an earlier one had changed.
+
+    Of two results the first comes before any change: it is right.
+    """
+    want = trial.expected.value
+    if not trial.outcome.mutated or not isinstance(want, dict):
+        return False
+    return len(want) > 2 or all(p.right for p in pairs((trial,)))
 
 
 def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:

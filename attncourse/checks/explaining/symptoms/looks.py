@@ -20,6 +20,7 @@ from attncourse.checks.explaining.symptoms.nearly_right import (
 from attncourse.checks.explaining.symptoms.places import in_a_branch, limited, located, sized
 from attncourse.checks.explaining.symptoms.results import (
     facts,
+    in_other_case,
     one_part,
     other_gradients,
     some_facts,
@@ -40,6 +41,7 @@ LOOKS = (
     rounded,
     squeezed,
     unbatched,
+    in_other_case,
     facts,
     other_gradients,
     one_part,

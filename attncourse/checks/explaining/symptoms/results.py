@@ -63,6 +63,16 @@ def of_dicts(trial: Trial) -> bool:
 PARTS = ("first", "second", "third", "fourth")
 
 
+def in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Lists of strings that are right but for small and capital letters."""
+    both = [(t.outcome.value, t.expected.value) for t in trials if t.wrong]
+    if not both or any(type(v) is not list for pair in both for v in pair):
+        return None
+    if any([str(s).lower() for s in got] != [s.lower() for s in want] for got, want in both):
+        return None
+    return result_is("right but for small and capital letters", True)
+
+
 def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
     """Of several results some are right throughout, the others are not."""
     both = [(*returned(t), t) for t in trials if isinstance(t.outcome.value, tuple | list | dict)]
