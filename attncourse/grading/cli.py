@@ -104,6 +104,9 @@ def check(
     timeout: float = TIMEOUT,
 ) -> None:
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
+    from attncourse.grading.student.ahead import start_ahead
+
+    start_ahead(notebook)
     from attncourse.checks.showing.waiting import ticking
     from attncourse.grading.class_.terminal import own_verdicts
     from attncourse.grading.student.selfcheck import check_file

@@ -323,6 +323,23 @@ def told(lane) -> int:
     return json.loads(said[HEAD.size :])["pid"]
 
 
+@pytest.mark.parametrize(("modules", "taken"), [((), True), (("json",), False)])
+def test_a_lane_that_was_started_ahead_is_the_next_or_ends(modules, taken):
+    made = Lanes()
+    made.expect(modules)
+    ahead = made.expected[1]
+    lane = made.take(((), (), False, 1, ()))
+    try:
+        assert (lane is ahead, ahead.closed) == (taken, not taken)
+        assert told(lane)
+        made.expect(modules)
+        unused = made.expected[1]
+        made.close()
+        assert unused.closed
+    finally:
+        made.stop()
+
+
 def test_lanes_that_start_together_come_of_one_process_and_keep_to_a_core_each(lanes):
     pids = [told(lane) for _, lane in lanes.idle]
     assert len(set(pids)) == 2

@@ -10,13 +10,16 @@ from test_cli import refuses, run
 from test_student import MIX, released
 
 from attncourse.grading.class_.terminal import own_verdicts
+from attncourse.grading.judge.judge import libraries
 from attncourse.grading.limits import Limits
+from attncourse.grading.student.ahead import likely
 from attncourse.grading.student.progress import states_of
 from attncourse.grading.student.selfcheck import (
     chapter_of,
     check_cells,
     check_file,
     named,
+    own_assignment,
     page_of,
     read_own_notebook,
 )
@@ -126,3 +129,11 @@ def test_without_why_the_points_are_the_same_and_no_mistake_is_named(tmp_path):
     assert states_of(told, cells) == states_of(brief, cells)
     assert list(states_of(brief, cells).values()) == ["tried", *["open"] * 3]
     assert [c.points for c in told.cells.values()] == [c.points for c in brief.cells.values()]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "solutions").glob("*/*.ipynb")), ids=lambda p: p.stem
+)
+def test_the_lane_that_starts_ahead_is_the_one_that_is_needed(path):
+    data, cells = read_own_notebook(path)
+    assert likely(data) == libraries(own_assignment(cells, path.stem))

@@ -56,7 +56,7 @@ class Bench:
         with the request to run this once more.
         """
         try:
-            self.workers.settle(self.order)
+            self.workers.settle()
         except Refused as problem:
             return {"refused": str(problem)}
         self.workers.work_within(Limits(**request["limits"]))

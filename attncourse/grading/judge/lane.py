@@ -73,7 +73,7 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
         driver.close()
         os.close(lifeline)
         ours.close()
-        zygote.run(theirs)
+        zygote.run(theirs, order)
     theirs.close()
     ending = (lifeline, zygote_pid, order["folder"])
     threading.Thread(target=end_with, args=ending, daemon=True).start()

@@ -46,6 +46,13 @@ class Lane:
         self.connection, self.theirs = socket.socketpair()
         self.ended, self.lifeline = os.pipe()
 
+    def become(self, key: tuple) -> None:
+        """Says what the lane is for; it waits for that once its libraries are there."""
+        _, chapters, sandbox, processes, hidden = key
+        order = {"chapters": chapters, "sandbox": sandbox, "processes": processes}
+        order |= {"hidden": hidden, "core": self.core, "folder": self.folder}
+        send(self.connection, order)
+
     def ask(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
         """The answer to a request; ``progress`` hears of what comes before it.
 
@@ -121,17 +128,20 @@ def start(keys: Sequence[tuple], cores: Sequence[int | None]) -> list[Lane]:
     They are processes that share what they import.
     """
     lanes = [Lane(core) for core in cores]
-    for (_, chapters, sandbox, processes, hidden), lane in zip(keys, lanes, strict=True):
-        order = {"chapters": chapters, "sandbox": sandbox, "processes": processes}
-        order |= {"hidden": hidden, "core": lane.core, "folder": lane.folder}
-        send(lane.connection, order)
+    for key, lane in zip(keys, lanes, strict=True):
+        lane.become(key)
+    set_out(lanes, keys[0][0])
+    return lanes
+
+
+def set_out(lanes: Sequence[Lane], modules: Sequence[str]) -> None:
+    """Starts the process that these lanes come of, with these libraries."""
     ends = [(lane.theirs.fileno(), lane.ended) for lane in lanes]
     lanes[0].errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
-    lanes[0].process = launch(keys[0][0], ends, lanes[0].errors)
+    lanes[0].process = launch(modules, ends, lanes[0].errors)
     for lane in lanes:
         lane.theirs.close()
         os.close(lane.ended)
-    return lanes
 
 
 def launch(
@@ -191,6 +201,7 @@ class Lanes:
         self.lock = threading.Condition()
         self.wishes = 0  # to be alone
         self.alone: Lane | None = None
+        self.expected: tuple[Sequence[str], Lane] | None = None  # its libraries, and no order yet
         self.idle: list[tuple[tuple, Lane]] = []  # the longest waiting first
         self.busy: set[Lane] = set()
         self.stopped = False
@@ -237,8 +248,24 @@ class Lanes:
         for _, old in surplus:
             self.end(old)
 
+    def expect(self, modules: Sequence[str]) -> None:
+        """Starts a lane with these libraries before it is known what for.
+
+        It is the next to begin if that is one alone with these; else it ends.
+        """
+        lane = Lane(None)
+        set_out([lane], modules)
+        self.expected = modules, lane
+
     def begin(self, keys: list[tuple]) -> list[Lane]:
-        return start(keys, [self.cores.pop(0) if self.cores else None for _ in keys])
+        cores = [self.cores.pop(0) if self.cores else None for _ in keys]
+        if self.expected:
+            (modules, lane), self.expected = self.expected, None
+            if modules == keys[0][0] and cores == [None]:
+                lane.become(keys[0])
+                return [lane]
+            lane.close()
+        return start(keys, cores)
 
     def end(self, lane: Lane) -> None:
         lane.close()
@@ -268,8 +295,9 @@ class Lanes:
     def close(self) -> None:
         """Ends the lanes that wait for work."""
         with self.lock:
-            lanes = [lane for _, lane in self.idle]
+            lanes = [lane for _, lane in (*self.idle, *filter(None, [self.expected]))]
             self.idle.clear()
+            self.expected = None
         for lane in lanes:
             self.end(lane)
 

@@ -31,12 +31,10 @@ class Workers:
         self.busy: list[int] = []
         self.used: list[dict[str, Any]] = []  # by those that have ended
 
-    def settle(self, order: dict[str, Any]) -> None:
-        """Tells the zygote, the first time, which chapters there are, and has it jail itself."""
+    def settle(self) -> None:
+        """Waits, the first time, until the zygote has jailed itself."""
         if self.settled:
             return
-        about = {name: order[name] for name in ("folder", "chapters", "sandbox", "hidden")}
-        tell(self.zygote, about | {"limits": asdict(self.limits)})
         answer, _ = self.answer()
         if "error" in answer:
             raise Refused(answer["error"])

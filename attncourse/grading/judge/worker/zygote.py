@@ -1,10 +1,9 @@
 """The process that the workers are forked from: libraries loaded, jailed, without a secret.
 
-It is forked from a lane before that has read anything of the course. Over its control socket it
-is told which chapters a submission finds, where the lane's and the course's folders lie, and the
-limits;
-from then on each "start", with a socket to the checker, makes one worker, and each "stop" ends it
-and tells what it used.
+It is forked from a lane before that has read anything of the course. The lane's order says which
+chapters a submission finds, and where the lane's and the course's folders lie. Over its control
+socket each "start", with limits and a socket to the checker, makes one worker, and each "stop" ends
+it and tells what it used.
 """
 
 import ctypes
@@ -32,22 +31,21 @@ from attncourse.grading.limits import Limits
 PACKAGE = str(Path(__file__).resolve().parents[4])  # where ``attncourse`` was imported from
 
 
-def run(control: socket.socket) -> None:
+def run(control: socket.socket, order: dict[str, Any]) -> None:
     """Serves a lane until it hangs up; never returns."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it goes with its lane
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     prepare()  # before there is anybody who could answer in torch's name
     try:
-        Zygote(control).serve()
+        Zygote(control, order).serve()
     finally:
         os._exit(0)
 
 
 class Zygote:
-    def __init__(self, control: socket.socket):
+    def __init__(self, control: socket.socket, order: dict[str, Any]):
         self.control = control
-        order, _ = hear(control)
         self.folder = Path(order["folder"])
         view = self.folder / "view"
         try:
@@ -56,7 +54,7 @@ class Zygote:
             why = f"{problem.strerror or 'files are missing'}: make room there, or set TMPDIR"
             self.refuse(f"no lane can start on this machine in {self.folder.parent} ({why})")
         hidden = tuple(map(Path, order["hidden"]))
-        limits = Limits(**order["limits"])
+        limits = Limits(processes=order["processes"])
         self.jail = self.settle(view, limits, hidden) if order["sandbox"] else None
         tell(control, {"ready": True})
         see_only("/course" if self.jail else str(view))
