@@ -47,7 +47,7 @@ def standing(
         if said := hindrance(exercise.stem, implementation, here.writes):
             return Unjudged(said, WRITE)
         for other, value in used(implementation, around).items():
-            if functions_of(value) and (why := here.unjudged(other, value)):
+            if why := here.unjudged(other, value) if functions_of(value) else here.gone(other):
                 return Unjudged(f"{why.why} (`{name}` calls it)", why.to_do)
     if callable(implementation):
         return None

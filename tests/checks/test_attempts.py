@@ -258,6 +258,24 @@ def test_an_edit_that_was_not_run_is_told_where_the_file_is_known(say, tmp_path)
     assert say(OK, CHECK)["kqv.project"]["passed"]
 
 
+def test_a_number_of_a_cell_that_was_deleted_is_told_where_the_file_is_known(say, tmp_path):
+    """A grade runs the file, where it is not: the answer stops there."""
+    scaled = OK.replace("x @ weight", "x @ weight * unit")
+
+    def after(*cells: str, **when: float) -> dict:
+        file = saved(tmp_path, HEAD, *cells, CHECK, **when)
+        return say("unit = 1", scaled, file, CHECK)["kqv.project"]
+
+    gone = after(scaled)
+    assert "no cell of your notebook defines `unit` any more" in gone["unjudged"]
+    assert (gone["earned"], gone["passed"]) == (0, False)
+    assert after(scaled, "unit = 1")["passed"]
+    assert after("for unit in (2, 1):\n    pass", scaled)["passed"]
+    assert after("from there import *", scaled)["passed"]  # perhaps it is among these
+    assert after(scaled, minutes=-9)["passed"]
+    os.environ.pop("JPY_SESSION_NAME", None)
+
+
 def test_a_cell_that_no_longer_defines_the_name_is_known_by_its_id():
     from types import SimpleNamespace
 

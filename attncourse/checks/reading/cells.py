@@ -33,6 +33,8 @@ from typing import Any, NamedTuple
 
 NOT_THERE = ...  # what a check is given in place of a name that is bound to nothing
 WAIT = float("inf")
+GONE = "no cell of your notebook defines `{}` any more, as it was saved last"
+MAY = re.compile(r"import \*|%run|exec\(")  # bind what is not said
 LARGEST = 50_000_000  # bytes of a saved notebook
 KEEPS = "`%%timeit` keeps what its cell defines to itself: the cell was run without it"
 UNANSWERED = "YOUR ANSWER HERE"  # stands in a question's cell as it is released
@@ -379,8 +381,15 @@ class CellRuns:
         if found or any(cell.tries(name) for cell in cells):
             what = f"the cell of `{name}` was changed after it was run"
             return Unjudged(what, "Run it, then this check.")
-        what = f"no cell of your notebook defines `{name}` any more, as it was saved last"
-        return Unjudged(what, f"Define `{name}` in its cell, run it, then this check.")
+        return Unjudged(GONE.format(name), f"Define `{name}` in its cell, run it, then this check.")
+
+    def gone(self, name: str) -> Unjudged | None:
+        """Whether a value is of a cell that the notebook's file has not, nor another one like it."""
+        run = self.newest(name)
+        cells = self.saved_after(run) if run and name in run.bound else []
+        if not cells or any(name in c.bound or c.tries(name) or MAY.search(c.raw) for c in cells):
+            return None
+        return Unjudged(GONE.format(name), f"Define `{name}` in a cell, run it, then this check.")
 
     def saved_after(self, run: CellRun) -> list[CellRun]:
         """The code cells of the notebook's file, where that is known and newer than a run."""
