@@ -384,7 +384,7 @@ class CellRuns:
         return Unjudged(GONE.format(name), f"Define `{name}` in its cell, run it, then this check.")
 
     def gone(self, name: str) -> Unjudged | None:
-        """Whether a value is of a cell that the notebook's file has not, nor another one like it."""
+        """Whether a value comes from a cell that the notebook\'s file no longer holds."""
         run = self.newest(name)
         cells = self.saved_after(run) if run and name in run.bound else []
         if not cells or any(name in c.bound or c.tries(name) or MAY.search(c.raw) for c in cells):
