@@ -6,6 +6,7 @@ is known of cells, and for a grader, who runs them itself, every answer stands.
 
 import ast
 import builtins
+import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -140,11 +141,13 @@ def overwritten(wrong: Verdict, implementation: Any, judge: Callable[[Any], Verd
     if here is None or names is not here.names:
         return wrong
     for name in sorted(called(implementation, names, set())):
-        taken = here.taken(name)
+        taken = here.taken(name) or taken_by_star(name, here)
         if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
             continue
-        for before in meant(name, here, taken):
-            with exchanged(names, {name: before}):
+        star = built_ins_of_star(taken[1].node)
+        built_in = {one: getattr(builtins, one) for one in star if one in names}
+        for before in [built_in] if star else ({name: v} for v in meant(name, here, taken)):
+            with exchanged(names, before):
                 mended = judge(implementation)
             if mended.passed or mended.earned > wrong.earned:
                 return told(wrong, mended, name, taken)
@@ -162,11 +165,31 @@ def told(wrong: Verdict, mended: Verdict, name: str, taken: tuple[CellRun, State
 
 def name_taken(name: str, statement: str, place: str) -> Mistake:
     """The mistake that a statement took a name, wherever it is found."""
+    cure = f"Give that another name, and run again the cell where `{name}` comes from."
+    if statement.endswith("import *"):
+        cure = "Import what you need by its name, and restart the kernel before you run all cells."
     return Mistake(
         f"the name `{name}` was overwritten",
-        f"`{statement}` in {place} took the name `{name}`. Give that another name, and run again "
-        f"the cell where `{name}` comes from.",
+        f"`{statement}` in {place} took the name `{name}`. {cure}",
     )
+
+
+def taken_by_star(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None:
+    """The newest ``from … import *`` that took a name of Python's own."""
+    for run in reversed(here.runs):
+        for one in reversed(run.statements):
+            if name in built_ins_of_star(one.node):
+                return run, one
+    return None
+
+
+def built_ins_of_star(node: ast.stmt) -> set[str]:
+    """The names of Python's own that ``from … import *`` takes, of a module that is loaded."""
+    if not isinstance(node, ast.ImportFrom) or node.names[0].name != "*":
+        return set()
+    module = sys.modules.get(node.module or "")
+    names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
+    return {n for n in names if hasattr(builtins, n)} if module else set()
 
 
 def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:

@@ -294,6 +294,21 @@ CASES = [
             ("taken-and-wrong", "math = 5", ROOTED.replace("dim=-1", "dim=-2"), ""),
         ]
     ),
+    *(
+        Versions(
+            f"taken-by-a-star-of-{library}",
+            {
+                "helper": (f"from {library} import *",),
+                "project": (
+                    "def project(x, weight):\n"
+                    "    rows = range(len(weight))\n"
+                    "    return sum([x[..., i, None] * weight[i] for i in rows])",
+                ),
+            },
+            f"name `{taken}` was overwritten",
+        )
+        for library, taken in (("numpy", "sum"), ("torch", "range"))
+    ),
     Versions(
         "not-taken",
         {"helper": ("math = 5\nimport math",), "scaled_dot_product_attention": (ROOTED,)},

@@ -12,7 +12,7 @@ from typing import Any
 
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
-from attncourse.checks.standing import GIVES, name_taken
+from attncourse.checks.standing import GIVES, built_ins_of_star, name_taken
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.follow import LEAST, our_answers, wrong_answers
 from attncourse.grading.judge.late import reached, touched_by
@@ -77,13 +77,14 @@ def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
     taken: dict[str, Taken] = {}
     for step in steps[:end]:
         for node in getattr(parse(step.source), "body", ()) if step.kind != "test" else ():
-            bound = bound_names(ast.Module([node], []))
-            if isinstance(node, GIVES):
+            bound, star = bound_names(ast.Module([node], [])), built_ins_of_star(node)
+            if isinstance(node, GIVES) and not star:
                 given |= dict.fromkeys(bound, ast.unparse(node))
                 taken = {n: one for n, one in taken.items() if n not in bound}
                 continue
-            for one in bound:
-                built_in = BUILT_IN.format(name=one) if hasattr(builtins, one) else ""
+            for one in star or bound:
+                own = sorted(n for n in star or {one} if hasattr(builtins, n))
+                built_in = "\n".join(BUILT_IN.format(name=n) for n in own)
                 if before := given.get(one, built_in):
                     taken[one] = Taken(one, str(Statement(node)), step.name, before)
     used = reached([name], touched_by(steps[:end]))
