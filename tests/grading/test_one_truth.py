@@ -5,7 +5,7 @@ one after the other; and as the file is graded, which holds the last version.
 """
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +42,9 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)"""
 BUILD = "called scaled_dot_product_attention, which this exercise asks you to build"
 FILE = "import sys\nsys.path.insert(0, {folder!r})\n"
+INTERRUPTED = (
+    "import os\nos.kill(os.getpid(), 2)\nwhile True:\n    pass"  # nobody hears it in a grade
+)
 INSIDE = OK.replace("\n", "\n    ")
 WRONG = OK.replace("@", "*")
 UNLESS = "try:\n    from attncourse.kqv import {}\nexcept ImportError:\n    {}"
@@ -98,7 +101,8 @@ CASES = [
     of("timed", f"%%time\n{OK}"),
     of("captured", f"%%capture\n{OK}"),
     of("prints", BODY.format("print(x)")),
-    of("fails-below", f"{OK}\n1 / 0"),
+    of("fails-below", f"{OK}\n1 / 0", says="ZeroDivisionError: division by zero"),
+    of("fails-below-and-wrong", f"{WRONG}\n1 / 0", says="ZeroDivisionError: division by zero"),
     of("of-an-earlier-chapter", f"from attncourse.lookup import softmax\n{OK}"),
     of("imported-unused", f"from attncourse.kqv import attention_scores\n{OK}"),
     of(
@@ -386,6 +390,26 @@ def test_a_notebook_says_what_the_grade_gives(case, folder, tmp_path):
             short = verdict["mistake"] or verdict["symptom"] or verdict["reason"]
             same = (verdict["given"], short, verdict["text"].splitlines()[0])
             assert (mine["given"], mine["in_short"], mine["text"].splitlines()[0]) == same
+
+
+@pytest.mark.parametrize(("answer", "earned"), [(OK, 7), (WRONG, 0)])
+def test_a_cell_that_does_not_end_below_its_answer_is_told_in_both(answer, earned, tmp_path):
+    source, check = f"{answer}\n{INTERRUPTED}", "check('kqv.project', project)"
+    mine = played([HEAD, source, check], tmp_path)["said"]["kqv.project"]
+    cells = [cell(HEAD), solution("project", source), cell(check, "check_project", locked=True)]
+    data = notebook(*cells)
+    limits = replace(Limits.of(60), cell=1.0)
+    report = check_cells(Path("05_kqv.ipynb"), data, read_cells(data), limits)
+    assert mine["earned"] == report.cells["kqv.project"].points == earned
+    assert "its cell did not end: it was interrupted below the definition" in mine["text"]
+    assert any("project: did not end" in note for note in report.notes)
+
+
+def test_a_check_that_fails_in_the_answers_own_cell_is_no_stop_of_it(tmp_path):
+    check = "check('kqv.project', project)"
+    said = played([HEAD, f"{WRONG}\n{check}", check], tmp_path)["said"]["kqv.project"]
+    assert not said["passed"]
+    assert "stopped" not in said["text"]
 
 
 @pytest.mark.parametrize("stem", ["tokens", "lookup", "masking"])

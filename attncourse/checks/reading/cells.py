@@ -39,6 +39,8 @@ LARGEST = 50_000_000  # bytes of a saved notebook
 KEEPS = "`%%timeit` keeps what its cell defines to itself: the cell was run without it"
 UNANSWERED = "YOUR ANSWER HERE"  # stands in a question's cell as it is released
 SHOWN = 60  # characters of a line
+STUB = "NotImplementedError"  # what an answer raises that is not written
+TOLD = (STUB, "CheckFailed")  # of which a verdict speaks
 STORES, DELETES = {"STORE_NAME", "STORE_GLOBAL"}, {"DELETE_NAME", "DELETE_GLOBAL"}
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 KEPT = types.FunctionType | type  # what is compared before and after a run
@@ -134,6 +136,14 @@ class CellRun:
             return name in self.unreached
         lines = linecache.getlines(code.co_filename) if (code := code_of(value)) else ()
         return bool(lines) and "".join(lines).strip() != self.source.strip()
+
+    def below(self, name: str) -> str:
+        """How it ended, where that was neither by itself nor before it came to the name."""
+        if not self.error or name not in self.bound or self.error.startswith(TOLD):
+            return ""
+        if self.interrupted:
+            return "its cell did not end: it was interrupted below the definition"
+        return f"its cell stopped with {self.error} below the definition"
 
     def has_bound(self, name: str, names: dict[str, Any]) -> bool:
         """Whether a run that stopped, or whose magic may keep its names to itself, bound one."""
@@ -323,8 +333,12 @@ class CellRuns:
                 pool.submit(asyncio.run, waits).result()
 
     def note(self, name: str) -> str:
-        """What was done with the newest attempt at a name that its cell did not do."""
-        return run.note if (run := self.newest(name)) else ""
+        """What was done with the newest attempt at a name that its cell did not do.
+
+        Where nothing was, that it stopped below what it gave: a grade says so, too.
+        """
+        run = self.newest(name)
+        return (run.note or run.below(name)) if run else ""
 
     def unjudged(self, name: str, value: Any) -> Unjudged | None:
         """Why what memory holds under a name is not what its newest attempt would give."""

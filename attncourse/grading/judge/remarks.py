@@ -5,6 +5,7 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
+from attncourse.checks.reading.cells import STUB
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.lacking import is_nowhere
@@ -15,7 +16,6 @@ from attncourse.grading.submission.imports import unusual
 from attncourse.grading.submission.newer import needed
 from attncourse.grading.submission.notebook import Assignment
 
-STUB = "NotImplementedError"  # what an answer raises that is not there
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 NEEDS = " needs Python "
 SHOWN = 5  # unusual imports
