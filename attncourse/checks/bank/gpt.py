@@ -190,7 +190,8 @@ def drawn_case(
 
     def one_row() -> torch.Tensor:
         shares = rng.permutation([*sixths, *cut]).astype(float)
-        return tensor(options.get("temperature", 1.0) * np.log(shares) + rng.normal())
+        shift = rng.choice([-3, 3]) + rng.uniform(-0.5, 0.5)  # logits themselves are no such shares
+        return tensor(options.get("temperature", 1.0) * (np.log(shares) + shift))
 
     logits = torch.stack([one_row() for _ in range(batch)]) if batch else one_row()
     seed = int(rng.integers(1 << 30))

@@ -85,9 +85,9 @@ def graded(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def with_zeros(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Weights of which every row has some that are 0, at other places than the others."""
+    """Weights of which every row has some that are 0, at other places, and none that is small."""
     place = rng.permuted(np.broadcast_to(np.arange(shape[-1]), shape), axis=-1)
-    weights = np.where(place < 2, 0, shares(rng, shape))
+    weights = np.where(place < 2, 0, rng.uniform(1, 2, shape))
     return weights / weights.sum(-1, keepdims=True)
 
 
