@@ -471,9 +471,13 @@ ATTEND = exercise(
             You take the softmax of the values and blend the scores. The scores come first.""").by(
             order=lambda scores, values: (values, scores)
         ),
-        mistakes.ONE_BATCH_AXIS.here(mix=lambda weights, values: torch.bmm(weights, values)).by(
-            mix=lambda weights, v: torch.einsum("bmn,bnd->bmd", weights, v)
-        ),
+        mistakes.ONE_BATCH_AXIS.here(mix=lambda weights, values: torch.bmm(weights, values))
+        .by(mix=lambda weights, v: torch.einsum("bmn,bnd->bmd", weights, v))
+        .by(
+            normalize=lambda scores: scores.softmax(2),
+            mix=lambda weights, v: torch.einsum("bmn,bnd->bmd", weights, v),
+        )
+        .by(normalize=lambda scores: scores.softmax(2), mix=torch.bmm),
         mistakes.TOO_LITTLE_OFF.by(
             *(mistakes.lowered_by(-math.log(x)) for x in (1e-8, 1e-9, 1e-10))
         ),
