@@ -140,9 +140,7 @@ def progress(
 @app.command()
 def assemble(
     notebooks: list[Path] = typer.Argument(help="Your notebooks, one a chapter."),
-    output: Path = typer.Option(
-        Path("mine"), "--output", "-o", help="The package; its name is mine."
-    ),
+    output: Path = typer.Option(Path("mine"), "--output", "-o", help="The package, called mine."),
     timeout: float = TIMEOUT,
 ) -> None:
     """Put your answers together as a package: what is right is yours, the rest is ours."""
@@ -384,15 +382,9 @@ def export(
     form: str = typer.Option(
         "csv", "--format", help="csv, canvas, moodle, gradescope or gradescope-autograder (a zip)."
     ),
-    output: Path | None = typer.Option(
-        None, help="A file; for gradescope a folder. [default: in reports/]"
-    ),
-    roster: Path | None = typer.Option(
-        None, help="An export of Canvas': its students, in its order."
-    ),
-    column: str | None = typer.Option(
-        None, help="The roster's column to fill. [default: the assignment's]"
-    ),
+    output: Path | None = typer.Option(None, help="A file or a folder. [default: in reports/]"),
+    roster: Path | None = typer.Option(None, help="Canvas' export: its students, in its order."),
+    column: str | None = typer.Option(None, help="Its column to fill. [default: the assignment's]"),
     identifier: str | None = typer.Option(
         None,
         "--id",

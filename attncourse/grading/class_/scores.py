@@ -157,10 +157,8 @@ def submissions(connection: "Connection", key: str) -> Any:
     """
     from sqlalchemy import DateTime, Interval, text
 
-    dated = text(SUBMISSIONS).columns(
-        timestamp=DateTime(), extension=Interval(), duedate=DateTime()
-    )
-    return connection.execute(dated, {"id": key})
+    sql = text(SUBMISSIONS).columns(timestamp=DateTime(), extension=Interval(), duedate=DateTime())
+    return connection.execute(sql, {"id": key})
 
 
 def scores(connection: "Connection", key: str, zone: Zone) -> Scores:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from attncourse.grading.collect.schemes import MOODLE
 from attncourse.grading.course import handed_in
+from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained
 from attncourse.grading.harmless import printable
@@ -40,9 +41,7 @@ class ArchiveRoom:
     def read(self, item: "Item") -> bytes:
         """An archive's bytes. Raises ``Ungraded`` where there is no room for it."""
         if min(self.files, self.bytes) <= 0:
-            raise handed_in.Ungraded(
-                "the archives in it hold too much: unpack it and name its folder"
-            )
+            raise Ungraded("the archives in it hold too much: unpack it and name its folder")
         self.bytes -= handed_in.LARGEST  # what is too large has been read as well
         data = item.read()
         self.bytes += handed_in.LARGEST - len(data)
@@ -112,7 +111,7 @@ def read(path: Path) -> bytes:
     try:
         return handed_in.read_file(path)
     except OSError as error:
-        raise handed_in.Ungraded(error.strerror or str(error)) from None
+        raise Ungraded(error.strerror or str(error)) from None
 
 
 def in_archive(
@@ -132,7 +131,7 @@ def in_archive(
             try:
                 return handed_in.unpacked_member(archive, member, name)
             except BROKEN as error:
-                raise handed_in.Ungraded(f"damaged in the archive ({error})") from None
+                raise Ungraded(f"damaged in the archive ({error})") from None
 
         yield Item(names, content, handed_in.piece_of(member).time)
 
@@ -148,13 +147,13 @@ def inside(
     if not data.startswith(handed_in.ZIP):
         return None
     if depth >= DEEPEST:
-        raise handed_in.Ungraded("an archive in an archive in an archive")
+        raise Ungraded("an archive in an archive in an archive")
     if data.count(handed_in.ENTRY) > MOST_INSIDE:
-        raise handed_in.Ungraded(f"an archive of more than {MOST_INSIDE} files")
+        raise Ungraded(f"an archive of more than {MOST_INSIDE} files")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except BROKEN as error:
-        raise handed_in.Ungraded(f"a damaged archive ({error})") from None
+        raise Ungraded(f"a damaged archive ({error})") from None
     return in_archive(archive, name, leave, item.names[0].parent)
 
 

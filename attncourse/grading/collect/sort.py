@@ -97,10 +97,9 @@ class Sorting:
         What a platform's name claims is never opened for the names in it, whoever is meant.
         """
         first, doubts = item.names[0], []
-        said = claims = gradescope.claims(first, source.exports)
+        said = gradescope.claims(first, source.exports)
         for path in item.names:
-            claims = self._claims(path, source) if said is None else said
-            found = []
+            claims, found = self._claims(path, source) if said is None else said, []
             for one in claims:
                 try:
                     found += [(one, *of) for of in owners(one, self.people)]
@@ -114,18 +113,16 @@ class Sorting:
                 return
         if doubts:
             raise doubts[0]
-        files, loose = None, said is None and not any(one.platform for one in claims or ())
+        files, loose = None, said is None and not any(one.platform for one in claims)
         if loose and first.suffix.casefold() == ".zip":
             files = inside(item, self.name, source.depth, source.room, self.leave)
         if files is not None:
             around = (*source.around, first.stem)
             self._sort(list(files), source._replace(around=around, depth=source.depth + 1))
         elif first.name not in BESIDE:
-            named = (
-                source.depth == 0 and len(first.parts) == 1 and first.stem.startswith(source.around)
-            )
+            named = not (source.depth or first.parts[1:]) and first.stem.startswith(source.around)
             no_archive = named and first.suffix.casefold() != ".ipynb"  # that could be opened
-            raise Ungraded(reason(claims or [], self.people) + NO_ZIP * no_archive)
+            raise Ungraded(reason(claims, self.people) + NO_ZIP * no_archive)
 
     def _claims(self, path: PurePosixPath, source: Origin) -> list[OwnerClaim]:
         found = claim(path, self.name, source.likely, source.around)

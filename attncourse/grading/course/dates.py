@@ -198,12 +198,9 @@ def vocabulary(language: str) -> dict[str, str]:
     from babel import Locale
 
     locale = Locale.parse(language)
-    forms = [
-        str(form) for form in (*locale.datetime_formats.values(), *locale.date_formats.values())
-    ]
-    found = dict.fromkeys(
-        re.findall(r"[^\W\d_]+", " ".join(re.findall("'([^']+)'", str(forms)))), ""
-    )
+    forms = [*map(str, (*locale.datetime_formats.values(), *locale.date_formats.values()))]
+    quoted = " ".join(re.findall("'([^']+)'", str(forms)))
+    found = dict.fromkeys(re.findall(r"[^\W\d_]+", quoted), "")
     found |= dict.fromkeys(re.findall(r"[^\x00-\u02ff\W\d_]", str(forms)), "") | {"uhr": ""}
     for form in ("format", "stand-alone"):
         for width in ("wide", "abbreviated"):

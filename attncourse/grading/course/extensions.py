@@ -60,16 +60,15 @@ def read_extensions(course: Path) -> Extensions:
     for number, row in enumerate(rows, start=2):
         if not any(row.values()):
             continue
+        where = f"{path}, line {number}"
         student, name, days, taken = (row.get(key, "").strip() for key in (*HEAD, LATE_DAYS))
         try:
             more = More(days_in(days), days_in(taken or "0"))
         except ValueError:
             said = one_line(f"{days} {taken}".strip(), 40) or "nothing"
-            raise UserError(
-                f"{path}, line {number}: expected a number of days, got {said}"
-            ) from None
+            raise UserError(f"{where}: expected a number of days, got {said}") from None
         if not (student and name):
-            raise UserError(f"{path}, line {number}: expected a student and an assignment")
+            raise UserError(f"{where}: expected a student and an assignment")
         found[student, name] = more
     return found
 

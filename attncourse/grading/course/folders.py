@@ -46,9 +46,7 @@ def find_assignment(course: Path, name: str) -> Assignment:
     """The assignment of that name, from the instructor's solved notebook, in its variant."""
     source = course / "solutions"
     if not source.is_dir():
-        raise UserError(
-            f"no folder {source}: run this in the course's folder, or name it: --course"
-        )
+        raise UserError(f"no folder {source}: run this in the course's folder or name it: --course")
     require_known(name, folders_in(source))
     path = source / name / f"{name}.ipynb"
     assignment = read_assignment(path, solved(course, path))

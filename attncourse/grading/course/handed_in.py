@@ -213,9 +213,7 @@ def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str
     with archive.open(member) as content:
         data = content.read(LARGEST + 1)
     if len(data) > LARGEST:
-        raise Ungraded(
-            f"{shown} has over {LARGEST // 1_000_000} MB: hand it in without its outputs"
-        )
+        raise Ungraded(f"{shown} has over {LARGEST // 1_000_000} MB: hand it in without outputs")
     return data
 
 

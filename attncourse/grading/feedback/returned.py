@@ -71,9 +71,8 @@ def give_back(
     """
     form, places = read_download(download, name)
     rows = record_of(course, name)
-    pages, alone = one_a_group(
-        pages, {s: row.get("group") or "" for s, row in rows.items()}, remark
-    )
+    groups = {s: row.get("group") or "" for s, row in rows.items()}
+    pages, alone = one_a_group(pages, groups, remark)
     came_as = {s: place_of(row.get("handed_in_as") or "", PLACES[form]) for s, row in rows.items()}
     found = owners_of(places, pages, {s: p.key for s, p in came_as.items() if p and s in alone})
     written = [page for page in pages if page.content]

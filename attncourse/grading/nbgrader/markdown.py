@@ -14,10 +14,8 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from attncourse.grading.harmless import BREAK
 
 TEXT = "a abbr b blockquote br code del em hr i kbd p pre s span strong sub sup u"
-BLOCKS = (
-    "caption dd details div dl dt h1 h2 h3 h4 h5 h6 li ol summary table tbody td th thead tr ul"
-)
-TAGS = {*TEXT.split(), *BLOCKS.split()}
+BLOCK = "caption dd details div dl dt h1 h2 h3 h4 h5 h6 li ol summary table tbody td th thead tr ul"
+TAGS = {*TEXT.split(), *BLOCK.split()}
 WEB = re.compile(r"https?://|mailto:|#")
 BOXES = "background border border-collapse border-left color display gap margin max-width padding"
 LINES = "flex-wrap font-family font-size line-height list-style opacity overflow-wrap text-align"

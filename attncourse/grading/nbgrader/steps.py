@@ -111,7 +111,10 @@ class JudgeExporter(NotebookExporter):
                 student=student,
                 limits=Limits.of(self.timeout).stretched(slowness()),
                 sandbox=not self.unsafe_no_sandbox,
-                hidden=(str(course.resolve()), str(self.source(name).resolve())),
+                hidden=(
+                    str(course.resolve()),
+                    str(source_of(self.parent.coursedir, name).resolve()),
+                ),
             )
         report = with_remarks(found, report, zone)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
@@ -126,8 +129,8 @@ class JudgeExporter(NotebookExporter):
         The gradebook has to know the same cells, or nbgrader could not save their points.
         """
         if (name, notebook) not in self._assignments:
-            course, path = self.parent.coursedir, self.source(name) / f"{notebook}.ipynb"
-            root = Path(course.root)
+            course = self.parent.coursedir
+            root, path = Path(course.root), source_of(course, name) / f"{notebook}.ipynb"
             assignment = read_assignment(path, solved(root, path))
             assignment = replace(assignment, follow_on=self.follow_on)
             if notebook == name:
@@ -139,15 +142,15 @@ class JudgeExporter(NotebookExporter):
             self._assignments[name, notebook] = assignment
         return self._assignments[name, notebook]
 
-    def source(self, name: str) -> Path:
-        """The folder of an assignment's solved notebook."""
-        course = self.parent.coursedir
-        return Path(course.format_path(course.source_directory, ".", name))
-
     def place(self, name: str, student: str) -> Path:
         """The folder of a submission's graded notebook."""
         course = self.parent.coursedir
         return Path(course.format_path(course.autograded_directory, student, name))
+
+
+def source_of(course: CourseDirectory, name: str) -> Path:
+    """The folder of an assignment's solved notebook."""
+    return Path(course.format_path(course.source_directory, ".", name))
 
 
 class AssignLatePenalties(preprocessors.AssignLatePenalties):

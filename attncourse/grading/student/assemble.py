@@ -162,9 +162,8 @@ def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
 def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
     """For each exercise why the student's answer cannot be used; nothing where it can."""
     verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
-    broken = {
-        c.grade_id for c in cells if c.solution and c.code and parse(python_alone(c.source)) is None
-    }
+    answers = [cell for cell in cells if cell.solution and cell.code]
+    broken = {cell.grade_id for cell in answers if parse(python_alone(cell.source)) is None}
     found, written = {}, attempted(cells)
     for target, cell in report.cells.items():
         verdict, name = verdicts.get(target), target.split(".")[1]

@@ -47,9 +47,8 @@ def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
 
 def as_much_as_fits(cells: Cells, exercises: list[str]) -> Cells:
     """The cells without those beyond the room for them, in their order; answers take it first."""
-    answer = re.compile(
-        rf"^(?:class|(?:async )?def)\s+(?:{'|'.join(map(re.escape, exercises))})\b", re.M
-    )
+    names = "|".join(map(re.escape, exercises))
+    answer = re.compile(rf"^(?:class|(?:async )?def)\s+(?:{names})\b", re.M)
     kept, room = set(), MOST
     for n, cell in sorted(enumerate(cells), key=lambda one: not answer.search(one[1].source)):
         if cell.code and room > 0:

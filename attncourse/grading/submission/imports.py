@@ -35,9 +35,7 @@ def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
     Not those that the ``given`` cells of the assignment import, nor the student's own files.
     """
     sources = list(sources)
-    files = {
-        path.removesuffix(".py").split("/")[0] for path, _ in map(file_written, sources) if path
-    }
+    files = {p.removesuffix(".py").split("/")[0] for p, _ in map(file_written, sources) if p}
     known = ORDINARY | {name.split(".")[0] for source in given for name in imported(source)} | files
     found = (dict.fromkeys(imported(source)) for source in sources)
     return [

@@ -116,9 +116,8 @@ def is_prose(cell: Cell) -> bool:
     """Whether a cell is text: Markdown, or code that is comments, texts, or words and no Python."""
     tree = parse(python_alone(cell.source if cell.code else FENCED.sub(r"\1", cell.source)))
     if not cell.code:
-        return not (
-            tree and any(isinstance(node, ast.FunctionDef | ast.ClassDef) for node in tree.body)
-        )
+        kinds = ast.FunctionDef | ast.ClassDef
+        return not (tree and any(isinstance(node, kinds) for node in tree.body))
     if tree is None:
         return not STATEMENT.search(cell.source)
     return all(map(is_text, tree.body))

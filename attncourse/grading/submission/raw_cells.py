@@ -4,7 +4,7 @@ import ast
 import json
 import re
 from contextlib import suppress
-from itertools import islice
+from itertools import islice, pairwise
 from textwrap import dedent
 from typing import Any
 
@@ -125,10 +125,9 @@ def marked(text: str) -> list[Raw] | None:
     if not marks:
         return None
     cells = [made("", text[: marks[0].start()])] if text[: marks[0].start()].strip() else []
-    ends = [mark.start() for mark in marks[1:]] + [len(text)]
-    for mark, end in zip(marks, ends, strict=True):
-        cells.append(made(mark["header"], text[mark.end() : end]))
-    return cells
+    ends = [*(mark.start() for mark in marks[1:]), len(text)]
+    both = zip(marks, ends, strict=True)
+    return cells + [made(mark["header"], text[mark.end() : end]) for mark, end in both]
 
 
 def made(header: str, body: str) -> Raw:
@@ -223,10 +222,8 @@ def statements(text: str) -> list[Raw] | None:
         return [made("", text)]
     lines = text.split("\n")
     starts = sorted({begins_at(node) - 1 for node in tree.body})
-    cells = [
-        lines[start:end] for start, end in zip([0, *starts], [*starts, len(lines)], strict=True)
-    ]
-    return [cell for own in cells for cell in with_comments(own) if cell["source"]]
+    bounds = pairwise([0, *starts, len(lines)])
+    return [cell for a, b in bounds for cell in with_comments(lines[a:b]) if cell["source"]]
 
 
 def with_comments(lines: list[str]) -> list[Raw]:
@@ -240,7 +237,7 @@ def with_comments(lines: list[str]) -> list[Raw]:
 def blocks(text: str) -> list[Raw] | None:
     """The same of a text of which not all is Python: pieces from one definition to the next."""
     starts = [0, *(found.start() for found in islice(BEGINS.finditer(text), MANY))]
-    pieces = [text[a:b] for a, b in zip(starts, [*starts[1:], len(text)], strict=True)]
+    pieces = [text[a:b] for a, b in pairwise([*starts, len(text)])]
     trees = filter(None, (parse(python_alone(piece)) for piece in pieces))
     if not any(isinstance(node, CODE[:3]) for tree in trees for node in tree.body):
         return None

@@ -80,9 +80,7 @@ def to_text(data: bytes) -> tuple[str, list[str]]:
     refuse_others(data, content)
     text, notes = decode(data)
     if HTML.match(text):
-        raise Unreadable(
-            "this is an HTML page, not a notebook: download the notebook itself, as .ipynb"
-        )
+        raise Unreadable("this is an HTML page, not a notebook: download the notebook, as .ipynb")
     if len(data) > LARGE:
         notes.append(f"the file has {len(data) / MEGABYTE:.0f} MB: its outputs were dropped")
     if "\x00" in text:
