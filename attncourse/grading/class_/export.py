@@ -121,11 +121,8 @@ def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
     yield [*BEFORE, *cells, *BEHIND]
     for r in (r for found in classes for r in found.results):
         points = [r.cells[name].points if name in r.cells else None for name in cells]
-        yield [
-            *(value(r) for value in BEFORE.values()),
-            *points,
-            *(value(r) for value in BEHIND.values()),
-        ]
+        before, behind = ([value(r) for value in of.values()] for of in (BEFORE, BEHIND))
+        yield [*before, *points, *behind]
 
 
 def write_gradescope(

@@ -92,7 +92,7 @@ class JudgeExporter(NotebookExporter):
     def judged(self, student: str, name: str, notebook: str) -> str:
         """The graded notebook of what a student has handed in, as ``attncourse grade`` reads it."""
         assignment = self.assignment(name, notebook)
-        course = Path(self.parent.coursedir.root)
+        course, source = Path(self.parent.coursedir.root), source_of(self.parent.coursedir, name)
         found = read_submission(course, name, student)
         zone, more = zone_of(self.config), read_extensions(course).get((student, name))
         with Gradebook(self.parent.coursedir.db_url, self.parent.coursedir.course_id) as book:
@@ -111,10 +111,7 @@ class JudgeExporter(NotebookExporter):
                 student=student,
                 limits=Limits.of(self.timeout).stretched(slowness()),
                 sandbox=not self.unsafe_no_sandbox,
-                hidden=(
-                    str(course.resolve()),
-                    str(source_of(self.parent.coursedir, name).resolve()),
-                ),
+                hidden=tuple(str(place.resolve()) for place in (course, source)),
             )
         report = with_remarks(found, report, zone)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)

@@ -211,9 +211,7 @@ class Places:
         if not cell.code or cell.solution or cell.grade_id:
             return None
         lacking = {name: min(self.binders.get(name, [len(self.parts)])) for name in own}
-        uses = (
-            n
-            for n, part in enumerate(self.parts)
-            if any(n < lacking.get(name, -1) for name in part.names.read)
-        )
-        return next(uses, None)
+        for n, part in enumerate(self.parts):
+            if any(n < lacking.get(name, -1) for name in part.names.read):
+                return n
+        return None

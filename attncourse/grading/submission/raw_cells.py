@@ -195,10 +195,8 @@ def fenced(text: str) -> list[Raw] | None:
     cells, prose, code, fence = [], [], [], ""
     for line in HEADER.sub("", text).split("\n"):
         if fence and line.strip() == fence:
-            cells += [
-                made("[markdown]", "\n".join(prose)),
-                made("", OPTIONS.sub("", "\n".join(code))),
-            ]
+            source = OPTIONS.sub("", "\n".join(code))
+            cells += [made("[markdown]", "\n".join(prose)), made("", source)]
             prose, code, fence = [], [], ""
         elif fence:
             code.append(line)

@@ -141,19 +141,10 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
     """
     tree = syntax.parse(source) if "run_cell_magic" in source else None
     match tree and tree.body:
-        case [
-            ast.Expr(
-                ast.Call(
-                    ast.Attribute(attr="run_cell_magic"),
-                    [
-                        ast.Constant(str() as name),
-                        ast.Constant(str() as options),
-                        ast.Constant(str() as body),
-                    ],
-                )
-            )
-        ]:
-            return name, options, body
+        case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [_, _, _] as given))]:
+            texts = [one.value for one in given if isinstance(one, ast.Constant)]
+            if [type(text) for text in texts] == [str] * 3:
+                return tuple(texts)
     return None
 
 
