@@ -155,14 +155,8 @@ def compare(
     chance = np.empty(len(bits))
     for among in (own, ~own):  # pairs of students, and students with what is published
         chance[among] = by_chance(told, n, (first[among], second[among]), bits[among], seed)
-    pairs = [
-        Likeness(
-            names[i],
-            names[j],
-            float(total[i, j]),
-            float(chance[number]),
-            {e: float(one[i, j]) for e, one in same.items() if min(one[i, i], one[j, j])},
-        )
-        for number, (i, j) in enumerate(zip(first, second, strict=True))
-    ]
+    pairs = []
+    for i, j, *figures in zip(first, second, bits, chance, strict=True):
+        shares = {e: one[i, j] for e, one in same.items() if min(one[i, i], one[j, j])}
+        pairs.append(Likeness(names[i], names[j], *figures, shares))
     return tuple(sorted(pairs, key=lambda pair: (pair.by_chance, -pair.bits)))

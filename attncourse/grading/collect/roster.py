@@ -62,14 +62,11 @@ class Member:
         mine, theirs = vars(self.person), vars(other.person)
         if any(mine[k] and theirs[k] and same_id(mine[k]) != same_id(theirs[k]) for k in mine):
             return None
-        return Member(
-            Person(**{key: mine[key] or theirs[key] for key in mine}),
-            tuple(dict.fromkeys(self.names + other.names)),
-            tuple(dict.fromkeys(self.others + other.others)),
-            self.participant or other.participant,
-            self.at or other.at,
-            tuple(dict.fromkeys(self.groups + other.groups)),
-        )
+        made = {"person": Person(**{key: mine[key] or theirs[key] for key in mine})}
+        for key in ("names", "others", "participant", "at", "groups"):
+            own, more = getattr(self, key), getattr(other, key)
+            made[key] = tuple(dict.fromkeys(own + more)) if isinstance(own, tuple) else own or more
+        return Member(**made)
 
 
 @dataclass
@@ -165,10 +162,8 @@ def member_of(cells: dict[str, list[str]]) -> Member:
     return Member(
         Person(
             id=normalize("NFC", next((first[kind] for kind in IDS if first[kind]), "")),
-            last_name=first["last_name"],
-            first_name=first["first_name"],
-            email=first["email"],
             lms_id=first["number"],
+            **{kind: first[kind] for kind in ("last_name", "first_name", "email")},
         ),
         names=tuple(filter(None, cells["name"])),
         others=tuple(filter(None, cells["other"])),
