@@ -212,7 +212,7 @@ def require_own(book: Book, connection: "Connection") -> None:
 
     tables = set(inspect(connection).get_table_names())
     if not {"course", "assignment", "grade"} <= tables:
-        fault = "holds other tables than nbgrader's" if tables else "is no gradebook of nbgrader's"
+        fault = "has other tables than nbgrader's" if tables else "is not a gradebook of nbgrader's"
         raise UserError(f"{book} {fault}: name another with --db")
     query = "select id from course union select course_id from assignment"
     owners = {str(owner) for (owner,) in connection.execute(text(query))} - SHARED
