@@ -212,8 +212,8 @@ def require_own(book: Book, connection: "Connection") -> None:
 
     tables = set(inspect(connection).get_table_names())
     if not {"course", "assignment", "grade"} <= tables:
-        fault = "has other tables than nbgrader's" if tables else "is not a gradebook of nbgrader's"
-        raise UserError(f"{book} {fault}: name another with --db")
+        held = "holds other tables than" if tables else "is not a gradebook of"
+        raise UserError(f"{book} {held} nbgrader's: name another with --db")
     query = "select id from course union select course_id from assignment"
     owners = {str(owner) for (owner,) in connection.execute(text(query))} - SHARED
     if owners and book.course_id not in owners:
