@@ -79,21 +79,17 @@ def claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | None:
     folder, *rest = path.relative_to(place).parts
     said = read[place].get(folder, {}) if rest else {}
     people, found, file = said.get(":submitters"), [], PurePosixPath(*rest)
+    at = text(said, ":created_at")
     for person in people if isinstance(people, list) else ():
         email, number, name = (text(person, key) for key in (":email", ":sid", ":name"))
         ids = tuple(filter(None, (email, number)))
         if names := (*ids, *filter(None, [name])):
-            found.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=time_of(said)))
+            found.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=at))
     return found
 
 
 def text(said: object, key: str) -> str:
     value = said.get(key) if isinstance(said, dict) else None
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S %z}".strip()
     return str(value).strip() if isinstance(value, str | int) else ""
-
-
-def time_of(said: dict[str, Any]) -> str:
-    at = said.get(":created_at")
-    if isinstance(at, datetime):
-        return f"{at:%Y-%m-%d %H:%M:%S %z}".strip()
-    return at if isinstance(at, str) else ""

@@ -74,11 +74,15 @@ def check_cells(
 ) -> Report:
     """The same of a file that has been read, in a jail wherever there is one.
 
-    Without one, what somebody handed in does not run: only one's own work is trusted.
+    Without one, what somebody handed in does not run, a ``UserError``: only one's own work is
+    trusted.
     """
     sandbox = not missing_floor()
-    if not sandbox:
-        require_own(path)
+    if not sandbox and (student := handed_in_by(path)):
+        raise UserError(
+            f"{path} was handed in by {one_line(student)}, and there is no jail here to run it in: "
+            "attncourse doctor says what is missing"
+        )
     report = grade(data, own_assignment(cells, path.stem, explain), limits=limits, sandbox=sandbox)
     return replace(report, notes=tuple(named(note, cells) for note in report.notes))
 
@@ -102,15 +106,6 @@ def handed_in_by(path: Path) -> str:
     folders = path.resolve().parts[:-1]
     place = folders.index(SUBMITTED) + 1 if SUBMITTED in folders else len(folders)
     return "".join(folders[place : place + 1])
-
-
-def require_own(path: Path) -> None:
-    """Raises ``UserError`` for what somebody handed in, where there is no jail to run it in."""
-    if student := handed_in_by(path):
-        raise UserError(
-            f"{path} was handed in by {one_line(student)}, and there is no jail here to run it in: "
-            "attncourse doctor says what is missing"
-        )
 
 
 def read_own_notebook(path: Path) -> tuple[bytes, Cells]:

@@ -118,9 +118,7 @@ def is_prose(cell: Cell) -> bool:
     if not cell.code:
         kinds = ast.FunctionDef | ast.ClassDef
         return not (tree and any(isinstance(node, kinds) for node in tree.body))
-    if tree is None:
-        return not STATEMENT.search(cell.source)
-    return all(map(is_text, tree.body))
+    return not STATEMENT.search(cell.source) if tree is None else all(map(is_text, tree.body))
 
 
 def in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:
