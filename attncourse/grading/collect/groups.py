@@ -25,7 +25,8 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
     head, *rows = rows_in(path) or [[]]
     columns = columns_of(head, rows)
     if not columns["group"]:
-        raise UserError(f"{path}: expected the head group,student; found {', '.join(head)[:80]}")
+        found = one_line(", ".join(head), 80) or "nothing"
+        raise UserError(f"{path}: expected the head group,student; found {found}")
     named = [" ".join(words(cell)) for cell in head]
     where = [n for n, name in enumerate(named) if MEMBERS.match(name)] or sorted(
         n for kind in ("id", "email", "name", "other") for n in columns[kind]

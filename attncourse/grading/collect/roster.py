@@ -19,6 +19,7 @@ from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.spreadsheet import rows_in
 
 EXPECTED = "expected a column of ids or addresses, as in the head id,last_name,first_name,email"
+REVEAL = "reveal the students' identities and download it again"
 ROUNDED = re.compile(r"\d+[.,]\d+E\+\d+", re.IGNORECASE)
 
 
@@ -128,13 +129,10 @@ def read_roster(path: Path) -> list[Member]:
     head, *rows = rows_in(path) or [[]]
     columns = columns_of(head, rows)
     if not any(columns[kind] for kind in IDS):
-        hidden = columns["participant"] and not columns["name"]
-        raise UserError(
-            f"{path} has no names, only numbers: reveal the students' identities and download it "
-            "again"
-            if hidden
-            else f"{path} is no roster: {EXPECTED}; found {one_line(', '.join(head), 80)}"
-        )
+        if columns["participant"] and not columns["name"]:
+            raise UserError(f"{path} has no names, only numbers: {REVEAL}")
+        seen = one_line(", ".join(head), 80) or "nothing"
+        raise UserError(f"{path} is no roster: {EXPECTED}; found {seen}")
     found: dict[str, tuple[int, Member]] = {}
     for number, row in enumerate(rows, start=2):
         cells = {k: [row[n].strip() for n in ns if n < len(row)] for k, ns in columns.items()}
