@@ -156,7 +156,7 @@ def compare(
     for among in (own, ~own):  # pairs of students, and students with what is published
         chance[among] = by_chance(told, n, (first[among], second[among]), bits[among], seed)
     pairs = []
-    for i, j, *figures in zip(first, second, bits, chance, strict=True):
+    for i, j, *figures in zip(first, second, bits, chance, strict=True):  # its bits, its chance
         shares = {e: one[i, j] for e, one in same.items() if min(one[i, i], one[j, j])}
         pairs.append(Likeness(names[i], names[j], *figures, shares))
     return tuple(sorted(pairs, key=lambda pair: (pair.by_chance, -pair.bits)))

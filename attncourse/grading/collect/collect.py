@@ -28,16 +28,10 @@ from attncourse.grading.files import explained, replace_bytes, replace_file
 from attncourse.grading.spreadsheet import table
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
-HEAD = [
-    "student",
-    "platform",
-    "number",
-    "handed_in_as",
-    "handed_in_at",
-    "collected_at",
-    "done",
+HEAD = (
+    *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
     "group",
-]
+)
 
 
 @dataclass

@@ -99,7 +99,8 @@ class Sorting:
         first, doubts = item.names[0], []
         said = gradescope.claims(first, source.exports)
         for path in item.names:
-            claims, found = self._claims(path, source) if said is None else said, []
+            claims = self._claims(path, source) if said is None else said
+            found = []
             for one in claims:
                 try:
                     found += [(one, *of) for of in owners(one, self.people)]
