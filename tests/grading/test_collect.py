@@ -721,7 +721,7 @@ def test_where_nothing_can_be_written_nothing_is_said_of_grading(course, tmp_pat
 def test_a_list_with_nothing_in_it_is_told_as_that(course, tmp_path):
     empty = tmp_path / "empty.csv"
     empty.write_text("")
-    with pytest.raises(UserError, match="empty.csv is no roster: .*; found nothing$"):
+    with pytest.raises(UserError, match=r"empty.csv is no roster: .*; found nothing$"):
         collect(course, NAME, [], empty)
-    with pytest.raises(UserError, match="expected the head group,student; found nothing$"):
+    with pytest.raises(UserError, match=r"expected the head group,student; found nothing$"):
         collect(course, NAME, [], groups=empty)
