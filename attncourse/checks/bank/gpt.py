@@ -559,6 +559,12 @@ def first_if_cut(ids, logits, k, p):
     return ids.where(kept > -math.inf, 0)
 
 
+def seeded_first(shares, generator):
+    with torch.random.fork_rng(devices=[]):  # a check leaves torch's own numbers alone
+        torch.manual_seed(0)
+        return flat_draw(shares, generator)
+
+
 def one_number_for_all(shares, generator):
     drawn = torch.rand(1, generator=generator, dtype=shares.dtype)
     return (shares.cumsum(-1) < drawn).sum(-1).clamp(max=shares.shape[-1] - 1)
@@ -1172,9 +1178,10 @@ SAMPLE = exercise(
             Equal generators have to draw the same tokens. Hand `generator` on to the draw.
         """).by(draw=lambda shares, generator: flat_draw(shares, None)),
         mistake("""the same draw every time
-            You make or seed a generator of your own, so every call draws the same. Draw with the
-            one that is given.
-        """).by(draw=lambda shares, generator: flat_draw(shares, torch.Generator().manual_seed(0))),
+            You make a generator with a seed of your own, or seed torch's, so calls draw the same.
+            Draw with the one that is given, and seed none.""")
+        .by(draw=lambda shares, generator: flat_draw(shares, torch.Generator().manual_seed(0)))
+        .by(draw=seeded_first),
     ),
 )
 
