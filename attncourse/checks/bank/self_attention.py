@@ -395,7 +395,7 @@ def equivariance(
     def test(f, X, rng=None, atol=1e-8):
         rng = generator(rng)
         pairs = (sides(f, X, p, rng, shuffle) for p in draw(length(X), rng))
-        return finish(verdict([gather(close(a, b, tolerance(atol))) for a, b in pairs]))
+        return finish(verdict(gather(close(a, b, tolerance(atol))) for a, b in pairs))
 
     return test
 
@@ -449,7 +449,9 @@ OF_EQUIVARIANCE = (
     .by_any(lambda count: {"draw": unchecked(count)}, (1, 3, 5, 10, 16)),
     mistake("""one order that passes is enough
         You say True as soon as f passes for one order. It has to pass for every one of them:
-        `all`.""").by(verdict=any),
+        `all`.""")
+    .by(verdict=any)
+    .by(verdict=lambda passed: any([*passed])),
     *numpy_mistakes.OF_ATOL,
     numpy_mistakes.ATOL_OF_ZERO,
     *numpy_mistakes.OF_TRUTH,
