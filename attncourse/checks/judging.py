@@ -322,7 +322,7 @@ def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     else:
         failing = [t for t in trials if t.criterion is criterion and t.wrong]
     tried = [t for t in failing if t.outcome.kind != "skipped"]
-    trial = min(tried or failing, key=numbers_in)
+    trial = min(tried or failing, key=lambda trial: numbers_in(trial.case))
     arrays = [(n, as_numbers(v)) for n, v in named_arguments(exercise, trial.case) if is_array(v)]
     lines = [opening(exercise, trial.case, bool(arrays))]
     full = [n for n, a in arrays if in_a_line(a)][:ARRAYS]

@@ -1,7 +1,7 @@
 """How much a diagnosis tries is counted: what it says does not depend on a machine's load."""
 
 import time
-from dataclasses import replace
+from itertools import combinations, pairwise
 
 import pytest
 import torch
@@ -9,7 +9,9 @@ import torch
 from attncourse.checks import exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining import effort, search
-from attncourse.checks.explaining.effort import USUAL, Effort, calls_in, weight
+from attncourse.checks.explaining.effort import NUMBERS, USUAL, Effort, kinds, weight, work_in
+from attncourse.checks.explaining.search import likely_pairs
+from attncourse.checks.explaining.suspects import nearest
 from attncourse.checks.judging import judge
 from attncourse.checks.trying import trials
 
@@ -82,10 +84,10 @@ def test_calls_are_counted_and_rounded():
         for _ in range(n):
             len("")
 
-    few, more = calls_in(lambda: many(100)), calls_in(lambda: many(101))
+    few, more = work_in(lambda: many(100)), work_in(lambda: many(101))
     assert few == more  # which lie within a rounding
-    assert calls_in(lambda: many(1000)) > 8 * few
-    assert calls_in(lambda: torch.ones(2) + 1) < 50
+    assert work_in(lambda: many(1000)) > 8 * few
+    assert work_in(lambda: torch.ones(2) + 1) < 50
 
 
 def test_who_profiles_is_left_alone():
@@ -93,25 +95,25 @@ def test_who_profiles_is_left_alone():
 
     profile = cProfile.Profile()
     profile.enable()
-    number = calls_in(lambda: len(""))
+    number = work_in(lambda: len(""))
     profile.disable()
     assert number == USUAL
 
 
 def test_a_result_is_looked_at_once_beside_each_mistakes_and_counts_once():
     found = search.Search(ROPE, trials.try_out(ROPE, ROPE.mistakes[0].wrong, 5), 5)
-    before = found.effort.compared
+    assert found.effort.spent == 0
     for _ in range(2):
         for suspect in found.suspects[:3]:
             found.agrees(suspect, 0)
-    assert found.effort.compared - before == 3
+    assert found.effort.spent == 3 * (weight(ROPE, 0) + effort.COMPARED)
 
 
 def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
     whole = Effort(ROPE)
     part = Effort(ROPE, whole)
     assert whole.is_left()
-    part.trials = 10**6
+    part.tried(0, 10**6)
     assert part.spent > effort.ALL
     assert whole.is_over()
     assert not whole.is_left()
@@ -134,6 +136,63 @@ def test_of_an_answer_that_stops_no_right_result_is_worked_out_but_what_is_shown
     assert len(asked) <= 2  # of dozens: for the example, and for the picture
 
 
-def test_a_try_weighs_as_much_more_as_its_exercise_gives_it_time():
-    usual = weight(MEAN)
-    assert weight(replace(MEAN, limit=4 * MEAN.limit)) == 4 * usual
+def test_operators_and_what_they_make_weigh_as_calls():
+    few, many = torch.ones(2), torch.ones(400 * NUMBERS)
+
+    def add(x, times=1):
+        for _ in range(times):
+            x = x + 1
+
+    assert work_in(lambda: add(few, 100)) > 4 * 100
+    assert work_in(lambda: add(many)) > 300 > 4 * work_in(lambda: add(few))
+    x = torch.ones(2, requires_grad=True)
+    assert work_in(lambda: (x * x).sum().backward()) > 2 * work_in(lambda: (x * x).sum())
+
+
+def test_what_is_loaded_the_first_time_does_not_weigh():
+    new = [True]
+
+    def loads():
+        if new and new.pop():
+            for _ in range(10_000):
+                len("")
+
+    assert work_in(loads) < 100
+
+
+def test_cases_that_are_used_in_one_way_weigh_the_same_and_others_what_they_take():
+    tiled = exercises()["efficient.tiled_attention"]
+    cases = trials.draw(tiled, 0)
+    names = [criterion.name for criterion, _, _ in cases]
+    plain, measured = names.index("batches"), names.index("no tensor of m · n numbers on the way")
+    assert weight(tiled, measured) > 2 * weight(tiled, plain)
+    assert len(set(kinds(tiled))) < len(cases) / 2
+    assert weight(tiled, 10**6) == weight(tiled, len(cases) - 1)  # another draw may have more
+
+
+def test_a_size_that_fits_is_found_and_one_that_does_not_is_soon_given_up():
+    for size in (0.013, 0.5, 1.7, 3.0):  # also where the search ends
+        assert nearest(lambda x, size=size: abs(x - size), 0.0, 3.0) == pytest.approx([size])
+    asked = []
+    assert nearest(lambda x: asked.append(x) or 0.5 + (x - 1) ** 2, 0.0, 3.0) == []
+    assert len(asked) < 60
+
+
+def test_pairs_are_tried_once_the_likely_ones_first():
+    found = list(likely_pairs(["b", "a", "c"], ["a", "b", "c", "d"]))
+    assert len({frozenset(pair) for pair in found}) == len(found)
+    assert {frozenset(p) for p in found} >= {frozenset(p) for p in combinations("abcd", 2)}
+    products = [("abcd".index(a) + 1) * ("abcd".index(b) + 1) for a, b in found]
+    assert products == sorted(products)
+
+
+def test_cases_that_take_many_times_as_long_come_last():
+    tiled = exercises()["efficient.tiled_attention"]
+    wrong = next(m for m in tiled.mistakes if "own block alone" in m.name).wrong
+    of = search.Search(tiled, trials.try_out(tiled, wrong, 5), 5)
+    for order in (of.wrong, of.right, of.telling):
+        sizes = [weight(tiled, i) for i in order]
+        assert all(a < 4 * b for a, b in pairwise(sizes))
+    heavy = of.wrong[-1]
+    assert weight(tiled, heavy) > 4 * weight(tiled, of.wrong[0])
+    assert all((suspect, heavy) not in of.tried for suspect in of.likeliest())

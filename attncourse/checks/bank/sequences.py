@@ -529,7 +529,7 @@ def other_fraction(clusters, n, fraction, rng):
     return filled(clusters, n, 0.2, rng)
 
 
-MANY = {"number": 6, "alone": 12, "seeds": 40}
+MANY = {"number": 5, "alone": 6, "seeds": 24}
 SPLIT = exercise(
     chapter.split_by_similarity,
     section="Chapter 16, “A split without near-copies”",

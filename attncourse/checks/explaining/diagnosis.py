@@ -76,8 +76,8 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: A
             if (key := (other, some is None)) not in draws:
                 there = answer.again(other, some)
                 draws[key] = Search(exercise, there, other, search.effort, some)
-                tried = len(trials if some is None else some)
-                draws[key].effort.trials += 2 * tried  # the answer's, and those of ours
+                for place in range(len(trials)) if some is None else some:
+                    draws[key].effort.tried(place, 2)  # the answer's, and those of ours
             yield draws[key]
 
     for claim in claims(search, answer):

@@ -1,50 +1,55 @@
 """How much a diagnosis may try, counted in calls of functions and not in seconds.
 
 What a verdict says must not depend on how busy a machine is: of the same answer and the same cases
-it is the same. So what has been tried is counted, and each try weighs as much as the reference
-takes, in calls of Python's functions: a third of a microsecond each, here and in NumPy and torch
-alike. A clock ends what is slow in another way, many times later.
+it is the same. So what has been tried is counted, and a try of a case weighs as much as a right
+answer takes in it, in calls of Python's functions: a third of a microsecond each. An operator of
+torch takes as long as some of them, and so do the numbers that it makes. A clock ends what is slow
+in another way, many times later.
 """
 
 import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
-from attncourse.checks.exercise import Exercise
+from attncourse.checks.exercise import Case, Criterion, Exercise, parts_of
 from attncourse.checks.trying.outcome import run
-from attncourse.checks.trying.trials import draw
+from attncourse.checks.trying.trials import draw, numbers_in
 
-CALLS = 3_000_000  # in what takes many tries
-ALL = 6_000_000  # for all, fresh draws included: then what is known is said
+CALLS = 2_000_000  # in what takes many tries
+ALL = 4_000_000  # for all, fresh draws included: then what is known is said
 LAST = 12.0  # seconds of processor time after which nothing more is begun, whatever was counted
 AROUND = 300  # calls in a try that are not the implementation's
-SOME = 6  # cases that are counted
 USUAL = 2048
 COMPARED = 100  # for looking at one result beside another
+OPERATOR = 6  # for an operator of torch
+NUMBERS = 125  # that operators make in the time of a call
 
 
 class Effort:
-    """What has been tried so far: ``trials``, ``glances``, which know no limits, and comparisons.
-
-    What it is ``within`` counts as well.
+    """What has been ``spent`` so far, in calls: on tries, on glances, which know no limits, and on
+    comparisons. What it is ``within`` counts as well.
     """
 
     def __init__(self, exercise: Exercise, within: "Effort | None" = None):
-        self.each = weight(exercise)
-        self.trials = self.glances = self.compared = 0
+        self.exercise = exercise
+        self.spent = 0
         self.parts = [self] if within is None else within.parts
         if within is not None:
             self.parts.append(self)
         self.ends = time.thread_time() + LAST if within is None else within.ends
 
-    @property
-    def spent(self) -> int:
-        """The calls in all that this counts."""
-        less = max(self.each - AROUND, 0)
-        return self.trials * self.each + self.glances * less + self.compared * COMPARED
+    def tried(self, place: int, times: int = 1) -> None:
+        self.spent += times * weight(self.exercise, place)
+
+    def glanced(self, place: int) -> None:
+        self.spent += max(weight(self.exercise, place) - AROUND, 0) + COMPARED
+
+    def compared(self) -> None:
+        self.spent += COMPARED
 
     def is_left(self, share: float = 1.0) -> bool:
         """Whether more may be tried, of which a search may use a share with those before it."""
@@ -55,35 +60,86 @@ class Effort:
         return sum(part.spent for part in self.parts) > ALL or time.thread_time() > self.ends
 
 
+def weight(exercise: Exercise, place: int) -> int:
+    """The calls in one try of the case at a place, or of one like it."""
+    alike = kinds(exercise)
+    return work_of(exercise, alike[min(place, len(alike) - 1)])
+
+
 @lru_cache(maxsize=256)
-def weight(exercise: Exercise) -> int:
-    """The calls in one try of an exercise's case, in the mean of some of one draw.
-
-    Those on large arrays take longer: such an exercise has a longer ``limit``, and weighs more.
-    """
-    cases = [case for _, case, _ in draw(exercise, 0)]
-    some = cases[:: max(1, len(cases) // SOME)]
-    reference = exercise.reference
-    calls = sum(calls_in(lambda c=c: run(exercise, reference, c)) for c in some) // len(some)
-    return round(calls * exercise.limit / Exercise.limit)
+def kinds(exercise: Exercise) -> tuple[int, ...]:
+    """For each case of a draw the place of one of its size that its criterion uses as it."""
+    ways = [way_of(criterion, case) for criterion, case, _ in draw(exercise, 0)]
+    alike = {way: [i for i, other in enumerate(ways) if other == way] for way in ways}
+    return tuple(alike[way][len(alike[way]) // 2] for way in ways)
 
 
-def calls_in(function: Callable[[], Any]) -> int:
-    """How many functions are called in a call, roughly: a few more or less are the same number.
+def way_of(criterion: Criterion, case: Case) -> tuple:
+    use = case.use
+    while isinstance(use, partial):
+        use = use.func
+    return criterion.name, use, numbers_in(case).bit_length() // 2
 
-    While somebody profiles this, nobody counts, and it is the number of many calls.
+
+@lru_cache(maxsize=4096)
+def work_of(exercise: Exercise, place: int) -> int:
+    """What a right answer takes for the case at a place of one draw."""
+    case = draw(exercise, 0)[place][1]
+    return work_in(lambda: run(exercise, usual(exercise), case, watched=False))
+
+
+@lru_cache(maxsize=256)
+def usual(exercise: Exercise) -> Callable:
+    """The right answer that most of an exercise's mistakes are made of."""
+    found = Counter(made.compose for m in exercise.mistakes if (made := parts_of(m.wrong)))
+    return found.most_common(1)[0][0]() if found else exercise.reference
+
+
+def work_in(function: Callable[[], Any]) -> int:
+    """How many functions are called in a call, those included that torch's operators count as.
+
+    A few more or less are the same number. While somebody profiles this, nobody counts, and it is
+    the number of many calls.
     """
     if sys.getprofile() is not None:
         return USUAL
-    count = 0
+    calls = calls_of_operators(function)  # which first loads what it needs: no calls of its own
 
     def called(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
+        nonlocal calls
+        calls += event in ("call", "c_call")
 
     sys.setprofile(called)
     try:
         function()
     finally:
         sys.setprofile(None)
-    return round(2 ** (round(2 * math.log2(max(count, 1))) / 2))
+    return round(2 ** (round(2 * math.log2(max(calls, 1))) / 2))
+
+
+def calls_of_operators(function: Callable[[], Any]) -> int:
+    """What torch's operators in a call count as, those of gradients included."""
+    if "torch" not in sys.modules:
+        function()
+        return 0
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counted(TorchDispatchMode):
+        operators = numbers = 0
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """No: to keep the compiler away, torch would load all of it at the first operation."""
+            return False
+
+        def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+            made = operator(*args, **(kwargs or {}))
+            self.operators += 1
+            parts = made if isinstance(made, tuple | list) else (made,)
+            self.numbers += sum(part.numel() for part in parts if isinstance(part, torch.Tensor))
+            return made
+
+    with Counted() as counted:
+        function()
+    return OPERATOR * counted.operators + counted.numbers // NUMBERS

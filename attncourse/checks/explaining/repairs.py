@@ -12,7 +12,7 @@ import copy
 import inspect
 import linecache
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -43,7 +43,7 @@ from attncourse.checks.explaining.changes import (
     changes,
     method_name,
 )
-from attncourse.checks.explaining.effort import calls_in
+from attncourse.checks.explaining.effort import weight, work_in
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import is_students, is_unwritten, quiet, run
 from attncourse.checks.trying.trials import FRESH, Trial, numbers_in, problem_with, trials_of
@@ -60,7 +60,7 @@ STATEMENTS = 15  # of a definition in which two changes are tried
 LISTED = 15_000  # calls that a list of changes counts as
 MADE = 1500  # calls that making a variant counts as
 LAST = 6.0  # seconds of processor time after which no variant is tried, whatever was counted
-LIMIT = 0.5  # for one call of a variant: a change may make a loop that never ends
+LIMIT = 0.25  # for one call of a variant: a change may make a loop that never ends
 MEMORY = 1 << 28  # bytes
 PAIRABLE = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
 LIKELY = (*PAIRABLE, AXES, BOUND, BRACKETS, DEFAULT, DTYPE, ENTRIES, FILLED, GUARD, HANDED_ON)
@@ -113,11 +113,16 @@ def repaired(
     if source is None:
         return None
     # Most variants fall at the first case: one that is wrong, and quickly tried.
-    order = sorted(trials, key=lambda t: (not t.stands_out, numbers_in(t)))
+    weights = [weight(exercise, i) for i in range(len(trials))]
+    order = sorted(
+        zip(weights, trials, strict=True),
+        key=lambda found: (not found[1].stands_out, found[0], numbers_in(found[1].case)),
+    )
     wrong = sum(t.stands_out for t in trials)
     limited = replace(exercise, limit=min(LIMIT, exercise.limit))
     ends = time.thread_time() + LAST
-    each = calls_in(lambda: run(limited, implementation, order[0].case, watched=False))
+    first_weight, first = order[0]
+    own = work_in(lambda: run(limited, implementation, first.case, watched=False)) / first_weight
     hung, spent, allowed = 0, 0, CALLS
     came = 0  # of the first cases, so many were right in what was tried last
     helpful: list[tuple[int, Change]] = []
@@ -132,18 +137,18 @@ def repaired(
             return False
         spent += MADE
         refused()  # what a variant before called
-        for trial in order:
+        for calls, trial in order:
             outcome = run(limited, variant, trial.case, watched=False)
             hung += outcome.kind == "hung"
-            spent += each
+            spent += own * calls
             if outcome.mutated or problem_with(trial.case, trial.expected, outcome, brief=True):
                 return False
             if is_over(CALLS):
                 return False
             came += 1
         for more in range(1, 1 + FRESH):
-            for trial in trials_of(limited, variant, seed + more):
-                spent += each
+            for place, trial in enumerate(trials_of(limited, variant, seed + more)):
+                spent += own * weight(exercise, place)
                 if trial.stands_out or is_over(CALLS):
                     return False
         return not refused()
@@ -203,7 +208,7 @@ def repaired(
                 if right
                 else (first_that_mends() or first_two_that_mend() or first_two_in_two_places())
             )
-            lone = bool(found) and is_lone(source, found[0], lambda f: run_all(limited, f, order))
+            lone = bool(found) and is_lone(source, found[0], lambda f: run_all(limited, f, trials))
     except MemoryError:  # also while an error is put into words
         return None
     return in_words(source, found, lone) if found else None
@@ -222,7 +227,7 @@ def pairable(definition: ast.AST, statement: ast.stmt) -> list[Change]:
     return sorted(found, key=lambda change: PAIRABLE.index(change.kind))
 
 
-def run_all(exercise: Exercise, function: Callable, trials: list[Trial]) -> None:
+def run_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> None:
     for trial in trials:
         run(exercise, function, trial.case, watched=False)
 

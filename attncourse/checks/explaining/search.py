@@ -6,12 +6,13 @@ Every question that ``diagnosis`` asks is a method that answers it for the cases
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import cached_property
+from heapq import merge
 from itertools import product
 
 import numpy as np
 
 from attncourse.checks.exercise import Between, Exercise, Family, Mistake
-from attncourse.checks.explaining.effort import Effort
+from attncourse.checks.explaining.effort import Effort, weight
 from attncourse.checks.explaining.options import branches, options_of
 from attncourse.checks.explaining.suspects import (
     Suspect,
@@ -56,17 +57,21 @@ class Search:
 
     @cached_property
     def wrong(self) -> list[int]:
-        return [i for i, t in enumerate(self.trials) if t.stands_out]
+        """The cases in which something is wrong, those last that take many times as long."""
+        return sorted((i for i, t in enumerate(self.trials) if t.stands_out), key=self.size)
 
     @cached_property
     def right(self) -> list[int]:
-        return [i for i, t in enumerate(self.trials) if not t.stands_out]
+        return sorted((i for i, t in enumerate(self.trials) if not t.stands_out), key=self.size)
+
+    def size(self, i: int) -> int:
+        """How long a case takes, roughly: one more is four times as long."""
+        return weight(self.exercise, i).bit_length() // 2
 
     @cached_property
     def telling(self) -> list[int]:
-        """What tells most: of the same numbers, as many as possible, and what is tried soonest."""
-        found = [i for i in self.wrong if tells(self.trials[i])]
-        return sorted(found, key=lambda i: isinstance(self.trials[i].outcome.value, dict))
+        """What tells most: of the same numbers, as many as possible."""
+        return [i for i in self.wrong if tells(self.trials[i])]
 
     @cached_property
     def order(self) -> list[int]:
@@ -78,7 +83,7 @@ class Search:
         what is said must not depend on them."""
         if (suspect, i) not in self.tried:
             self.tried.add((suspect, i))
-            self.effort.trials += 1
+            self.effort.tried(i)
         return suspect.trial(i)
 
     def all_trials(self, suspect: Suspect) -> tuple[Trial, ...]:
@@ -107,7 +112,7 @@ class Search:
     def agrees(self, suspect: Suspect, i: int) -> bool:
         """Whether both do the same in a case, or both are right."""
         if (suspect, i) not in self.compared:
-            self.effort.compared += 1
+            self.effort.compared()
             self.compared[suspect, i] = self.compare(suspect, i)
         return self.compared[suspect, i]
 
@@ -203,7 +208,7 @@ class Search:
             array = as_numbers(self.trials[i].outcome.value)
             return array.dtype != np.float64, i not in self.telling
 
-        plain = [i for i in self.wrong if is_plain(self.trials[i].outcome.value)]
+        plain = [i for i in sorted(self.wrong) if is_plain(self.trials[i].outcome.value)]
         return min(plain, key=worst_last, default=None)
 
     def distance(self, suspect: Suspect, i: int) -> float:
@@ -212,8 +217,7 @@ class Search:
         Infinite where it returns no array of that shape.
         """
         got = as_numbers(self.trials[i].outcome.value).astype(float)
-        self.effort.glances += 1
-        self.effort.compared += 1
+        self.effort.glanced(i)
         made = suspect.glance(i)
         value = None if made is None else as_numbers(made)
         if value is None or value.shape != got.shape:
@@ -238,7 +242,7 @@ class Search:
         seen = [a for a in composed if self.trial(a, probe).stands_out]
         if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
             seen = [a for a in seen if self.resembles(a, probe)]
-        for a, b in product(seen, composed):  # one of the two shows in the first case
+        for a, b in likely_pairs(seen, composed):  # one of the two shows in the first case
             if not self.effort.is_left(0.6):
                 break
             both = together(a, b, self.seed)
@@ -257,12 +261,12 @@ class Search:
         One that does the same by itself, too, is no other: a scale of 1 and no scale.
         """
         own = {one.mistake.name, other.mistake.name}
+        # Those cases first in which the one shows beside the other: there most others fall.
+        order = sorted(self.order, key=lambda i: self.agrees(other, i))
         return any(
-            self.hints_at(both, self.order[0])
-            and self.exactly(both)
-            and not all(
-                same(self.trial(a, i).outcome, self.trial(one, i).outcome) for i in self.order
-            )
+            self.hints_at(both, order[0])
+            and all(self.agrees(both, i) for i in order)
+            and not all(same(self.trial(a, i).outcome, self.trial(one, i).outcome) for i in order)
             for a in self.suspects
             if a.mistake.name not in own
             and a.parts is not None
@@ -274,16 +278,17 @@ class Search:
 
         Of two mistakes one alone shows in some kind of call: so one of each kind is among them.
         """
-        by_size = sorted(self.wrong, key=lambda i: numbers_in(self.trials[i]))
+        size = {i: (self.size(i), numbers_in(self.trials[i].case)) for i in self.wrong}
+        by_size = sorted(size, key=size.get)
         small = by_size[: max(4, len(by_size) // 2)]
         spaced = small[:: max(1, len(small) // 4)]
         kinds: dict[frozenset, list[int]] = {}
-        for i in by_size:
+        for i in (i for i in by_size if self.size(i) <= self.size(small[-1]) + 1):
             kinds.setdefault(frozenset(options_of(self.trials[i])), []).append(i)
         usual = sorted(kinds.values(), key=len, reverse=True)[:3]
-        some = list(dict.fromkeys([small[0], *(of[0] for of in usual), *spaced]))[:5]
+        some = [self.order[0], *(of[0] for of in usual), *spaced]  # of the first, all is known
         votes = dict.fromkeys(self.suspects, 0)
-        for place, i in enumerate(some):
+        for place, i in enumerate(list(dict.fromkeys(some))[:5]):
             for suspect in self.suspects if place < 2 or self.effort.is_left(0.4) else ():
                 votes[suspect] += self.agrees(suspect, i)
         return sorted(self.suspects, key=lambda a: -votes[a])
@@ -292,8 +297,7 @@ class Search:
         """Whether a suspect returns in one case what the implementation returned."""
         if self.trials[i].outcome.kind != "value":
             return self.agrees(suspect, i)
-        self.effort.glances += 1
-        self.effort.compared += 1
+        self.effort.glanced(i)
         value = suspect.glance(i)
         got = self.trials[i].outcome.value
         return value is not None and difference(got, value, brief=True) is None
@@ -335,7 +339,7 @@ class Search:
         The second is told as in any exercise, with the mistake's results for the right ones.
         """
         for suspect in () if digits_alone(self.trials) else self.suspects:
-            if not self.effort.is_left():
+            if not self.effort.is_left(0.5):
                 return None
             if over := self.lies_beneath(suspect):
                 return suspect, over
@@ -516,6 +520,18 @@ class Search:
             replace(t, outcome=t.expected) if whole or self.agrees(suspect, i) else t
             for i, t in enumerate(self.trials)
         )
+
+
+def likely_pairs(
+    seen: list[Suspect], likeliest: list[Suspect]
+) -> Iterator[tuple[Suspect, Suspect]]:
+    """Each of some suspects with each of all, once; those first of which both are likely."""
+    rank = {suspect: place + 1 for place, suspect in enumerate(likeliest)}
+    rows, tried = [product([a], likeliest) for a in seen], set()
+    for pair in merge(*rows, key=lambda pair: rank[pair[0]] * rank[pair[1]]):
+        if (both := frozenset(pair)) not in tried:
+            tried.add(both)
+            yield pair
 
 
 def asked_for(trial: Trial) -> set:

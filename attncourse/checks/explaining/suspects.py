@@ -88,19 +88,22 @@ def together(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
 def nearest(distance: Callable[[float], float], low: float, high: float) -> list[float]:
     """Where a distance is least: the best of a few places, then ever closer around it.
 
-    Where it is equally small in many places, some of them.
+    Where it is equally small in many places, some of them. None where it does not fall to 0.
     """
     places = [float(x) for x in np.linspace(low, high, 41)]
     far = [distance(x) for x in places]
     alike = [x for x, d in zip(places, far, strict=True) if d <= min(far) + 1e-12]
     if len(alike) > 1:
         return [alike[0], alike[len(alike) // 2], alike[-1]]
-    best, step = alike[0], places[1] - places[0]
+    i, width = far.index(min(far)), places[1] - places[0]
     golden = (5**0.5 - 1) / 2
-    a, b = best - step, best + step
+    a, b = places[i] - width, places[i] + width
     c, d = b - golden * (b - a), a + golden * (b - a)
     at_c, at_d = distance(c), distance(d)
-    for _ in range(60):
+    beside = min(far[max(0, i - 1) : i] + far[i + 1 : i + 2])
+    for step in range(60):
+        if step == 12 and min(at_c, at_d) > beside / 10:  # in a three hundredth of the width
+            return []
         if at_c < at_d:
             b, d, at_d = d, c, at_c
             c = b - golden * (b - a)

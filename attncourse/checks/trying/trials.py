@@ -43,9 +43,9 @@ class Trial:
         return bool(self.outcome.mutated) or self.wrong
 
 
-def numbers_in(trial: Trial) -> int:
+def numbers_in(case: Case) -> int:
     """How many numbers there are to read in a case."""
-    values = [*trial.case.args, *trial.case.kwargs.values()]
+    values = [*case.args, *case.kwargs.values()]
     return sum(as_numbers(value).size for value in values if is_array(value))
 
 
