@@ -529,7 +529,7 @@ def other_fraction(clusters, n, fraction, rng):
     return filled(clusters, n, 0.2, rng)
 
 
-MANY = {"number": 5, "alone": 6, "seeds": 24}
+MANY = {"number": 5, "alone": 6, "seeds": 16}
 SPLIT = exercise(
     chapter.split_by_similarity,
     section="Chapter 16, “A split without near-copies”",
@@ -584,8 +584,8 @@ SPLIT = exercise(
         Criterion("the test side is as large as asked", 2).on(
             split_cases(
                 ((SHARE,), triple, "half", MANY),
-                ((SHARE,), triple, "a fifth", {**MANY, "fraction": 0.2, "seeds": 12}),
-                ((SHARE,), triple, "four fifths", {**MANY, "fraction": 0.8, "seeds": 12}),
+                ((SHARE,), triple, "a fifth", {**MANY, "fraction": 0.2, "seeds": 8}),
+                ((SHARE,), triple, "four fifths", {**MANY, "fraction": 0.8, "seeds": 8}),
                 ((SHARE,), substituted, "nearly none near another", {"number": 1, "alone": 22}),
                 ((SHARE,), substituted, "all in pairs", {"number": 11, "alone": 0}),
             )
@@ -947,7 +947,7 @@ def rows_case(
 
 
 def resampled_rows(rng: Rng) -> list[Case]:
-    few = {"n_resamples": 200}
+    few = {"n_resamples": 100}
     return [
         rows_case(rng, (SIZE,), 12, **few),
         rows_case(rng, (REPLACED,), 12, **few),
@@ -968,12 +968,12 @@ def resampled_together(rng: Rng) -> list[Case]:
 def resampled_often(rng: Rng) -> list[Case]:
     return [
         rows_case(rng, (NUMBER,), 5, n_resamples=37),
-        rows_case(rng, (NUMBER,), 5, n_resamples=400),
+        rows_case(rng, (NUMBER,), 5, n_resamples=150),
         rows_case(rng, (NUMBER,), 5, note="1000 unless given"),
     ]
 
 
-def place_case(rng: Rng, level: float | None, n: int = 1000, note: str = "") -> Case:
+def place_case(rng: Rng, level: float | None, n: int = 600, note: str = "") -> Case:
     said = "" if level is None else f", level={level}"
     shown = (
         f"bootstrap_interval(statistic{said}, n_resamples={n}) where the statistic is 0, 1, …, "
@@ -986,7 +986,7 @@ def quantiles_asked(rng: Rng) -> list[Case]:
     return [
         place_case(rng, 0.9),
         place_case(rng, 0.5),
-        place_case(rng, 0.8, 2000),
+        place_case(rng, 0.8, 1200),
         place_case(rng, 0.98),
         place_case(rng, None, note="0.95 unless given"),
     ]
@@ -1022,7 +1022,7 @@ def interval_case(name: str, arrays: tuple, note: str, **options) -> Case:
 
 def of_one_row(rng: Rng) -> list[Case]:
     return [
-        rows_case(rng, (SIZE, EVENLY), 1, note="one row", n_resamples=200),
+        rows_case(rng, (SIZE, EVENLY), 1, note="one row", n_resamples=60),
         interval_case("mean", (np.array([4.0]),), "one row", n_resamples=30),
         interval_case(
             "number_of_rows", (np.arange(9.0),), "the statistic is an int", n_resamples=30

@@ -243,7 +243,7 @@ class Search:
         if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
             seen = [a for a in seen if self.resembles(a, probe)]
         for a, b in likely_pairs(seen, composed):  # one of the two shows in the first case
-            if not self.effort.is_left(0.6):
+            if not self.effort.is_left(0.8):
                 break
             both = together(a, b, self.seed)
             if both is None or not self.hints_at(both, probe) or not self.exactly(both):
@@ -286,10 +286,11 @@ class Search:
         for i in (i for i in by_size if self.size(i) <= self.size(small[-1]) + 1):
             kinds.setdefault(frozenset(options_of(self.trials[i])), []).append(i)
         usual = sorted(kinds.values(), key=len, reverse=True)[:3]
-        some = [self.order[0], *(of[0] for of in usual), *spaced]  # of the first, all is known
+        some = list(dict.fromkeys([small[0], *(of[0] for of in usual), *spaced]))[:5]
+        known = self.order[0]  # every mistake was tried on it
         votes = dict.fromkeys(self.suspects, 0)
-        for place, i in enumerate(list(dict.fromkeys(some))[:5]):
-            for suspect in self.suspects if place < 2 or self.effort.is_left(0.4) else ():
+        for place, i in enumerate(dict.fromkeys([known, *some])):
+            for suspect in self.suspects if place < 2 or self.effort.is_left(0.6) else ():
                 votes[suspect] += self.agrees(suspect, i)
         return sorted(self.suspects, key=lambda a: -votes[a])
 
@@ -311,7 +312,7 @@ class Search:
         first = self.order[0]
         for a in [a for a in self.suspects if self.agrees(a, first) and self.fits(a)]:
             for b in self.suspects:
-                if not self.effort.is_left(0.8):
+                if not self.effort.is_left(0.9):
                     return None
                 if self.are_apart(a, b):
                     return sorted((a, b), key=lambda one: -self.damage(one))
@@ -369,7 +370,7 @@ class Search:
     def changed(self) -> tuple[Suspect, str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
         for suspect in self.suspects:
-            if not self.effort.is_left(0.7):
+            if not self.effort.is_left(0.8):
                 return None
             if words := self.changed_in(suspect):
                 return suspect, words
