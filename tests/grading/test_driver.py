@@ -45,9 +45,11 @@ class Marker(Executor):
     def __init__(self, problem: Callable[[str, int], BaseException | None] = lambda *_: None):
         self.problem = problem
         self.seen: list[str] = []
+        self.seeds: list[int] = []
 
     def submit(self, function, data, assignment, *, student, limits, sandbox=True, **more):
         self.seen.append(student)
+        self.seeds.append(more["seed"])
         future: Future[Report] = Future()
         problem = self.problem(student, self.seen.count(student))
         if problem is not None:
@@ -124,6 +126,15 @@ def test_what_has_not_changed_does_not_run_again(tmp_path, marker, capsys):
     assert grade(tmp_path).counts == {"journal": 4}
     found = [record["key"] for record in records(tmp_path)]
     assert (len(found), len(set(found))) == (9, 5)
+
+
+def test_a_class_gets_the_same_cases_and_others_in_each_run(tmp_path, marker):
+    class_of(tmp_path)
+    for _ in range(3):
+        grade(tmp_path, force=True)
+    runs = [set(marker.seeds[start : start + 3]) for start in (0, 3, 6)]
+    assert [len(seeds) for seeds in runs] == [1, 1, 1]
+    assert len(set().union(*runs)) == 3
 
 
 def test_a_file_in_no_students_folder_is_named(tmp_path, marker, capsys):

@@ -12,9 +12,11 @@ from corpus.assignment import TORCH_RIGHT
 from small_course import cell, graded, notebook, solution
 
 from attncourse.alarm import Stopwatch
-from attncourse.checks import find_exercise
+from attncourse.checks import examine, find_exercise, observe
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
+from attncourse.checks.trying.trials import draw
+from attncourse.grading.judge.bench import Bench
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.judge import grade, libraries
 from attncourse.grading.judge.remarks import remarks
@@ -603,12 +605,26 @@ def test_the_cases_before_one_that_ends_the_process_keep_their_outcomes():
     assert judged(counted("os._exit(0)"), test) == [""]
 
 
-def test_the_cases_after_one_that_hangs_are_not_tried():
+SLOW = """
+class Slow:
+    def __call__(self):
+        pass
+    @property
+    def __signature__(self):
+        while True:
+            pass
+"""
+
+
+@pytest.mark.parametrize("third", ["while True: pass", "return Slow()"])
+def test_the_cases_after_one_that_hangs_are_not_tried(third):
+    """One hangs, too, whose value takes forever to look at."""
     test = TRIED + (
         "assert kinds[:3] == ['value', 'value', 'hung'] and {*kinds[3:]} == {'skipped'}, kinds\n"
         "assert np.allclose(mix(np.eye(2), np.ones((2, 3))), 1)"
     )
-    assert judged(counted("while True: pass"), test, limits=Limits(call=0.5, grace=0.5)) == [""]
+    answer = counted(third) + SLOW
+    assert judged(answer, test, limits=Limits(call=0.5, grace=0.5)) == [""]
 
 
 def test_a_case_tells_of_what_it_raised_and_of_what_it_changed():
@@ -762,6 +778,58 @@ def test_modules_that_nobody_asked_for_are_held_up_to_a_limit(conversation):
         session.names(["f"])
     with pytest.raises(Ended, match="more modules"):
         session.names(["f"])
+
+
+def test_the_same_reply_to_the_same_case_is_judged_once(conversation):
+    exercise = find_exercise("mixing.mix")
+
+    def tried(seed=11, **more) -> list:
+        told = {"kind": "value", "changed": [], "value": 7, "out": "", "over": False, "arrays": 0}
+
+        def answer(request):
+            count = len(draw(exercise, seed))
+            return [{"id": request["id"], "replies": [told | more] * count}]
+
+        return list(outcomes(conversation(answer)[0], 1, exercise, seed))
+
+    def known(first: list, second: list) -> bool:
+        return all(a is b for a, b in zip(first, second, strict=True))
+
+    first = tried()
+    assert known(first, tried())
+    assert [outcome.value for outcome in tried(value=8)] == [8] * len(first)
+    argument = next(iter(inspect.signature(exercise.reference).parameters))
+    assert {outcome.mutated for outcome in tried(changed=[argument])} == {argument}
+    assert not known(first, tried(seed=12))  # other cases
+    assert not known(tried(out="text"), tried(out="text"))  # a test may read it
+    thing = {"o": {"h": 1, "kind": "object", "type": "T"}}
+    assert not known(tried(value=thing), tried(value=thing))  # it lives in one process
+
+
+def test_who_judges_starts_no_thread_to_say_that_it_still_runs(monkeypatch):
+    def refuse(*args, **options):
+        raise AssertionError("a thread")
+
+    monkeypatch.setattr(threading, "Thread", refuse)
+    with observe(1) as verdicts:
+        examine("mixing.mix", lambda *args: None)
+    assert len(verdicts) == 1
+
+
+def test_the_driver_hears_of_what_begins_with_what_was_earned_before():
+    """But for what follows at once and may take no longer."""
+    theirs, ours = socket.socketpair()
+    with theirs, ours, theirs.makefile("rb") as stream:
+        bench = Bench(ours, ours, {"processes": 1})
+        for name, seconds in (("a", 5.0), ("b", 5.0), ("c", 9.0), ("d", 9.0)):
+            bench.begins(name, seconds)
+        bench.earned["points_mix"] = {"points": 2.0}
+        bench.begins("e", 9.0)
+        bench.told_at -= 1
+        bench.begins("f", 9.0)
+        told = [unpack(stream.read, 1 << 20)[0] for _ in range(4)]
+    assert [message["begins"] for message in told] == ["a", "c", "e", "f"]
+    assert [message["earned"] for message in told] == [{}, {}, {"points_mix": {"points": 2.0}}, {}]
 
 
 def test_a_caller_that_no_process_would_find_is_the_authors_mistake(conversation):

@@ -123,10 +123,10 @@ def load(module: Any, state: dict[str, Any]) -> None:
                 f"your module has {name} of shape {tuple(own[name].shape)}, "
                 f"expected {tuple(value.shape)}"
             )
-    learned = sum(p.numel() for _, p in Module.named_parameters(module) if p.requires_grad)
+    named = dict(Module.named_parameters(module))
+    learned = sum(p.numel() for p in named.values() if p.requires_grad)
     wanted = sum(value.numel() for value in state.values())
     if learned > wanted:
-        named = dict(Module.named_parameters(module))
         extra = ", ".join(name for name in named if name not in state)
         raise Unusable(f"your module has parameters that nobody asked for: {extra}")
     if learned < wanted:

@@ -27,10 +27,17 @@ class Trial:
     expected: Outcome
     outcome: Outcome
 
-    @cached_property
+    @property
     def wrong(self) -> bool:
-        """Whether there is a ``problem``, which takes longer to put into words."""
-        return problem_with(self.case, self.expected, self.outcome, brief=True) is not None
+        """Whether there is a ``problem``, which takes longer to put into words.
+
+        An outcome is of one case, so it is compared once, whoever looks.
+        """
+        known = vars(self.outcome)
+        if "wrong" not in known:
+            problem = problem_with(self.case, self.expected, self.outcome, brief=True)
+            known["wrong"] = problem is not None
+        return known["wrong"]
 
     @cached_property
     def problem(self) -> Problem | None:

@@ -5,6 +5,7 @@ anything is made of it, so that a run that ends early, in whatever way, is gone 
 next: that one runs what the journal does not have, and writes all files and rows again.
 """
 
+import secrets
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
@@ -58,6 +59,7 @@ class Runner:
     def __init__(self, order: Order, journal: Journal, executor: Executor, lanes: int) -> None:
         self._order, self._journal, self._executor = order, journal, executor
         self._shared = conditions(order.assignment, order.limits, order.sandbox)
+        self._seed = secrets.randbits(32)  # the same cases for a class: they are worked out once
         self._limits = order.limits.stretched(slowness())  # which no result's key depends on
         self._landed: SimpleQueue[tuple[Flight, Future]] = SimpleQueue()
         self._room = AHEAD * lanes
@@ -91,6 +93,7 @@ class Runner:
                 order.assignment,
                 student=submission.student,
                 limits=self._limits,
+                seed=self._seed,
                 sandbox=order.sandbox,
                 hidden=order.hidden,
                 alone=flight.tries > 1,

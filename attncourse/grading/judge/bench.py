@@ -2,11 +2,10 @@
 
 import json
 import os
-import secrets
 import socket
 import time
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -26,7 +25,7 @@ from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read
 from attncourse.grading.submission.plan import plan
 
-SEED_SERVES = 50  # submissions
+SOON = 0.02  # seconds in which what begins is not told of, if it may take as long as the last
 CHECKER = 1000  # MB that the checker may take, beyond what it starts with
 SPENT = 300  # MB that a checker has grown by when another one takes its place
 
@@ -38,7 +37,8 @@ class Bench:
         self.driver = driver
         self.order = order
         self.workers = Workers(zygote, Limits(processes=order["processes"]))
-        self.seed = self.seed_left = 0
+        self.earned: dict[str, Any] = {}  # of which the driver was not told yet
+        self.told, self.told_at = 0.0, 0.0  # how long the last may take, and when it began
         self.size = resident()
 
     def serve(self) -> None:
@@ -73,7 +73,7 @@ class Bench:
         And what is undone, by version.
         """
         started, student = time.monotonic(), request["student"]
-        seed = self.new_seed() if request["seed"] is None else request["seed"]
+        self.earned, self.told = {}, 0.0
         self.begins("the notebook", self.workers.limits.cell)
         try:
             reading = read(notebook)
@@ -84,7 +84,7 @@ class Bench:
             return nothing(assignment, "unreadable", reason, student), {}
         reports, undone = [], {}
         for number in range(len(reading.versions)):
-            report, left = self.grade_version(number, reading, assignment, seed, request)
+            report, left = self.grade_version(number, reading, assignment, request)
             reports.append(report)
             undone |= {number: left} if left else {}
         best = max(reports, key=lambda report: report.points)
@@ -95,7 +95,6 @@ class Bench:
         number: int,
         reading: Reading,
         assignment: Assignment,
-        seed: int,
         request: dict[str, Any],
     ) -> tuple[Report, dict[str, Any]]:
         """The report on one of the versions, which share the time of a submission.
@@ -107,13 +106,13 @@ class Bench:
         limits = self.workers.limits
         limits = replace(limits, submission=limits.submission / len(reading.versions))
         budget = Budget(limits.submission)
-        means = Means(assignment, seed, limits, budget, self.workers.launch, self.begins)
+        seed, launch = request["seed"], self.workers.launch
+        means = Means(assignment, seed, limits, budget, launch, self.begins)
 
         def heard(number: int, outcome: StepOutcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
             if steps[number].kind == "test" and cell is not None:
-                result = judge_cell(cell, outcome)
-                send(self.driver, {"progress": {steps[number].grade_id: asdict(result)}})
+                self.earned[steps[number].grade_id] = vars(judge_cell(cell, outcome))
 
         doubted = set(first["cut"])
         known = {int(n): outcome_of(told) for n, told in first["outcomes"].items()}
@@ -134,17 +133,14 @@ class Bench:
         return report, {"outcomes": outcomes, "cut": sorted(cut)} if cut else {}
 
     def begins(self, what: str, seconds: float) -> None:
-        """Has the driver watch over what may take so many seconds of processor time."""
-        send(self.driver, {"begins": what, "seconds": seconds})
+        """Has the driver watch over what may take so many seconds of processor time.
 
-    def new_seed(self) -> int:
-        """A secret seed, a fresh one every few submissions: what the reference and the usual
-        mistakes make of its cases is then computed once. Nothing passes from one submission to
-        the next, so it is as fresh to each."""
-        if self.seed_left == 0:
-            self.seed, self.seed_left = secrets.randbits(32), SEED_SERVES
-        self.seed_left -= 1
-        return self.seed
+        It hears of what was earned before; of a cell that follows at once on another, nothing.
+        """
+        now = time.monotonic()
+        if self.earned or seconds != self.told or now - self.told_at > SOON:
+            send(self.driver, {"begins": what, "seconds": seconds, "earned": self.earned})
+            self.earned, self.told, self.told_at = {}, seconds, now
 
 
 def limits_met(

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -35,10 +36,10 @@ def grade(
     """The report on a submission. Never raises for anything that a submission does.
 
     ``hidden`` are the course's folders, which it must not see wherever they lie. The same seed
-    gives the same cases. Where something did not end by itself (its time was up, its process was
-    gone, the lane was), the whole runs once more with no other lane at work, at once with
-    ``alone``. That is final. Raises ``UserError`` where submissions cannot run, with ``sandbox``
-    where they cannot run safely.
+    gives the same cases; without one, they are fresh. Where something did not end by itself (its
+    time was up, its process was gone, the lane was), the whole runs once more with no other lane at
+    work, at once with ``alone``. That is final. Raises ``UserError`` where submissions cannot run,
+    with ``sandbox`` where they cannot run safely.
     """
     require_linux()
     key = key_of(assignment, limits, sandbox, hidden)
@@ -54,7 +55,7 @@ def grade(
         "assignment": as_json(assignment),
         "limits": asdict(limits),
         "student": student,
-        "seed": seed,
+        "seed": secrets.randbits(32) if seed is None else seed,
         "first": {},
     }
     report: Report | None = None
@@ -83,7 +84,7 @@ def grade(
         if share <= 0:
             break
         rest = replace(limits, submission=share * limits.submission)
-        request |= {"first": answer["undone"], "seed": report.seed, "limits": asdict(rest)}
+        request |= {"first": answer["undone"], "limits": asdict(rest)}
     if report is None and not lane.began:
         raise UserError(f"no lane can start on this machine: the judge {lost}")
     if report is None:  # what had been earned before the judge could not go on

@@ -74,12 +74,11 @@ class Lane:
                     self.pid = message["pid"]
                 elif "begins" in message:
                     self.began = True
+                    progress(message["earned"])
                     doing, used = message["begins"], Clock(self.pid).used
                     limit = message["seconds"] / request["limits"]["stretch"]
                     seconds = message["seconds"] + GRACE  # it may have to wait for its worker
                     watch = Stopwatch(seconds, used, waits=CLOCK * seconds)
-                elif "progress" in message:
-                    progress(message["progress"])
                 else:
                     return message
         except EOFError:

@@ -5,6 +5,7 @@ then from ``autograded/`` to run it. Here the first reading is the grading; the 
 results in the notebook, and nbgrader's own steps save them.
 """
 
+import secrets
 import shutil
 from contextlib import suppress
 from dataclasses import replace
@@ -68,6 +69,7 @@ class JudgeExporter(NotebookExporter):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self._assignments: dict[tuple[str, str], Assignment] = {}
+        self._seed = secrets.randbits(32)
         if not self.unsafe_no_sandbox:
             for layer in missing_floor():  # before nbgrader removes what an earlier run made
                 self.stop(f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE})")
@@ -108,6 +110,7 @@ class JudgeExporter(NotebookExporter):
             report = grade(
                 found.data,
                 assignment,
+                seed=self._seed,
                 student=student,
                 limits=Limits.of(self.timeout).stretched(slowness()),
                 sandbox=not self.unsafe_no_sandbox,

@@ -9,10 +9,11 @@ import select
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from attncourse.alarm import Clock, Stopwatch, TimeUp
-from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class
+from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural
 from attncourse.grading.judge.wire.frames import WireError, pack, unpack
 from attncourse.grading.limits import MB, Limits
 
@@ -92,16 +93,28 @@ class Conversation:
         self, limit: float, given: tuple = (), *, last: bool = True
     ) -> tuple[dict[str, Any], Decoder]:
         """The next reply to the request, the last one unless told otherwise."""
+        return self.read_out(*self.heard(limit, last=last), given)
+
+    def heard(self, limit: float, *, last: bool = True) -> tuple[dict[str, Any], list, float]:
+        """The next reply as it was sent, with its arrays and its size."""
         if self.ended:
             raise Ended(self.ended)
-        waits = not self.replies
-        if waits:
+        if not self.replies:
             self.watch = self.watch_for(limit)
-        with self.refusing():
-            reply, decoder = self.talk(given)
-        self.midway = not last
-        if waits:
+            with self.refusing():
+                self.talk()
             self.longest = max(self.longest, self.watch.worked())
+        self.midway = not last
+        return self.replies.popleft()
+
+    def read_out(
+        self, reply: dict[str, Any], arrays: list, size: float, given: tuple = ()
+    ) -> tuple[dict[str, Any], Decoder]:
+        """A reply once all is noted that it tells besides its values."""
+        decoder = Decoder(arrays, self.meant, given, self.room)
+        if "modules" in reply:
+            with self.refusing():
+                self.learn(reply["modules"], decoder, size)
         self.printed_too_much |= reply.get("over") is True
         self.show(reply.get("out"))
         if "error" in reply:
@@ -127,8 +140,8 @@ class Conversation:
             self.shown += len(text)
             print(text[:SHOWN], end="")
 
-    def talk(self, given: tuple) -> tuple[dict[str, Any], Decoder]:
-        """The next reply, once the calls back that come before it are served."""
+    def talk(self) -> None:
+        """Waits for replies, and serves the calls back that come before them."""
         while not self.replies:
             message, raw = unpack(self.read, int(self.limits.message * MB))
             if message.get("id") != self.asked:
@@ -140,12 +153,10 @@ class Conversation:
             replies = message.get("replies")
             if not isinstance(replies, list) or not all(isinstance(r, dict) for r in replies):
                 raise WireError("sent no reply")
-            self.replies.extend((reply, raw, message["bytes"] / len(replies)) for reply in replies)
-        reply, raw, size = self.replies.popleft()
-        decoder = Decoder(raw, self.meant, given, self.room)
-        if "modules" in reply:
-            self.learn(reply["modules"], decoder, size)
-        return reply, decoder
+            rest, size = iter(raw), message["bytes"] / max(len(replies), 1)
+            for reply in replies:
+                own = min(natural(reply.get("arrays", 0)), len(raw))
+                self.replies.append((reply, list(islice(rest, own)), size))
 
     def listen(self) -> None:
         """Makes sure that nothing waits that was not asked for."""

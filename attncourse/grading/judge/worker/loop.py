@@ -21,7 +21,7 @@ from typing import Any
 from attncourse.alarm import ready, within
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
-from attncourse.checks.trying.outcome import Trying, run_case
+from attncourse.checks.trying.outcome import Trying, quiet, run_case
 from attncourse.checks.trying.watch import Forbidden, forbidding
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, fingerprint
@@ -89,7 +89,7 @@ class Worker:
             if time.monotonic() - sent >= together:
                 self.send()
                 sent = time.monotonic()
-            if reply.get("kind") == "hung":
+            if reply.get("kind") == "hung" or "timeout" in reply.get("error", ()):
                 break
         self.send()
 
@@ -107,9 +107,7 @@ class Worker:
 
     def reply(self, step: Callable) -> dict[str, Any]:
         """Takes one step and puts its reply to those that are ready."""
-        before = len(self.arrays)
         encoder = Encoder(self.handle)
-        encoder.buffers = self.arrays
         try:
             with redirect_stdout(self.printed), redirect_stderr(notebook_shell.Printed(0)):
                 reply = step(encoder)
@@ -117,10 +115,12 @@ class Worker:
         except Gone:
             raise
         except BaseException as error:
-            del self.arrays[before:]
+            encoder.buffers.clear()
             reply = {"error": calls.describe_error(error)}
         reply |= {"out": self.printed.taken(), "over": self.printed.left < 0}
+        reply["arrays"] = len(encoder.buffers)
         self.ready.append(reply)
+        self.arrays += encoder.buffers
         return reply
 
     def send(self) -> None:
@@ -224,18 +224,18 @@ class Worker:
 
     def cases(self, request: dict, buffers: list[memoryview]) -> Iterator[Callable]:
         """The cases of a check, the first buffer says which, each tried as a notebook would."""
-        trying = Trying(tuple(request["names"]), request["limit"], tuple(request["forbids"]))
+        trying = Trying(tuple(request["names"]), 0.0, tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
         refused = self.watch_for(trying.forbids)
         self.settings.put_back()
-        with ready():
+        with ready(), quiet():
             for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 calls.seed(number)
                 decoder = Decoder(buffers, self.meant)
                 step = partial(self.tried, trying, refused, implementation, form, decoder)
                 # What is returned may be slow to look at, too.
-                yield lambda encoder, step=step: within(trying.limit + 1, lambda: step(encoder))
+                yield lambda encoder, step=step: within(request["limit"], lambda: step(encoder))
 
     def tried(
         self,
