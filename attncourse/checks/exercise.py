@@ -124,7 +124,7 @@ def parts_of(implementation: Any) -> Composed | None:
     return getattr(implementation, "attncourse_parts", None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Exercise:
     """A function or class that a student writes, and everything needed to judge it.
 

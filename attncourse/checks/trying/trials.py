@@ -31,13 +31,13 @@ class Trial:
     def wrong(self) -> bool:
         """Whether there is a ``problem``, which takes longer to put into words.
 
-        An outcome is of one case, so it is compared once, whoever looks.
+        An outcome that is held against the same once more is not compared again.
         """
-        known = vars(self.outcome)
-        if "wrong" not in known:
-            problem = problem_with(self.case, self.expected, self.outcome, brief=True)
-            known["wrong"] = problem is not None
-        return known["wrong"]
+        against, wrong = vars(self.outcome).get("compared", (None, False))
+        if against is not self.expected:
+            wrong = problem_with(self.case, self.expected, self.outcome, brief=True) is not None
+            vars(self.outcome)["compared"] = self.expected, wrong
+        return wrong
 
     @cached_property
     def problem(self) -> Problem | None:
