@@ -49,8 +49,7 @@ def called_again(trial: Trial) -> bool:
 
     Of two results the first comes before any change: it is right.
     """
-    want = trial.expected.value
-    if not trial.outcome.mutated or not isinstance(want, dict):
+    if not trial.outcome.mutated or not isinstance(want := trial.expected.value, dict):
         return False
     return len(want) > 2 or all(p.right for p in pairs((trial,)))
 

@@ -65,8 +65,11 @@ PARTS = ("first", "second", "third", "fourth")
 
 def in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
     """Lists of strings that are right but for small and capital letters."""
-    both = [(t.outcome.value, t.expected.value) for t in trials if t.wrong]
-    if not both or any(type(v) is not list for pair in both for v in pair):
+    wrong = [t for t in trials if t.wrong]
+    if not wrong or any(type(t.outcome.value) is not list for t in wrong):
+        return None  # and no right result is worked out
+    both = [(t.outcome.value, t.expected.value) for t in wrong]
+    if any(type(want) is not list for _, want in both):
         return None
     if any([str(s).lower() for s in got] != [s.lower() for s in want] for got, want in both):
         return None
