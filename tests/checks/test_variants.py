@@ -243,7 +243,7 @@ def test_what_was_handed_in_is_not_graded_as_another_variant(course):
     choose_variant(course, "02_mixing", "percent")
     (course / "submitted/ana/02_mixing").mkdir(parents=True)
     choose_variant(course, "02_mixing", "percent")
-    said = r"02_mixing was handed in as percent by 1, and would be graded as published: move subm"
+    said = r"02_mixing was handed in as percent by 1 student, and would"
     with pytest.raises(UserError, match=said):
         choose_variant(course, "02_mixing", "published")
     assert variants_in(course) == {"02_mixing": "percent"}
