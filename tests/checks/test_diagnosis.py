@@ -826,8 +826,11 @@ def test_facts_that_do_not_hold_are_no_right_results():
                 test += np.flatnonzero(group == one).tolist()
         return np.setdiff1d(np.arange(len(group)), test), np.sort(test)
 
+    # Its own luck decides whether it does what a known mistake does in all draws.
     verdict = examine("sequences.split_by_similarity", only_equal_ones, seed=1)
-    assert verdict.symptom.startswith("of what is asked this does not hold"), verdict.full
+    told = "of what is asked this does not hold", "Identical sequences alone are kept together"
+    assert any(one in verdict.full for one in told), verdict.full
+    assert "every result is right" not in verdict.full
 
 
 def test_what_is_known_of_a_chapters_cases_is_kept():
