@@ -147,6 +147,8 @@ def test_operators_and_what_they_make_weigh_as_calls():
     assert work_in(lambda: add(many)) > 300 > 4 * work_in(lambda: add(few))
     x = torch.ones(2, requires_grad=True)
     assert work_in(lambda: (x * x).sum().backward()) > 2 * work_in(lambda: (x * x).sum())
+    n = len(many)
+    assert work_in(lambda: torch.randn(n)) > 2 * work_in(lambda: torch.ones(n))  # takes 4 times
 
 
 def test_what_is_loaded_the_first_time_does_not_weigh():

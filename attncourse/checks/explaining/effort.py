@@ -27,6 +27,7 @@ USUAL = 2048
 COMPARED = 100  # for looking at one result beside another
 OPERATOR = 6  # for an operator of torch
 NUMBERS = 125  # that operators make in the time of a call
+DRAWN = 4  # such numbers in the time of one that is drawn by chance
 
 
 class Effort:
@@ -137,7 +138,9 @@ def calls_of_operators(function: Callable[[], Any]) -> int:
             made = operator(*args, **(kwargs or {}))
             self.operators += 1
             parts = made if isinstance(made, tuple | list) else (made,)
-            self.numbers += sum(part.numel() for part in parts if isinstance(part, torch.Tensor))
+            numbers = sum(part.numel() for part in parts if isinstance(part, torch.Tensor))
+            by_chance = torch.Tag.nondeterministic_seeded in operator.tags
+            self.numbers += numbers * (DRAWN if by_chance else 1)
             return made
 
     with Counted() as counted:
