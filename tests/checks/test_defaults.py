@@ -101,6 +101,16 @@ def test_a_default_that_calls_share_is_named():
     assert all(c.follows for c in [c for c in verdict.criteria if not c.passed][1:])
 
 
+def test_a_default_that_calls_share_is_named_where_callers_ask_for_gradients_too():
+    def project(x, weight, out={}):  # noqa: B006
+        if "result" not in out:
+            out["result"] = x @ weight
+        return out["result"]
+
+    verdict = examine("kqv.project", project, seed=1)
+    assert verdict.diagnosis.name == "a default that all calls share", verdict.full
+
+
 def test_a_list_as_a_default_that_is_only_read_is_no_mistake():
     def tokens(text, drop=[]):  # noqa: B006
         return [t for t in re.findall(r"\w+|[^\w\s]+", text.lower()) if t not in drop]

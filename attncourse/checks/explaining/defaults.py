@@ -94,13 +94,23 @@ def shared_default(
     for name, default in defaults_of(implementation).items():
         if type(default) not in (list, dict, set) or not wrong:
             continue
-        new = type(default)()
-        anew = ((t, replace(t.case, kwargs={name: new, **t.case.kwargs})) for t in wrong)
-        if all(mends(exercise, implementation, t, case) for t, case in anew):
+        made = type(default)
+        anew = with_new(implementation, name, made)
+        if all(mends(exercise, anew, t, t.case) for t in wrong):
+            new = in_code(made())
             return Mistake(
                 SHARED,
-                f"`{name}={in_code(new)}` is made once, when the function is defined, and each "
+                f"`{name}={new}` is made once, when the function is defined, and each "
                 f"call goes on with what those before have left in it. Write `{name}=None`, and "
-                f"inside `if {name} is None: {name} = {in_code(new)}`.",
+                f"inside `if {name} is None: {name} = {new}`.",
             )
     return None
+
+
+def with_new(implementation: Callable, name: str, made: type) -> Callable:
+    """The implementation with a new list for each call, whoever calls it."""
+
+    def called(*args: object, **kwargs: object) -> object:
+        return implementation(*args, **{name: made(), **kwargs})
+
+    return called
