@@ -594,7 +594,7 @@ SPLIT = exercise(
             split_cases(
                 ((EQUAL,), substituted, "", {"alone": 6}),
                 ((OTHER,), substituted, "", {"alone": 6}),
-                ((DEFAULTS,), substituted, "", {"alone": 6}),
+                ((DEFAULTS,), substituted, "of many", {"alone": 24, "seeds": 1}),
             )
         ),
         unchanged(),
