@@ -49,7 +49,7 @@ def type_of(field: dict[str, Any]) -> str:
     if kinds != "array":
         return said
     items = field["items"]
-    kind = "pair" if "prefixItems" in items else items.get("type", "object")
+    kind = "pair" if items.get("maxItems") == 2 else items.get("type", "object")
     return f"array of {kind}s"
 
 

@@ -75,6 +75,10 @@ def test_an_intact_file_gives_no_notes():
         (b"Traceback (most recent call last):\n  File", "an error message"),
         (b"In [1]: import numpy\n\nIn [2]: numpy.eye(2)", "a session in a terminal"),
         (b"metadata:\nproject:\n  notebooks:\n  - blocks:\n  - blockGroup: a", "Deepnote"),
+        (
+            b"project:\n  notebooks:\n  - blocks:\n    - content: x = 1\n      sortingKey: a",
+            "Deepnote",
+        ),
         (b"f <- function(x) x\nlibrary(torch)", "an R script"),
         (b"name,points,late\nada,3,0\nbo,4,1\n", "a table"),
         (b'{"paragraphs": []}', "Zeppelin"),

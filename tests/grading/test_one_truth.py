@@ -24,6 +24,7 @@ from attncourse.grading.submission.notebook import read_cells
 HEAD = "import math\nimport torch\nfrom torch import nn\nfrom attncourse.checks import check"
 OK = "def project(x, weight):\n    return x @ weight"
 BODY = "def project(x, weight):\n    {}\n    return x @ weight"
+CHECK = "check('kqv.project', project)"
 OURS = SENTENCE.format("kqv")
 SCORES = "def attention_scores(query, key):\n    return {}query @ key.mT"
 ATTENTION = """\
@@ -394,7 +395,7 @@ def test_a_notebook_says_what_the_grade_gives(case, folder, tmp_path):
 
 @pytest.mark.parametrize(("answer", "earned"), [(OK, 7), (WRONG, 0)])
 def test_a_cell_that_does_not_end_below_its_answer_is_told_in_both(answer, earned, tmp_path):
-    source, check = f"{answer}\n{INTERRUPTED}", "check('kqv.project', project)"
+    source, check = f"{answer}\n{INTERRUPTED}", CHECK
     mine = played([HEAD, source, check], tmp_path)["said"]["kqv.project"]
     cells = [cell(HEAD), solution("project", source), cell(check, "check_project", locked=True)]
     data = notebook(*cells)
@@ -405,9 +406,18 @@ def test_a_cell_that_does_not_end_below_its_answer_is_told_in_both(answer, earne
     assert any("project: did not end" in note for note in report.notes)
 
 
+def test_an_answer_that_was_written_into_the_checks_cell_counts_in_both(tmp_path):
+    stub, written = "def project(x, weight):\n    raise NotImplementedError()", f"{OK}\n{CHECK}"
+    mine = played([HEAD, stub, written], tmp_path)["said"]["kqv.project"]
+    data = notebook(
+        cell(HEAD), solution("project", stub), cell(written, "check_project", locked=True)
+    )
+    report = check_cells(Path("05_kqv.ipynb"), data, read_cells(data), Limits.of(60))
+    assert mine["earned"] == report.cells["kqv.project"].points == 7
+
+
 def test_a_check_that_fails_in_the_answers_own_cell_is_no_stop_of_it(tmp_path):
-    check = "check('kqv.project', project)"
-    said = played([HEAD, f"{WRONG}\n{check}", check], tmp_path)["said"]["kqv.project"]
+    said = played([HEAD, f"{WRONG}\n{CHECK}", CHECK], tmp_path)["said"]["kqv.project"]
     assert not said["passed"]
     assert "stopped" not in said["text"]
 

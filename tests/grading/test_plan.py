@@ -61,7 +61,8 @@ def test_lost_tests_come_back_before_the_next_kept_one_or_last():
     assert names(SETUP, ADD, TWICE, HIDDEN_ADD, POINTS_TWICE) == full
     assert names(ADD, TWICE) == full
     assert names(ADD, TWICE, POINTS_ADD) == full
-    assert "put back: setup, hidden_add" in notes(ADD, TWICE, POINTS_ADD, POINTS_TWICE)[0]
+    # of a hidden test students hold a comment, which a script or a page in Markdown has as text
+    assert notes(ADD, TWICE, POINTS_ADD) == ["missing tests were put back: setup, points_twice"]
 
 
 def test_a_second_copy_of_a_test_is_ignored():

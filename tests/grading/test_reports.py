@@ -324,7 +324,13 @@ def test_where_points_come_from(tmp_path):
     assert "1 submission that it does not have" in Summary(found).sources
 
 
-@pytest.mark.parametrize("damage", [{"schema": 1}, {"cells": 3}, {"more": 1}, [], "torn"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *({"schema": 1}, {"cells": 3}, {"more": 1}, {"notes": [1]}, {"mistakes": [[1, 2]]}),
+        *({"verdicts": [{}]}, {"cells": {"points_add": {"points": "2", "maximum": 2}}}, [], "torn"),
+    ],
+)
 def test_a_damaged_report_costs_only_its_details(tmp_path, damage):
     reports = [made("ada", 2, 1, 4), made("bob", 2, 0, 0)]
     write_gradebook(write_reports(tmp_path, reports), reports)
@@ -333,7 +339,8 @@ def test_a_damaged_report_costs_only_its_details(tmp_path, damage):
     path.write_text("{" if damage == "torn" else json.dumps(content))
     found = class_results(tmp_path, NAME).results
     assert [(r.student, r.score) for r in found] == [("ada", 7), ("bob", 2)]
-    assert "its report cannot be read" in found[0].attention[0]
+    assert f"its report cannot be read: reports/{NAME}/ada.json: " in found[0].attention[0]
+    assert printed(at_a_glance(Summary(class_results(tmp_path, NAME))), 200)
 
 
 def test_mended_files_are_to_be_looked_at():

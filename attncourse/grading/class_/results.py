@@ -5,8 +5,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+
+import fastjsonschema
 
 from attncourse.grading.class_ import scores
 from attncourse.grading.class_.failures import Failure, failures
@@ -205,13 +207,23 @@ def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
 
 
 def read_report(path: Path) -> Report | str:
-    """The report in a file, or why it cannot be read."""
+    """The report in a file, or why it cannot be read and what to do."""
     try:
-        return from_json(json.loads(path.read_text(encoding="utf-8")))
+        return from_json(as_described()(json.loads(path.read_text(encoding="utf-8"))))
     except OSError as error:
-        return f"its report cannot be read: {error.strerror}"
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, UserError) as error:
-        return f"its report cannot be read: {' '.join(str(error).split())[:160]}"
+        why = error.strerror or str(error)
+    except (ValueError, RecursionError) as error:
+        why = " ".join(str(error).split())[:160]
+    name = path.parent.name
+    place = f"reports/{name}/{path.name}"
+    return f"its report cannot be read: {place}: {why}: attncourse grade {name} writes it again"
+
+
+@cache
+def as_described() -> Callable[[object], dict]:
+    """Returns a report's data as it is. Raises ``ValueError`` where the schema has it otherwise."""
+    schema = Path(__file__).parents[1] / "report.schema.json"
+    return fastjsonschema.compile(json.loads(schema.read_text(encoding="utf-8")))
 
 
 def from_report(person: scores.Person, name: str, report: Report | str) -> StudentResult:

@@ -21,6 +21,8 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report, count
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells, read_cells
+from attncourse.grading.submission.source import names
+from attncourse.grading.submission.syntax import CellNames
 from attncourse.grading.submission.varied import variants_asked
 
 POINTS = """\
@@ -143,7 +145,12 @@ def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assign
         Cell(OURS.format(source=ours, name=known.name), grade_id=known.name, solution=True)
         for known in chosen
     ]
-    silent = [Cell("", grade_id=c.grade_id, locked=True) for c in cells if c.test and c.grade_id]
+    asked_for = {known.name for known in chosen}  # where no test's cell was taken for an answer
+    silent = [
+        Cell("", grade_id=c.grade_id, locked=True)
+        for c in cells
+        if c.test and c.grade_id and not asked_for & (names(c.source) or CellNames()).bound
+    ]
     asked = variants_asked(cell.source for cell in cells if cell.code)
     tests = []
     for known in chosen:

@@ -83,7 +83,8 @@ def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[st
         stands += [part] if part.edited or not part.copy_of else []
         stands += waiting[number]
     copies = {part.copy_of for part in parts}.union(assignment.added)
-    lost = [grade_id for grade_id in assignment.tests if grade_id not in copies]
+    shown = {g for g, test in assignment.tests.items() if any(names(as_released(test)) or "?")}
+    lost = [grade_id for grade_id in assignment.tests if grade_id in shown - copies]
     if lost and assignment.released:
         notes = [*notes, another(cells, assignment) or f"{PUT_BACK}: {', '.join(lost)}"]
     return stands, notes

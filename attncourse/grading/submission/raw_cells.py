@@ -29,8 +29,11 @@ SETTINGS = re.compile(r"\A(?:#!.*\n)?(?:# -\*-.*\n)?# ---\n(?:#.*\n)*?# ---\n")
 COMMENTED = re.compile(r"(?:#.*\n)*(?:#.*)?\Z")  # a cell that jupytext has made comments
 NBGRADER = re.compile(r"nbgrader=(\{[^{}]*\})")
 # Code in Markdown, as jupytext, MyST, R Markdown, Quarto and nbconvert write it.
-FENCE = re.compile(r"(?P<fence>```+|~~~+) *\{? *(?:code-cell\}? *)?(?:ipython3?|python3?|py)\b")
-OPTIONS = re.compile(r"\A(?:---\n(?:.*\n)*?---\n|(?::[\w-]+:.*\n)+)")  # of a cell in MyST
+FENCE = re.compile(
+    r"(?P<fence>```+|~~~+) *\{? *(?:code-cell\} *$|(?:code-cell\}? *)?(?:ipython3?|python3?|py)\b)"
+)
+# Of a cell in MyST, and in Quarto.
+OPTIONS = re.compile(r"\A(?:---\n(?:.*\n)*?---\n|(?::[\w-]+:.*\n)+|(?:#\| .*\n)+)")
 HEADER = re.compile(r"\A---\n(?:.*\n)*?---\n")
 MOST_CELLS = 5000
 MANY = 1000  # statements; with more of them a script is one cell

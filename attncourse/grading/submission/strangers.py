@@ -26,7 +26,7 @@ TEXTS = tuple(
         (r"\A\s*Traceback \(most recent call last\)", "an error message"),
         (r"^(?:In \[\d+\]: |>>> )", "what a session in a terminal showed"),
         (
-            r"^blocks:$|^ +- blockGroup:|deepnote",
+            r"^ *(?:- )?(?:blocks:$|blockGroup: |sortingKey: )|deepnote",
             "a project of Deepnote's: in Deepnote, choose Export as .ipynb",
         ),
         (r"<-\s*function\(|^library\(", f"an R script: {ITSELF}, with Python in it"),

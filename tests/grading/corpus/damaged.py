@@ -513,6 +513,9 @@ FILE = [
         "MyST",
         says="Markdown",
     ),
+    Damaged(
+        "myst-alone", fenced("```{code-cell}\n---\ntags: [a]\n---"), "jupytext", says="Markdown"
+    ),
     Damaged("quarto", fenced("```{python}\n#| echo: false"), "Quarto", says="Markdown"),
     Damaged("databricks", lambda d: databricks(d).encode(), "exported there", says="Python script"),
     Damaged("magics-exported", magics_exported, "exported with magics", says="Python script"),

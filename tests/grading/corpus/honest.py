@@ -402,6 +402,22 @@ CASES = [
         """,
     ),
     right(
+        "absent-from-annotations",
+        "annotations with names that are not here, which Python 3.14 asks for no value",
+        work=KQV,
+        squash="""
+        from dataclasses import dataclass
+        @dataclass
+        class Scale:
+            by: Number = 1.0
+        @torch.jit.script
+        def size(x: torch.Tensor) -> torch.Tensor:
+            return x.abs()
+        def squash(x: Tensor, *rest: "Optional") -> Float[Tensor, "n"]:
+            return x / (Scale().by + size(x))
+        """,
+    ),
+    right(
         "torch-threads",
         "sets the number of threads, seeds and the default type",
         work=KQV,

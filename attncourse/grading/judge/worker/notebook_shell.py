@@ -90,7 +90,8 @@ def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
 def compiled(source: str | ast.Module, filename: str) -> types.CodeType:
     """The code of a cell, or of a piece of one; what it imports from the future holds from now on.
 
-    So a notebook has it: ``from __future__ import annotations`` in its first cell is for all.
+    So a notebook has it: ``from __future__ import annotations`` in its first cell is for all. Here
+    it holds from the start, as from Python 3.14 on: there a name may be absent from an annotation.
     """
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _imported_from_the_future[0]
     code = compile(source, filename, "exec", flags=flags, dont_inherit=True)
@@ -98,7 +99,7 @@ def compiled(source: str | ast.Module, filename: str) -> types.CodeType:
     return code
 
 
-_imported_from_the_future = [0]  # compiler flags
+_imported_from_the_future = [__future__.annotations.compiler_flag]
 
 
 def line_in(error: BaseException, code: types.CodeType) -> int:
