@@ -22,7 +22,8 @@ from attncourse.grading.course.variants import choose_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.layers import Layer
 
-OTHERS = ("nbgrader", "nbformat", "bleach", "jupyter_core")  # not among what is installed there
+# Not among what is installed there.
+OTHERS = ("nbgrader", "nbformat", "bleach", "jupyter_core", "fastjsonschema")
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-import fastjsonschema
-
 from attncourse.grading.class_ import scores
 from attncourse.grading.class_.failures import Failure, failures
 from attncourse.grading.course.dates import Zone, zone_of
@@ -222,6 +220,8 @@ def read_report(path: Path) -> Report | str:
 @cache
 def as_described() -> Callable[[object], dict]:
     """Returns a report's data as it is. Raises ``ValueError`` where the schema has it otherwise."""
+    import fastjsonschema  # which is not there on Gradescope
+
     schema = Path(__file__).parents[1] / "report.schema.json"
     return fastjsonschema.compile(json.loads(schema.read_text(encoding="utf-8")))
 
