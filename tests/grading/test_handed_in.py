@@ -13,7 +13,7 @@ from small_course import NAME, make_course, small
 
 from attncourse.grading.class_.results import from_report
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.course.folders import read_submission, with_remarks
+from attncourse.grading.course.folders import find_students, read_submission, with_remarks
 from attncourse.grading.course.handed_in import LARGEST, MOST
 
 GOOD = small()
@@ -240,6 +240,9 @@ def test_links_and_deep_trees_are_left_alone(tmp_path):
     (home / f"{NAME}.IPYNB").symlink_to(course / "solutions" / NAME / f"{NAME}.ipynb")
     found = read_submission(course, NAME, "alice")
     assert (found.data, found.status) == (None, "unreadable")
+    (course / "submitted" / "eve").symlink_to("eve")
+    assert find_students(course, NAME) == ["alice", "eve", "other"]
+    assert "is a symbolic link" in read_submission(course, NAME, "eve").reason
     deep = course / "submitted" / "bob" / "/".join("abcdefgh")
     deep.mkdir(parents=True)
     (deep / f"{NAME}.ipynb").write_bytes(GOOD)

@@ -211,7 +211,7 @@ def read_report(path: Path) -> Report | str:
     except OSError as error:
         why = error.strerror or str(error)
     except (ValueError, RecursionError) as error:
-        why = " ".join(str(error).split())[:160]
+        why = " ".join(str(error).split())[:100]
     name = path.parent.name
     place = f"reports/{name}/{path.name}"
     return f"its report cannot be read: {place}: {why}: attncourse grade {name} writes it again"

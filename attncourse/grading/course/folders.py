@@ -100,8 +100,9 @@ def names_in(folder: Path, *, places: bool) -> list[str]:
     """The students' folders in ``submitted``, and links that stand for one; or what is none."""
     with os.scandir(folder) as entries:
         seen = [entry for entry in entries if entry.name[0] != "."]
-        homes = {e.name for e in seen if e.is_dir() or (e.is_symlink() and not e.is_file())}
-    return sorted(e.name for e in seen if (e.name in homes) == places)
+        real = {e.name for e in seen if e.is_dir(follow_symlinks=False)}
+    links = {e.name for e in seen if e.is_symlink() and not Path(e).is_file()}  # or to themselves
+    return sorted(e.name for e in seen if (e.name in real | links) == places)
 
 
 def read_submissions(course: Path, name: str, students: list[str]) -> Iterator[Submission]:
@@ -138,7 +139,7 @@ def unusable(student: str) -> str:
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in student):
         return "holds bytes or control characters that no name has"
     if len(student) > LONGEST or len(student.encode()) > 200:
-        return f"is longer than {LONGEST} characters"
+        return f"is longer than {LONGEST} characters, or 200 bytes"
     return ""
 
 

@@ -90,7 +90,7 @@ def write(course: Path, assignment: Assignment, r: StudentResult) -> StudentPage
         raise UserError(no_report(name, r.student))
     report = read_report(path)
     if not isinstance(report, Report):
-        raise UserError(f"{who}: {report}: {again}")
+        raise UserError(f"{who}: {report}")
     submission = read_submission(course, name, r.student)
     if submission.data is None and report.status not in ("unreadable", "missing"):
         raise UserError(f"what {who} handed in is gone ({submission.reason}): put it back")
