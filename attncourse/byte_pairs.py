@@ -48,8 +48,9 @@ def learn_merges(words: Iterable[str], n: int) -> dict[Pair, int]:
     section 3.2.
     """
     require_count("n", n, least=0)
-    if isinstance(words, str):
-        raise ValueError("words: expected the words of a text, one by one, got one str")
+    if words is None or isinstance(words, str):
+        got = type(words).__name__
+        raise ValueError(f"words: expected the words of a text, one by one, got one {got}")
     often = Counter(words)
     symbols = {word: symbols_of(word) for word in often}
     ranks: dict[Pair, int] = {}

@@ -16,17 +16,19 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from numbers import Real
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count
+from attncourse.arrays import require_count, require_finite
 from attncourse.interpret import require_head, residual_stream
 from attncourse.llama import rms_norm
 from attncourse.masking import causal_mask, masked_softmax, sliding_window_mask
 from attncourse.shapes import Count, shaped
+from attncourse.tensors import require_whole_numbers
 
 Edge = tuple[int, int]  # of a map: (query, key)
 Head = tuple[int, int]  # of a model: (layer, head)
@@ -56,8 +58,10 @@ def cut_edges(
 
     edges: pairs (query, key). A row without a key left is 0, and scores of −∞ stay without weight.
     scores: ``(..., m, n)``, whose softmax over the keys would be the whole map. Returns
-    ``(..., m, n)``. Raises ``ValueError`` for an edge that the map does not have.
+    ``(..., m, n)``. Raises ``ValueError`` for an edge that the map does not have, and for scores
+    of +∞.
     """
+    require_below_infinity(scores)
     left = edges_left(edges, *scores.shape[-2:]).to(scores.device)
     return masked_softmax(scores, left & (scores != -math.inf))
 
@@ -65,7 +69,7 @@ def cut_edges(
 def edges_left(edges: Iterable[Edge], m: int, n: int) -> Bool[Tensor, "m n"]:
     """A mask that is False at these pairs (query, key)."""
     left = torch.ones(m, n, dtype=torch.bool)
-    for edge in edges:
+    for edge in require_several("edges", "pairs (query, key)", edges):
         query, key = require_edge(edge, m, n)
         left[query, key] = False
     return left
@@ -81,7 +85,8 @@ def without_heads(model: nn.Module, heads: Iterable[Head]) -> Iterator[nn.Module
     Raises ``ValueError`` for a layer or a head that does not exist.
     """
     own: dict[int, list[int]] = {}
-    for layer, head in heads:
+    for one in require_several("heads", "pairs (layer, head)", heads):
+        layer, head = require_pair("heads", "(layer, head)", one)
         require_head(model, layer, head)
         own.setdefault(layer, []).append(head)
     with ExitStack() as hooks:
@@ -112,9 +117,13 @@ def without_edges(model: nn.Module, edges: Mapping[Head, Iterable[Edge]]) -> Ite
     called, for an edge that the sequence does not have.
     """
     own: dict[int, dict[int, list[Edge]]] = {}
-    for (layer, head), pairs in edges.items():
+    if not isinstance(edges, Mapping):
+        got = type(edges).__name__
+        raise ValueError(f"edges: expected a mapping from (layer, head) to edges, got {got}")
+    for one, pairs in edges.items():
+        layer, head = require_pair("edges", "(layer, head)", one)
         require_head(model, layer, head)
-        own.setdefault(layer, {})[head] = list(pairs)
+        own.setdefault(layer, {})[head] = require_several("edges", "pairs (query, key)", pairs)
     with ExitStack() as hooks:
         for layer, cut in own.items():
             attention = model.blocks[layer].attention
@@ -176,6 +185,8 @@ def patched(
     layer or position that does not exist. Source: Meng et al. (2022), section 2.1.
     """
     require_layer(model, layer)
+    for name, ids in (("clean", clean), ("corrupted", corrupted)):
+        require_whole_numbers(ids, "... n", name)
     if clean.shape != corrupted.shape:
         raise ValueError(
             f"clean, corrupted: expected ids of one shape, got {tuple(clean.shape)} and "
@@ -211,18 +222,20 @@ def gap_interval(
     gaps: log p(she) − log p(he), or another difference in nats, one a template. baseline: the same
     templates with another word in the place, taken off template by template; 0 unless given.
     Returns (mean, low, high), a percentile interval as in chapter 16. Raises ``ValueError`` for
-    sequences of unequal length, and for fewer than two templates.
+    sequences of unequal length, numbers that are not finite, and fewer than two templates.
     """
-    gaps = np.asarray(gaps, dtype=float)
-    base = np.zeros_like(gaps) if baseline is None else np.asarray(baseline, dtype=float)
+    gaps = require_gaps("gaps", gaps)
+    base = np.zeros_like(gaps) if baseline is None else require_gaps("baseline", baseline)
     if gaps.ndim != 1 or len(gaps) < 2 or base.shape != gaps.shape:
         raise ValueError(
             f"gaps: expected one for each of two templates or more, and as many of the baseline, "
             f"got shapes {gaps.shape} and {base.shape}"
         )
-    if not 0 < level < 1:
-        raise ValueError(f"level: expected a number between 0 and 1, got {level}")
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
     require_count("n_resamples", n_resamples)
+    if not isinstance(rng, np.random.Generator | None):
+        raise ValueError(f"rng: expected a generator of NumPy, got {type(rng).__name__}")
     more = gaps - base  # (n,)
     rng = np.random.default_rng() if rng is None else rng
     rows = rng.integers(len(more), size=(n_resamples, len(more)))  # templates, drawn anew
@@ -233,12 +246,42 @@ def gap_interval(
 # --- refusals -------------------------------------------------------------------------------------
 
 
+def require_several(name: str, what: str, given: Iterable) -> list:
+    """What was given, as a list; ``ValueError`` where it cannot be gone through."""
+    if not isinstance(given, Iterable):
+        raise ValueError(f"{name}: expected {what}, got {given!r}")
+    return list(given)
+
+
+def require_pair(name: str, what: str, pair: tuple[int, int]) -> tuple[int, int]:
+    """The pair; ``ValueError`` unless there are two."""
+    try:
+        one, other = pair
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: expected pairs {what}, got {pair!r}") from None
+    return one, other
+
+
+def require_gaps(name: str, gaps: Sequence[float]) -> np.ndarray:
+    """The numbers as floats; ``ValueError`` unless they are finite."""
+    try:
+        gaps = np.asarray(gaps, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: expected numbers, got {error}") from None
+    require_finite(**{name: gaps})
+    return gaps
+
+
+def require_below_infinity(scores: Tensor) -> None:
+    """Raises ``ValueError`` where a score is +∞: its softmax would be NaN."""
+    if (scores == math.inf).any():
+        where = tuple((scores == math.inf).nonzero()[0].tolist())
+        raise ValueError(f"scores: expected numbers or −∞, got ∞ at index {where}")
+
+
 def require_edge(edge: Edge, m: int, n: int) -> Edge:
     """The edge; ``ValueError`` unless it is a query and a key of an ``(m, n)`` map."""
-    try:
-        query, key = edge
-    except (TypeError, ValueError):
-        raise ValueError(f"edges: expected pairs (query, key), got {edge!r}") from None
+    query, key = require_pair("edges", "(query, key)", edge)
     require_count("the query of an edge", query, least=0, most=m - 1)
     require_count("the key of an edge", key, least=0, most=n - 1)
     return query, key

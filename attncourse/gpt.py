@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from numbers import Real
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -89,8 +90,7 @@ def sample_token(
     Temperature 0 is the likeliest token. logits: ``(..., n_vocab)``. Returns ids ``(...)``. Raises
     ``ValueError`` for a negative temperature and as ``filter_logits`` does.
     """
-    if not (0 <= temperature < math.inf):
-        raise ValueError(f"temperature: expected a number from 0 on, got {temperature}")
+    require_temperature(temperature)
     if temperature == 0:
         temperature, top_k = 1.0, 1
     # The greatest logit at 0: none grows out of range when divided.
@@ -224,7 +224,7 @@ class GPT(nn.Module):
         Raises ``ValueError`` for ids outside the vocabulary, for more than ``max_length``, and for
         a mask with a cache.
         """
-        past = cache[0][0].shape[-2] if cache else 0
+        past = require_caches(cache, len(self.blocks))
         n = ids.shape[-1]
         require_ids(ids, self.config.n_vocab, longest=self.max_length - past)
         if positions is None:
@@ -304,6 +304,14 @@ def cached_block(block: EncoderBlock, x: Tensor, cache: Cache | None) -> tuple[T
     return block.add(x, block.feed_forward, block.norm_2), cache
 
 
+def require_temperature(temperature: float) -> float:
+    """temperature; ``ValueError`` unless it is a finite number from 0 on."""
+    number = isinstance(temperature, Real) and not isinstance(temperature, bool)
+    if not number or not 0 <= temperature < math.inf:
+        raise ValueError(f"temperature: expected a number from 0 on, got {temperature!r}")
+    return temperature
+
+
 def require_top_p(top_p: float) -> float:
     """top_p; ``ValueError`` unless it is above 0 and at most 1."""
     if not 0 < top_p <= 1:
@@ -317,6 +325,43 @@ def require_prompt(ids: Tensor, n_new: int) -> None:
         got = f"shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
         raise ValueError(f"ids: expected one token or more to go on from, got {got}")
     require_count("n_new", n_new, least=0)
+
+
+def require_chosen(ids: Tensor, logits: Tensor) -> Tensor:
+    """ids; ``ValueError`` unless what chose them gave one of the vocabulary for each row."""
+    if not isinstance(ids, Tensor) or ids.shape != logits.shape[:-1]:
+        got = f"shape {tuple(ids.shape)}" if isinstance(ids, Tensor) else type(ids).__name__
+        raise ValueError(
+            f"choose: expected to return an id for each row, shape {tuple(logits.shape[:-1])}, "
+            f"got {got}"
+        )
+    require_ids(ids[..., None], logits.shape[-1])
+    return ids
+
+
+def require_pair(cache: Cache) -> int:
+    """How many tokens the cache holds; ``ValueError`` unless it is keys and values of as many."""
+    pair = isinstance(cache, tuple | list) and len(cache) == 2
+    if not pair or not all(isinstance(x, Tensor) and x.ndim >= 2 for x in cache):
+        got = [type(x).__name__ for x in cache] if pair else repr(cache)[:40]
+        raise ValueError(f"cache: expected a pair of tensors, keys and values, got {got}")
+    keys, values = (x.shape[-2] for x in cache)
+    if keys != values:
+        raise ValueError(f"cache: expected as many values as keys, got {values} and {keys}")
+    return keys
+
+
+def require_caches(caches: Sequence[Cache] | None, n_blocks: int) -> int:
+    """How many tokens they hold; ``ValueError`` unless it is as many for each block, or none."""
+    if caches is None or (isinstance(caches, tuple | list) and len(caches) == 0):
+        return 0
+    if not isinstance(caches, tuple | list) or len(caches) != n_blocks:
+        got = len(caches) if isinstance(caches, tuple | list) else type(caches).__name__
+        raise ValueError(f"cache: expected none or a pair for each of {n_blocks} blocks, got {got}")
+    lengths = [require_pair(cache) for cache in caches]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"cache: expected as many tokens in each block, got {lengths}")
+    return lengths[0]
 
 
 def require_cache(cache: Cache, key: Tensor, value: Tensor) -> None:

@@ -12,7 +12,7 @@ and Sennrich (2019), Root Mean Square Layer Normalization; Shazeer (2020), GLU V
 Transformer; Su et al. (2021), RoFormer; Touvron et al. (2023), LLaMA.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
@@ -24,8 +24,16 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attncourse.arrays import require_divisor
-from attncourse.gpt import Cache, likeliest, require_cache, require_prompt
+from attncourse.arrays import require_count, require_divisor, require_positive
+from attncourse.gpt import (
+    Cache,
+    likeliest,
+    require_cache,
+    require_caches,
+    require_chosen,
+    require_pair,
+    require_prompt,
+)
 from attncourse.kqv import attention_weights, scaled_dot_product_attention
 from attncourse.masking import causal_mask
 from attncourse.multihead import merge_heads, split_heads
@@ -45,9 +53,12 @@ def merge_pairs(symbols: Sequence[str], ranks: Mapping[Pair, int]) -> list[str]:
     """The symbols with pairs of neighbours joined, until no pair is left that has a rank.
 
     Each time it is the pair of lowest rank that stands anywhere, and it is joined wherever it
-    stands, from left to right. Returns a new list. Source: Sennrich et al. (2016), section 3.2.
+    stands, from left to right. Returns a new list. Raises ``ValueError`` for symbols that are no
+    strings, and for ranks that are no mapping. Source: Sennrich et al. (2016), section 3.2.
     """
-    symbols = list(symbols)
+    symbols = require_symbols(symbols)
+    if not isinstance(ranks, Mapping):
+        raise ValueError(f"ranks: expected a mapping from pairs, got {type(ranks).__name__}")
     while True:
         known = [pair for pair in pairwise(symbols) if pair in ranks]
         if not known:
@@ -205,10 +216,12 @@ class RotaryAttention(nn.Module):
         query = split_heads(self.W_q(x), self.n_heads)
         key = split_heads(self.W_k(x), self.n_kv_heads)
         value = split_heads(self.W_v(x), self.n_kv_heads)
+        past = require_pair(cache) if cache else 0
         if positions is None:
-            past = cache[0].shape[-2] if cache else 0
             places = torch.arange(x.shape[-2], device=x.device)
             positions = past + places
+        if not isinstance(positions, Tensor):
+            raise ValueError(f"positions: expected a tensor, got {type(positions).__name__}")
         if positions.ndim > 1:  # each sequence its own, the same for all heads
             positions = positions.unsqueeze(-2)
         query = apply_rope(query, positions, self.base)
@@ -277,7 +290,8 @@ class LlamaBlock(nn.Module):
 @dataclass(frozen=True)
 class LlamaConfig:
     """The sizes of a ``Llama``. ``base``: of the rotations' frequencies; ``tied``: whether the
-    vectors of the tokens are the rows of the last layer too."""
+    vectors of the tokens are the rows of the last layer too. Raises ``ValueError`` for a size that
+    is no whole number from 1 on, and for a base or eps that is not above 0."""
 
     n_vocab: int
     max_length: int
@@ -289,6 +303,13 @@ class LlamaConfig:
     base: float = 10000.0
     eps: float = 1e-5
     tied: bool = True
+
+    def __post_init__(self):
+        for name, size in vars(self).items():
+            if name in ("base", "eps"):
+                require_positive(name, size)
+            elif name != "tied":
+                require_count(name, size)
 
 
 class Llama(nn.Module):
@@ -324,9 +345,9 @@ class Llama(nn.Module):
         ``(..., n, c + n)``, causal unless given. positions: ``(..., n)``, from c on unless given.
         Raises ``ValueError`` for ids outside the vocabulary, and for more than ``max_length``.
         """
-        past = cache[0][0].shape[-2] if cache else 0
+        past = require_caches(cache, len(self.blocks))
         require_ids(ids, self.config.n_vocab, longest=self.max_length - past)
-        x = self.tokens(ids)  # (..., n, d_model)
+        x = self.tokens(ids.long())  # (..., n, d_model)
         if cache is None:
             for block in self.blocks:
                 x = block(x, mask, positions)
@@ -348,7 +369,8 @@ class Llama(nn.Module):
 
         ``choose`` maps logits ``(..., n_vocab)`` to ids ``(...)``, the likeliest unless given. It
         ends before where every sequence has just got the id ``stop``. Raises ``ValueError`` for an
-        empty prompt, and where it would become longer than ``max_length``.
+        empty prompt, where it would become longer than ``max_length``, and where ``stop`` or what
+        ``choose`` returns is no id.
         """
         return torch.cat([ids, *self.stream(ids, n_new, choose, stop)], dim=-1)
 
@@ -365,10 +387,13 @@ class Llama(nn.Module):
         if ids.shape[-1] + n_new > self.max_length:
             got = f"{ids.shape[-1]} and {n_new} new ones"
             raise ValueError(f"ids: expected at most {self.max_length} tokens in all, got {got}")
+        if stop is not None:
+            require_count("stop", stop, least=0, most=self.config.n_vocab - 1)
         unread, cache = ids, []
         for _ in range(n_new):
             logits, cache = self(unread, cache)
-            unread = (choose or likeliest)(logits[..., -1, :])[..., None]
+            rows = logits[..., -1, :]  # (..., n_vocab)
+            unread = require_chosen((choose or likeliest)(rows), rows)[..., None]
             yield unread
             if stop is not None and (unread == stop).all():
                 return
@@ -418,6 +443,15 @@ def require_even_width(d_head: int) -> int:
     if d_head % 2:
         raise ValueError(f"d_head: expected an even number, features turn in pairs, got {d_head}")
     return d_head
+
+
+def require_symbols(symbols: Sequence[str]) -> list[str]:
+    """The symbols as a list; ``ValueError`` unless they are strings."""
+    given = list(symbols) if isinstance(symbols, Iterable) else [symbols]
+    for one in given:
+        if not isinstance(one, str):
+            raise ValueError(f"symbols: expected strings, got {one!r}")
+    return given
 
 
 def __getattr__(name: str) -> object:

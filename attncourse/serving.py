@@ -12,7 +12,7 @@ Lookup Decoding; Shazeer et al. (2017), Outrageously Large Neural Networks; Fedu
 Switch Transformers.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
@@ -21,11 +21,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attncourse.arrays import require_count, require_divisor
-from attncourse.gpt import Cache, filter_logits, likeliest, require_prompt
+from attncourse.gpt import (
+    Cache,
+    filter_logits,
+    likeliest,
+    require_chosen,
+    require_prompt,
+    require_temperature,
+)
 from attncourse.llama import Llama
 from attncourse.masking import causal_mask
 from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_float_tensor, require_ids, require_whole_numbers
+from attncourse.tensors import require_float_tensor, require_ids, require_whole_numbers, seen
 
 # What comes next, guessed: the ids (g,), alone where each is certain, else with the distributions
 # (g, n_vocab) that they were drawn from. Called with all ids so far and how many are wanted.
@@ -76,7 +83,7 @@ def generate_batch(
     real, cache, new = mask[:, -1], [], []  # real: (b, n), False on padding
     for _ in range(n_new):
         logits, cache = model(ids, cache, mask, positions)
-        ids = (choose or likeliest)(logits[:, -1])[:, None]  # (b, 1)
+        ids = require_chosen((choose or likeliest)(logits[:, -1]), logits[:, -1])[:, None]  # (b, 1)
         new.append(ids)
         real = F.pad(real, (0, 1), value=True)
         mask, positions = real[:, None], positions[:, -1:] + 1  # (b, 1, c + 1), (b, 1)
@@ -95,8 +102,8 @@ def quantize(
     ``scale = (max − min) / (2^bits − 1)`` and ``code = round((x − min) / scale)``, half to even,
     for each ``block`` neighbours along the last axis. A block of equal numbers has scale and codes
     0. Returns codes ``(..., d)``, uint8, and scale and minimum, ``(..., d / block)``. Raises
-    ``ValueError`` for bits outside 2 to 8, a block that does not divide d, and numbers that are not
-    finite.
+    ``ValueError`` for bits outside 2 to 8, a block that does not divide d, numbers that are not
+    finite, and a block whose range its dtype does not hold.
     """
     require_count("bits", bits, least=2, most=8)
     require_divisor("block", block, "the last axis of x", x.shape[-1])
@@ -104,8 +111,10 @@ def quantize(
     blocks = x.unflatten(-1, (-1, block))  # (..., d / block, block)
     minimum, maximum = blocks.aminmax(dim=-1)  # (..., d / block)
     scale = (maximum - minimum) / (2**bits - 1)
+    require_finite("max − min of a block of x", scale)
     step = scale.where(scale > 0, 1)
     codes = ((blocks - minimum[..., None]) / step[..., None]).round()
+    codes = codes.clamp(max=2**bits - 1)  # more only where the scale is too small for its dtype
     return codes.flatten(-2).to(torch.uint8), scale, minimum
 
 
@@ -117,9 +126,14 @@ def dequantize(
     """The numbers that some codes stand for, ``minimum + scale · code``, block by block.
 
     Each is at most half a scale from what ``quantize`` was given. Returns ``(..., d)``. Raises
-    ``ValueError`` where the blocks do not divide d, or minimum has another shape than scale.
+    ``ValueError`` where the blocks do not divide d, minimum has another shape than scale, codes are
+    no whole numbers from 0 on, and scale or minimum are not finite.
     """
-    require_float_tensor("scale", scale, "... blocks")
+    require_whole_numbers(codes, "... d", "codes")
+    if (codes < 0).any():
+        raise ValueError(f"codes: expected whole numbers from 0 on, got {int(codes.min())}")
+    for name, one in (("scale", scale), ("minimum", minimum)):
+        require_finite(name, require_float_tensor(name, one, "... blocks"))
     if minimum.shape != scale.shape or codes.shape[:-1] != scale.shape[:-1]:
         shapes = (tuple(codes.shape), tuple(scale.shape), tuple(minimum.shape))
         raise ValueError(
@@ -147,12 +161,14 @@ def speculative_accept(
     ``p = p_target[i]`` is what the target says there. The first that is not is replaced by one
     drawn from ``max(p − q, 0)``, made to sum to 1, and ends it; after k that are kept, one more is
     drawn from the last row. k may be 0. Returns ids, ``(kept + 1,)``, int64. Raises ``ValueError``
-    where shapes do not fit, a guess is no id, or a row is no distribution.
+    where shapes do not fit, a guess is no id or has q = 0, or a row is no distribution.
     Source: Leviathan et al. (2023), algorithm 1 and appendix A.1.
     """
     require_guesses(draft, p_draft, p_target)
+    require_generator(rng)
     q = require_distributions("p_draft", p_draft.double())  # (k, n_vocab)
     p = require_distributions("p_target", p_target.double())  # (k + 1, n_vocab)
+    require_drawn(draft, q)
     for i, token in enumerate(draft.tolist()):
         u = torch.rand((), generator=rng, dtype=p.dtype)
         if u * q[i, token] >= p[i, token]:
@@ -214,12 +230,18 @@ def speculative_stream(
 def token_probabilities(
     logits: Float[Tensor, "*batch n_vocab"], temperature: float = 1.0
 ) -> Float[Tensor, "*batch n_vocab"]:
-    """``softmax(logits / temperature)`` in float64; at temperature 0 the likeliest has 1."""
-    if not temperature >= 0:
-        raise ValueError(f"temperature: expected a number from 0 on, got {temperature}")
+    """``softmax(logits / temperature)`` in float64; at temperature 0 the likeliest has 1.
+
+    Raises ``ValueError`` for a temperature that is negative or not finite, and for logits that say
+    nothing: NaN, ∞, or −∞ throughout a row.
+    """
+    require_temperature(temperature)
+    require_float_tensor("logits", logits, "... n_vocab")
+    most = logits.amax(dim=-1, keepdim=True)
+    require_finite("the largest of logits", most)
     if temperature == 0:
         return one_hot(logits.argmax(dim=-1), logits.shape[-1])
-    return (logits.double() / temperature).softmax(dim=-1)
+    return ((logits - most).double() / temperature).softmax(dim=-1)
 
 
 def one_hot(ids: Int[Tensor, "*batch"], n_vocab: int) -> Float[Tensor, "*batch n_vocab"]:
@@ -233,20 +255,27 @@ def cached(cache: Sequence[Cache]) -> int:
 
 
 def cut_back(cache: Sequence[Cache], n: int) -> list[Cache]:
-    """The cache of the first n tokens."""
+    """The cache of the first n tokens; ``ValueError`` where it holds fewer."""
+    require_count("n", n, least=0, most=cached(cache))
     return [(key[..., :n, :], value[..., :n, :]) for key, value in cache]
 
 
 def guessed(draft: Draft, ids: Tensor, wanted: int, n_vocab: int) -> tuple[Tensor, Tensor]:
     """What a draft guesses, ``(g,)``, and its distributions, ``(g, n_vocab)``.
 
-    Raises ``ValueError`` for more ids than are wanted.
+    Raises ``ValueError`` for more ids than are wanted, and for what are no ids.
     """
     guess = draft(ids, wanted)
-    guess, p_draft = guess if isinstance(guess, tuple) else (guess, one_hot(guess, n_vocab))
-    if len(guess) > wanted:
-        raise ValueError(f"draft: expected at most {wanted} ids, got {len(guess)}")
-    return guess, p_draft
+    guess, *rest = guess if isinstance(guess, tuple) else (guess,)
+    require_whole_numbers(guess, name="draft")
+    if guess.ndim != 1 or len(guess) > wanted:
+        got = len(guess) if guess.ndim == 1 else f"shape {tuple(guess.shape)}"
+        raise ValueError(f"draft: expected at most {wanted} ids, got {got}")
+    if len(guess):
+        require_ids(guess, n_vocab)
+    if len(rest) > 1:
+        raise ValueError(f"draft: expected ids and their distributions, got {1 + len(rest)} things")
+    return guess, rest[0] if rest else one_hot(guess, n_vocab)
 
 
 # --- two drafts -----------------------------------------------------------------------------------
@@ -259,6 +288,7 @@ def lookup_draft(ids: Int[Tensor, "n"], k: int, n_match: int = 2) -> Int[Tensor,
     copied on. Returns ``(k,)`` or ``(0,)``. Source: Saxena (2023).
     """
     require_whole_numbers(ids, "n")
+    require_count("k", k, least=0)
     require_count("n_match", n_match)
     n = len(ids)
     if n <= n_match:
@@ -275,12 +305,15 @@ class ModelDraft:
     """A draft by a smaller model with the same vocabulary, which keeps a cache of its own."""
 
     def __init__(self, model: Llama, temperature: float = 0.0, rng: torch.Generator | None = None):
-        self.model, self.temperature, self.rng = model, temperature, rng
+        self.model, self.rng = model, require_generator(rng)
+        self.temperature = require_temperature(temperature)
         self.read, self.cache = torch.empty(0, dtype=torch.long), []
 
     @torch.no_grad()
     def __call__(self, ids: Int[Tensor, "n"], k: int) -> tuple[Tensor, Tensor]:
         """k ids, ``(k,)``, and the distributions that they were drawn from, ``(k, n_vocab)``."""
+        require_whole_numbers(ids, "n")
+        require_count("k", k, least=0)
         rows = [torch.empty(0, self.model.config.n_vocab, dtype=torch.float64)]
         known = min(common_prefix(self.read, ids), len(ids) - 1)
         self.cache, end = cut_back(self.cache, known), len(ids) + k
@@ -322,10 +355,11 @@ def top_k_gate(
     """How much each expert counts for a token: the softmax over the k largest logits, else 0.
 
     Of equal logits the lower index is chosen; what is chosen sums to 1. Returns
-    ``(..., n_experts)``. Raises ``ValueError`` for a k that is not from 1 to n_experts.
-    Source: Shazeer et al. (2017), equations 3 to 5, without the noise.
+    ``(..., n_experts)``. Raises ``ValueError`` for a k that is not from 1 to n_experts, and for
+    logits that are not finite. Source: Shazeer et al. (2017), equations 3 to 5, without the noise.
     """
     require_count("k", k, most=logits.shape[-1])
+    require_finite("logits", logits)
     return filter_logits(logits, top_k=k).softmax(dim=-1)
 
 
@@ -335,11 +369,13 @@ def load_balance_loss(logits: Float[Tensor, "*batch n_experts"], k: int = 1) -> 
 
     f_i is the fraction of the tokens' choices, k for each, that fall on expert i, which has no
     gradient; P_i is the mean of ``softmax(logits)[i]``, which has one. All axes but the last are
-    tokens. Raises ``ValueError`` for a k that is not from 1 to n_experts. Source: Fedus et al.
-    (2022), equations 4 to 6, where k is 1 and the loss has a factor α of 0.01.
+    tokens. Raises ``ValueError`` for a k that is not from 1 to n_experts, and for logits that are
+    not finite. Source: Fedus et al. (2022), equations 4 to 6, where k is 1 and the loss has a
+    factor α of 0.01.
     """
     n_experts = logits.shape[-1]
     require_count("k", k, most=n_experts)
+    require_finite("logits", logits)
     rows = logits.reshape(-1, n_experts)  # (tokens, n_experts)
     chosen = filter_logits(rows, top_k=k).isfinite()
     fraction = chosen.to(rows).mean(dim=0) / k  # (n_experts,)
@@ -353,14 +389,19 @@ def load_balance_loss(logits: Float[Tensor, "*batch n_experts"], k: int = 1) -> 
 def require_sequences(sequences: Sequence) -> list[Int[Tensor, "_"]]:
     """The sequences as tensors of int64; ``ValueError`` unless each holds an id or more."""
     rows = []
+    if not isinstance(sequences, Iterable):
+        raise ValueError(f"sequences: expected a list of lists of ids, got {sequences!r}")
     for i, sequence in enumerate(sequences):
-        row = torch.as_tensor(sequence)
+        try:
+            row = torch.as_tensor(sequence)
+        except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+            raise ValueError(f"sequences: expected whole numbers in {i}, got {error}") from None
         if row.ndim != 1 or len(row) == 0:
             raise ValueError(
                 f"sequences: expected one id or more in each, got shape {tuple(row.shape)} in "
                 f"sequence {i}"
             )
-        require_whole_numbers(row, "n")
+        require_whole_numbers(row)
         if (row < 0).any():
             raise ValueError(f"sequences: expected ids from 0 on, got {int(row.min())} in {i}")
         rows.append(row.long())
@@ -371,22 +412,43 @@ def require_sequences(sequences: Sequence) -> list[Int[Tensor, "_"]]:
 
 def require_finite(name: str, x: Tensor) -> None:
     """Raises ``ValueError`` where a number is NaN or infinite."""
-    if not x.isfinite().all():
+    if seen(~x.isfinite()):
         where = tuple((~x.isfinite()).nonzero()[0].tolist())
         raise ValueError(f"{name}: expected finite numbers, got {float(x[where])} at index {where}")
 
 
 def require_guesses(draft: Tensor, p_draft: Tensor, p_target: Tensor) -> None:
     """Raises ``ValueError`` where shapes do not fit each other, or a guess is no id."""
+    require_whole_numbers(draft, name="draft")
+    for name, p in (("p_draft", p_draft), ("p_target", p_target)):
+        if not isinstance(p, Tensor) or not p.is_floating_point() or p.ndim != 2:
+            got = f"{p.dtype} of shape {tuple(p.shape)}" if isinstance(p, Tensor) else type(p)
+            raise ValueError(f"{name}: expected a floating-point tensor with a row each, got {got}")
     shapes = tuple(draft.shape), tuple(p_draft.shape), tuple(p_target.shape)
     k, n_vocab = draft.numel(), p_target.shape[-1]
-    if shapes != ((k,), (k, n_vocab), (k + 1, n_vocab)):
+    if n_vocab == 0 or shapes != ((k,), (k, n_vocab), (k + 1, n_vocab)):
         raise ValueError(
             "draft, p_draft, p_target: expected shapes (k,), (k, n_vocab) and (k + 1, n_vocab), "
             "got {}, {} and {}".format(*shapes)
         )
     if k:
         require_ids(draft, n_vocab)
+
+
+def require_drawn(draft: Tensor, q: Tensor) -> None:
+    """Raises ``ValueError`` for a guess that cannot have been drawn from its row of q."""
+    impossible = q.gather(-1, draft.long()[:, None])[:, 0] == 0  # (k,)
+    if impossible.any():
+        i = int(impossible.nonzero()[0])
+        got = f"id {int(draft[i])}, which has probability 0 in row {i}"
+        raise ValueError(f"draft: expected ids that were drawn from p_draft, got {got}")
+
+
+def require_generator(rng: torch.Generator | None) -> torch.Generator | None:
+    """rng; ``ValueError`` unless it is a generator of torch, or None for torch's own."""
+    if not isinstance(rng, torch.Generator | None):
+        raise ValueError(f"rng: expected a torch.Generator, got {type(rng).__name__}")
+    return rng
 
 
 def require_distributions(name: str, p: Tensor) -> Tensor:

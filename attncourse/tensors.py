@@ -7,6 +7,7 @@ from torch import Tensor
 from attncourse.arrays import require_axes
 
 ALLOWED = ", True where allowed"
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def require_float_tensor(name: str, value, axes: str) -> Tensor:
@@ -27,12 +28,13 @@ def require_boolean(name: str, value, meaning: str = "") -> Tensor:
     return value
 
 
-def require_whole_numbers(ids: Tensor, axes: str) -> Tensor:
-    """``ids``; ``ValueError`` unless they are whole numbers in a tensor with these axes."""
-    if not isinstance(ids, Tensor) or ids.is_floating_point() or ids.dtype == torch.bool:
+def require_whole_numbers(ids: Tensor, axes: str | None = None, name: str = "ids") -> Tensor:
+    """``ids``; ``ValueError`` unless they are whole numbers in a tensor, with these axes if any."""
+    if not isinstance(ids, Tensor) or ids.dtype not in WHOLE:
         got = f"dtype {ids.dtype}" if isinstance(ids, Tensor) else type(ids).__name__
-        raise ValueError(f"ids: expected a tensor of whole numbers, got {got}")
-    require_axes("ids", ids.shape, axes)
+        raise ValueError(f"{name}: expected a tensor of whole numbers, got {got}")
+    if axes is not None:
+        require_axes(name, ids.shape, axes)
     return ids
 
 

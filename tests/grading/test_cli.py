@@ -1,5 +1,6 @@
 """The command ``attncourse``: what it prints, how it ends, and the demo's grades."""
 
+import json
 import os
 import shutil
 import signal
@@ -73,6 +74,26 @@ def test_unknown_assignment_names_the_nearest(tmp_path):
     course = make_course(tmp_path, ada=small())
     refuses(run("grade", "01_smal", cwd=course), "01_smal", "did you mean 01_small?")
     refuses(run("grade", "zzz", cwd=course), "zzz", f"There are: {NAME}")
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        ([graded("points_add", "1", 2)], "2 cells are called points_add"),
+        (
+            [graded("points_more", "def x(:", 2)],
+            "the test points_more is no Python: invalid syntax",
+        ),
+    ],
+)
+def test_a_solved_notebook_with_a_mistake_is_refused_before_anybody_loses_points(
+    cells, says, tmp_path
+):
+    course = make_course(tmp_path, ada=small())
+    path = course / "solutions" / NAME / f"{NAME}.ipynb"
+    path.write_bytes(notebook(*json.loads(path.read_bytes())["cells"], *cells))
+    for command in ("grade", "release"):
+        refuses(run(command, NAME, cwd=course), f"{NAME}.ipynb: {says}")
 
 
 def test_missing_folders(tmp_path):
