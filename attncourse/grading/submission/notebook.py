@@ -6,6 +6,7 @@ after it is ``Unreadable``, with the reason and the line.
 
 import math
 import re
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from typing import Any
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.submission.raw_cells import MOST_CELLS, raw_cells
 from attncourse.grading.submission.source import at_top, made_python, shorten
+from attncourse.grading.submission.syntax import quietly
 from attncourse.grading.submission.text import sides, to_text
 
 HIDDEN = "BEGIN HIDDEN TESTS"  # in a test that students are not given
@@ -244,4 +246,13 @@ def read_assignment(path: Path, data: bytes) -> Assignment:
     assignment = Assignment(path.parent.name, cells)
     if not any(cell.grade for cell in cells):
         raise UserError(f"{path} has no graded cells: make it again: make exercises")
+    for grade_id, number in Counter(cell.grade_id for cell in cells if cell.grade_id).items():
+        if number > 1:
+            raise UserError(f"{path}: {number} cells are called {grade_id}: give each its own name")
+    for grade_id, cell in assignment.graded.items():
+        try:
+            quietly(cell.source)
+        except SyntaxError as error:
+            why = f"{error.msg} in line {error.lineno}"
+            raise UserError(f"{path}: the test {grade_id} is no Python: {why}") from None
     return assignment
