@@ -266,6 +266,34 @@ BAD = {
     ),
     "no model": (lambda: patched(nn.Linear(2, 2), IDS, IDS, 0, 0), "expected a GPT or a Llama"),
     "one template": (lambda: gap_interval([0.3]), "two templates or more"),
+    "a number for pairs": (lambda: cut_edges(torch.zeros(2, 3), 5), "(query, key), got 5"),
+    "a score of infinity": (
+        lambda: cut_edges(torch.full((2, 3), math.inf), []),
+        "scores: expected numbers or −∞, got ∞ at index (0, 0)",
+    ),
+    "a head alone": (
+        lambda: without_heads(llama(), [2]).__enter__(),
+        "heads: expected pairs (layer, head), got 2",
+    ),
+    "heads in no mapping": (
+        lambda: without_edges(llama(), [(0, 0)]).__enter__(),
+        "edges: expected a mapping from (layer, head) to edges, got list",
+    ),
+    "a run that is a list": (
+        lambda: patched(llama(), [1, 2], IDS, 0, 0),
+        "clean: expected a tensor of whole numbers, got list",
+    ),
+    "a run without tokens": (lambda: patched(llama(), IDS[:0], IDS[:0], 0, 0), "clean: expected"),
+    "a gap that is no number": (
+        lambda: gap_interval([0.3, math.nan]),
+        "gaps: expected finite numbers, got nan at index (1,)",
+    ),
+    "a baseline of words": (lambda: gap_interval([0.3, 1.0], ["a", "b"]), "baseline: expected"),
+    "a level in words": (lambda: gap_interval([0.3, 1.0], level="0.95"), "level: expected"),
+    "torch's generator": (
+        lambda: gap_interval([0.3, 1.0], rng=torch.Generator()),
+        "rng: expected a generator of NumPy, got Generator",
+    ),
     "another number in the baseline": (lambda: gap_interval([0.3, 1.0], [0.2]), "(2,) and (1,)"),
 }
 

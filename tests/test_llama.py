@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from refused import refused
 from torch import nn
 from torch.nn import functional as F
 
@@ -355,6 +356,56 @@ def test_it_stops_where_every_sequence_has_the_last_id():
 def test_ids_that_the_model_cannot_read_are_refused(ids, said):
     with pytest.raises(ValueError, match=said):
         llama()(ids)
+
+
+X, PAIR = torch.zeros(4, 12), (torch.zeros(1, 5, 4),) * 2
+SMALL = {"n_vocab": 11, "max_length": 9, "d_model": 12, "n_heads": 3, "n_kv_heads": 1}
+
+
+def block() -> LlamaBlock:
+    return LlamaBlock(12, 3, 1, 17)
+
+
+def sized(**sizes) -> LlamaConfig:
+    return LlamaConfig(**SMALL | {"n_layers": 2, "d_ff": 7} | sizes)
+
+
+def small() -> Llama:
+    return Llama(sized()).eval()
+
+
+test_what_a_llama_cannot_work_with_is_refused = refused(
+    [
+        (lambda: merge_pairs([1, 2], {}), "symbols: expected strings", "got 1"),
+        (lambda: merge_pairs("ab", [("a", "b")]), "ranks: expected a mapping", "list"),
+        (lambda: sized(n_layers=0), "n_layers: expected a whole number of at least 1", "0"),
+        (lambda: sized(max_length=2.5), "max_length: expected a whole number", "2.5"),
+        (lambda: sized(base=math.nan), "base: expected a finite number above 0", "nan"),
+        (lambda: block()(X, positions=[0, 1, 2, 3]), "positions: expected a tensor", "list"),
+        (lambda: block()(X, cache=3), "cache: expected a pair of tensors", "3"),
+        (lambda: block()(X, cache=(X, X[:3])), "as many values as keys", "3 and 4"),
+        (lambda: small()(torch.tensor([1]), [PAIR]), "for each of 2 blocks", "got 1"),
+        (lambda: small()(torch.tensor([1]), [(), ()]), "a pair of tensors", r"\(\)"),
+        (
+            lambda: small()(torch.tensor([1]), [PAIR, (torch.zeros(1, 6, 4),) * 2]),
+            "as many tokens in each block",
+            "5, 6",
+        ),
+        (lambda: small().generate(torch.tensor([1]), 2, stop=11), "stop: .* from 0 to 10", "11"),
+        (
+            lambda: small().generate(torch.tensor([1]), 1, lambda row: torch.tensor(11)),
+            "ids from 0 to 10",
+            "got 11",
+        ),
+        (lambda: small().generate(torch.tensor([1]), 1, len), "choose: expected .* id", "int"),
+    ]
+)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32])
+def test_ids_are_whole_numbers_of_any_width(dtype):
+    model, ids = small(), torch.tensor([1, 7, 3])
+    assert torch.equal(model(ids.to(dtype)), model(ids))
 
 
 def test_prompts_that_cannot_be_gone_on_from_are_refused():

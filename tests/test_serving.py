@@ -145,6 +145,18 @@ def test_what_comes_back_is_at_most_half_a_step_away(bits, shape):
     assert torch.equal(again[0], codes)  # rounding a second time changes nothing
 
 
+def test_codes_of_a_range_that_float16_hardly_holds_stay_codes():
+    """A scale that is rounded to the least number that there is would ask for more than 2^bits."""
+    x = torch.tensor([0.0, 1e-5, 2e-5, 2e-5]).half()
+    codes, _, _ = quantize(x, 8, 4)
+    assert codes.tolist() == sorted(codes.tolist())
+    assert codes[-1] == 255
+
+
+def test_a_tiny_temperature_draws_the_likeliest():
+    assert token_probabilities(torch.tensor([1.0, 3, 2]), 1e-310).tolist() == [0, 1, 0]
+
+
 def test_equal_numbers_come_back_as_they_were():
     x = torch.full((3, 6), 0.1)
     assert torch.equal(dequantize(*quantize(x, 3, 2)), x)
@@ -343,31 +355,59 @@ CODES = quantize(torch.arange(8.0), 4, 4)
         (lambda: pad_left([[1, -2]], 0), "ids from 0 on", "got -2"),
         (lambda: pad_left([[1]], -1), "pad: expected a whole number", "-1"),
         (lambda: pad_left([[[1]]], 0), "one id or more in each", "(1, 1)"),
+        (lambda: pad_left(["ab"], 0), "sequences: expected whole numbers in 0", "str"),
+        (lambda: pad_left(None, 0), "sequences: expected a list of lists of ids", "None"),
         (lambda: generate_batch(llama(), [[1] * 30, [2]], 11), "at most 40", "30 and 11"),
+        (lambda: generate_batch(llama(), [[1], [2]], 1, len), "choose: expected", "got int"),
+        (lambda: generate_batch(llama(), [[1]], 1, lambda row: ids_of(29)), "0 to 28", "got 29"),
         (lambda: quantize(X, 1, 4), "bits: expected a whole number from 2 to 8", "got 1"),
         (lambda: quantize(X, 9, 4), "bits: expected a whole number from 2 to 8", "got 9"),
         (lambda: quantize(X, 4, 3), "block: expected a divisor", "got 3"),
         (lambda: quantize(X / 0, 4, 4), "x: expected", "(0, 0)"),
         (lambda: quantize(X - math.inf, 4, 4), "x: expected finite numbers", "-inf at index"),
+        (lambda: quantize(torch.tensor([-3e38, 3e38]), 4, 2), "max − min of a block", "inf"),
         (lambda: dequantize(CODES[0], CODES[1], CODES[2][:1]), "codes, scale, minimum", "(1,)"),
+        (
+            lambda: dequantize(CODES[0] / 2, *CODES[1:]),
+            "codes: expected a tensor of whole",
+            "float",
+        ),
+        (lambda: dequantize(-CODES[0].int(), *CODES[1:]), "codes: expected whole numbers", "-15"),
+        (lambda: dequantize(CODES[0], CODES[1] / 0, CODES[2]), "scale: expected finite", "inf"),
+        (lambda: dequantize(CODES[0], CODES[1], None), "minimum: expected a torch", "NoneType"),
         (lambda: dequantize(CODES[0][:7], *CODES[1:]), "divisor", "got 2"),
         (lambda: speculative_accept(ids_of(1), ONE[:1], ONE[:1], None), "shapes (k,)", "(1, 4)"),
         (lambda: speculative_accept(ids_of(4), ONE[:1], ONE[:2], None), "0 to 3", "got 4"),
         (lambda: speculative_accept(ids_of(1), 2 * ONE[:1], ONE[:2], None), "p_draft", "of 2"),
         (lambda: speculative_accept(ids_of(1), ONE[:1], -ONE[:2], None), "p_target", "of -1"),
         (lambda: speculative_accept(ids_of(1), ONE[:1], ONE[:2] / 0, None), "p_target", "nan"),
+        (lambda: speculative_accept([1], ONE[:1], ONE[:2], None), "draft: expected a", "list"),
+        (lambda: speculative_accept(ids_of(1), ONE[:1].int(), ONE[:2], None), "p_draft", "int32"),
+        (lambda: speculative_accept(ids_of(1), ONE[1:2], [[1]], None), "p_target", "list"),
+        (lambda: speculative_accept(ids_of(1), ONE[:1], ONE[:2], None), "drawn from", "id 1"),
+        (lambda: speculative_accept(ids_of(1), ONE[1:2], ONE[:2], 0), "rng: expected", "int"),
         (lambda: write(ids_of(), 2), "one token or more", "(0,)"),
+        (lambda: write(some_ids(3), 3, lambda ids, k: ids_of(29)), "ids from 0 to 28", "got 29"),
+        (lambda: write(some_ids(3), 3, lambda ids, k: ids[None]), "at most 2 ids", "(1, 3)"),
+        (lambda: write(some_ids(3), 3, lambda ids, k: None), "draft: expected a", "NoneType"),
         (lambda: write(some_ids(38), 3), "at most 40 tokens", "38 and 3"),
         (lambda: write(some_ids(3), 3, k=40), "k: expected a whole number from 0 to 39", "40"),
         (lambda: write(some_ids(3), 3, k=-1), "k: expected a whole number", "-1"),
         (lambda: write(some_ids(3), 3, lambda ids, k: some_ids(k + 1)), "at most 2 ids", "got 3"),
         (lambda: write(some_ids(3), 3, temperature=-1), "temperature", "-1"),
+        (lambda: ModelDraft(llama(), math.nan), "temperature: expected a number", "nan"),
+        (lambda: token_probabilities(X / 0), "the largest of logits: expected finite", "nan"),
+        (lambda: token_probabilities(X - math.inf, 0), "the largest of logits", "-inf"),
+        (lambda: cut_back([(X, X)], 3), "n: expected a whole number from 0 to 2", "got 3"),
+        (lambda: lookup_draft(some_ids(9), -1), "k: expected a whole number", "got -1"),
         (lambda: lookup_draft(some_ids(9), 2, n_match=0), "n_match", "got 0"),
         (lambda: with_layers(llama(), [3]), "layers: expected a whole number from 0 to 2", "3"),
         (lambda: with_layers(llama(), []), "the number of layers", "got 0"),
         (lambda: top_k_gate(X, 0), "k: expected a whole number from 1 to 8", "got 0"),
         (lambda: top_k_gate(X, 9), "k: expected a whole number from 1 to 8", "got 9"),
         (lambda: load_balance_loss(X, 9), "k: expected a whole number from 1 to 8", "got 9"),
+        (lambda: top_k_gate(X / 0, 2), "logits: expected finite", "nan"),
+        (lambda: load_balance_loss(X - math.inf, 2), "logits: expected finite", "-inf"),
     ],
 )
 def test_bad_input_is_refused(call, expected, got):
