@@ -37,10 +37,9 @@ def made(student: str, *points: float, assignment: str = NAME, **more) -> Report
 def seen(target: str, name: str, told: str = "") -> dict:
     """What a report with a mistake has of it."""
     verdict = {"target": target, "mistake": name, "explanation": told, "failed": ["values"]}
-    return {
-        "mistakes": ((target, name),),
-        "verdicts": ({**verdict, "cell": "points_add", "reason": "", "text": f"✗ {name}"},),
-    }
+    verdict |= {"cell": "points_add", "reason": "", "text": f"✗ {name}", "criteria": [], "seed": 7}
+    verdict |= {"passed": False, "earned": 0.0, "possible": 2.0}
+    return {"mistakes": ((target, name),), "verdicts": (verdict,)}
 
 
 def write_reports(course: Path, reports: Iterable[Report]) -> Path:

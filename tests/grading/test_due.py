@@ -280,6 +280,17 @@ def test_days_are_those_of_the_clocks(course, marker):  # noqa: F811
     assert "2026-10-25 21:00:00 +0100" in table
 
 
+def test_a_time_that_says_none_any_more_costs_nothing_any_more(course, marker):  # noqa: F811
+    stamp = course / "submitted" / "days" / NAME / "timestamp.txt"
+    for text, off in (("2026-10-14 12:00:00 +0200", True), ("yesterday", False)):
+        stamp.write_text(text + "\n")
+        grade(course)
+        assert bool(standing(course)["days"][2]) == off
+    report = (course / "reports" / NAME / "days.json").read_text()
+    assert "yesterday is no date" in report
+    assert "counted as handed in on time" in report
+
+
 def test_a_due_date_of_the_formgrader_stays_where_the_settings_have_none(course, marker):  # noqa: F811
     (course / "nbgrader_config.py").write_text(CONFIG.replace("01_small", "02_other"))
     grade(course)

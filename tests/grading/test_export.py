@@ -283,6 +283,12 @@ def test_canvas_fills_the_column_that_the_instructor_has_made(course, tmp_path):
     ):
         with pytest.raises(UserError, match=words):
             with_roster(course, tmp_path, ROSTER, column=asked)
+    grades, remarks = with_roster(course, tmp_path, ROSTER.replace("01_Small", "HW"))
+    assert {column for _, column in grades} == {NAME}
+    assert any("roster.csv is called 01_small: Canvas makes a new one" in said for said in remarks)
+    two = ROSTER.replace("Final Score", "01_small (13)")
+    with pytest.raises(UserError, match="several columns are called 01_small"):
+        with_roster(course, tmp_path, two)
     twice = ROSTER.replace("Final Score", "Other (13)")
     with pytest.raises(UserError, match="several columns are called Other"):
         with_roster(course, tmp_path, twice, column="Other")

@@ -44,8 +44,9 @@ def rows(
     """
     students = people(classes)
     known = read_canvas_roster(roster) if roster else Roster(None, list(WHO), [], [], {})
-    columns = [(*called(found.assignment, known), found.assignment)[0] for found in classes]
-    if column is not None:
+    if column is None:
+        columns = [filled(found.assignment, known, remark) for found in classes]
+    else:
         columns = [own_column(column, known)]
     if roster:
         matched = match(known, students, remark)
@@ -118,6 +119,15 @@ def called(asked: str, roster: Roster) -> list[str]:
     parts = ((name, TITLE.fullmatch(name)) for name in roster.others)
     known = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
     return [name for name, several in known if asked.casefold() in map(str.casefold, several)]
+
+
+def filled(name: str, roster: Roster, remark: Remark) -> str:
+    """The roster's column of an assignment, or its name, of which Canvas makes a new one."""
+    if called(name, roster):
+        return own_column(name, roster)
+    if roster.path:
+        remark(f"no column of {roster.path} is called {name}: Canvas makes a new one (--column)")
+    return name
 
 
 def own_column(asked: str, roster: Roster) -> str:

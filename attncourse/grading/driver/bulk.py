@@ -178,8 +178,8 @@ def enter_submissions(
         row = {"assignment_id": assignment, "student_id": result.submission.student}
         if result.report.status == "missing" and tuple(row.values()) not in rows.found:
             continue
-        when = time_in(result.submission.timestamp, zone)
-        row |= {} if when is None else {"timestamp": when}
+        if stamp := result.submission.timestamp:  # else what was known before holds, as in nbgrader
+            row["timestamp"] = time_in(stamp, zone)
         more = extended.get(result.submission.student)
         owner = rows.put(row | ({} if more is None else {"extension": more}))
         entries.append(GradebookEntry(owner, result, untouched(result.notebook)))
