@@ -224,7 +224,8 @@ class GPT(nn.Module):
         Raises ``ValueError`` for ids outside the vocabulary, for more than ``max_length``, and for
         a mask with a cache.
         """
-        past = require_caches(cache, len(self.blocks))
+        require_caches(cache, len(self.blocks))
+        past = cache[0][0].shape[-2] if cache else 0
         n = ids.shape[-1]
         require_ids(ids, self.config.n_vocab, longest=self.max_length - past)
         if positions is None:
@@ -339,8 +340,8 @@ def require_chosen(ids: Tensor, logits: Tensor) -> Tensor:
     return ids
 
 
-def require_pair(cache: Cache) -> int:
-    """How many tokens the cache holds; ``ValueError`` unless it is keys and values of as many."""
+def require_pair(cache: Cache) -> Cache:
+    """The cache; ``ValueError`` unless it is keys and values of as many tokens."""
     pair = isinstance(cache, tuple | list) and len(cache) == 2
     if not pair or not all(isinstance(x, Tensor) and x.ndim >= 2 for x in cache):
         got = [type(x).__name__ for x in cache] if pair else repr(cache)[:40]
@@ -348,20 +349,19 @@ def require_pair(cache: Cache) -> int:
     keys, values = (x.shape[-2] for x in cache)
     if keys != values:
         raise ValueError(f"cache: expected as many values as keys, got {values} and {keys}")
-    return keys
+    return cache
 
 
-def require_caches(caches: Sequence[Cache] | None, n_blocks: int) -> int:
-    """How many tokens they hold; ``ValueError`` unless it is as many for each block, or none."""
+def require_caches(caches: Sequence[Cache] | None, n_blocks: int) -> None:
+    """Raises ``ValueError`` unless each block has one, of as many tokens, or none has."""
     if caches is None or (isinstance(caches, tuple | list) and len(caches) == 0):
-        return 0
+        return
     if not isinstance(caches, tuple | list) or len(caches) != n_blocks:
         got = len(caches) if isinstance(caches, tuple | list) else type(caches).__name__
         raise ValueError(f"cache: expected none or a pair for each of {n_blocks} blocks, got {got}")
-    lengths = [require_pair(cache) for cache in caches]
+    lengths = [require_pair(cache)[0].shape[-2] for cache in caches]
     if len(set(lengths)) > 1:
         raise ValueError(f"cache: expected as many tokens in each block, got {lengths}")
-    return lengths[0]
 
 
 def require_cache(cache: Cache, key: Tensor, value: Tensor) -> None:

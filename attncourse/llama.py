@@ -56,7 +56,7 @@ def merge_pairs(symbols: Sequence[str], ranks: Mapping[Pair, int]) -> list[str]:
     stands, from left to right. Returns a new list. Raises ``ValueError`` for symbols that are no
     strings, and for ranks that are no mapping. Source: Sennrich et al. (2016), section 3.2.
     """
-    symbols = require_symbols(symbols)
+    symbols = list(require_symbols(symbols))
     if not isinstance(ranks, Mapping):
         raise ValueError(f"ranks: expected a mapping from pairs, got {type(ranks).__name__}")
     while True:
@@ -216,8 +216,10 @@ class RotaryAttention(nn.Module):
         query = split_heads(self.W_q(x), self.n_heads)
         key = split_heads(self.W_k(x), self.n_kv_heads)
         value = split_heads(self.W_v(x), self.n_kv_heads)
-        past = require_pair(cache) if cache else 0
+        if cache:
+            require_pair(cache)
         if positions is None:
+            past = cache[0].shape[-2] if cache else 0
             places = torch.arange(x.shape[-2], device=x.device)
             positions = past + places
         if not isinstance(positions, Tensor):
@@ -345,7 +347,8 @@ class Llama(nn.Module):
         ``(..., n, c + n)``, causal unless given. positions: ``(..., n)``, from c on unless given.
         Raises ``ValueError`` for ids outside the vocabulary, and for more than ``max_length``.
         """
-        past = require_caches(cache, len(self.blocks))
+        require_caches(cache, len(self.blocks))
+        past = cache[0][0].shape[-2] if cache else 0
         require_ids(ids, self.config.n_vocab, longest=self.max_length - past)
         x = self.tokens(ids.long())  # (..., n, d_model)
         if cache is None:
@@ -445,13 +448,12 @@ def require_even_width(d_head: int) -> int:
     return d_head
 
 
-def require_symbols(symbols: Sequence[str]) -> list[str]:
-    """The symbols as a list; ``ValueError`` unless they are strings."""
-    given = list(symbols) if isinstance(symbols, Iterable) else [symbols]
-    for one in given:
+def require_symbols(symbols: Sequence[str]) -> Sequence[str]:
+    """The symbols; ``ValueError`` unless they are strings."""
+    for one in symbols if isinstance(symbols, Iterable) else [symbols]:
         if not isinstance(one, str):
             raise ValueError(f"symbols: expected strings, got {one!r}")
-    return given
+    return symbols
 
 
 def __getattr__(name: str) -> object:
