@@ -13,6 +13,7 @@ import typer
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
+from attncourse.grading.machine import choose_lanes
 from attncourse.grading.report import count
 from attncourse.grading.stopping import stopping
 
@@ -104,7 +105,7 @@ def check(
     timeout: float = TIMEOUT,
 ) -> None:
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
-    from attncourse.grading.student.ahead import start_ahead
+    from attncourse.grading.judge.ahead import start_ahead
 
     start_ahead(notebook)
     from attncourse.checks.showing.waiting import ticking
@@ -319,6 +320,12 @@ def grade(
     """
 
     with stopping("nothing was graded"):
+        if dask is None:
+            from attncourse.grading.judge.ahead import start_ahead
+
+            jobs = choose_lanes(jobs)
+            if not (course / "reports" / assignment).exists():  # where there may be nothing to run
+                start_ahead(course / "solutions" / assignment / f"{assignment}.ipynb", jobs)
         from attncourse.grading.driver.command import grade_course
 
         outcome = grade_course(
@@ -326,7 +333,7 @@ def grade(
             assignment,
             student,
             limits=Limits.of(timeout),
-            jobs=jobs,
+            lanes=jobs,
             db=db,
             force=force,
             dask=dask,
@@ -494,7 +501,8 @@ def demo(
         missing = missing_floor()
         if missing:  # the sample class is our own
             print(f"no sandbox here ({missing[0].name}): the sample class runs without one")
-        grade_course(folder, ASSIGNMENT, limits=LIMITS, jobs=jobs, sandbox=not missing)
+        lanes = choose_lanes(jobs)
+        grade_course(folder, ASSIGNMENT, limits=LIMITS, lanes=lanes, sandbox=not missing)
 
 
 if __name__ == "__main__":

@@ -323,19 +323,23 @@ def told(lane) -> int:
     return json.loads(said[HEAD.size :])["pid"]
 
 
-@pytest.mark.parametrize(("modules", "taken"), [((), True), (("json",), False)])
-def test_a_lane_that_was_started_ahead_is_the_next_or_ends(modules, taken):
+@pytest.mark.parametrize(
+    ("modules", "number", "taken"), [((), 2, True), (("json",), 2, False), ((), 1, False)]
+)
+def test_lanes_that_were_started_ahead_are_the_next_or_end(modules, number, taken):
     made = Lanes()
-    made.expect(modules)
+    made.expect(modules, number)
     ahead = made.expected[1]
-    lane = made.take(((), (), False, 1, ()))
+    made.prepare([((), (), False, 1, ())] * 2)
     try:
-        assert (lane is ahead, ahead.closed) == (taken, not taken)
-        assert told(lane)
-        made.expect(modules)
+        lanes = [lane for _, lane in made.idle]
+        assert (lanes == ahead) == taken
+        assert [lane.closed for lane in ahead] == [not taken] * number
+        assert len({told(lane) for lane in lanes}) == 2
+        made.expect(modules, number)
         unused = made.expected[1]
         made.close()
-        assert unused.closed
+        assert all(lane.closed for lane in unused)
     finally:
         made.stop()
 
@@ -359,7 +363,7 @@ import os, signal
 from attncourse.grading.judge import lanes
 
 lanes.subprocess.Popen = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-lanes.start([((), (), False, 1, ())] * 2, [None, None])
+lanes.start((), 2)
 """
 
 

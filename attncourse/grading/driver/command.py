@@ -58,7 +58,7 @@ def grade_course(
     student: str | None = None,
     *,
     limits: Limits,
-    jobs: int = 0,
+    lanes: int = 0,
     db: str | None = None,
     force: bool = False,
     dask: str | None = None,
@@ -66,10 +66,9 @@ def grade_course(
 ) -> Tally:
     """Grades a course's submissions with a progress bar, saves everything, shows the result."""
     assignment = folders.find_assignment(course, name)
-    assignment = replace(assignment, follow_on=follow_on_earns(course))
     students = folders.find_students(course, name, student)
     folder, hidden = course / "reports" / name, (str(course.resolve()),)
-    with open_executor(jobs, dask) as (executor, lanes):
+    with open_executor(lanes, dask) as (executor, lanes):
         if dask is None and not (folder / JOURNAL).exists():  # lanes get ready meanwhile
             from attncourse.grading.judge.judge import start_lanes
 
@@ -78,15 +77,15 @@ def grade_course(
         from attncourse.grading.driver.progress import progress
         from attncourse.grading.driver.run import Order, grade_class
 
-        order = Order(assignment, limits, sandbox, force, hidden)
         console, tally = wide_console(), Tally(len(students))
         with progress(console, f"grading {name}", len(students)) as step:
             book = find_book(course, db)
             require_release(book, name)
             with open_journal(folder, name) as journal, standing(tally, journal):
                 changed = record(book, name)
-                assignment = replace(assignment, added=added_cells(course, name))
-                order = replace(order, assignment=assignment)
+                added, follow_on = added_cells(course, name), follow_on_earns(course)
+                assignment = replace(assignment, added=added, follow_on=follow_on)
+                order = Order(assignment, limits, sandbox, force, hidden)
                 gc.freeze()  # the collector need not look through all of nbgrader again and again
                 submissions = folders.read_submissions(course, name, students)
                 for graded in grade_class(order, submissions, book, journal, executor, lanes):

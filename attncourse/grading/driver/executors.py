@@ -15,8 +15,8 @@ WAIT = 10  # seconds for a scheduler to answer
 
 
 @contextmanager
-def open_executor(jobs: int = 0, dask: str | None = None) -> Iterator[tuple[Executor, int]]:
-    """An executor, and how many submissions it grades at a time.
+def open_executor(lanes: int = 0, dask: str | None = None) -> Iterator[tuple[Executor, int]]:
+    """An executor, and how many submissions it grades at a time; with 0, as many as have room.
 
     Leaving the block by an exception ends what is still running.
     """
@@ -26,7 +26,7 @@ def open_executor(jobs: int = 0, dask: str | None = None) -> Iterator[tuple[Exec
         return
     from attncourse.grading.judge.lanes import LANES
 
-    lanes = choose_lanes(jobs)
+    lanes = lanes or choose_lanes(0)
     pool = ThreadPoolExecutor(lanes, thread_name_prefix="lane")
     try:
         yield pool, lanes

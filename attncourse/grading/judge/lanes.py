@@ -35,8 +35,8 @@ class LaneLost(Exception):
 class Lane:
     """A lane as the driver holds it. ``core`` is the one that it keeps to, if it does."""
 
-    def __init__(self, core: int | None):
-        self.core = core
+    def __init__(self) -> None:
+        self.core: int | None = None
         self.began = False  # with what it was asked for
         self.closed = False
         self.pid = 0  # once it has said so
@@ -46,9 +46,10 @@ class Lane:
         self.connection, self.theirs = socket.socketpair()
         self.ended, self.lifeline = os.pipe()
 
-    def become(self, key: tuple) -> None:
+    def become(self, key: tuple, core: int | None) -> None:
         """Says what the lane is for; it waits for that once its libraries are there."""
         _, chapters, sandbox, processes, hidden = key
+        self.core = core
         order = {"chapters": chapters, "sandbox": sandbox, "processes": processes}
         order |= {"hidden": hidden, "core": self.core, "folder": self.folder}
         send(self.connection, order)
@@ -121,26 +122,16 @@ class Lane:
         remove(self.folder)
 
 
-def start(keys: Sequence[tuple], cores: Sequence[int | None]) -> list[Lane]:
-    """A lane for each key, all of which name the same libraries, on these cores.
-
-    They are processes that share what they import.
-    """
-    lanes = [Lane(core) for core in cores]
-    for key, lane in zip(keys, lanes, strict=True):
-        lane.become(key)
-    set_out(lanes, keys[0][0])
-    return lanes
-
-
-def set_out(lanes: Sequence[Lane], modules: Sequence[str]) -> None:
-    """Starts the process that these lanes come of, with these libraries."""
+def start(modules: Sequence[str], number: int) -> list[Lane]:
+    """So many lanes with these libraries: processes that share what they import."""
+    lanes = [Lane() for _ in range(number)]
     ends = [(lane.theirs.fileno(), lane.ended) for lane in lanes]
     lanes[0].errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
     lanes[0].process = launch(modules, ends, lanes[0].errors)
     for lane in lanes:
         lane.theirs.close()
         os.close(lane.ended)
+    return lanes
 
 
 def launch(
@@ -200,7 +191,7 @@ class Lanes:
         self.lock = threading.Condition()
         self.wishes = 0  # to be alone
         self.alone: Lane | None = None
-        self.expected: tuple[Sequence[str], Lane] | None = None  # its libraries, and no order yet
+        self.expected: tuple[Sequence[str], list[Lane]] = (), []  # libraries; have no order yet
         self.idle: list[tuple[tuple, Lane]] = []  # the longest waiting first
         self.busy: set[Lane] = set()
         self.stopped = False
@@ -247,24 +238,23 @@ class Lanes:
         for _, old in surplus:
             self.end(old)
 
-    def expect(self, modules: Sequence[str]) -> None:
-        """Starts a lane with these libraries before it is known what for.
+    def expect(self, modules: Sequence[str], number: int) -> None:
+        """Starts so many lanes with these libraries before it is known what for.
 
-        It is the next to begin if that is one alone with these; else it ends.
+        They are the next to begin if those are as many with these; else they end.
         """
-        lane = Lane(None)
-        set_out([lane], modules)
-        self.expected = modules, lane
+        self.expected = modules, start(modules, number)
 
     def begin(self, keys: list[tuple]) -> list[Lane]:
-        cores = [self.cores.pop(0) if self.cores else None for _ in keys]
-        if self.expected:
-            (modules, lane), self.expected = self.expected, None
-            if modules == keys[0][0] and cores == [None]:
-                lane.become(keys[0])
-                return [lane]
-            lane.close()
-        return start(keys, cores)
+        """A lane for each key, all of which name the same libraries."""
+        (modules, lanes), self.expected = self.expected, ((), [])
+        if modules != keys[0][0] or len(lanes) != len(keys):
+            for lane in lanes:
+                lane.close()
+            lanes = start(keys[0][0], len(keys))
+        for lane, key in zip(lanes, keys, strict=True):
+            lane.become(key, self.cores.pop(0) if self.cores else None)
+        return lanes
 
     def end(self, lane: Lane) -> None:
         lane.close()
@@ -294,9 +284,9 @@ class Lanes:
     def close(self) -> None:
         """Ends the lanes that wait for work."""
         with self.lock:
-            lanes = [lane for _, lane in (*self.idle, *filter(None, [self.expected]))]
+            lanes = [lane for _, lane in self.idle] + self.expected[1]
             self.idle.clear()
-            self.expected = None
+            self.expected = (), []
         for lane in lanes:
             self.end(lane)
 

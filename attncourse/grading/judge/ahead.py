@@ -1,4 +1,4 @@
-"""A lane that starts before anything else is loaded, since its libraries take longest."""
+"""Lanes that start before anything else is loaded, since their libraries take longest."""
 
 import re
 from contextlib import suppress
@@ -11,11 +11,11 @@ from attncourse.grading.machine import require_linux
 TORCH = re.compile(rb'^[\s"]*(import|from) torch\b', re.M)
 
 
-def start_ahead(path: Path) -> None:
-    """Starts the lane that this notebook will most likely need; a wrong guess is ended unused."""
+def start_ahead(path: Path, lanes: int = 1) -> None:
+    """Starts so many as this notebook will most likely need; a wrong guess is ended unused."""
     with suppress(OSError, UserError):
         require_linux()
-        LANES.expect(likely(path.read_bytes()))
+        LANES.expect(likely(path.read_bytes()), lanes)
 
 
 def likely(notebook: bytes) -> tuple[str, ...]:
