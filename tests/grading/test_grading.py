@@ -17,13 +17,17 @@ import pytest
 from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, make_course, notebook, small
 from small_course import solution as answer
 
+from attncourse.grading import cli
+from attncourse.grading.course import folders
 from attncourse.grading.driver.command import grade_course
+from attncourse.grading.judge import lanes as holding
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.judge.lanes import Lanes
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.judge.wire.frames import HEAD
 from attncourse.grading.limits import Limits
+from attncourse.grading.report import from_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 
 pytestmark = pytest.mark.from_exec  # it counts the processes below it
@@ -252,6 +256,25 @@ def test_a_class_is_graded_whatever_some_of_it_is(tmp_path):
     assert math.isclose(sum(report.maximum for report in outcome.reports), 6 * 7)
     notes = {r.student: r.notes for r in outcome.reports}
     assert "my answers.ipynb" in notes["renamed"][0]
+
+
+def test_a_class_is_graded_in_lanes_that_start_before_anything_is_read(tmp_path, monkeypatch):
+    course, did = make_course(tmp_path, one=small(), two=small()), []
+    for place, name in ((holding, "launch"), (folders, "find_assignment")):
+
+        def noted(*asked, name=name, do=getattr(place, name)):
+            did.append(name)
+            return do(*asked)
+
+        monkeypatch.setattr(place, name, noted)
+    monkeypatch.setattr(cli, "leave", lambda status: None)
+    holding.LANES.close()
+    asked = {"student": None, "db": None, "force": False, "dask": None, "unsafe": False}
+    cli.grade(NAME, jobs=2, timeout=LIMITS.submission, course=course, **asked)
+    holding.LANES.close()
+    assert did == ["launch", "find_assignment"]
+    reports = (course / "reports" / NAME).glob("[ot]*.json")
+    assert [from_json(json.loads(r.read_text())).points for r in reports] == [7, 7]
 
 
 def test_a_lost_title_or_a_note_of_ones_own_changes_nothing():
