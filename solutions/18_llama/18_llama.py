@@ -284,7 +284,7 @@ check("llama.pairs_from_halves", pairs_from_halves)
 #
 # *Fine print:* numbers come in float64 and in float32; `multi_head_attention_forward`, which stands
 # behind `nn.MultiheadAttention`, may not be called; the library's `scaled_dot_product_attention` may,
-# but gives NaN to a row without a key.
+# but may give NaN to a row without a key: it depends on the version and the machine.
 #
 # <!-- hints: LlamaBlock -->
 #

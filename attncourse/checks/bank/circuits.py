@@ -383,6 +383,10 @@ def one_vector(x, taken, position):
     return x
 
 
+def to_all(x, taken, position):
+    return taken[..., [position], :].expand(x.shape)
+
+
 def in_place(x, taken, position):
     x[..., position, :] = taken[..., position, :]
     return x
@@ -1029,7 +1033,9 @@ PATCH = exercise(
         .by(where=lambda layer, n: [n], put=everything),
         mistake("""before the block, not after it
             You exchange what goes *into* block `layer`. It is what comes out of it: a forward hook,
-            not a pre-hook.""").by(where=lambda layer, n: [layer]),
+            not a pre-hook.""")
+        .by(where=lambda layer, n: [layer])
+        .by(where=lambda layer, n: [layer], taken_from=lambda *given: [*streams(*given)[1:], None]),
         mistake("""another layer
             You exchange the vector after another block. Layers count from 0, `model.blocks[layer]`.
         """)
@@ -1055,12 +1061,13 @@ PATCH = exercise(
         .by(where=lambda layer, n: range(layer + 2)),
         mistake("""another position
             You exchange the vector at another position: the one after, the one before, the last, or
-            all up to it or from it on.""")
+            at several, all up to it, from it on or of the sequence.""")
         .by(put=to_place(lambda position, n: min(position + 1, n - 1)))
         .by(put=to_place(lambda position, n: max(position - 1, 0)))
         .by(put=to_place(lambda position, n: n - 1))
         .by(put=from_there_on)
-        .by(put=up_to_there),
+        .by(put=up_to_there)
+        .by(put=to_all),
         mistake("""the vector of another position
             At `position` you put the vector that the clean run has somewhere else. It has its own
             there.""")

@@ -1012,8 +1012,10 @@ WINDOWED = exercise(
         """).by(there=lambda places, n: inside(places, n) & (places != torch.arange(n)[:, None])),
         mistake("""zeros beyond the ends get weight
             You pad keys and values with zeros. A key of zeros has a score of 0, and exp(0) is 1: it
-            takes weight from the others. Mask what is beyond the ends.
-        """).by(fill=lambda x, exists: x * exists, there=everywhere),
+            takes weight from the others. Mask what is beyond the ends, both of them.""")
+        .by(fill=lambda x, exists: x * exists, there=everywhere)
+        .by(fill=lambda x, exists: x * exists, there=lambda places, n: places < n)
+        .by(fill=lambda x, exists: x * exists, there=lambda places, n: places >= 0),
         mistake("""the last token counts more than once
             Beyond the ends you repeat the token that stands there, so it gets its weight several
             times. A window is shorter at the ends.""").by(there=everywhere),

@@ -430,6 +430,11 @@ def up_to_p(likely, p):
     return likely.cumsum(-1) - likely < p
 
 
+def moved_without_the_first(likely, p):
+    dropped = likely.cumsum(-1) >= p
+    return ~torch.cat([dropped[..., :1], dropped[..., :-1]], -1)
+
+
 def to_their_ids(keep, order):
     return torch.zeros_like(keep).scatter(-1, order, keep)
 
@@ -661,8 +666,8 @@ def averaged(losses, counts):
 
 def averaged_by_python(losses, counts):
     """The same with Python's own exponential, which refuses what is too large."""
-    total = sum(math.exp(loss) * count for loss, count in zip(losses, counts, strict=True))
-    return float(total / sum(counts))
+    found = zip(map(float, losses), map(float, counts), strict=True)
+    return sum(math.exp(loss) * count for loss, count in found) / float(sum(counts))
 
 
 def plainly_averaged(losses, counts):
@@ -942,6 +947,11 @@ FILTER = exercise(
                 (likely.cumsum(-1) <= p) | (torch.arange(likely.shape[-1]) == 0)
             )
         ),
+        mistake("""the likeliest is dropped where it is enough
+            You move what is dropped one place on and leave the first place as it was, so where the
+            likeliest token reaches p alone, nothing stays. It always does: `remove[..., 0] =
+            False`.
+        """).by(keep_p=moved_without_the_first),
         mistake("""one token too many after p
             Your set goes one token beyond the one with which it reaches p. It is to be the smallest
             that does.
@@ -989,6 +999,7 @@ FILTER = exercise(
             logits are low. Use −∞.""")
         .by(fill=nothing)
         .by(fill=lambda x, keep: x * keep)
+        .by(*({"fill": lambda x, keep, low=low: x + low * ~keep} for low in (-1e4, -1e9, -1e10)))
         .by(
             *(  # also for what was −∞ before; the lowest number for None
                 {"finish": lambda x, original, low=low: x.nan_to_num(neginf=low)}
@@ -1514,6 +1525,7 @@ CACHE = exercise(
             asked for, and cache is `(keys, values)`.""")
         .by(hand_back=lambda output, keys, values: output)
         .by(hand_back=lambda output, keys, values: (output, keys, values)),
+        mistakes.VALUES_FORGOTTEN.here(mix=lambda weights, value: weights),
         mistake("""the last token alone
             You return one row, for the newest token. Each of the m new tokens gets one.
         """).by(finish=lambda output: output[..., -1:, :]),
@@ -1525,6 +1537,7 @@ CACHE = exercise(
         mistakes.MASK_INVERTED,
         mistakes.MASKED_LATE,
         mistakes.ZERO_SCORES,
+        mistakes.MASK_ADDED,
     ),
 )
 

@@ -237,6 +237,10 @@ def inducing(
     return induction_pattern
 
 
+def from_column_1(pattern):
+    return pattern.tril() & (torch.arange(len(pattern)) > 0)
+
+
 def wrapped(ids):
     return ids.roll(1)
 
@@ -403,6 +407,17 @@ def outputs(
             merged = merge_heads(weights @ value if weighed else value)
             return attention.W_o(merged) if through else merged
         x = block(x, mask)
+
+
+def heard(model, layer, ids):
+    """What goes into W_o while the model reads, with the hooks that it has."""
+    found = []
+    hook = model.blocks[layer].attention.W_o.register_forward_pre_hook(
+        lambda layer, inputs: found.append(inputs[0])
+    )
+    model(ids)
+    hook.remove()
+    return found[0]
 
 
 def over_all(said):
@@ -613,6 +628,7 @@ INDUCTION = exercise(
             that it has already. It is to find what came behind: column j belongs to the token
             *after* the equal one, `ids[j - 1] == ids[i]`.""")
         .by(keys=as_it_is)
+        .by(keys=as_it_is, reach=from_column_1)
         .by(keys=as_it_is, reach=lambda p: p.tril(-1)),
         mistake("""it points at the token before
             Your pattern is True one place before the equal token. What followed stands one place
@@ -652,7 +668,8 @@ INDUCTION = exercise(
             You compare what came *before* token i. Token i itself is looked for: `ids[j - 1] ==
             ids[i]`.""")
         .by(queries=lambda ids: shifted(ids, 1))
-        .by(queries=lambda ids: shifted(ids, 1), keys=as_it_is),
+        .by(queries=lambda ids: shifted(ids, 1), keys=as_it_is)
+        .by(queries=lambda ids: shifted(ids, 1), keys=as_it_is, reach=from_column_1),
         mistake("""the token after is looked for
             You look for token i + 1, which the model has not seen yet: it is what a head at i is to
             find out. Look for token i.""")
@@ -908,7 +925,9 @@ ABLATE = exercise(
             starts without it. Copy it first, all of it: `copy.deepcopy(model)`.""")
         .by(copied=as_it_is)
         .by(copied=copy.copy)
-        .by(one_at_a_time(copied=as_it_is)),
+        .by(one_at_a_time(copied=as_it_is))
+        .by(one_at_a_time(copied=as_it_is, said=heard))
+        .by(one_at_a_time(copied=copy.copy, said=heard)),
         mistake("""nothing has changed
             The copy says what the model says. Is the change made to a copy of the weights, or to
             the model and then not returned?""")
@@ -1090,6 +1109,10 @@ ROLLOUT = exercise(
         .by(beside=lambda layer, stay, share: layer + stay)
         .by(beside=lambda layer, stay, share: layer + share * stay)
         .by(beside=lambda layer, stay, share: stay + (1 - share) * layer),
+        mistake("""the share is added to every entry
+            You add `residual` as a number, which falls on every entry. In the stream a token keeps
+            what is its own: `residual * torch.eye(n)`.
+        """).by(beside=lambda layer, stay, share: share + (1 - share) * layer),
         mistake("""residual is ignored
             You give the stream one half, whatever `residual` says.""")
         .by(beside=renormed)
@@ -1125,6 +1148,11 @@ ROLLOUT = exercise(
             You begin with the second layer, or stop before the last. All layers take part.""")
         .by(pick=lambda layers: layers.unbind(-3)[1:] or layers.unbind(-3))
         .by(pick=lambda layers: layers.unbind(-3)[:-1] or layers.unbind(-3)),
+        mistake("""a layer counts twice
+            Your product begins with the first layer, or ends with the last, and takes it once more
+            in the loop. Begin with I, or loop over the others.""")
+        .by(pick=lambda layers: [layers.unbind(-3)[0], *layers.unbind(-3)])
+        .by(pick=lambda layers: [*layers.unbind(-3), layers.unbind(-3)[-1]]),
         mistake("""the stream beside the product only
             The stream runs beside *every* layer: blend I into each map before you multiply, not
             into the product.""")

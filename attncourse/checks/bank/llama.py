@@ -153,10 +153,12 @@ RUNS = (
     Case((list("abcab"), {("a", "b"): 0}), note="the same pair twice, apart"),
 )
 SPACES = {("Ġ", "t"): 0, ("h", "e"): 1, ("Ġt", "he"): 2, ("Ã", "©"): 3}
+TWO_WAYS = {("b", "a"): 0, ("a", "b"): 1, ("a", "ba"): 2}
 SIGNS = (
     Case((list("Ġthe"), SPACES), note="a sign that stands for a space"),
     Case((list("ĠcafÃ©"), SPACES), note="a letter of two bytes"),
     Case((["Ġt", "he", "Ġt", "h"], SPACES), note="symbols that are pieces already"),
+    Case((["a", "ba", "c", "ab", "a"], TWO_WAYS), note="two pairs, one piece"),
 )
 
 # --- cases: rms_norm ---------------------------------------------------------------------------
@@ -365,6 +367,44 @@ def once_each(symbols, ranks):
                 symbols[i : i + 2] = ["".join(pair)]
                 break
     return symbols
+
+
+def unknown_first(symbols, ranks):
+    symbols = list(symbols)
+    while len(symbols) > 1:
+        pair = min(pairwise(symbols), key=lambda pair: ranks.get(pair, 0))
+        if pair not in ranks:
+            break
+        symbols = joined_everywhere(symbols, pair)
+    return symbols
+
+
+def second_stays(symbols, ranks):
+    symbols = list(symbols)
+    while known := [pair for pair in pairwise(symbols) if pair in ranks]:
+        pair = min(known, key=ranks.get)
+        there = [one == pair for one in pairwise(symbols)]
+        symbols = [s + pair[1] if t else s for s, t in zip(symbols, [*there, False], strict=True)]
+    return symbols
+
+
+def as_they_stand(symbols, ranks):
+    for pair in ranks:
+        symbols = joined_everywhere(symbols, pair)
+    return list(symbols)
+
+
+def ranks_of_pieces(ranks):
+    return {"".join(pair): rank for pair, rank in ranks.items()}
+
+
+def joined_as_one_string(symbols, pair, place):
+    out, i = [], 0
+    while i < len(symbols):
+        alike = "".join(symbols[i : i + 2]) == "".join(pair) and i + 1 < len(symbols)
+        out.append("".join(pair) if alike else symbols[i])
+        i += 1 + alike
+    return out
 
 
 # From the left, each time the longest piece that some merge makes.
@@ -597,6 +637,15 @@ def before(x, branch, norm, first):
     return x + branch(norm(x))
 
 
+def behind_the_norm(x, branch, norm, first):
+    return norm(x) + branch(norm(x))
+
+
+def at_first(x, branch, norm, first):
+    """Whether this is the first branch: nothing has been added to what came in."""
+    return x is first
+
+
 def counted(positions, n):
     return torch.arange(n) if positions is None else positions
 
@@ -660,6 +709,10 @@ def building(
     turn_value=not_turned,
     cut=multihead.split_heads,
     share=in_runs,
+    share_key=None,
+    share_value=None,
+    layer_of_keys="W_k",
+    layer_of_values="W_v",
     allow=causal_unless_given,
     merge=multihead.merge_heads,
     out=lambda self, heads: self.attention["W_o"](heads),
@@ -674,6 +727,7 @@ def building(
     """A ``LlamaBlock`` made of decisions; how attention compares and shares is ``Attention``'s."""
     attention = Attention.of({"normalize": shared_out} | options)
     turn_query, turn_key = turn_query or turn, turn_key or turn
+    share_key, share_value = share_key or share, share_value or share
 
     class LlamaBlock(nn.Module):
         def __init__(self, d_model, n_heads, n_kv_heads, d_ff, base=10000.0):
@@ -687,9 +741,9 @@ def building(
             where = (place(positions, n), self.base)
             views = self.attention
             query = turn_query(cut(views["W_q"](x), self.n_heads), *where)
-            key = turn_key(cut(views["W_k"](x), self.n_kv_heads), *where)
-            value = turn_value(cut(views["W_v"](x), self.n_kv_heads), *where)
-            key, value = share(key, group), share(value, group)
+            key = turn_key(cut(views[layer_of_keys](x), self.n_kv_heads), *where)
+            value = turn_value(cut(views[layer_of_values](x), self.n_kv_heads), *where)
+            key, value = share_key(key, group), share_value(value, group)
             allowed = allow(mask, n)
             allowed = None if allowed is None else every_head(allowed, x)
             return out(self, merge(attention.output(query, key, value, allowed, other=x)))
@@ -831,6 +885,15 @@ MERGE = exercise(
             where none of the pairs is.""").by(
                 rank=lambda pair, ranks, given: ranks.get(pair, float("inf"))
             ),
+            mistake("""looked up as one string
+                You ask whether two neighbours, written together, make a piece that you know. *ab a*
+                and *a ba* make the same one, and only one of them may be ranked: ask for the
+                pair.""")
+            .by(join=joined_as_one_string)
+            .by(
+                rank=lambda pair, ranks, given: ranks_of_pieces(ranks).get("".join(pair)),
+                join=joined_as_one_string,
+            ),
             mistake("""the list that came in is changed
             You write into the caller's list. Begin with a copy, `list(symbols)`, or build a new
             list.""").by(start=lambda symbols: symbols, join=in_place),
@@ -855,6 +918,18 @@ MERGE = exercise(
                 finish=lambda symbols: list(dict.fromkeys(symbols))
             ),
         ),
+        mistake("""a pair without a rank is given one
+            You take a number such as 0 for the rank of a pair that is not in `ranks`, so that such
+            a pair comes first and the search ends. Give it none: `ranks.get(pair, float("inf"))`.
+        """).whole(unknown_first),
+        mistake("""the second of two joined symbols stays
+            You write down the joined symbol and go on with the second of its two parts. It is used
+            up: go on behind it, `i += 2`.
+        """).whole(second_stays),
+        mistake("""in the order of the dictionary
+            You go through `ranks` as its pairs stand there. The rank decides, not the place:
+            `sorted(ranks, key=ranks.get)`.
+        """).whole(as_they_stand),
         mistake("""looked for in a text
             You write the symbols into one text and replace pairs there. *b a* is also found in *ab
             a*, where no symbol is *b*: compare symbols, not what a text contains.""").whole(
@@ -980,6 +1055,10 @@ RMS_NORM = exercise(
             You divide by the mean of the absolute values. RMS is the root of the mean *square*.""")
         .by(square=lambda x: x.abs(), power=lambda size, eps: size + eps)
         .by(square=lambda x: x.abs(), power=lambda size, eps: (size.square() + eps).sqrt()),
+        mistake("""the square of the mean
+            You average first and square then, so that numbers above and below 0 cancel. RMS is the
+            root of the mean *square*: square first.
+        """).by(square=lambda x: x, power=lambda size, eps: (size.square() + eps).sqrt()),
         mistake("""divided by the largest entry
             You divide each row by its largest absolute value. RMS is the root of the mean square.
         """).by(average=lambda squares: squares.amax(-1, keepdim=True)),
@@ -1088,6 +1167,7 @@ GATED_LAYER = exercise(
         .by(bend=F.hardswish)
         .by(bend=F.mish)
         .by(bend=F.softplus)
+        .by(bend=lambda gate: gate * (-gate).sigmoid())
         .by(bend=lambda gate: gate * (1.702 * gate).sigmoid()),
         mistake("""the branches are added
             You add gate and value. They are multiplied, number by number.""").by(
@@ -1222,6 +1302,10 @@ HALVES = exercise(
         mistake("""only the first head
             You reorder the rows of one head and leave the others. All heads are reordered alike.
         """).by(order=only_the_first),
+        mistake("""the first head's rows again
+            Your row numbers begin at 0 in every head, so that each gets the rows of the first. Head
+            h begins at row h · d_head.
+        """).by(order=lambda heads: interleaved(heads[:1].expand_as(heads))),
         mistake("""columns are reordered, not rows
             You reorder the columns, which belong to the features that come in. What is turned are
             the features that come out, the rows.""").by(order=by_columns),
@@ -1390,6 +1474,14 @@ BLOCK = exercise(
             add up. Turn both by +position.""")
         .by(turn_key=lambda heads, positions, base: apply_rope(heads, -positions, base))
         .by(turn_query=lambda heads, positions, base: apply_rope(heads, -positions, base)),
+        mistake("""both are turned the other way
+            You turn queries and keys by −position, so that a token behind looks like one ahead.
+            Turn both by +position.
+        """).by(turn=lambda heads, positions, base: apply_rope(heads, -positions, base)),
+        mistake("""one layer for keys and values
+            Your keys and your values come from one layer. There are two, W_k and W_v.""")
+        .by(layer_of_keys="W_v")
+        .by(layer_of_values="W_k"),
         mistake("""turned before the heads are split
             You turn the whole row of d_model features, so that the frequencies fall from head to
             head. Each head is turned by itself: split first, then turn.""").by(
@@ -1406,6 +1498,8 @@ BLOCK = exercise(
             You repeat the key/value heads one after the other, 0 1 0 1. Query head h uses head h //
             (n_heads / n_kv_heads), a run each: 0 0 1 1, `repeat_interleave`.""")
         .by(share=in_turn)
+        .by(share_key=in_turn)
+        .by(share_value=in_turn)
         .by(share=lambda heads, group: in_runs(heads, group).flip(-3)),
         mistake("""only the first key/value head is used
             All query heads use one key/value head, or their mean. Each key/value head serves a run
@@ -1469,9 +1563,10 @@ BLOCK = exercise(
             branch(norm(x)).""").by(step=lambda x, branch, norm, first: norm(x + branch(x))),
         mistake("""the residual begins behind the norm
             You add the branch to the normalised x. The stream itself is not normalised: x +
-            branch(norm(x)), with the x from before the norm.""").by(
-            step=lambda x, branch, norm, first: norm(x) + branch(norm(x))
-        ),
+            branch(norm(x)), with the x from before the norm.""")
+        .by(step=behind_the_norm)
+        .by(step=lambda *given: behind_the_norm(*given) if at_first(*given) else before(*given))
+        .by(step=lambda *given: before(*given) if at_first(*given) else behind_the_norm(*given)),
         mistake("""the norm behind the branch
             You normalise what a branch returns. What it reads is normalised: x + branch(norm(x)).
         """).by(step=lambda x, branch, norm, first: x + norm(branch(x))),

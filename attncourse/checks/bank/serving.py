@@ -676,7 +676,9 @@ PAD = exercise(
         mistake("""positions count the padding
             Your positions are the places in the padded row, so that a sequence's first token has
             another position in every batch. Each sequence counts from 0 at its own first token.
-        """).by(place=of_all(torch.arange)),
+        """)
+        .by(place=of_all(torch.arange))
+        .by(place=lambda real, n: torch.arange(n) * real),
         mistake("""padded to the right
             You put the padding behind the tokens. The next token is to be written behind the last
             one, in the same column for all: padding comes before.""")
@@ -692,7 +694,14 @@ PAD = exercise(
         ),
         mistake("""the mask forgets that nobody looks ahead
             Your mask hides the padding alone. It is causal as well: token i sees no token behind
-            it.""").by(join=lambda causal, real: real[:, None, :].expand(len(real), *causal.shape)),
+            it.""")
+        .by(join=lambda causal, real: real[:, None, :].expand(len(real), *causal.shape))
+        .by(join=lambda causal, real: real[:, None, :] & real[:, :, None]),
+        mistake("""the first token is hidden
+            Your mask hides the first token of each sequence, too. It is no padding: as many places
+            are hidden as there is padding.""")
+        .by(join=lambda causal, real: both(causal, real & real.roll(1, -1) & (real.cumsum(-1) > 1)))
+        .by(join=lambda causal, real: both(causal, real.cumsum(-1) > 1)),
         mistake("""the mask forgets the padding
             Your mask is causal and no more, so that tokens look at padding. Columns of padding are
             False: `causal & real[:, None, :]`.""").by(
@@ -707,7 +716,9 @@ PAD = exercise(
             You compare ids with `pad`, but a token of the text may be the same id. What is padding
             follows from the lengths.""")
         .by(told=by_value, told_places=by_value)
+        .by(told=by_value, told_places=by_value, join=neither)
         .by(told=by_value)
+        .by(told=by_value, join=neither)
         .by(told_places=by_value),
         mistake("""the mask is transposed
             Row i is the query, column j the key: i sees j where j comes before it.""").by(
@@ -917,6 +928,15 @@ QUANT = exercise(
                 blocks.amax(-1, keepdim=True),
             )
         ),
+        mistake("""0 is counted among the numbers
+            You let every block reach to 0, as where 0 has to keep a code of its own. Its ends are
+            the least and the greatest number that it holds.
+        """).by(
+            ends=lambda blocks, x: (
+                blocks.amin(-1, keepdim=True).clamp(max=0),
+                blocks.amax(-1, keepdim=True).clamp(min=0),
+            )
+        ),
         mistake("""a block of equal numbers gives NaN
             Where all numbers are equal the scale is 0, and you divide by it. Such a block has
             codes 0: divide by 1 there.""")
@@ -938,7 +958,12 @@ QUANT = exercise(
         ),
         mistake("""the minimum is not taken off
             You divide x by the scale. A code counts steps from the least number: `(x − minimum) /
-            scale`.""").by(divide=lambda blocks, low, high, step: blocks / step),
+            scale`.""")
+        .by(divide=lambda blocks, low, high, step: blocks / step)
+        .by(
+            divide=lambda blocks, low, high, step: blocks / step,
+            code=lambda codes, bits: codes.clamp(0, 2**bits - 1),
+        ),
         mistake("""counted from the greatest
             You count the steps down from the greatest number. They count up from the least.""")
         .by(divide=lambda blocks, low, high, step: (high - blocks) / step)

@@ -951,6 +951,14 @@ NORM = exercise(
         .by(centre=lambda x: 0)
         .by(centre=lambda x: 0, around=lambda x, centred: x - mean(x))
         .by(around=lambda x, centred: x),
+        mistake("""the mean is taken off behind the division
+            You divide x, and take the mean that it had before off the quotient. Take it off first:
+            (x − mean) / √(variance + eps).
+        """).by(
+            centre=lambda x: 0,
+            around=lambda x, centred: x - mean(x),
+            back=lambda normed, x: normed - mean(x),
+        ),
         mistake("""the mean is subtracted, and nothing divided
             Your rows have mean 0 and the size that they came with. Divide by the standard
             deviation.""").by(divide=lambda centred, size: centred),

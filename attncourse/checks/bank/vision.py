@@ -101,7 +101,7 @@ rows=2 columns=3 w=2 d=5 | 5
 """
 ONE_PATCH = [row("c=3 rows=1 columns=1 patch=5", note="one patch")]
 PIXELS = rows_of(
-    "c=3 rows=4 columns=5 patch=1\nc=3 rows=3 columns=5 patch=1", note="patches of one pixel"
+    "c=3 rows=4 columns=5 patch=1\nc=3 rows=3 columns=4 patch=1", note="patches of one pixel"
 )
 STRIPS = rows_of(
     "c=2 rows=1 columns=2 patch=2\nc=2 rows=2 columns=1 patch=2\nc=2 rows=1 columns=2 patch=3",
@@ -878,6 +878,21 @@ EMBED_IMAGE = exercise(
             `F.linear` and `nn.Linear` keep a weight as (d_out, d_in). Here it is (c·patch², d):
             `patches @ weight`.
         """).by(project=lambda patches, weight, bias: patches @ weight.T + bias),
+        mistake("""the weight reshaped, not transposed
+            You give the weight a convolution's shape, (d, c, patch, patch), by `reshape` alone,
+            which mixes its rows and columns. Transpose it first: `weight.T.reshape(d, c, patch,
+            patch)`.
+        """).by(
+            project=lambda patches, weight, bias: (
+                patches @ weight.reshape(weight.shape[::-1]).T + bias
+            )
+        ),
+        mistake("""the tokens reshaped, not transposed
+            Your features come out as (..., d, n), as a convolution leaves them, and `reshape` deals
+            them out in the order of memory: a token gets numbers of others. Transpose them.
+        """).by(
+            project=lambda patches, weight, bias: (x := patches @ weight + bias).mT.reshape(x.shape)
+        ),
         mistake("""tokens multiplied by √d
             You scale the tokens by √d, as some language models do. Here nothing is scaled.""")
         .by(finish=lambda x, bias, positions: (x - positions) * x.shape[-1] ** 0.5 + positions)
