@@ -296,12 +296,18 @@ def first_two_heads(x):
     return torch.cat([x[..., 0, :, :], x[..., 1, :, :]], -1)
 
 
+def all_may_see_the_last(sequences, pad):
+    ids, positions, mask = serving.pad_left(sequences, pad)
+    return ids, positions, mask | (torch.arange(ids.shape[-1]) == ids.shape[-1] - 1)
+
+
 OTHERS = [
     (
         "tokens.tokenize",
         lambda text: re.findall(r"\w+|[^\w\s]", text.capitalize()),
         "right but for small and capital letters",
     ),
+    ("serving.pad_left", all_may_see_the_last, "ids and positions are right, but mask is wrong"),
     ("vision.patchify", squares_alone, "right only where axis −2 of argument 1 is as long as axis"),
     ("multihead.merge_heads", first_two_heads, "only the beginning of the expected one along its"),
     ("efficient.online_softmax", of_two(same_as_it_is, lambda x: 3 * x), "the second is the"),
@@ -472,6 +478,7 @@ EVERYWHERE = [
     (zeroes_its_argument, "x is changed in place"),
     (at_most_a_matrix, "no batch axis is provided for"),
     (lambda x, weight: (x @ weight).float(), "the dtype is another one"),
+    (lambda x, weight: (x @ weight, x), "more than the result comes back"),
 ]
 
 

@@ -20,6 +20,7 @@ from attncourse.checks.explaining.symptoms.nearly_right import (
 from attncourse.checks.explaining.symptoms.places import in_a_branch, limited, located, sized
 from attncourse.checks.explaining.symptoms.results import (
     facts,
+    in_company,
     in_other_case,
     one_part,
     other_gradients,
@@ -37,6 +38,7 @@ LOOKS = (
     other_dtype,
     unfit,
     nothing_returned,
+    in_company,
     made_later,
     rounded,
     squeezed,

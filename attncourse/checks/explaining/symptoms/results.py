@@ -1,10 +1,12 @@
 """What a result, or a part of it, is in place of the right one."""
 
+from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.pairs import Pair, paired, pairs, returned
 from attncourse.checks.explaining.symptoms.symptom import Symptom, listed, result_is
 from attncourse.checks.explaining.symptoms.transformations import transformation
 from attncourse.checks.trying.compare import difference
 from attncourse.checks.trying.trials import Trial
+from attncourse.checks.trying.watch import Unusable
 
 
 def facts(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -37,7 +39,7 @@ def of_facts(trial: Trial) -> bool:
 
 
 def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right, but some gradients are not."""
+    """Of named results the first is right throughout, of gradients beside it, say, some are not."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(of_dicts, wrong)):
         return None
@@ -52,7 +54,29 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     words = found.pop() if len(found) == 1 else None
     verb = "is" if len(names) == 1 else "are each"
     how = f"{verb} {words}" if words else f"{verb} wrong"
-    return Symptom(f"every result is right, but {' and '.join(names)} {how}", True)
+    right = [key for key in parts if key not in names]
+    many = "are" if len(right) > 1 else "is"
+    besides = all(key.startswith("the gradient") for key in [*parts][1:])
+    rest = "every result is right" if besides else f"{listed(right)} {many} right"
+    return Symptom(f"{rest}, but {' and '.join(names)} {how}", True)
+
+
+def in_company(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Every result comes in a tuple, with something behind it."""
+    wrong = [t for t in trials if t.wrong]
+    both = [returned(t) for t in wrong if t.outcome.kind == "value"]
+    if len(both) < 2 or any(type(got) is not tuple or type(want) is tuple for got, want in both):
+        return None
+    if any(len(got) < 2 or difference(got[0], want, brief=True) for got, want in both):
+        return None
+    stopped = [t.outcome.error for t in wrong if t.outcome.kind != "value"]
+    if not all(error and issubclass(error, Unusable) for error in stopped):
+        return None
+    mistake = Mistake(
+        "more than the result comes back",
+        "You return a tuple. Its first part is the result that is asked for: return that alone.",
+    )
+    return Symptom(mistake.name, True, mistake)
 
 
 def of_dicts(trial: Trial) -> bool:
