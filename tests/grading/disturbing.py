@@ -210,6 +210,18 @@ def can_fill_disks() -> bool:
     return there and not subprocess.run(command, stderr=subprocess.DEVNULL).returncode
 
 
+def locked_gradebook(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
+    """Another program holds the gradebook for longer than the driver waits; then it lets it go."""
+    journal, number = course / "reports" / NAME / "journal.jsonl", dice.randint(2, 8)
+    grading = Grading(course, *options)
+    while grading.runs() and text_of(journal).count("\n") < number:
+        time.sleep(0.01)
+    with closing(sqlite3.connect(course / "gradebook.db", 60, isolation_level=None)) as book:
+        book.execute("begin exclusive")
+        status = grading.end(refusal="database is locked")
+    return ["the gradebook was locked"] if status else [], status
+
+
 def worker_goes(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
     """One of a cluster's two workers ends at some moment of the grading, or is ended."""
     journal, number = course / "reports" / NAME / "journal.jsonl", dice.randint(2, 8)
@@ -227,7 +239,9 @@ def worker_goes(course: Path, dice: random.Random, *options: str) -> tuple[list[
 def disturbances(shortest: float, longest: float, pause: float) -> Iterator[Disturb]:
     """Each kind in turn, for ever."""
     disks = [full_disk] if can_fill_disks() else []
-    return cycle([frozen(shortest, longest, pause), *map(once, KINDS), *disks, worker_goes])
+    return cycle(
+        [frozen(shortest, longest, pause), *map(once, KINDS), *disks, locked_gradebook, worker_goes]
+    )
 
 
 def graded(course: Path, disturb: Disturb, dice: random.Random, *options: str) -> list[str]:

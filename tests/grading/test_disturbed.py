@@ -22,7 +22,7 @@ def undisturbed(tmp_path_factory):
 @pytest.mark.slow
 def test_a_disturbed_class_has_its_points(undisturbed, tmp_path, record_property):
     dice, happened = random.Random(5), []
-    for number, disturb in enumerate(islice(disturbances(1, 3, 3), 7)):
+    for number, disturb in enumerate(islice(disturbances(1, 3, 3), 8)):
         course = class_of_twelve(tmp_path / str(number))
         happened += (found := graded(course, disturb, dice))
         got = points(course)
