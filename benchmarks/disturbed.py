@@ -2,10 +2,10 @@
 
 python benchmarks/disturbed.py [--runs 30] [--seed 1]
 
-Processes of the grading are stopped for 1 to 12 seconds at random, or one of them is killed, or the
-disk is full, another program holds the gradebook, or a worker of a Dask cluster goes. Where the
-grading had no end, the next run goes on. It ends after so many runs in a row that gave the points of
-an undisturbed run, or with status 1 after the first that did not.
+Processes of the grading are stopped for 1 to 12 seconds at random, or one of them is killed, or
+the disk is full, another program holds the gradebook, or a worker of a Dask cluster goes. Where
+the grading had no end, the next run goes on. It ends after so many runs in a row that gave the
+points of an undisturbed run, or with status 1 after the first that did not.
 """
 
 import argparse
