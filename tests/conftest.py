@@ -18,7 +18,8 @@ from pathlib import Path
 
 import parting
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from luck import SEED, settle
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # all cores have test processes of their own
 os.environ.setdefault("ATTNCOURSE_MODEL", "kept")  # no test fetches 93 MB
@@ -26,7 +27,9 @@ os.environ.setdefault("ATTNCOURSE_MODEL", "kept")  # no test fetches 93 MB
 os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="attncourse-ipython-")
 atexit.register(shutil.rmtree, os.environ["IPYTHONDIR"], ignore_errors=True)
 gc.disable()  # what is imported for the tests stays: the collector would go through it for nothing
-settings.register_profile("course", deadline=None)  # a busy machine is no mistake
+settings.register_profile(  # a busy machine is no mistake
+    "course", deadline=None, derandomize=not SEED, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("course")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -169,8 +172,14 @@ def exercise_of(item) -> tuple | None:
     return (item.path, parameters["exercise"].target) if "exercise" in parameters else None
 
 
+def pytest_collection():
+    """Some test files draw while they are imported."""
+    settle()
+
+
 def pytest_runtest_setup(item):
-    """In `make quick` no test begins that would keep whoever waits."""
+    """No test draws where another has left off; in `make quick` none begins that keeps anybody."""
+    settle()
     if UNTIL and time.time() > UNTIL:
         pytest.skip("no time: left to make test")
 

@@ -103,7 +103,9 @@ def browser() -> Iterator[Browser]:
 def visitor(browser: Browser, **options) -> BrowserContext:
     """Somebody who reads: it jumps, where it would glide for seconds."""
     options = {"viewport": WIDE, "color_scheme": "light", "reduced_motion": "reduce"} | options
-    return browser.new_context(**options)
+    made = browser.new_context(**options)
+    made.set_default_timeout(60_000)
+    return made
 
 
 class PageReader:
@@ -329,7 +331,7 @@ def test_internal_links_resolve(html, soup):
 
 def test_the_search_finds_what_is_on_the_pages(reader):
     page = reader.open("search.html?q=bandwidth")
-    page.wait_for_selector("ul.search li a")
+    expect(page.locator(".search-summary")).to_contain_text("found")  # then all are listed
     assert any(
         "03_lookup" in a.get_attribute("href") for a in page.query_selector_all("ul.search a")
     )

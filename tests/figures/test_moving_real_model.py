@@ -433,7 +433,6 @@ def test_the_table_says_whose_sentences_it_has_and_all_that_was_undone(figure):
     assert heads == ["as it is", "Pairs turned: halves", "Mask: not itself; Pairs turned: halves"]
 
 
-@pytest.mark.parametrize(("text", "hides_none"), [("otters", True), (SENTENCE, False)])
 def write(figure: FigureReader, text: str) -> None:
     """Into the field, until the model has read it."""
     figure.figure.locator("textarea").fill(text)

@@ -302,12 +302,16 @@ def test_who_is_alone_waits_for_the_others_and_they_for_it(monkeypatch):
     lanes = Lanes()
     monkeypatch.setattr(lanes, "begin", lambda keys: [ToldLane(lanes, [])])
     order: list[str] = []
-    first = lanes.take(("k",))
+    waits, wait_for = threading.Semaphore(0), lanes.lock.wait_for
+
+    def noted(holds) -> bool:
+        """Lets the test hear whenever somebody has looked and has to wait."""
+        return wait_for(lambda: bool(holds() or waits.release()))
 
     def alone() -> None:
         lane = lanes.take(("k",), alone=True)
         order.append(f"alone {len(lanes.busy)}")
-        time.sleep(0.2)
+        assert waits.acquire(timeout=60)  # the other has looked since
         order.append("alone no more")
         lanes.give_back(("k",), lane)
 
@@ -315,14 +319,16 @@ def test_who_is_alone_waits_for_the_others_and_they_for_it(monkeypatch):
         lanes.give_back(("k",), lanes.take(("k",)))
         order.append("another")
 
+    first = lanes.take(("k",))
+    monkeypatch.setattr(lanes.lock, "wait_for", noted)
     threads = [threading.Thread(target=alone), threading.Thread(target=another)]
     for thread in threads:
         thread.start()
-        time.sleep(0.1)
+        assert waits.acquire(timeout=60)
     order.append("first is back")
     lanes.give_back(("k",), first)
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     assert order == ["first is back", "alone 1", "alone no more", "another"]
 
 

@@ -664,9 +664,9 @@ def test_long_hostile_paths_cost_no_time(course):
     names = ["x" + " " * 60_000 + "y.ipynb", "_1" * 30_000 + "\n", "a/" * 30_000 + "b.ipynb"]
     names += ["x" + " " * 900 + "y.ipynb", "_1" * 400 + "\n"]
     inner = packed([(f"{n}{name}", b"x") for n in range(9) for name in names])
-    start = time.perf_counter()
+    start = time.process_time()
     _, left = gathered(course, [("all.zip", inner)])
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
     assert any("longer than any platform" in reason for reason in left.values())
 
 

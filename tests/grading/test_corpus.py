@@ -136,9 +136,13 @@ def students(work: Work, slow: bool) -> dict[str, Hostile]:
 def grade_class(course: Path, work: Work, limits: Limits, left: list[str]) -> None:
     """Releases and grades, with a secret in the environment; the files that are not to be there."""
     grading = f"""
+import sys
 from pathlib import Path
 from attncourse.grading.driver.command import grade_course
 from attncourse.grading.limits import Limits
+sys.path.append({str(ROOT / "tests")!r})
+from luck import settle
+settle()
 grade_course(Path({str(course)!r}), {work.name!r}, limits={limits!r})
 """
     done = forked.run("release", work.name, cwd=course)
@@ -251,7 +255,7 @@ def left_running() -> list[str]:
 
     A process that is just being taken away gets a moment.
     """
-    for _ in range(30):
+    for _ in range(600):
         found = [process for process in map(describe, Path("/proc").glob("[0-9]*")) if process]
         if not found:
             return []

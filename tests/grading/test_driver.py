@@ -2,18 +2,20 @@
 
 import json
 import os
-import re
 import shlex
 import shutil
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import forked
 import pytest
@@ -653,17 +655,35 @@ def test_the_memory_that_counts_is_the_smallest_of_machine_and_groups(tmp_path, 
 
 
 def test_without_a_terminal_lines_say_how_far_it_is_and_how_long_it_will_take(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "EVERY", 0.1)
+    now, waits, passes = [0.0], threading.Semaphore(0), threading.Semaphore(0)
+
+    class Turn(threading.Event):
+        """Its seconds pass when the test says so, which hears when it waits for the next ones."""
+
+        def wait(self, seconds):
+            waits.release()
+            passes.acquire()
+            return self.is_set()
+
+        def set(self):
+            super().set()
+            passes.release()
+
+    def line() -> str:
+        passes.release()
+        assert waits.acquire(timeout=60)
+        return capsys.readouterr().out
+
+    monkeypatch.setattr(progress, "Event", Turn)
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    before = threading.enumerate()
     with progress.progress(Console(), "grading x", 30) as step:
-        for _ in range(30):
-            time.sleep(0.05)
+        assert waits.acquire(timeout=60)
+        assert line() == ""  # no step was taken
+        for done in range(1, 31):
+            now[0] += 5
             step()
-    lines = capsys.readouterr().out.splitlines()
-    assert 3 < len(lines) <= 30
-    shape = r"grading x: (\d+) of 30, \d+\.\d a second, about 0:00:0\d left"
-    steps = [re.fullmatch(shape, line) for line in lines[2:]]
-    assert all(steps)
-    done = [int(found[1]) for found in steps]
-    assert done == sorted(done)
-    time.sleep(0.3)
+            left = timedelta(seconds=5 * (30 - done))
+            assert line() == f"grading x: {done} of 30, 0.2 a second, about {left} left\n"
     assert capsys.readouterr().out == ""  # nothing when it is over
+    assert threading.enumerate() == before

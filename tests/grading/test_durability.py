@@ -23,7 +23,7 @@ from attncourse.grading.driver.journal import intact
 from attncourse.grading.judge.lane import end_with
 
 STUDENTS = 40
-TIME = 60.0  # seconds after which something hangs
+TIME = 120.0  # seconds after which something hangs
 
 # Starts drivers, one after the other, without importing everything for each. It writes a driver's
 # process id when it has started and its exit status when it has ended.
@@ -106,7 +106,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float = TIME) -> bool:
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

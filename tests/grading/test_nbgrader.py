@@ -481,7 +481,7 @@ def server(course: Path) -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     )
     try:
-        for _ in range(120):
+        for _ in range(480):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", port)) == 0:
                     break
@@ -489,7 +489,7 @@ def server(course: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}/formgrader/{{}}?token=t"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
 
 
 def test_the_formgrader_shows_a_hostile_submission_and_runs_none_of_it(both):
