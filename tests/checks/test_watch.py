@@ -321,7 +321,7 @@ def test_a_thread_that_was_there_before_is_watched_too():
     asked, done, box = threading.Event(), threading.Event(), []
 
     def wait():
-        asked.wait(10)
+        asked.wait(60)
         try:
             box.append(library(*box))
         except Forbidden as error:
@@ -333,7 +333,7 @@ def test_a_thread_that_was_there_before_is_watched_too():
     with forbidding(BOTH) as refused:
         box += [torch.randn(3, 4)] * 3
         asked.set()
-        done.wait(10)
+        done.wait(60)
         assert SDPA in refused()
     assert isinstance(box[-1], Forbidden)
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,7 +54,6 @@ def server() -> Iterator[PostgresServer]:
                 shutil.chown(path, owner)
         prefix = ["setpriv", f"--reuid={owner}", f"--regid={gid(owner)}", "--clear-groups"]
         data, prefix = f"{folder}/data", prefix if owner else []
-        port = free_port()
 
         def do(program: str, *arguments: str) -> None:
             done = subprocess.run(
@@ -68,8 +68,13 @@ def server() -> Iterator[PostgresServer]:
 
         do("initdb", "-D", data, "-U", "ada", "-E", "UTF8", "--locale=C", "--no-sync",
            "--auth=scram-sha-256", f"--pwfile={folder}/password")  # fmt: skip
-        settings = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
-        do("pg_ctl", "-D", data, "-w", "-t", "60", "-l", f"{folder}/log", "-o", settings, "start")
+        for last in (False, False, True):  # somebody may take the port just now
+            port = free_port()
+            settings = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
+            start = "-w", "-t", "60", "-l", f"{folder}/log", "-o", settings, "start"
+            with nullcontext() if last else suppress(AssertionError):
+                do("pg_ctl", "-D", data, *start)
+                break
         try:
             yield PostgresServer(port)
         finally:

@@ -53,7 +53,7 @@ def test_the_book_is_there_until_ctrl_c(book):
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(f"{address}../secret.txt").close()
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         assert (process.stdout.read(), process.stderr.read()) == ("", "")
 
 
@@ -69,7 +69,7 @@ def test_what_is_not_there_is_answered_with_the_book_s_own_page(book):
             caught.value.close()
             assert answered == (b"<h1>No such page</h1>" if method == "GET" else b"")
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
 
 
 def test_readers_who_hang_up_are_not_worth_a_word(book):
@@ -85,7 +85,7 @@ def test_readers_who_hang_up_are_not_worth_a_word(book):
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as answer:
             assert answer.read() == b"<h1>Attention</h1>"
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(60) == 0
         assert process.stderr.read() == b""
 
 
