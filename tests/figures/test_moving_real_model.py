@@ -521,7 +521,6 @@ class BookServer(http.server.SimpleHTTPRequestHandler):
     """A folder as a book: its page, and the model beside it, unless it is gone or breaks off."""
 
     state = "there"
-    let_go = threading.Event()
 
     def log_message(self, *_):
         pass
@@ -549,6 +548,8 @@ def served(folder: Path):
     """The address of the folder, as a book is served, and a way to change what the server does."""
 
     class Here(BookServer):
+        let_go = threading.Event()
+
         def __init__(self, *given, **more):
             super().__init__(*given, directory=str(folder), **more)
 
