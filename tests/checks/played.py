@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterable
 from importlib import import_module
@@ -22,6 +23,8 @@ def played(cells: Iterable[str], folder: Path) -> dict[str, dict]:
     here, there = os.pipe()
     child = os.fork()
     if child == 0:
+        # Tests that run in the background ignore Ctrl-C; a notebook's kernel hears it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         with contextlib.suppress(BaseException):
             os.close(here)
             os.chdir(folder)
