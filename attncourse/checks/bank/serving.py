@@ -1077,7 +1077,7 @@ ACCEPT = exercise(
         Criterion("the refused one is replaced by what p has more than q", 2).on(
             together(
                 which_come("a", ["a=.1 y=.7 b=.2"], ["y=.7 x=.3", "e=1"]),
-                how_often("a", UNEVEN, ["y=.9 x=.05 z=.05", "e=1"]),
+                how_often("a", UNEVEN, ["y=.9 x=.05 z=.05 b=1e-13", "e=1"]),
                 how_often("ba", ["b=1", *UNEVEN], ["b=1", "y=.9 x=.05 z=.05", "e=1"]),
             )
         ),
@@ -1145,6 +1145,10 @@ ACCEPT = exercise(
                 probabilities, and neither is their size: `(p − q).clamp(min=0)`.""")
             .by(missing=lambda p, q, token: [abs(a - b) for a, b in zip(p, q, strict=True)])
             .by(missing=lambda p, q, token: [(a - b) ** 2 for a, b in zip(p, q, strict=True)]),
+            mistake("""all that p has more of comes as often
+                You draw evenly among the ids of which p has more. How much more decides: max(p − q,
+                0), divided by its sum.
+            """).by(missing=lambda *given: [float(w > 0) for w in larger_parts(*given)]),
             mistake("""kept only where p is at least q
                 You keep a guess where p ≥ q and refuse all others. Where p is smaller it is kept
                 with probability p / q: draw a number from 0 to 1 and compare.""")
