@@ -14,7 +14,11 @@ from torch.nn import functional as F
 
 import attncourse.multihead as module
 from attncourse.checks import examine, exercises
-from attncourse.checks.callers import added_in_training, call_module_in_training
+from attncourse.checks.callers import (
+    added_in_training,
+    call_module_in_training,
+    multiplied_in_training,
+)
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.trying.trials import draw
 from attncourse.masking import causal_mask
@@ -649,6 +653,18 @@ def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(target, monkey
                 block.load_state_dict(state)
                 block(*(case.kwargs[n] for n in inputs))
     assert tested > 20
+
+
+@pytest.mark.parametrize("target", BLOCKS)
+def test_what_dropout_multiplies_by_is_0_or_one_number(target, monkeypatch):
+    every = [case for _, case, _ in draw(exercises()[target], 0)]
+    cases = [case for case in every if case.use is multiplied_in_training]
+    assert len(cases) == (2 if target.endswith("EncoderBlock") else 3)
+    for seed in range(10):
+        monkeypatch.setattr("attncourse.checks.callers.blocks.SEED", seed)
+        for case in cases:
+            (factors,) = case.use(exercises()[target].reference, **case.kwargs).values()
+            assert factors.tolist() == pytest.approx([0, 1 / 0.6], abs=1e-4)
 
 
 @pytest.mark.parametrize("target", BLOCKS)

@@ -6,6 +6,7 @@ cases, as in chapter 9. What dropout does in training is told by which numbers i
 than a thousand places: that one of them never comes up has a chance below 1e-30.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -159,28 +160,43 @@ def torch_free_rng() -> Rng:
     return np.random.default_rng(0)
 
 
-def trained(name: str, state, branches: tuple[str, ...], **options):
-    """The case that looks at what dropout adds: branch i returns 4^i everywhere."""
+def trained(name: str, state, branches: tuple[str, ...]) -> Callable[[Rng], list[Case]]:
+    """The cases that look at what dropout adds: where branch i returns 4^i everywhere, and where
+    one branch alone returns anything.
+    """
 
-    def case(rng: Rng) -> Case:
+    def given(rng: Rng) -> dict[str, torch.Tensor]:
+        memory = {"memory": spread(rng, 5, 32)} if len(branches) == 3 else {}
+        return {"x": spread(rng, 24, 32), **memory}
+
+    def case(rng: Rng, numbers: list[float | None], use: Callable, note: str) -> Case:
         own = state(rng, 32, 2, 8)
-        for i, branch in enumerate(branches):
-            own[f"{branch}.weight"] = torch.zeros_like(own[f"{branch}.weight"])
-            own[f"{branch}.bias"] = torch.full_like(own[f"{branch}.bias"], 4.0**i)
-        given = {"x": spread(rng, 24, 32)}
-        if len(branches) == 3:
-            given["memory"] = spread(rng, 5, 32)
-        return module_case(
-            name,
-            (32, 2, 8),
-            own,
-            given,
-            options={"dropout": 0.4, **options},
-            use=callers.added_in_training,
-            note="in training: the numbers that are added to x; every branch returns one number",
-        )
+        for branch, number in zip(branches, numbers, strict=True):
+            if number is not None:
+                own[f"{branch}.weight"] = torch.zeros_like(own[f"{branch}.weight"])
+                own[f"{branch}.bias"] = torch.full_like(own[f"{branch}.bias"], number)
+        options = {"dropout": 0.4}
+        return module_case(name, (32, 2, 8), own, given(rng), options=options, use=use, note=note)
 
-    return case
+    every = [4.0**i for i in range(len(branches))]
+    one = "the numbers that are added to x; every branch returns one number"
+    another = "what the numbers are multiplied by that {} adds; the other branches add nothing"
+
+    def cases(rng: Rng) -> list[Case]:
+        return [
+            case(rng, every, callers.added_in_training, f"in training: {one}"),
+            *(
+                case(
+                    rng,
+                    [None if other == branch else 0.0 for other in branches],
+                    callers.multiplied_in_training,
+                    f"in training: {another.format(branch.split('.')[0])}",
+                )
+                for branch in branches
+            ),
+        ]
+
+    return cases
 
 
 # --- decisions: layer_norm -------------------------------------------------------------------
@@ -338,6 +354,17 @@ def all_at_once(x, steps):
 
 def dropped(self, output):
     return F.dropout(output, self.rate, self.training)
+
+
+def hidden_dropped(self, x):
+    """The feed-forward layer, dropout on its hidden units."""
+    layer = self.feed_forward
+    return layer.W_2(dropped(self, layer.activation(layer.W_1(x))))
+
+
+def read_dropped(attention):
+    """Dropout on what self-attention reads."""
+    return lambda self, x, mask: getattr(self, attention)(dropped(self, x), mask=mask)
 
 
 def sums_dropped(x, steps):
@@ -523,7 +550,11 @@ SUM = "`x + self.dropout(branch)`"
 
 def of_the_stream(layers) -> tuple[Recipe, ...]:
     """What goes wrong around the branches, whatever these are."""
-    places = range(3 if layers is decoder_layers else 2)
+    decoder = layers is decoder_layers
+    places = range(3 if decoder else 2)
+    reads = {
+        "look" if decoder else "attend": read_dropped("self_attention" if decoder else "attention")
+    }
 
     def in_one_place(ways):
         return [{"odd": lambda number, i=i: ways if number == i else None} for i in places]
@@ -677,6 +708,12 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
         .by(spared=lambda number: number > 0)
         .by(*({"spared": lambda number, i=i: number == i} for i in places))
         .by(*({"spared": lambda number, i=i: number != i} for i in places[1:])),
+        mistake(f"""a second dropout inside a branch
+            Numbers are dropped within a branch, too: of what it reads, or of its hidden units. Here
+            dropout falls once on each branch, on what it returns: {SUM}.""")
+        .by(feed=lambda self, x: self.feed_forward(dropped(self, x)))
+        .by(feed=hidden_dropped)
+        .by(**reads),
         mistake("""dropout stays on in eval()
             Your block is still random after `eval()`. `nn.Dropout` knows the mode; `F.dropout(x,
             p)` does not unless you tell it: `F.dropout(x, p, self.training)`.
@@ -841,7 +878,7 @@ def of_dropout(
     added = trained(name, state, last)
     return (
         Criterion("dropout on each branch, in training", points).on(
-            lambda rng: [added(rng), *nothing_added(rng)]
+            lambda rng: [*added(rng), *nothing_added(rng)]
         ),
         table.criterion("no dropout in eval()", 1).on(*in_evaluation),
     )

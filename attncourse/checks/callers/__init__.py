@@ -10,6 +10,7 @@ from attncourse.checks.callers.blocks import (
     call_module_activated,
     call_module_in_evaluation,
     call_module_in_training,
+    multiplied_in_training,
 )
 from attncourse.checks.callers.calls import (
     call_in_default_dtype,
@@ -115,6 +116,7 @@ __all__ = [
     "kept_with_generators",
     "logits_of_changed",
     "module_of",
+    "multiplied_in_training",
     "numbers_drawn",
     "orders_tried",
     "outcomes_counted",
@@ -153,6 +155,7 @@ CALLERS = {
         call_module_in_evaluation,
         call_module_in_training,
         added_in_training,
+        multiplied_in_training,
         type_built,
         parameters_at_start,
         parameters_made,

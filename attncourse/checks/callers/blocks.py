@@ -52,10 +52,35 @@ def added_in_training(
     """
     with seeded():
         module, values = prepare(implementation, make, inputs, tensors)
-        output = module.train()(*values)
-        added = (plain(output) if is_tensor(output) else output) - values[0]
-    numbers = added.detach().mul(1e6).round().div(1e6).unique()
-    return {"the numbers that are added to x": numbers[: 0 if len(numbers) > MANY else None]}
+        numbers = few(added(module.train(), values).mul(1e6).round().div(1e6))
+    return {"the numbers that are added to x": numbers}
+
+
+def multiplied_in_training(
+    implementation: Callable, make, method: str, inputs, **tensors
+) -> dict[str, Any]:
+    """By what the module, in training, multiplies the numbers that it adds after ``eval()``.
+
+    Where one branch alone adds something, and dropout falls on what it returns, that is 0 or
+    1 / (1 − share). None are told where there are many.
+    """
+    with seeded():
+        module, values = prepare(implementation, make, inputs, tensors)
+        without = added(module.eval(), values)
+        factors = few(added(module.train(), values).div(without).mul(1e4).round().div(1e4))
+    return {"by what they are multiplied in training": factors}
+
+
+def added(module: Callable, values: list) -> Any:
+    """What a module adds to its first input."""
+    output = module(*values)
+    return ((plain(output) if is_tensor(output) else output) - values[0]).detach()
+
+
+def few(numbers: Any) -> Any:
+    """Each of some numbers once, in order; none where they are many."""
+    different = numbers.unique()
+    return different[: 0 if len(different) > MANY else None]
 
 
 @contextmanager
