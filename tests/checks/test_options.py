@@ -54,8 +54,8 @@ class OneBranch(EncoderBlock):
 
 class NoResidual(OneBranch):
     def before(self, x, mask):
-        x = self.attention(self.norm_1(x), mask=mask)
-        return x + self.feed_forward(self.norm_2(x))
+        x = self.dropout(self.attention(self.norm_1(x), mask=mask))
+        return x + self.dropout(self.feed_forward(self.norm_2(x)))
 
 
 class OddBranch(OneBranch):

@@ -13,8 +13,13 @@ from torch import nn
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.explaining import repairs
-from attncourse.checks.explaining.changes import changes
-from attncourse.checks.explaining.repairs import bounded_memory, repaired
+from attncourse.checks.explaining.changes import Change, changes
+from attncourse.checks.explaining.repairs import (
+    AnswerSource,
+    bounded_memory,
+    in_words,
+    repaired,
+)
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.trials import try_out
 from attncourse.masking import causal_mask, sliding_window_mask
@@ -102,6 +107,22 @@ ANSWERS = [
         "exchanged in `mask`",
     ),
 ]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("def f(x):\n    y = -x; return y", "Without `y = -x`, in the line `y = -x; return y`,"),
+        ("def f(x):\n    if x:\n        x = 1\n    return x", "Without `if x: …` every result"),
+        ("def f(x):\n    x += 1\n    return x", "Without `x += 1` every result"),
+    ],
+)
+def test_a_statement_is_told_alone_and_in_one_line(code, told):
+    """A line may hold several statements, and a statement several lines."""
+    definition = ast.parse(code).body[0]
+    source = AnswerSource(definition, code.splitlines(keepends=True), {})
+    change = Change("something too much", "Without {}", definition.body[0], list)
+    assert told in in_words(source, (change,)).explanation
 
 
 @pytest.mark.parametrize(

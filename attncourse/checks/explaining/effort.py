@@ -19,8 +19,8 @@ from attncourse.checks.exercise import Case, Criterion, Exercise, parts_of
 from attncourse.checks.trying.outcome import run
 from attncourse.checks.trying.trials import draw, numbers_in
 
-CALLS = 2_400_000  # in what takes many tries
-ALL = 4_400_000  # for all, fresh draws included: then what is known is said
+CALLS = 2_700_000  # in what takes many tries
+ALL = 4_700_000  # for all, fresh draws included: then what is known is said
 LAST = 12.0  # seconds of processor time after which nothing more is begun, whatever was counted
 AROUND = 300  # calls in a try that are not the implementation's
 USUAL = 2048

@@ -301,10 +301,11 @@ def in_words(source: AnswerSource, found: tuple[Change, ...], lone: bool = False
         cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
         both = f"{words[0]}, and {words[1][0].lower()}{words[1][1:]}, every result is right."
         return Mistake(APART, " ".join([both, *filter(None, cures)]))
-    line = source.line(found[0].node)
-    line = line if len(line) <= LONGEST else f"{line[:LONGEST]} …"
+    line = shorter(source.line(found[0].node))
     pieces = [source.text(change.node) for change in found]
-    if isinstance(found[0].node, ast.stmt) or any(len(p.splitlines()) > 1 for p in pieces):
+    if isinstance(found[0].node, ast.stmt):  # a line may hold several, and one several lines
+        pieces = [shorter(piece) for piece in pieces]
+    elif any(len(piece.splitlines()) > 1 for piece in pieces):
         pieces = [line] * len(found)
     there = "" if 2 * sum(map(len, pieces)) > len(line) else f", in the line `{line}`,"
     first, *more = (c.words.format(f"`{p}`") for c, p in zip(found, pieces, strict=True))
@@ -314,6 +315,12 @@ def in_words(source: AnswerSource, found: tuple[Change, ...], lone: bool = False
     if lone:
         return Mistake(LONE, f"There every weight is 1. {told} {ALONG}")
     return Mistake(found[0].kind if not more else TWO, told)
+
+
+def shorter(code: str) -> str:
+    """Code, or its first line, or the beginning of that."""
+    first, *more = code.splitlines()
+    return code if not more and len(code) <= LONGEST else f"{first[:LONGEST]} …"
 
 
 # --- the source of an answer ---------------------------------------------------------------------
