@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 from attncourse.checks.exercise import Case, Criterion, Exercise, parts_of
@@ -36,7 +36,7 @@ class Effort:
     """
 
     def __init__(self, exercise: Exercise, within: "Effort | None" = None):
-        self.weight = cache(partial(weight, exercise))  # to look an exercise up takes long
+        self.exercise = exercise
         self.spent = 0
         self.parts = [self] if within is None else within.parts
         if within is not None:
@@ -44,10 +44,10 @@ class Effort:
         self.ends = time.thread_time() + LAST if within is None else within.ends
 
     def tried(self, place: int, times: int = 1) -> None:
-        self.spent += times * self.weight(place)
+        self.spent += times * weight(self.exercise, place)
 
     def glanced(self, place: int) -> None:
-        self.spent += max(self.weight(place) - AROUND, 0) + COMPARED
+        self.spent += max(weight(self.exercise, place) - AROUND, 0) + COMPARED
 
     def compared(self) -> None:
         self.spent += COMPARED

@@ -466,8 +466,8 @@ NOT_LOW_ENOUGH = (
     .by_any(filled_with, Between(-1000.0, -1e-3))
 )
 MASK_ADDED = mistake("""the mask is added to the scores
-    A mask that is added, as PyTorch's own attention adds one that is not boolean, adds 1 where it
-    is True and 0 where it is not, which shuts nothing out. Use `masked_fill(~mask, -torch.inf)`.
+    A mask of booleans that is added adds 1 where it is True and 0 where it is not, which shuts
+    nothing out. Only one of numbers, 0 and −∞, can be added. Use `masked_fill(~mask, -torch.inf)`.
 """).by(hide=lambda s, mask: s if mask is None else s + mask)
 MASK_TRANSPOSED = mistake("""the mask is transposed
     You transpose the mask before you use it. It has a row for each query and a column for each key,

@@ -16,7 +16,7 @@ LOOK = """\
 import glob, os, re, sys
 mark = re.compile(rb"[c]anary-7c1d9e")
 def places():
-    yield from ["/home", "/root", "/srv", "/opt", "/tmp", "/mnt", "/usr/local"]
+    yield from map("/".__add__, ["home", "root", "srv", "opt", "tmp", "mnt", "usr/local"])
     here = os.getcwd()
     while len(here) > 1:
         here = os.path.dirname(here)
