@@ -12,6 +12,7 @@ from attncourse.checks.callers.modules import call_module, prepare
 from attncourse.checks.trying.outcome import is_tensor, plain
 
 SEED, MANY = 12, 32
+SHORT = " (none of them where they are many)"
 
 
 def call_module_in_training(implementation: Callable, make, method: str, inputs, **tensors):
@@ -53,7 +54,7 @@ def added_in_training(
     with seeded():
         module, values = prepare(implementation, make, inputs, tensors)
         numbers = few(added(module.train(), values).mul(1e6).round().div(1e6))
-    return {"the numbers that are added to x": numbers}
+    return {f"the numbers that are added to x{SHORT}": numbers}
 
 
 def multiplied_in_training(
@@ -68,7 +69,7 @@ def multiplied_in_training(
         module, values = prepare(implementation, make, inputs, tensors)
         without = added(module.eval(), values)
         factors = few(added(module.train(), values).div(without).mul(1e4).round().div(1e4))
-    return {"by what they are multiplied in training": factors}
+    return {f"by what they are multiplied in training{SHORT}": factors}
 
 
 def added(module: Callable, values: list) -> Any:
