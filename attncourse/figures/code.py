@@ -4,10 +4,9 @@ import json
 import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, distribution
-from itertools import groupby
 from pathlib import Path
 
-from attncourse.figures.listing import owner_of, source, whole_source
+from attncourse.figures.listing import source
 
 ROOT = Path(__file__).resolve().parents[2]  # where attncourse/ stands
 
@@ -15,21 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]  # where attncourse/ stands
 def show_source(*things: Callable):
     """The package's own code for a page to show, so that text and code cannot drift apart.
 
-    Under the idea, folded, stands the whole source with its file.
+    Under the idea stands where the whole is, with its docstring and checks: a page prints it once.
     """
     from IPython.display import Markdown
 
-    return Markdown(f"{fenced(source(*things))}\n\n{folded(things)}")
-
-
-def folded(things: tuple[Callable, ...]) -> str:
-    """The whole source, by file, to be opened. Markdown inside HTML, which Colab reads too."""
-    whole = list(dict.fromkeys(owner_of(thing) or thing for thing in things))
-    parts = ['<details class="attn-source">\n<summary>Whole source</summary>']
-    for file, members in groupby(whole, file_of):
-        parts.append(linked(file))
-        parts.append(fenced("\n\n\n".join(map(whole_source, members))))
-    return "\n\n".join([*parts, "</details>"])
+    files = ", ".join(map(linked, dict.fromkeys(map(file_of, things))))
+    whole = f"The whole, as it stands in the package: {files}"
+    return Markdown(f"{fenced(source(*things))}\n\n{whole}")
 
 
 def fenced(code: str) -> str:

@@ -846,7 +846,7 @@ def test_pages_print_as_one_file_whose_contents_say_where(html, tmp_path):
     text = " ".join(pages)
     assert "\\frac" not in text  # formulas are drawn
     assert "(5.1)" in text
-    for said in ("Whole source", "Read on", "Hide code cell source"):
+    for said in ("Read on", "Hide code cell source"):
         assert said not in text
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import io
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import course as settings
@@ -16,6 +19,7 @@ import pytest
 import torch
 from conftest import ROOT
 from docutils.nodes import make_id
+from test_folds import numbers_of
 
 from attncourse import (
     circuits,
@@ -38,11 +42,13 @@ from attncourse import (
     transformer,
     vision,
 )
-from attncourse.checks import exercises
+from attncourse.checks import examine, exercises
 from attncourse.grading.class_.similar import in_one_piece
 
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 LINES, COLUMNS = range(10, 61), 72
+LISTED = r"((?:,? (?:and )?[\d.]+(?: to [\d.]+)?)+)"
+ANSWERS, IDEAS = rf"answers? to exercises?{LISTED}", rf"the idea of(?: exercises?)?{LISTED}"
 RNG = np.random.default_rng(5)
 
 
@@ -206,8 +212,8 @@ PIECES: dict[str, list[Piece]] = {
         Piece(
             "[(m := MultiHeadAttention(12, 3)).load_state_dict(state), m(x, mask), m.weights(x)]"
             "[1:]",
-            {"state": HEADS.state_dict(), "x": WIDE, "mask": torch.ones(5, 5).tril().bool()},
-            lambda: [HEADS(WIDE, mask=masking.causal_mask(5)), HEADS.weights(WIDE)],
+            {"state": HEADS.state_dict(), "x": WIDE, "mask": MASK[:, :5]},
+            lambda: [HEADS(WIDE, mask=MASK[:, :5]), HEADS.weights(WIDE)],
         ),
         Piece(
             "[split_heads(x, 3), merge_heads(split_heads(x, 3))]",
@@ -538,6 +544,39 @@ def alone(tmp_path_factory) -> dict[str, tuple | str]:
     return dict(zip(CHAPTERS, run_alone(pieces, tmp_path_factory.mktemp("alone")), strict=True))
 
 
+def promised(code: str) -> tuple[set[str], set[str]]:
+    """The numbers of the exercises to which a listing's first lines promise answers, and ideas."""
+    said = " ".join(re.match(r"(?:# .*\n?)*", code)[0].replace("#", " ").split())
+    return tuple(
+        {n for part in re.findall(pattern, said) for n in numbers_in(part)}
+        for pattern in (ANSWERS, IDEAS)
+    )
+
+
+def numbers_in(words: str) -> Iterator[str]:
+    """The numbers in "1.1 to 1.3 and 1.5", with those between."""
+    for first, last in re.findall(r"(\d+\.\d+)(?: to \d+\.(\d+))?", words):
+        chapter, number = first.split(".")
+        yield from (f"{chapter}.{n}" for n in range(int(number), int(last or number) + 1))
+
+
+def answered(code: str, stem: str, folder: Path) -> tuple[set[str], set[str]]:
+    """The exercises whose names a listing defines: those that it solves, and those it does not."""
+    file = folder / f"{stem}.py"
+    file.write_text(code, encoding="utf-8")  # a check reads the source
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(code, file, "exec"), names)
+    solved, others = set(), set()
+    for name, number in numbers_of(CHAPTERS[stem]).items():
+        if name in names:
+            verdicts = [
+                examine(f"{stem}.{name}", names[name], seed, explain=False) for seed in (1, 2)
+            ]
+            (solved if all(v.passed for v in verdicts) else others).add(number)
+    return solved, others
+
+
 def assert_same(found: Any, expected: Any) -> None:
     if isinstance(expected, list | tuple):
         assert len(found) == len(expected)
@@ -572,7 +611,7 @@ def test_a_listing_can_be_read_and_pasted(stem):
     lines = code.splitlines()
     assert len([line for line in lines if line.strip()]) in LINES
     assert max(map(len, lines)) <= COLUMNS
-    assert "answers to the exercises" in "\n".join(lines[:3])  # a reader is told before reading
+    assert any(promised("\n".join(lines[:4])))  # a reader is told before reading
     assert "(n" in code or "(b" in code  # shapes
     imports = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Import | ast.ImportFrom)]
     roots = {(n.module if isinstance(n, ast.ImportFrom) else n.names[0].name) for n in imports}
@@ -583,6 +622,23 @@ def test_a_listing_can_be_read_and_pasted(stem):
     }
     defined = {getattr(node, "name", "") for node in ast.parse(code).body}
     assert defined & {e.name for e in exercises().values() if e.stem == stem}
+
+
+@pytest.mark.parametrize("stem", CHAPTERS)
+def test_a_listing_holds_the_answers_that_it_promises(stem, tmp_path):
+    """A function with an exercise's name gets full points, or is called the idea of it."""
+    assert answered(listing(stem), stem, tmp_path) == promised(listing(stem))
+
+
+def test_an_answer_that_loses_a_point_is_an_idea(tmp_path):
+    code = "import numpy as np\n\n\ndef mix(A, X):\n    return np.dot(A, X)\n"
+    assert answered(code, "mixing", tmp_path) == (set(), {"2.1"})
+    assert answered(code.replace("np.dot(A, X)", "A @ X"), "mixing", tmp_path) == ({"2.1"}, set())
+    assert promised(
+        "# One.\n# It holds answers to exercises 1.1 to 1.3 and 1.5, and the\n# idea of"
+        " 1.4: try these first.\nx = 2.1\n"
+    ) == ({"1.1", "1.2", "1.3", "1.5"}, {"1.4"})
+    assert promised("# It holds the idea of exercise 3.2: try it.") == (set(), {"3.2"})
 
 
 @pytest.mark.parametrize("stem", CHAPTERS)

@@ -3,7 +3,7 @@
    Each page becomes a section whose names are its own and whose links lead inside the document.
    What only works on a screen goes; the quizzes' options become lists, their answers end the page. */
 (pages) => {
-  const SCREEN_ONLY = `a.headerlink, .attn-badges, .attn-screen, .attn-strip, .attn-source, button,
+  const SCREEN_ONLY = `a.headerlink, .attn-badges, .attn-screen, .attn-strip, button,
     script, noscript, .toctree-wrapper, [aria-live], details.hide, .attn-symptom, .attn-filter,
     .attn-bug pre, #guide-symptoms`;
   const SHORT = 24; // lines of a box that is not broken
