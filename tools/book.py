@@ -195,6 +195,11 @@ def main() -> int:
     if sphinx(course.root):
         print("The book has warnings or errors: see above.", file=sys.stderr)
         return 1
+    from prose_numbers import read_pages
+
+    for result in read_pages(course, course.pages):
+        for fault in result.faults:
+            print(f"  {result.page}: {fault}", file=sys.stderr)
     put_model_beside(start.parent)
     (course.root / "_build" / ".book").write_text(key, encoding="utf-8")
     print(f"The book is built ({time.perf_counter() - started:.0f} s). Open {start}")
