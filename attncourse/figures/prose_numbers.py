@@ -27,7 +27,7 @@ PER_CENT = r"(?=(?:(?:,| and| to| or|–)\s*[−-]?\d+(?:\.\d+)?)*(?:\s|\\,)?\\?
 NUMBER = re.compile(rf"(?P<digits>{IN_DIGITS})|\b(?P<word>{'|'.join(IN_WORDS)})\b", re.IGNORECASE)
 
 
-class Written(NamedTuple):
+class WrittenNumber(NamedTuple):
     """A number as a text writes it: its value, and half a unit of its last digit."""
 
     text: str
@@ -36,12 +36,12 @@ class Written(NamedTuple):
     is_word: bool
 
 
-def written_numbers(text: str) -> list[Written]:
+def written_numbers(text: str) -> list[WrittenNumber]:
     """Return the numbers of a text in order, in digits or words; percentages as fractions."""
     numbers = []
     for match in NUMBER.finditer(text):
         if word := match["word"]:
-            numbers.append(Written(word, IN_WORDS[word.lower()], 0.0, True))
+            numbers.append(WrittenNumber(word, IN_WORDS[word.lower()], 0.0, True))
             continue
         plain = match["digits"].replace(",", "").replace("−", "-")
         mantissa, _, exponent = plain.lower().partition("e")
@@ -50,7 +50,7 @@ def written_numbers(text: str) -> list[Written]:
         if re.match(PER_CENT, text[match.end() :]):
             scale /= 100
         half_unit = 0.5 * scale * 10.0**-decimals
-        numbers.append(Written(match["digits"], float(mantissa) * scale, half_unit, False))
+        numbers.append(WrittenNumber(match["digits"], float(mantissa) * scale, half_unit, False))
     return numbers
 
 
