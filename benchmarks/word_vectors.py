@@ -54,8 +54,8 @@ FREQUENT = """
 ASKED = "cat three Paris walked she sushi the"  # whose nearest word in all 576 numbers is kept
 
 
-def vectors(file: GGUF, words: BytePairs) -> tuple[list[str], np.ndarray, float, dict]:
-    """The words that are one piece, their vectors ``(n, 48)``, the share of variance they keep.
+def vectors(file: GGUF, words: BytePairs) -> tuple[list[str], list[int], np.ndarray, float, dict]:
+    """The words that are one piece, their ids, vectors ``(n, 48)``, the share of variance kept.
 
     Last, for some words, the nearest of the others in all 576 numbers, with its cosine.
     """
@@ -64,13 +64,14 @@ def vectors(file: GGUF, words: BytePairs) -> tuple[list[str], np.ndarray, float,
     stored = file.tensors["token_embd.weight"]
     table = dequantize(stored.data, stored.tensor_type).reshape(-1, stored.shape[0])
     known = one_piece(words, [*COURSE.split(), *FREQUENT.split()])
-    X = table[[words.ids[f"Ġ{word}"] for word in known]] - table.mean(axis=0)  # (n, 576)
+    ids = [words.ids[f"Ġ{word}"] for word in known]
+    X = table[ids] - table.mean(axis=0)  # (n, 576)
     _, size, directions = np.linalg.svd(X.astype(float), full_matrices=False)
     kept = directions[:KEPT]
     largest = np.abs(kept).argmax(axis=1)
     kept = kept * np.sign(kept[np.arange(KEPT), largest])[:, None]  # a direction has no sign
     share = float((size[:KEPT] ** 2).sum() / (size**2).sum())
-    return known, X @ kept.T, share, {word: nearest(word, known, X) for word in ASKED.split()}
+    return known, ids, X @ kept.T, share, {word: nearest(word, known, X) for word in ASKED.split()}
 
 
 def nearest(word: str, known: list[str], X: np.ndarray) -> tuple[str, float]:
@@ -88,12 +89,12 @@ def one_piece(words: BytePairs, wanted: Sequence[str]) -> list[str]:
 def main() -> None:
     file = read_gguf(model_file())
     words = BytePairs.from_gguf(file)
-    known, found, share, whole = vectors(file, words)
+    known, ids, found, share, whole = vectors(file, words)
     half = found.astype("<f2")
     told = about() | {"command": "python benchmarks/word_vectors.py"}
     told["licence"] = "Apache 2.0 (the model), MIT (the choice of words)"
     said = {"about": told, "variance": round(share, 4), "whole": whole}
-    said["words"] = " ".join(known)
+    said |= {"words": " ".join(known), "ids": " ".join(map(str, ids))}
     said["vectors"] = base64.b64encode(half.tobytes()).decode()
     DATA.write_text(json.dumps(said, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     left = [w for w in dict.fromkeys(COURSE.split()) if w not in known]

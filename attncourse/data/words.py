@@ -12,14 +12,16 @@ class WordVectors:
     """Words of a real model with a vector each, for chapters that work with real meaning.
 
     ``words[i]`` has the vector ``vectors[i]``; ``vectors`` is ``(n, 48)``, float64. Each is a row
-    of the table of SmolLM2-135M-Instruct with the mean of all rows taken off, turned so that 48
-    numbers keep the share ``variance`` of what tells these words from the mean (a cosine in 48
-    numbers is therefore larger than in all 576). The file says how it was made.
+    of the table of SmolLM2-135M-Instruct with the mean of all 49,152 rows taken off, turned so that
+    48 numbers keep the share ``variance`` of the squared distances of these words from that mean.
+    ``ids[i]`` is the word's id in the model, whose pieces are numbered roughly from frequent to
+    rare. The file says how it was made.
     """
 
     def __init__(self):
         found = kept("word_vectors")
         self.words: list[str] = found["words"].split()
+        self.ids = np.array(found["ids"].split(), dtype=int)  # (n,)
         half = np.frombuffer(base64.b64decode(found["vectors"]), "<f2")
         self.vectors = half.reshape(len(self.words), -1).astype(float)  # (n, 48)
         self.variance: float = found["variance"]

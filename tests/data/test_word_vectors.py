@@ -69,9 +69,9 @@ def test_the_command_makes_it_anew(real_model, monkeypatch):
     from attncourse.model import model_file
 
     file = read_gguf(model_file())
-    words, vectors, variance, whole = command.vectors(file, BytePairs.from_gguf(file))
+    words, ids, vectors, variance, whole = command.vectors(file, BytePairs.from_gguf(file))
     found = word_vectors()
-    assert words == found.words
+    assert (words, ids) == (found.words, found.ids.tolist())
     assert {word: list(one) for word, one in whole.items()} == {
         word: [other, pytest.approx(cosine, abs=2e-3)]
         for word, (other, cosine) in found.whole.items()
