@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 
-from attncourse import alarm
+from attncourse import alarm, limited_thread
 from attncourse.alarm import CLOCK, Stopwatch, TimeUp, idle, ready, within
 
 SHORT, LONG = 0.05, 120.0  # seconds; nothing here may take long ones
@@ -47,7 +47,15 @@ def watched():
     faulthandler.cancel_dump_traceback_later()
 
 
-@pytest.fixture(params=[nullcontext, ready], ids=["alone", "ready"])
+@contextmanager
+def no_alarm():
+    """As on Windows, and off the main thread."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alarm, "by_alarm", lambda: False)
+        yield
+
+
+@pytest.fixture(params=[nullcontext, ready, no_alarm], ids=["alone", "ready", "no alarm"])
 def around(request):
     with request.param():
         yield
@@ -65,6 +73,50 @@ def test_what_is_not_in_time_ends(around, call):
         within(SHORT, call)
     assert within(LONG, lambda: sum(range(1000))) == 499_500  # and nothing rings afterwards
     time.sleep(3 * SHORT)
+
+
+@pytest.mark.parametrize("call", [endless, deaf])
+def test_where_no_alarm_rings_a_thread_that_runs_python_ends(call):
+    before = threading.active_count()
+    with no_alarm(), soon():
+        for _ in range(3):
+            with pytest.raises(TimeUp) as caught:
+                within(SHORT, call)
+            assert not isinstance(caught.value, limited_thread.StillRuns)
+    assert threading.active_count() == before
+    assert not limited_thread.is_slowed_down()
+
+
+def test_what_runs_in_c_goes_on_where_no_alarm_rings_and_that_is_known(monkeypatch):
+    monkeypatch.setattr(limited_thread, "TRIES", 2)
+    with no_alarm(), soon():
+        with pytest.raises(limited_thread.StillRuns):
+            within(SHORT, threading.Event().wait)
+        assert not limited_thread.is_slowed_down()  # for what waits takes nothing from others
+        assert within(LONG, lambda: 7) == 7
+    over = threading.Event()
+    busy = threading.Thread(target=lambda: over.is_set() or spin(over), daemon=True)
+    busy.start()
+    limited_thread._deaf.append(busy)
+    try:
+        assert limited_thread.is_slowed_down()
+    finally:
+        over.set()
+        busy.join()
+    assert not limited_thread.is_slowed_down()
+
+
+def spin(over: threading.Event) -> None:
+    while not over.is_set():
+        pass
+
+
+def test_no_limit_touches_the_trace_of_a_debugger_where_nothing_was_traced(monkeypatch):
+    """VS Code's debugger warns, with a stack, of each ``sys.settrace``."""
+    calls = []
+    monkeypatch.setattr(sys, "settrace", calls.append)
+    assert within(LONG, lambda: 7) == 7
+    assert calls == []
 
 
 def test_a_debuggers_trace_is_there_again():
@@ -224,7 +276,7 @@ def test_the_time_that_counts_may_be_anothers(around):
 
 def test_a_stopwatch_says_what_was_up(monkeypatch):
     worked, clock = [0.0], [100.0]
-    monkeypatch.setattr(alarm.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     watch = Stopwatch(2, lambda: worked[0])
     assert watch.left() == 2
     worked[0], clock[0] = 1.5, 107.0
@@ -243,7 +295,7 @@ def test_a_stopwatch_says_what_was_up(monkeypatch):
 def test_what_sleeps_waits_for_less_than_what_works_may_take(seconds, waits, monkeypatch):
     """Twice a limit of twenty seconds, once more alone: a class waits a minute for a sleeper."""
     worked, clock = [0.0], [100.0]
-    monkeypatch.setattr(alarm.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     watch = Stopwatch(seconds, lambda: worked[0])
     clock[0] += waits - 0.01
     assert watch.left() > 0

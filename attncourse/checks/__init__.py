@@ -33,9 +33,12 @@ from attncourse.checks.standing import (
     noted,
     overwritten,
     settled,
+    slowed_down,
     standing,
 )
 from attncourse.checks.trying.asking import in_place
+from attncourse.checks.trying.muted import aloud
+from attncourse.written import write_line
 
 if TYPE_CHECKING:
     from attncourse.checks.variants.variant import Variant
@@ -76,7 +79,7 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
     if not verdict.passed:
         raise CheckFailed(verdict, displayed, board.said) from None
     if not displayed:
-        print(verdict)
+        write_line(str(verdict), sys.stdout)
 
 
 def examine(
@@ -123,7 +126,7 @@ def examined(
     around = chapter(asked.stem)
     if not _observers:
         implementation = settled(asked, implementation, around)
-    why = standing(asked, implementation, around, graded=bool(_observers))
+    why = slowed_down() or standing(asked, implementation, around, graded=bool(_observers))
     if why or _observers:
         verdict = not_judged(asked, why) if why else judge(asked, implementation, seed)
         for observer in _observers:
@@ -161,7 +164,7 @@ def progress(stem: str) -> None:
         raise ValueError(f"expected a chapter ({', '.join(STEMS)}), got {stem!r}")
     found = progress_of(stem, chapter(stem))
     if not show(found):
-        print(found)
+        write_line(str(found), sys.stdout)
 
 
 def exercises() -> dict[str, Exercise]:
@@ -234,7 +237,8 @@ def show(thing: Any, **how: Any) -> Any:
         return None
     from IPython.display import display
 
-    return display(thing, **how) or True
+    with aloud():
+        return display(thing, **how) or True
 
 
 cells_here()  # from here on the runs of a notebook's cells are known

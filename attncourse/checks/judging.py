@@ -4,7 +4,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from attncourse.checks.trying.compare import (
     is_array,
     name_of,
 )
-from attncourse.checks.trying.muted import Muted
+from attncourse.checks.trying.muted import muted
 from attncourse.checks.trying.outcome import is_tensor, is_unwritten, named_arguments
 from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.checks.trying.trials import Trial, numbers_in, try_out
@@ -52,9 +52,9 @@ def judge(
     ``explain`` none is.
     """
     seed = secrets.randbits(32) if seed is None else seed
-    with one_thread(), as_a_process_starts(), redirect_stdout(Muted()) as muted:
+    with one_thread(), as_a_process_starts(), muted() as output:
         found = judged(exercise, implementation, seed, hear, explain)
-    return replace(found, printed=muted.used)
+    return replace(found, printed=output.used)
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Fin
 
 def points(exercise: Exercise, implementation: Callable, seed: int) -> int:
     """What an answer earns on the cases of this seed, without a word about why."""
-    with one_thread(), as_a_process_starts(), redirect_stdout(Muted()):
+    with one_thread(), as_a_process_starts(), muted():
         criteria = judge_criteria(exercise, try_out(exercise, implementation, seed))
     return sum(c.earned for c in criteria)
 

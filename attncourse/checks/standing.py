@@ -9,7 +9,7 @@ import builtins
 import sys
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -26,7 +26,8 @@ from attncourse.checks.reading.cells import (
 )
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.checks.trying.absent import hindrance, taken_away, without_ours
-from attncourse.checks.trying.muted import Muted
+from attncourse.checks.trying.muted import muted
+from attncourse.limited_thread import is_slowed_down
 
 Around = tuple[Exercise, ...]
 WRITE = "Write it in the answer's cell, run that, then this check."
@@ -63,7 +64,7 @@ def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
     here = cells_here()
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
         return implementation
-    with redirect_stdout(Muted()), redirect_stderr(Muted()):
+    with muted():
         settle(exercise.name, exercise.stem, here)
         implementation = here.names.get(exercise.name, NOT_THERE)
         for name in used(implementation, around):
@@ -117,6 +118,14 @@ def elsewhere(exercise: Exercise, implementation: Any) -> Unjudged | None:
         return None
     why = f"what is graded is `{name}`, and this check was given something else"
     return Unjudged(why, f"Call your answer `{name}`, run its cell, then check that.")
+
+
+def slowed_down() -> Unjudged | None:
+    """Why nothing can be judged while an earlier call, which nothing could end, still runs."""
+    if not is_slowed_down():
+        return None
+    why = "an earlier answer's call still runs, and nothing here can end it"
+    return Unjudged(why, "Restart the kernel, run the cells above this one, then this check.")
 
 
 def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:

@@ -16,6 +16,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.machine import choose_lanes
 from attncourse.grading.report import count
 from attncourse.grading.stopping import stopping
+from attncourse.written import keep_what_is_written
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -39,6 +40,7 @@ GRADED = typer.Argument(help="A graded assignment, say 05_kqv.")
 def main() -> None:
     """Runs the command line; what the user can put right is one line and exit status 2."""
     gc.set_threshold(50_000)  # nearly all that a command makes is imported, and stays
+    keep_what_is_written(sys.stdout, sys.stderr)
     try:
         app()
     except UserError as error:

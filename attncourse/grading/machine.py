@@ -17,13 +17,22 @@ REFERENCE = 0.006  # seconds for the errand below on a machine at the lower end 
 SLOWEST = 4.0  # times as long: the limits stretch no further
 
 
+def is_linux() -> bool:
+    """True where there are jails, and what the judge of classes is made of."""
+    return sys.platform == "linux"
+
+
+def system_name() -> str:
+    """Return what people call this machine's operating system."""
+    return {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
+
+
 def require_linux() -> None:
-    """Raises ``UserError`` where notebooks cannot be judged: the judge forks, as Linux does."""
-    if sys.platform != "linux":
-        name = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, platform.system())
+    """Raises ``UserError`` where classes cannot be judged: the judge forks, as Linux does."""
+    if not is_linux():
         raise UserError(
-            f"{name} has no jail and none of what notebooks are judged with: do this on Linux, "
-            "in WSL 2 or in a container. In Jupyter, Run All gives the same verdicts"
+            f"{system_name()} has no jail and none of what classes are judged with: do this on "
+            "Linux, in WSL 2 or in a container. attncourse check runs your own notebook here"
         )
 
 

@@ -1,11 +1,20 @@
 """What Ctrl-C does to a command."""
 
+import _thread
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+
+def interrupt_main_thread() -> None:
+    """Send Ctrl-C's signal, which ends a call that waits as well, where that can be done."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    else:  # on Windows
+        _thread.interrupt_main()
 
 
 @contextmanager
@@ -18,8 +27,7 @@ def stopping(state: str) -> Iterator[None]:
 
     def dropped(what: Any) -> None:
         if what.exc_type is KeyboardInterrupt:
-            main = threading.main_thread().ident
-            threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT)).start()
+            threading.Timer(0.05, interrupt_main_thread).start()
         else:
             before(what)
 

@@ -16,6 +16,7 @@ from forked import run
 from small_course import NAME, STUB, cell, graded, make_course, notebook, small
 from small_course import solution as answer
 
+import attncourse
 from attncourse.checks import exercises
 from attncourse.grading import sample
 from attncourse.grading.course.folders import find_assignment
@@ -385,3 +386,10 @@ def test_the_demo_fits_the_real_assignment():
     ids = {c.grade_id for c in solved.cells if c.solution and c.code}
     assert released.exists()
     assert ids == set(sample.MATRICES)
+
+
+def test_the_package_is_a_command_where_no_script_is_on_the_path():
+    done = subprocess.run(
+        [sys.executable, "-m", "attncourse", "--version"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (0, f"attncourse {attncourse.__version__}\n")

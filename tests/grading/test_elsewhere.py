@@ -1,68 +1,147 @@
-"""The package where there is no Linux: it is imported; what cannot be done there is one line."""
+"""The package where there is no Linux: what a student calls works; what cannot be done says so."""
 
 from __future__ import annotations
 
-import subprocess
+import json
 import sys
-from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from other_systems import COMMANDS, run_commands, run_elsewhere
 
-# What Python lacks on Windows, or not on macOS, taken away before the package is imported. Other
-# packages have forms of their own for those systems: here they are imported first.
-WITHOUT = """
-import ctypes, importlib, os, pkgutil, select, signal, socket, subprocess, sys
-import matplotlib.pyplot, networkx, numpy, rich.console, rich.progress, sklearn, torch, typer
-sys.platform = {system!r}
-sys.modules["resource"] = sys.modules["fcntl"] = None
-if sys.platform == "win32":
-    sys.modules |= dict.fromkeys(["pwd", "grp", "termios"])
-    for name in ("fork", "setsid", "geteuid", "getuid", "waitpid", "O_NOFOLLOW"):
-        delattr(os, name)
-    del signal.SIGKILL, signal.SIGALRM, signal.setitimer
-    del socket.AF_UNIX, socket.send_fds
-del os.pidfd_open, os.sched_getaffinity, os.O_PATH, select.poll, socket.SOCK_SEQPACKET
-"""
+from attncourse.grading import machine
+from attncourse.grading.errors import UserError
+
 # All but what runs only within the jail, and nbgrader's side, which has nbgrader's own needs.
 IMPORT_ALL = """
-import attncourse
-LINUX = ("grading.jail.", "grading.judge.worker")
+import attncourse, importlib, pkgutil
+LINUX = ("grading.jail.", "grading.judge.worker.zygote")
 NBGRADER = ("grading.nbgrader", "grading.feedback")
 for found in pkgutil.walk_packages(attncourse.__path__, "attncourse."):
     if not found.name.removeprefix("attncourse.").startswith(LINUX + NBGRADER):
         importlib.import_module(found.name)
 """
-CHECK = """
-from attncourse.checks import examine
-from attncourse.tokens import tokenize
-print(examine("tokens.tokenize", tokenize).passed)
-sys.argv[1:] = ["check", {notebook!r}]
-from attncourse.grading.cli import main
-main()
+ENDLESS = """
+import threading
+import torch
+from attncourse.alarm import within
+from attncourse.checks import exercises, check, examine
+from attncourse.limited_thread import is_slowed_down
+exercise = exercises()["gpt.generate"]
+object.__setattr__(exercise, "limit", 0.2)  # seconds: a busy machine takes longer to say the same
+def plain(*args, **kwargs):
+    while True:
+        pass
+def guarded(*args, **kwargs):
+    while True:
+        try:
+            plain()
+        except:
+            pass
+for answer in (plain, guarded, plain):
+    verdict = examine("gpt.generate", answer, explain=False)
+    print("did not return in time" in str(verdict), "restart" in str(verdict))
+    print(sum(thread.name.startswith("Thread") for thread in threading.enumerate()))
+import attncourse.gpt
+check("gpt.perplexity", attncourse.gpt.perplexity)
+def forbidden(queries, keys, values):
+    return torch.nn.functional.scaled_dot_product_attention(queries, keys, values)
+print("which this exercise asks you to build" in
+      str(examine("kqv.scaled_dot_product_attention", forbidden, explain=False)))
+over = threading.Event()
+def waits(*args, **kwargs):
+    over.wait()
+verdict = examine("gpt.generate", waits, explain=False)
+print("restart the kernel" in str(verdict), is_slowed_down())
 """
 
 
-def run(code: str, folder: Path) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False
-    )
+def solved(name: str, source: str) -> dict:
+    about = {"grade": False, "grade_id": name, "locked": False, "schema_version": 3}
+    nbgrader = {"nbgrader": about | {"solution": True, "task": False}}
+    return cell(source) | {"metadata": nbgrader}
+
+
+def cell(source: str) -> dict:
+    return {"cell_type": "code", "metadata": {}, "outputs": [], "source": source}
+
+
+def write_notebook(path, cells: list[dict]) -> None:
+    book = {"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": cells}
+    path.write_text(json.dumps(book), encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A student's folder on another system: one right answer, one endless, one absent."""
+    cells = [
+        cell("#@title Install\nraise SystemExit('nobody installs anything')"),
+        cell("import torch"),
+        solved("project", "def project(x, weight):\n    print('äöü ✓')\n    return x @ weight"),
+        solved("attention_scores", "def attention_scores(*args):\n    while True: pass"),
+        cell("1 / 0"),
+    ]
+    write_notebook(tmp_path / "05_kqv.ipynb", cells)
+    return tmp_path
 
 
 @pytest.mark.slow
-def test_the_package_is_imported_without_what_only_linux_has():
+def test_the_package_is_imported_without_what_only_linux_has(tmp_path):
     """Some seconds: it imports every module and its libraries once more."""
-    done = run(WITHOUT.format(system="win32") + IMPORT_ALL, ROOT)
+    first = (*COMMANDS, "sklearn", "IPython.display", "ctypes.util")
+    done = run_elsewhere("win32", IMPORT_ALL, tmp_path, first)
     assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.slow
+def test_an_endless_answer_is_ended_where_no_alarm_rings(tmp_path):
+    """Three such, then a right one, which meets no thread of theirs, and one that waits."""
+    done = run_elsewhere("win32", ENDLESS, tmp_path)
+    ended = ["True False", "0"]
+    lines = done.stdout.splitlines()
+    assert lines[:6] == 3 * ended, done.stdout + done.stderr
+    assert lines[6].startswith("? gpt.perplexity: ")  # the console has no ✓
+    assert lines[-2:] == ["True", "True False"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("system", "name"), [("win32", "Windows"), ("darwin", "macOS")])
-def test_checks_work_in_a_notebook_and_the_command_says_what_it_needs(system, name, tmp_path):
-    notebook = str(ROOT / "exercises" / "01_tokens" / "01_tokens.ipynb")
-    done = run(WITHOUT.format(system=system) + CHECK.format(notebook=notebook), tmp_path)
-    assert done.stderr == (
-        f"attncourse: {name} has no jail and none of what notebooks are judged with: do this on "
-        "Linux, in WSL 2 or in a container. In Jupyter, Run All gives the same verdicts\n"
+def test_what_a_student_calls_works(system, name, folder):
+    """Half a minute, for each command judges an endless answer."""
+    commands = [
+        ["--version"],
+        ["check", "05_kqv.ipynb", "--timeout", "4"],
+        ["progress", "--timeout", "4"],
+        ["assemble", "05_kqv.ipynb", "--timeout", "4"],
+        ["milestone", "recall"],
+        ["check", "C:\\Users\\Zoë\\05_kqv.ipynb"],
+        ["grade", "05_kqv"],
+    ]
+    commands = commands if system == "win32" else commands[:2]
+    done = run_commands(system, commands, folder)
+    assert "Traceback" not in done.stderr
+    statuses = [line for line in done.stdout.splitlines() if line.startswith("status")]
+    assert statuses == [f"status {s}" for s in (0, 1, 0, 0, 0, 2, 2)][: len(commands)], done
+    for said in (
+        "kqv.project: 7 of 7 points",
+        "kqv.attention_scores: 0 of 8 points",
+        "did not return in time",
+        "nothing is called AttentionHead",
+        f"{name} has no jail as Linux has: your notebook ran without one, as in Jupyter",
+    ):
+        assert said in done.stdout
+    if system == "win32":
+        assert "1 of 102 exercises done, 1 tried" in done.stdout
+        assert "1 of 4 parts are yours, in mine" in done.stdout
+        assert "recall runs, with 3 of ours" in done.stdout
+        assert "there is no file C:\\Users\\Zoë\\05_kqv.ipynb: name your notebook" in done.stderr
+        assert (folder / "mine" / "kqv.py").read_text(encoding="utf-8").count("äöü ✓") == 1
+
+
+def test_a_class_is_graded_on_linux_alone(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(UserError) as problem:
+        machine.require_linux()
+    assert str(problem.value) == (
+        "macOS has no jail and none of what classes are judged with: do this on Linux, in WSL 2 or "
+        "in a container. attncourse check runs your own notebook here"
     )
-    assert (done.returncode, done.stdout) == (2, "True\n")

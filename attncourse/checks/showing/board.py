@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from attncourse.checks.showing.verdict import FRAME, Verdict
+from attncourse.written import write_line
 
 LOOKING = "looking for what happened …"
 
@@ -48,7 +49,7 @@ class Board:
         self.display = self.show(begun, display_id=True)
         if not self.display:
             self.said = begun.head
-            print(self.said, file=self.out, flush=True)
+            write_line(self.said, self.out)
 
     def end(self, verdict: Verdict) -> bool:
         """Puts the verdict in the place of its first line; says whether it is displayed."""

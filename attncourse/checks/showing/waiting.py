@@ -9,6 +9,7 @@ from typing import Any
 
 from attncourse.checks.reading.cells import shell
 from attncourse.checks.reading.lines import line_behind
+from attncourse.checks.trying.muted import aloud
 from attncourse.checks.trying.outcome import is_students
 
 EVERY = 5.0  # seconds
@@ -41,7 +42,8 @@ def watched(target: str) -> Iterator[None]:
 def ticking(target: str) -> Iterator[None]:
     """Says every few seconds that something still runs."""
     over = threading.Event()
-    thread = threading.Thread(target=tick, args=(target, over), daemon=True)
+    line = ReplacedLine()
+    thread = threading.Thread(target=tick, args=(target, over, line), daemon=True)
     thread.start()
     try:
         yield
@@ -50,9 +52,9 @@ def ticking(target: str) -> Iterator[None]:
         thread.join()
 
 
-def tick(target: str, over: threading.Event) -> None:
+def tick(target: str, over: threading.Event, line: "ReplacedLine") -> None:
     """Tells how long it has been running, until it is over."""
-    seconds, line = 0.0, ReplacedLine()
+    seconds = 0.0
     while not over.wait(EVERY):
         seconds += EVERY
         line.show(f"{target}: still running, {seconds:.0f} s …")
@@ -63,6 +65,7 @@ class ReplacedLine:
     """A line that is replaced by the next: in a notebook, or on a terminal that somebody sees."""
 
     def __init__(self) -> None:
+        self.out = sys.stderr  # while an answer runs, another takes its place
         self.handle: Any = None
         self.shown = ""
 
@@ -71,9 +74,10 @@ class ReplacedLine:
             return
         ipython = shell()
         if ipython is not None and hasattr(ipython, "kernel"):
-            self.display(text)
-        elif sys.stderr.isatty():
-            print(f"\r{text:{len(self.shown)}}", end="" if text else "\r", file=sys.stderr)
+            with aloud():
+                self.display(text)
+        elif self.out.isatty():
+            print(f"\r{text:{len(self.shown)}}", end="" if text else "\r", file=self.out)
         self.shown = text
 
     def display(self, text: str) -> None:

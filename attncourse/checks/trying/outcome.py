@@ -18,7 +18,9 @@ from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.reading.lines import line_behind, steps_of
 from attncourse.checks.trying.absent import Absent, alone, is_absent, nobody_there
 from attncourse.checks.trying.watch import Forbidden, Unusable, forbidding
+from attncourse.limited_thread import StillRuns
 
+STILL_RUNS = "It still runs, and nothing here can end it: restart the kernel."
 UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them
 
 
@@ -28,7 +30,8 @@ class Outcome:
 
     ``value`` is what was returned, tensors as they came. ``error`` is the exception's class,
     ``text`` its message with the line that raised it; ``decided`` says that a line of this package
-    raised it, by a decision of ours. ``mutated`` names an argument that the call changed.
+    raised it, by a decision of ours. ``mutated`` names an argument that the call changed. The
+    ``text`` of a call that hung says where it still runs.
     """
 
     kind: str
@@ -96,8 +99,8 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
         with quiet(), nobody_there(), forbidding(trying.forbids) as refused:
             outcome = within(trying.limit, call) if trying.limit else call()
             outcome = unless_refused(outcome, refused())
-    except TimeUp:
-        outcome = Outcome("hung")
+    except TimeUp as up:
+        outcome = Outcome("hung", text=STILL_RUNS if isinstance(up, StillRuns) else "")
     given = [*zip(trying.names, case.args, args, strict=False)]
     given += [(name, value, kwargs[name]) for name, value in case.kwargs.items()]
     changed = [name for name, before, after in given if not identical(before, after)]

@@ -159,7 +159,8 @@ def problem_with(
 ) -> Problem | None:
     """What is wrong with an outcome; None if it is right."""
     if outcome.kind == "hung":
-        return Problem("unfinished", "did not return in time: is there a loop that never ends?")
+        said = "did not return in time: is there a loop that never ends?"
+        return Problem("unfinished", f"{said} {outcome.text}".rstrip())
     if outcome.kind == "skipped":
         return Problem("unfinished", "not tried, because an earlier call did not return in time")
     told = outcome.error is not None and issubclass(outcome.error, Unusable)

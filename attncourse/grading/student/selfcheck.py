@@ -18,8 +18,9 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judge.judge import grade, start_lanes
 from attncourse.grading.limits import Limits
-from attncourse.grading.machine import slowness
+from attncourse.grading.machine import is_linux, slowness, system_name
 from attncourse.grading.report import Report, count
+from attncourse.grading.student.unjailed import judge_unjailed
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells, read_cells
 from attncourse.grading.submission.source import names
 from attncourse.grading.submission.syntax import CellNames
@@ -35,6 +36,7 @@ _ours = _Module("ours")
 exec({source!r}, vars(_ours))
 {name} = _ours.{name}
 """  # an answer of ours, with the chapter's own text: in a jail the file is not there
+UNJAILED = "{} has no jail as Linux has: your notebook ran without one, as in Jupyter"
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.\w+["']""")
 PAGE = re.compile(r"\((https://colab[^\s)]*)/book/(\d\d_(\w+))\.ipynb\)")  # a page's badge
 LONGEST = 60  # characters of a name that a notebook gives
@@ -57,7 +59,8 @@ def check_file(path: Path, limits: Limits) -> Report:
             f"{place}/exercises/{folder}/{folder}.ipynb"
         )
     report = check_cells(path, data, cells, limits.stretched(slowness()))
-    return replace(report, notes=(*report.notes, *questions(cells)))
+    unjailed = () if is_linux() else (UNJAILED.format(system_name()),)
+    return replace(report, notes=(*report.notes, *questions(cells), *unjailed))
 
 
 def questions(cells: Cells) -> list[str]:
@@ -85,7 +88,12 @@ def check_cells(
             f"{path} was handed in by {one_line(student)}, and there is no jail here to run it in: "
             "attncourse doctor says what is missing"
         )
-    report = grade(data, own_assignment(cells, path.stem, explain), limits=limits, sandbox=sandbox)
+    assignment = own_assignment(cells, path.stem, explain)
+    if is_linux():
+        report = grade(data, assignment, limits=limits, sandbox=sandbox)
+    else:
+        variants = variants_asked(cell.source for cell in cells if cell.code)
+        report = judge_unjailed(cells, assignment, variants, limits, explain)
     return replace(report, notes=tuple(named(note, cells) for note in report.notes))
 
 
@@ -98,7 +106,8 @@ def check_each(files: Sequence[File], limits: Limits, explain: bool = True) -> I
     if not files:
         return
     assignments = [own_assignment(cells, path.stem) for path, _, cells in files]
-    start_lanes(assignments, limits, sandbox=not missing_floor())
+    if is_linux():
+        start_lanes(assignments, limits, sandbox=not missing_floor())
     with ThreadPoolExecutor(min(len(files), os.cpu_count() or 1)) as pool:
         yield from pool.map(lambda file: check_cells(*file, limits, explain), files)
 

@@ -1,0 +1,148 @@
+"""A student's own file judged where there is no Linux: in a process of its own, without a jail.
+
+The code is the student's, and Jupyter runs it without a jail as well. The judge's lanes fork and
+pass sockets on, as Linux does: here one Python runs the notebook's steps and judges its answers.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from attncourse.alarm import TimeUp, within
+from attncourse.checks import examine
+from attncourse.checks.reading.cells import went_on
+from attncourse.checks.trying.muted import muted
+from attncourse.checks.trying.trials import NoReference
+from attncourse.grading.judge.findings import Findings
+from attncourse.grading.judge.marking import make_report
+from attncourse.grading.judge.outcomes import (
+    StepOutcome,
+    describe_verdict,
+    outcome_of,
+    shortened,
+    text_of,
+)
+from attncourse.grading.judge.worker import notebook_shell
+from attncourse.grading.limits import Limits
+from attncourse.grading.report import Report
+from attncourse.grading.submission.notebook import Assignment, Cells
+from attncourse.grading.submission.plan import plan
+from attncourse.stopwatch import CLOCK
+
+INSTALLS = "#@title"  # the cell that installs the package, which is there
+ENDED = "the process ended, and what comes after was not run"
+LATE = "it took too long, and what comes after was not run"
+
+
+def judge_unjailed(
+    cells: Cells, assignment: Assignment, variants: dict[str, str], limits: Limits, explain: bool
+) -> Report:
+    """Return the report on a notebook's cells, which run in another Python as they are.
+
+    ``variants`` are by target. Without ``explain`` no mistake is looked for.
+    """
+    steps, notes = plan(cells, assignment)
+    steps = [step for step in steps if not step.source.startswith(INSTALLS)]
+    order = {
+        "steps": [asdict(step) for step in steps],
+        "variants": variants,
+        "explain": explain,
+        "seconds": limits.cell,
+    }
+    lines, reason = replies(json.dumps(order), CLOCK * limits.submission)
+    outcomes = {number: outcome_of(json.loads(line)) for number, line in enumerate(lines)}
+    missed = len(outcomes)
+    trouble = {missed: f"{steps[missed].name}: {reason}"} if missed < len(steps) else {}
+    return make_report(Findings(tuple(steps), outcomes, trouble=trouble), assignment, "", notes)
+
+
+def replies(order: str, seconds: float) -> tuple[list[str], str]:
+    """Return a line for each step that has run, and why there are no more."""
+    command = [sys.executable, "-m", __name__]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = os.pathsep.join(filter(None, sys.path))  # the package may be no installed one
+        try:
+            done = subprocess.run(
+                command,
+                input=order.encode(),
+                stdout=subprocess.PIPE,
+                cwd=folder,
+                timeout=seconds,
+                env=os.environ | {"PYTHONPATH": path},
+            )
+        except subprocess.TimeoutExpired as late:
+            return whole_lines(late.stdout or b""), LATE
+    return whole_lines(done.stdout), ENDED
+
+
+def whole_lines(output: bytes) -> list[str]:
+    """Return the lines of an output that came to their end."""
+    return output.decode().split("\n")[:-1]
+
+
+def main() -> None:
+    """Run the steps that are asked for on standard input; write what came of each."""
+    order = json.load(sys.stdin.buffer)
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8", newline="\n")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what an answer prints, from C as well
+    namespace = notebook_shell.notebook_namespace()
+    for step in order["steps"]:
+        if step["kind"] == "test":
+            outcome = judge_answer(step["grade_id"], namespace, order)
+        else:
+            outcome = run_cell(step, namespace, order["seconds"])
+        print(json.dumps(asdict(outcome)), file=out, flush=True)
+    os._exit(0)  # a call that nothing could end would keep the process
+
+
+def run_cell(step: dict[str, Any], namespace: dict[str, Any], seconds: float) -> StepOutcome:
+    """Return what comes of running one of the notebook's own cells."""
+
+    def run() -> None:
+        notebook_shell.execute(step["source"], f"<{step['name']}>", namespace)
+
+    return without_raising(lambda: (within(seconds, run), StepOutcome("none"))[1], seconds)
+
+
+def judge_answer(target: str, namespace: dict[str, Any], order: dict[str, Any]) -> StepOutcome:
+    """Return what comes of checking the answer to one exercise."""
+    name = target.partition(".")[2]
+    if name not in namespace:
+        told = f"NameError: name {name!r} is not defined"
+        return StepOutcome("error", told, error="NameError", missing=name)
+
+    def judge() -> StepOutcome:
+        variant = order["variants"].get(target, "")
+        verdict = examine(target, namespace[name], variant=variant, explain=order["explain"])
+        told = describe_verdict(verdict, target)
+        return StepOutcome("number", value=float(verdict.earned), verdicts=[told])
+
+    return without_raising(judge, order["seconds"])
+
+
+def without_raising(do: Callable[[], StepOutcome], seconds: float) -> StepOutcome:
+    """Return what ``do`` returns, or an outcome that says what it raised."""
+    try:
+        with muted():
+            return do()
+    except TimeUp:
+        told = f"did not end within {seconds:g} s of processor time"
+        return StepOutcome("timeout", told, cut=told)
+    except NoReference as error:
+        return StepOutcome("lost", str(error), cut=str(error))
+    except notebook_shell.Skipped as error:
+        first = text_of(error.__cause__).partition("\n")[0]
+        told = f"{first} ({went_on(map(shortened, error.lines))})"
+        return StepOutcome("error", told, error=type(error.__cause__).__name__)
+    except (Exception, SystemExit) as error:
+        missing = error.name or "" if isinstance(error, NameError) else ""
+        return StepOutcome("error", text_of(error), error=type(error).__name__, missing=missing)
+
+
+if __name__ == "__main__":
+    main()

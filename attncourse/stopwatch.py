@@ -1,0 +1,83 @@
+"""How long a call may take, told in processor time.
+
+On a busy machine a second on the clock is less than one of work.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+
+class TimeUp(BaseException):
+    """Raised inside a call that takes too long. Not an ``Exception``: ``except`` cannot keep it."""
+
+
+CLOCK = 8.0  # seconds on the clock in which a busy machine may do one second's work
+PAUSE = 30.0  # and in which it may do nothing for a while: so long nobody stops it by chance
+
+
+def idle(seconds: float) -> float:
+    """The seconds on the clock that may pass without work where so many of work are allowed."""
+    return min(CLOCK * seconds, max(PAUSE, 1.5 * seconds))
+
+
+class Clock:
+    """The processor time of a process of this machine; once that is gone, its last.
+
+    Without a number, or where other processes have no clock, it stays 0.
+    """
+
+    def __init__(self, pid: int = 0):
+        self.pid = pid
+        self.worked = 0.0
+
+    def used(self) -> float:
+        """Seconds of processor time."""
+        with suppress(OSError, AttributeError, OverflowError):
+            self.worked = time.clock_gettime((~self.pid << 3) | 2) if self.pid else 0.0
+        return self.worked
+
+
+class Stopwatch:
+    """Holds the processor time that ``used`` tells against a limit of so many seconds.
+
+    Time is up, too, where the clock leaves that far behind: what sleeps, or waits for what may
+    never come, uses no processor. ``CLOCK`` seconds may pass for each of work, and beside them
+    those of ``idle``, or ``waits`` where the work that is waited for is not seen by ``used``.
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        used: Callable[[], float] = time.process_time,
+        waits: float | None = None,
+    ):
+        self.seconds = seconds
+        self.used = used
+        self.waits = waits
+        self.before, self.began = used(), time.monotonic()
+
+    def worked(self) -> float:
+        """Seconds of processor time since the start."""
+        return self.used() - self.before
+
+    def passed(self) -> float:
+        """Seconds on the clock since the start."""
+        return time.monotonic() - self.began
+
+    def left(self) -> float:
+        """Seconds on the clock in which time cannot be up yet; 0 once it is."""
+        worked, waits = self.worked(), idle(self.seconds) if self.waits is None else self.waits
+        left = min(self.seconds - worked, waits + CLOCK * worked - self.passed())
+        return max(left, 0.001) if left > 0 else 0.0
+
+    def extend(self, seconds: float) -> None:
+        """Allows so many seconds more."""
+        self.seconds += seconds
+
+    def in_words(self, limit: float = 0.0) -> str:
+        """Which time is up, in words; of a shorter ``limit`` where there is one."""
+        limit, worked = limit or self.seconds, self.worked()
+        if CLOCK * worked >= self.passed():
+            return f"{limit:g} s of processor time"
+        return f"{idle(limit):g} s on the clock, with {worked:.1f} s of processor time"
