@@ -39,12 +39,12 @@ def test_contributing_links_each():
     ("path", "name", "there"),
     [
         ("alarm.py", "ring", True),
-        ("alarm.py", "Stopwatch.left", True),
-        ("alarm.py", "CLOCK", True),
+        ("stopwatch.py", "Stopwatch.left", True),
+        ("stopwatch.py", "CLOCK", True),
         ("alarm.py", "", True),
         ("../Makefile", "", True),
         ("alarm.py", "left", False),
-        ("alarm.py", "Stopwatch.rang", False),
+        ("stopwatch.py", "Stopwatch.rang", False),
         ("alarms.py", "ring", False),
     ],
 )
