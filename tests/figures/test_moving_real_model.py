@@ -343,6 +343,42 @@ def test_a_text_is_written_on_and_taken_back(figure):
     assert figure.button("Write on").count() == 1
 
 
+def test_a_phone_that_is_turned_while_it_writes_does_not_stop_it(figure):
+    before = len(figure.now["ids"])
+    width = figure.figure.evaluate("root => root.querySelector('[data-part=field]').clientWidth")
+    figure.figure.evaluate(
+        """root => { root.pieces = 0; new MutationObserver(() => {
+            root.pieces += 1;
+            root.style.maxWidth = root.pieces % 2 ? "20rem" : "";
+        }).observe(root.querySelector(".rm-out"), {childList: true}); }"""
+    )
+    figure.button("Write on").click()
+    figure.page.wait_for_function("() => document.querySelector('.attncourse-moving').pieces > 20")
+    figure.button("Stop").click()
+    ready(figure)
+    assert len(figure.now["ids"]) - before > 20
+    figure.figure.evaluate("root => { root.style.maxWidth = '20rem'; }")
+    figure.page.wait_for_function(
+        """width => { const box = document.querySelector('[data-part=field]');
+            return box.clientWidth < width
+                && box.firstElementChild.offsetWidth <= box.clientWidth; }""",
+        arg=width,
+    )
+    assert figure.wrong == []
+
+
+def test_what_belongs_to_another_text_is_faint(figure):
+    bars = figure.figure.locator(".rm-next")
+    field = figure.figure.locator("textarea")
+    for text, opacity in (("", "0.4"), (SENTENCE, "1"), ("otters " * 700, "0.4")):
+        field.fill(text)
+        figure.page.wait_for_function(
+            "wanted => getComputedStyle(document.querySelector('.rm-next')).opacity === wanted",
+            arg=opacity,
+        )
+    assert bars.locator("button").count() > 0
+
+
 def test_texts_of_every_kind_get_a_sentence(figure):
     field = figure.figure.locator("textarea")
     for text, said in (("", "Write something"), ("   ", "Write something"),

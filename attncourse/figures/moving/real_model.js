@@ -42,7 +42,7 @@ const during = async work => {
   }
   clearTimeout(slow);
   over++;
-  if (mine === run) root.querySelector(".am-stage").ariaBusy = false;
+  if (mine === run) { root.querySelector(".am-stage").ariaBusy = false; fit(); }
   return mine === run;
 };
 
@@ -96,7 +96,7 @@ const encode = async get => {
   const wrong = !text.value.trim() ? "Write something: a model goes on with what is there." : count > about.most - 16
     ? `These are ${count.toLocaleString("en")} pieces, and a text has room for ${about.most - 16}. Take some away.` : "";
   text.ariaInvalid = String(!!wrong);
-  if (!text.value.trim()) part("bars").replaceChildren();
+  part("model").classList.toggle("rm-old", !!wrong); // what stands there is another text's
   if (wrong) throw new Error(wrong);
   begun = answer.ids; written = []; pieces = answer.pieces;
   way = {...way, cuts: []}; // they were another text's
@@ -277,7 +277,9 @@ part("field").onclick = event => {
   const at = Math.floor((event.clientY - ground.top) / side) * box.across + Math.floor((event.clientX - ground.left) / side);
   if (at >= 0 && at < ranked.length) { place = at; arcs(); said(); }
 };
-new ResizeObserver(() => { if (ranked.length && part("field").clientWidth !== wide) during(field); }).observe(part("field"));
+/** Lays the maps out for the width that there is now; what runs goes on, and this comes after it. */
+const fit = () => { if (ranked.length && root.still() && part("field").clientWidth !== wide) during(field); };
+new ResizeObserver(fit).observe(part("field"));
 
 // --- what is changed ---
 const alter = (change, first = "") => { way = {...way, ...change}; return during(get => show(get, first)); };
