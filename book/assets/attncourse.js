@@ -56,7 +56,7 @@ function makeReachableSoon() {
   });
 }
 
-/** Counts the questions whose first opened answer is the right one, and says so below the last. */
+/** Counts the questions whose first opened answer is the right one, and says so below the question. */
 function keepCount() {
   const questions = [...document.querySelectorAll(".attn-quiz")];
   if (!questions.length) return;
@@ -64,7 +64,6 @@ function keepCount() {
   const score = document.createElement("p");
   score.className = "attn-score";
   score.setAttribute("role", "status");
-  questions.at(-1).after(score);
   for (const question of questions) {
     question.addEventListener(
       "toggle",
@@ -72,15 +71,39 @@ function keepCount() {
         if (!event.target.open) return;
         const right = event.target.classList.contains("attn-right");
         if (!first.has(question)) first.set(question, right);
+        question.after(score);
         const found = [...first.values()].filter(Boolean).length;
         const word = right ? "Right." : "Not right.";
-        score.textContent =
+        score.textContent = // set once it stands there, so that it is read out
           `${word} At the first try ${found} of ${first.size} answered, ` +
           `${questions.length} question${questions.length > 1 ? "s" : ""} in all.`;
       },
       true, // a toggle does not bubble
     );
   }
+}
+
+/** Sphinx marks the words of a search also in style sheets and drawings, which breaks them. */
+function keepDrawingsUnmarked() {
+  for (const element of document.querySelectorAll(
+    "style, script, svg, svg *, [class^=attncourse-], [class^=attncourse-] *",
+  )) {
+    element.classList.add("nohighlight");
+  }
+}
+
+/** On a phone a tap in the page's contents closes them, and the book's open where the reader is. */
+function mindSideBars() {
+  for (const bar of document.querySelectorAll(".bd-sidebar-secondary")) {
+    bar.addEventListener("click", (event) => {
+      if (event.target.closest("a[href^='#']")) document.getElementById("pst-secondary-sidebar-checkbox").checked = false;
+    });
+  }
+  document.getElementById("pst-primary-sidebar-checkbox")?.addEventListener("change", (event) => {
+    if (event.target.checked) {
+      document.querySelector(".bd-sidebar-primary .toctree-l1.current.active")?.scrollIntoView({ block: "center" });
+    }
+  });
 }
 
 /** The theme names its search button by a word that leaves out what stands on it. */
@@ -108,13 +131,17 @@ function unfoldTarget() {
 }
 window.addEventListener("hashchange", unfoldTarget);
 
-/** What is folded on the screen is printed, and folded again afterwards. */
+/** What is folded on the screen is printed, and folded again afterwards; paper is light. */
 let unfolded = [];
+let theme = "";
 window.addEventListener("beforeprint", () => {
+  theme = document.documentElement.dataset.theme;
+  document.documentElement.dataset.theme = "light";
   unfolded = [...document.querySelectorAll("details.attn-deeper:not([open])")];
   for (const fold of unfolded) fold.open = true;
 });
 window.addEventListener("afterprint", () => {
+  document.documentElement.dataset.theme = theme;
   for (const fold of unfolded) fold.open = false;
 });
 
@@ -123,6 +150,8 @@ document.addEventListener("DOMContentLoaded", () => {
   markSideBar();
   unfoldTarget();
   keepCount();
+  keepDrawingsUnmarked();
+  mindSideBars();
   makeReachable();
   window.MathJax?.startup?.promise?.then(makeReachable);
 });

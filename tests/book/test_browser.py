@@ -175,6 +175,76 @@ def axe() -> str:
     return (vendor.library("axe-core") / "axe.min.js").read_text(encoding="utf-8")
 
 
+# --- what the theme and its scripts leave to mend -------------------------------------------------
+
+
+def test_an_answer_says_at_its_head_whether_it_is_right_and_the_score_stands_below(reader):
+    page = reader.open("book/05_kqv.html")
+    question = page.locator(".attn-quiz").nth(1)
+    answer = question.locator("details.attn-right")
+    answer.locator("summary").click()
+    word = answer.locator(".sd-summary-text").evaluate(
+        "text => { const style = getComputedStyle(text, '::before');"
+        " return [style.content, style.position]; }"
+    )
+    assert word == ['"Right: "', "static"]  # one laid out behind the header is seen by nobody
+    score, box = page.locator(".attn-score").bounding_box(), question.bounding_box()
+    assert 0 <= score["y"] - (box["y"] + box["height"]) < 60
+
+
+def test_a_link_into_the_glossary_lands_there(browser, address):
+    reader = visitor(browser, reduced_motion="no-preference")  # for them pages would glide
+    page = reader.new_page()
+    page.goto(f"{address}/book/glossary.html#term-value", wait_until="load")
+    page.evaluate("() => window.MathJax?.startup?.promise?.then(() => null)")
+    top = "() => document.getElementById('term-value').getBoundingClientRect().top"
+    page.wait_for_function(f"() => {{ const top = ({top})(); return top >= 0 && top < 300; }}")
+    assert (
+        page.evaluate("() => getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+    )
+    reader.close()
+
+
+@pytest.mark.parametrize("words", ["key page", "ink query"])
+def test_the_words_of_a_search_leave_drawings_as_they_are(regular, address, words):
+    page = regular.new_page()
+    wrong = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(f"{address}/book/05_kqv.html?highlight={words.replace(' ', '+')}", wait_until="load")
+    page.wait_for_selector("article p .highlighted, article li .highlighted", state="attached")
+    inside = "style span, svg .highlighted, [class^=attncourse-] .highlighted"
+    assert page.locator(inside).count() == 0
+    assert wrong == []
+    page.close()
+
+
+def test_on_a_phone_contents_close_after_a_tap_and_the_books_open_at_the_chapter(browser, address):
+    reader = visitor(browser, viewport=PHONE, has_touch=True)
+    page = reader.new_page()
+    page.goto(f"{address}/book/17_efficient.html", wait_until="load")
+    page.locator(".sidebar-toggle.secondary-toggle:visible").tap()
+    page.locator(".bd-toc-nav a").nth(3).tap()
+    expect(page.locator("#pst-secondary-sidebar-checkbox")).not_to_be_checked()
+    page.locator(".sidebar-toggle.primary-toggle:visible").tap()
+    expect(page.locator(".bd-sidebar-primary .toctree-l1.current.active")).to_be_in_viewport()
+    reader.close()
+
+
+def test_a_dark_page_is_printed_light(browser, address):
+    reader = visitor(browser, color_scheme="dark")
+    page = reader.new_page()
+    page.goto(f"{address}/book/02_mixing.html", wait_until="load")
+    page.evaluate("() => { document.documentElement.dataset.theme = 'dark'; }")
+    theme = "() => document.documentElement.dataset.theme"
+    page.evaluate(
+        f"() => {{ addEventListener('beforeprint', () => {{ window.seen = ({theme})(); }}); }}"
+    )
+    page.pdf()
+    assert page.evaluate("() => window.seen") == "light"
+    assert page.evaluate(theme) == "dark"
+    reader.close()
+
+
 # --- every page -----------------------------------------------------------------------------------
 
 
@@ -247,7 +317,7 @@ def test_an_answer_says_whether_it_is_right_and_keeps_count(page):
     questions.nth(1).locator("details.attn-right > summary").click()
     expect(score).to_contain_text("Right. At the first try 1 of 2")
     shown = "element => getComputedStyle(element, '::before').content"
-    assert "Not right" in wrong.locator("summary").evaluate(shown)
+    assert "Not right" in wrong.locator(".sd-summary-text").evaluate(shown)
 
 
 @pytest.mark.parametrize("read", CHAPTERS, indirect=True)
