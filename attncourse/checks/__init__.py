@@ -38,6 +38,7 @@ from attncourse.checks.standing import (
 )
 from attncourse.checks.trying.asking import in_place
 from attncourse.checks.trying.muted import aloud
+from attncourse.checks.trying.settings import as_a_process_imports
 from attncourse.written import write_line
 
 if TYPE_CHECKING:
@@ -193,7 +194,13 @@ def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
 @cache
 def chapter(stem: str) -> tuple[Exercise, ...]:
     """One chapter's exercises. Loads that chapter only, so NumPy chapters need no torch."""
-    return importlib.import_module(f"attncourse.checks.bank.{stem}").EXERCISES
+    return bank_of(stem).EXERCISES
+
+
+def bank_of(stem: str) -> Any:
+    """Return the module of a chapter's exercises; what it makes is made as in a fresh process."""
+    with as_a_process_imports():
+        return importlib.import_module(f"attncourse.checks.bank.{stem}")
 
 
 def find_exercise(target: str, variant: str = "") -> Exercise:
@@ -226,7 +233,7 @@ def in_variant(exercise: Exercise, name: str) -> Exercise:
 
 def variants_of(stem: str) -> "tuple[Variant, ...]":
     """The variants of a chapter's exercises."""
-    return getattr(importlib.import_module(f"attncourse.checks.bank.{stem}"), "VARIANTS", ())
+    return getattr(bank_of(stem), "VARIANTS", ())
 
 
 def show(thing: Any, **how: Any) -> Any:

@@ -16,6 +16,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import nn
 
+from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.milestones import as_reached
 from attncourse.milestones.parts import Parts
 from attncourse.model import NoModel
@@ -116,7 +117,7 @@ def run(
 def reached(milestone: Milestone, parts: Parts, show: bool, patience: float) -> MilestoneResult:
     """What comes of a milestone, whoever's its parts are."""
     started = time.monotonic()
-    with one_thread():
+    with one_thread(), as_a_process_starts():
         shut, model = tried(milestone, parts, show)
         repair = to_blame(milestone, parts, show, time.monotonic() + patience) if shut else ()
     return MilestoneResult(milestone, parts, shut, time.monotonic() - started, repair, model)

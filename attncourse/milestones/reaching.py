@@ -3,10 +3,12 @@
 import sys
 from collections.abc import Callable
 
+from attncourse.checks.trying.settings import as_a_process_imports, as_a_process_starts
 from attncourse.milestones import find
 from attncourse.milestones.milestone import Milestone, MilestoneResult, run
 from attncourse.milestones.parts import Parts
 from attncourse.milestones.talking import require_answers, talk
+from attncourse.written import write_line
 
 PATIENCE = 10.0  # seconds to look for the part to blame: a test has 20 for all
 WITH_A_REAL_MODEL = 60.0  # such a milestone is no test, and each trial reads a text
@@ -27,15 +29,17 @@ def reach(name: str, /, ask: str = "", **parts: Callable) -> None:
     Raises ``NotYet`` where it cannot do what it must, ``ValueError`` for a milestone or a part that
     there is not, ``NoModel`` where a real model is asked for and not within reach.
     """
-    made = find(name)
+    with as_a_process_imports():
+        made = find(name)
     require_answers(made, ask)
     patience = WITH_A_REAL_MODEL if made.answer else PATIENCE
     outcome = run(made, Parts(targets(made, parts), modules()), patience=patience)
     if not outcome.passed:
         raise NotYet(str(outcome))
-    print(outcome)
-    talk(outcome, ask)
-    show(outcome)
+    write_line(str(outcome), sys.stdout)
+    with as_a_process_starts():
+        talk(outcome, ask)
+        show(outcome)
 
 
 def targets(made: Milestone, parts: dict[str, Callable]) -> dict[str, Callable]:
