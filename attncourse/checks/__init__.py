@@ -60,6 +60,7 @@ __all__ = [
     "variants_of",
 ]
 
+NO_TORCH = "pip install torch, or, where there is none for this machine, open Colab"
 _observers: list[list[Verdict]] = []
 _seeds: list[int] = []  # of the graders at work, the innermost last
 
@@ -198,9 +199,18 @@ def chapter(stem: str) -> tuple[Exercise, ...]:
 
 
 def bank_of(stem: str) -> Any:
-    """Return the module of a chapter's exercises; what it makes is made as in a fresh process."""
-    with as_a_process_imports():
-        return importlib.import_module(f"attncourse.checks.bank.{stem}")
+    """Return the module of a chapter's exercises; what it makes is made as in a fresh process.
+
+    Raises ``ModuleNotFoundError`` in one sentence where there is no torch and the chapter takes it.
+    """
+    try:
+        with as_a_process_imports():
+            return importlib.import_module(f"attncourse.checks.bank.{stem}")
+    except ModuleNotFoundError as missing:
+        if missing.name != "torch":
+            raise
+        said = f"chapter {STEMS.index(stem) + 1} takes PyTorch, which is not installed: {NO_TORCH}"
+        raise ModuleNotFoundError(said, name="torch") from None
 
 
 def find_exercise(target: str, variant: str = "") -> Exercise:
