@@ -9,7 +9,6 @@ import types
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from contextvars import ContextVar
-from functools import cache
 from typing import Any
 
 from attncourse.checks.trying.watch import body_of, replaced_body
@@ -94,29 +93,25 @@ def undisplayed() -> Iterator[None]:
     if publisher is None:
         yield
         return
-    shell.display_pub = muted_publisher()(publisher)
+    with ExitStack() as stack:
+        for name in ("publish", "clear_output"):
+            stack.enter_context(only_aloud(publisher, name))
+        yield
+
+
+@contextmanager
+def only_aloud(publisher: Any, name: str) -> Iterator[None]:
+    """Have a publisher's method do something only for what is said ``aloud``."""
+    method, own = getattr(publisher, name), name in vars(publisher)
+
+    def gated(*args: Any, **kwargs: Any) -> Any:
+        return method(*args, **kwargs) if _aloud.get() else None
+
+    setattr(publisher, name, gated)
     try:
         yield
     finally:
-        shell.display_pub = publisher
-
-
-@cache
-def muted_publisher() -> type:
-    """Return the class of a publisher that hands on what is said ``aloud``, and nothing else."""
-    from IPython.core.displaypub import DisplayPublisher
-
-    class MutedPublisher(DisplayPublisher):
-        def __init__(self, publisher: DisplayPublisher):
-            super().__init__(parent=publisher.parent, shell=publisher.shell)
-            self.publisher = publisher
-
-        def publish(self, *args: Any, **kwargs: Any) -> None:
-            if _aloud.get():
-                self.publisher.publish(*args, **kwargs)
-
-        def clear_output(self, wait: bool = False) -> None:
-            if _aloud.get():
-                self.publisher.clear_output(wait)
-
-    return MutedPublisher
+        if own:
+            setattr(publisher, name, method)
+        else:
+            delattr(publisher, name)
