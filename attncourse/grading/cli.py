@@ -32,6 +32,11 @@ JOBS = typer.Option(0, min=0, help="Submissions at a time; 0: one per core.")
 DB = typer.Option(None, "--db", metavar="URL", help="The gradebook. [default: gradebook.db]")
 COURSE = typer.Option(Path(), "--course", help="The course's folder.")
 ALL = typer.Option(False, "--all", help="All assignments.")
+TRUST = typer.Option(
+    "",
+    metavar="numbers|names",
+    help="Which is right where a number and a name are two people's. [default: neither: stop]",
+)
 FOLDER = "Its folder in solutions/, say 05_kqv."
 ASSIGNMENT = typer.Argument(help=FOLDER)
 GRADED = typer.Argument(help="A graded assignment, say 05_kqv.")
@@ -250,6 +255,19 @@ def solution(
 
 
 @app.command()
+def roster(
+    files: list[Path] = typer.Argument(help="CSV files of the class, from any platform."),
+    trust: str = TRUST,
+    course: Path = COURSE,
+    db: str | None = DB,
+) -> None:
+    """Enter the class in the gradebook: ids, names, addresses and the platforms' numbers."""
+    from attncourse.grading.collect.enter import enter_class
+
+    say("\n".join(enter_class(course, files, db, trust)))
+
+
+@app.command()
 def collect(
     assignment: str = ASSIGNMENT,
     files: list[Path] = typer.Argument(help="Downloads: archives, or folders of what was in them."),
@@ -259,6 +277,7 @@ def collect(
     groups: Path | None = typer.Option(
         None, help="A CSV file: group,student. [default: groups.csv, where it is]"
     ),
+    trust: str = TRUST,
     course: Path = COURSE,
     db: str | None = DB,
 ) -> None:
@@ -273,7 +292,7 @@ def collect(
     from attncourse.grading.collect.table import closing, rows_table
 
     with stopping("what was collected stays, and the same command goes on"):
-        made = collect_files(course, assignment, files, roster, db, groups)
+        made = collect_files(course, assignment, files, roster, db, groups, trust)
     if shown := rows_table(made, assignment):
         Console().print(shown)
     say("\n".join(closing(made, assignment)))
@@ -399,6 +418,7 @@ def export(
         "--id",
         help="What Moodle knows a student by: email or idnumber. [default: username]",
     ),
+    trust: str = TRUST,
     late_days: float | None = typer.Option(
         None, help="With --all: who takes which of so many late days in a term, in place of points."
     ),
@@ -438,6 +458,7 @@ def export(
         roster=roster,
         column=column,
         identifier=identifier,
+        trust=trust,
     )
     for remark in done.remarks:
         tell(remark)

@@ -725,3 +725,103 @@ def test_a_list_with_nothing_in_it_is_told_as_that(course, tmp_path):
         collect(course, NAME, [], empty)
     with pytest.raises(UserError, match=r"expected the head group,student; found nothing$"):
         collect(course, NAME, [], groups=empty)
+
+
+# --- a column that slipped, and other lists that are not this class's --------------------------
+
+HEADS = "id,last_name,first_name,email,lms_user_id"
+
+
+def slipped(folder: Path, turn: int = 1) -> Path:
+    """A roster whose Canvas numbers stand so many rows below where they belong."""
+    lines = [
+        f"{s.id},{s.last},{s.first},,{CLASS[(n - turn) % 4].canvas}"
+        for n, s in enumerate(CLASS[:4])
+    ]
+    return roster(folder, *lines, head=HEADS)
+
+
+def canvas_download(folder: Path, students=CLASS[:4]) -> Path:
+    files = [(f"{s.sortable}_{s.canvas}_9{s.canvas}_{FILE}", other(s.id)) for s in students]
+    return archive(folder / "submissions.zip", files)
+
+
+def test_a_column_that_slipped_gives_nobody_anothers_work(course, tmp_path):
+    zipped, people = canvas_download(tmp_path), slipped(tmp_path)
+    (course / "submitted").mkdir()
+    done = run("collect", NAME, zipped, "--roster", people, cwd=course)
+    refuses(
+        done, ADA.sortable, "s02", "roster.csv, line 3", "s01, Ada Lovelace", "line 2", "--trust"
+    )
+    assert "and 3 more" in done.stderr
+    assert submitted(course) == {}
+    right = {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS[:4]}
+    assert collect(course, NAME, [zipped], people, trust="names").left == []
+    assert submitted(course) == right
+    collect(course, NAME, [zipped], people, trust="numbers")
+    assert submitted(course)[f"s02/{NAME}/{FILE}"] == other("s01")
+    # What the roster's own numbers say of their owners is no slip.
+    collect(course, NAME, [zipped], slipped(tmp_path, turn=0))
+    assert submitted(course) == right
+    with pytest.raises(UserError, match="--trust: expected numbers or names, got name"):
+        collect(course, NAME, [zipped], people, trust="name")
+
+
+def test_a_gradebook_with_slipped_numbers_stops_as_well(course, tmp_path):
+    run("roster", slipped(tmp_path), cwd=course)
+    with pytest.raises(UserError, match="the gradebook"):
+        collect(course, NAME, [canvas_download(tmp_path)])
+    # And so does a list that is put beside it: an id of the one, a name of the other.
+    ids = [
+        f"{s.id},{CLASS[n - 1 if n else 3].last},{CLASS[n - 1 if n else 3].first},,"
+        for n, s in enumerate(CLASS[:4])
+    ]
+    people = roster(tmp_path, *ids, head=HEADS)
+    done = run("roster", people, cwd=course)
+    refuses(done, "s01", "line 2", "the gradebook", "nothing was changed", "--trust")
+    for trust, wanted in (("names", "s04"), ("numbers", "s01")):
+        known = [Person(s.id, s.last, s.first) for s in CLASS[:4]]
+        assert with_known_ids(read_roster(people), known, trust)[0].id == wanted
+
+
+def test_who_goes_by_another_name_on_the_platform_is_known_by_the_number(course, tmp_path):
+    people = roster(
+        tmp_path, *(f"{s.id},{s.last},{s.first},,{s.canvas}" for s in CLASS), head=HEADS
+    )
+    zipped = archive(tmp_path / "a.zip", [(f"augustaking_{ADA.canvas}_91_{FILE}", GOOD)])
+    assert collect(course, NAME, [zipped], people).left == []
+    assert submitted(course) == {f"{ADA.id}/{NAME}/{FILE}": GOOD}
+
+
+def test_the_class_is_entered_and_what_changes_is_told(course, tmp_path):
+    lines = [f"{s.id},{s.last},{s.first},{s.email},{s.canvas}" for s in CLASS[:3]]
+    assert run("roster", roster(tmp_path, *lines, head=HEADS), cwd=course).stdout.splitlines() == [
+        "3 students: 3 new, 0 changed, 0 as before"
+    ]
+    lines[0] = f"{ADA.id},Lovelace,Ada,ada@new.example,{ADA.canvas}"
+    done = run("roster", roster(tmp_path, *lines[:2], head=HEADS), cwd=course)
+    assert done.stdout.splitlines() == [
+        f"s01: email {ADA.email} to ada@new.example",
+        "in the gradebook and on no list: s03, Grace Hopper (the gradebook)",
+        "2 students: 0 new, 1 changed, 1 as before",
+    ]
+
+
+def test_lists_that_cannot_be_this_classs_are_told_in_a_line(course, tmp_path):
+    head = "id,last_name,first_name,email,lms_user_id"
+    twice = roster(tmp_path, "a,Lovelace,Ada,,7", "b,Turing,Alan,,7", head=head)
+    for words in (
+        ("roster", twice),
+        ("collect", NAME, canvas_download(tmp_path), "--roster", twice),
+    ):
+        refuses(run(*words, cwd=course), "line 2", "line 3", "same number, 7")
+    old = roster(tmp_path, "x1,Curie,Marie,,71", "x2,Meitner,Lise,,72", head=head)
+    done = run("collect", NAME, canvas_download(tmp_path), "--roster", old, cwd=course)
+    refuses(done, "none of the 4 people", "another term's")
+    run("roster", slipped(tmp_path, turn=0), cwd=course)
+    old = roster(tmp_path, "x1,Curie,Marie,,71", "x2,Meitner,Lise,,72", head=head)
+    refuses(run("roster", old, cwd=course), "none of the 2 students", "attncourse new-term")
+    bare = roster(tmp_path, *(f"{s.id},{s.canvas}" for s in CLASS[:4]), head="id,lms_user_id")
+    found = collect(course, NAME, [canvas_download(tmp_path)], bare)
+    assert found.left == []
+    assert "has no names" in found.remarks[0]

@@ -255,10 +255,19 @@ def test_canvas_keeps_the_rosters_order_and_ids(course, tmp_path, separator):
     assert [row[1] for row in read(tmp_path / "c.csv")[2:]] == ["102", "101"]
     for words in (
         "in the roster only, without a row: Nobody, Known",
-        "not in the roster, left out: cy",
-        "not in the roster, left out: dot",
+        "not in the roster, left out: 2 students (cy, dot)",
     ):
         assert words in done.remarks
+
+
+def test_canvas_rows_whose_numbers_slipped_get_nobody_elses_points(course, tmp_path):
+    turned = ROSTER.replace("102,,BOB@x.org,", "102,,ada,").replace("101,,ada,", "101,,BOB@x.org,")
+    with pytest.raises(UserError, match=r"row of Lovelace, Ada: .* is of bob.* is ada.*--trust"):
+        with_roster(course, tmp_path, turned)
+    grades, _ = with_roster(course, tmp_path, turned, trust="numbers")
+    assert grades["BOB@x.org", "01_Small (4711)"] == "5.5"
+    grades, _ = with_roster(course, tmp_path, turned, trust="names")
+    assert grades["BOB@x.org", "01_Small (4711)"] == "4.5"
 
 
 def with_roster(course, folder, content: str, **options) -> tuple[dict, list[str]]:

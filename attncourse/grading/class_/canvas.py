@@ -22,10 +22,12 @@ from attncourse.grading.class_.results import ClassResults, Remark, people
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
-from attncourse.grading.names import is_test_student, same_id
+from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.report import count
+from attncourse.grading.slips import Slip, require_no_slip, settle
 from attncourse.grading.spreadsheet import Rows, Value, rows_in
 
+SHOWN = 5  # of the students whom a section's roster leaves out
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS = "    Points Possible"
 IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
@@ -37,6 +39,7 @@ def rows(
     remark: Remark,
     roster: Path | None = None,
     column: str | None = None,
+    trust: str = "",
 ) -> Rows:
     """The head, the points, and a row for each student, in the roster's order if there is one.
 
@@ -49,7 +52,7 @@ def rows(
     else:
         columns = [own_column(column, known)]
     if roster:
-        matched = match(known, students, remark)
+        matched = match(known, students, remark, trust)
     else:
         matched = {s: [p.name or p.id, p.lms_id, "", p.id, ""] for s, p in students.items()}
     if any(r.penalty for found in classes for r in found.results):
@@ -141,11 +144,14 @@ def own_column(asked: str, roster: Roster) -> str:
     raise UserError(f"--column: {fault} called {asked} in {roster.path}; there are: {listed}")
 
 
-def match(roster: Roster, students: dict[str, Person], remark: Remark) -> dict[str, list[str]]:
+def match(
+    roster: Roster, students: dict[str, Person], remark: Remark, trust: str = ""
+) -> dict[str, list[str]]:
     """The roster's rows by student, in its order; who is missing on either side is told.
 
     A student is known by the Canvas id in the gradebook, by login, SIS id or email address; where
-    none of these is the same, by what stands before the @ of an address.
+    none of these is the same, by what stands before the @ of an address. Raises ``UserError`` where
+    a row has the number of one student and the name of another.
     """
     columns = [n for n, name in enumerate(roster.who) if name in IDS]
     theirs = {n: {row[c] for c in columns} for n, row in enumerate(roster.students)}
@@ -156,14 +162,43 @@ def match(roster: Roster, students: dict[str, Person], remark: Remark) -> dict[s
     for n, student in near.items():
         who = f"{one_line(student)} and {one_line(roster.students[n][0])}"
         remark(f"taken for the same by what stands before an @: {who}")
-    pairs = exact | near
+    pairs = with_names(exact | near, roster, students, trust)
     for n, row in enumerate(roster.students):
         if n not in pairs:
             remark(f"in the roster only, without a row: {one_line(row[0])}")
-    for student in students:
-        if student not in pairs.values():
-            remark(f"not in the roster, left out: {one_line(student)}")
+    if others := [one_line(who, 40) for who in students if who not in pairs.values()]:
+        shown = ", ".join(others[:SHOWN]) + (", …" if others[SHOWN:] else "")
+        remark(f"not in the roster, left out: {count(len(others), 'student')} ({shown})")
     return {pairs[n]: roster.students[n] for n in sorted(pairs)}
+
+
+def with_names(
+    pairs: dict[int, str], roster: Roster, students: dict[str, Person], trust: str
+) -> dict[int, str]:
+    """Return whose row is whose, where the names that stand in them have been asked as well."""
+    names, found, slips = NameIndex(), {}, []
+    for student, person in students.items():
+        if person.name:
+            names.add(student, person.full_name, person.name)
+    for n, student in pairs.items():
+        row = roster.students[n]
+        named = names.of(row[0])
+        settled = settle({student}, named, trust)
+        if settled is None:
+            cells = (cell for cell, head in zip(row, roster.who, strict=False) if head in IDS)
+            number = one_line(", ".join(filter(None, cells)), 60)
+            by_name = " or ".join(shown(students[who]) for who in sorted(named)[:3])
+            place = f"{roster.path and roster.path.name}, the row of {one_line(row[0], 60)}"
+            slips.append(Slip(place, number, "the name", shown(students[student]), by_name))
+        elif len(settled) == 1:
+            found[n] = settled.pop()
+    require_no_slip(slips, "nothing was written")
+    return found
+
+
+def shown(person: Person) -> str:
+    """Return a student as the gradebook has them."""
+    return f"{one_line(person.id, 40)}, {one_line(person.full_name, 60)} (the gradebook)"
 
 
 def paired(

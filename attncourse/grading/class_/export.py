@@ -10,6 +10,7 @@ from attncourse.grading.class_.results import ClassResults, StudentResult, class
 from attncourse.grading.class_.scores import graded_assignments
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.slips import require_trust
 from attncourse.grading.spreadsheet import Value, table
 
 WAY_OUT = "; name another place"
@@ -53,7 +54,7 @@ class OneFile(NamedTuple):
 
 FILES = {
     "csv": OneFile("grades.csv", lambda classes, remark: plain_rows(classes)),
-    "canvas": OneFile("canvas.csv", canvas.rows, ("roster", "column"), heads=2),
+    "canvas": OneFile("canvas.csv", canvas.rows, ("roster", "column", "trust"), heads=2),
     "moodle": OneFile("moodle.csv", moodle.rows, ("identifier",)),
 }
 FORMATS = (*FILES, "gradescope")  # which is a folder of files
@@ -78,6 +79,7 @@ def export(
     roster: Path | None = None,
     column: str | None = None,
     identifier: str | None = None,
+    trust: str = "",
 ) -> Exported:
     """Writes an assignment's results, or with ``name`` None all assignments', in a format.
 
@@ -89,6 +91,7 @@ def export(
         raise UserError(f"--format: expected one of {known}, got {form}")
     if column and (roster is None or name is None):
         raise UserError("--column goes with one assignment and --roster, whose column it is")
+    require_trust(trust)
     if roster and form != "canvas":
         raise UserError("--roster goes with --format canvas")
     if identifier and form != "moodle":
@@ -104,7 +107,7 @@ def export(
         return write_gradescope(course, classes, output, remarks)
     one = FILES[form]
     place = output or course / "reports" / (name or "") / one.file
-    given = {"roster": roster, "column": column, "identifier": identifier}
+    given = {"roster": roster, "column": column, "identifier": identifier, "trust": trust}
     rows = list(one.rows(classes, remarks.append, **{name: given[name] for name in one.options}))
     encoding = "utf-8-sig" if form == "csv" else "utf-8"
     replace_file(place, table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)

@@ -9,13 +9,15 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
 from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.collect.groups import with_groups
-from attncourse.grading.collect.roster import Class, Member, read_roster, with_known_ids
+from attncourse.grading.collect.owners import anonymous
+from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
+from attncourse.grading.collect.schemes import claim
 from attncourse.grading.collect.sort import Left, Sorting
 from attncourse.grading.course import folders
 from attncourse.grading.course.choosing import Ungraded
@@ -24,10 +26,13 @@ from attncourse.grading.course.gradebook import reading
 from attncourse.grading.course.late import time_in
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.driver.journal import alone
+from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained, replace_bytes, replace_file
+from attncourse.grading.slips import require_no_slip, require_trust
 from attncourse.grading.spreadsheet import table
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
+STRANGERS = 3  # people of a download of whom none is on the roster: it is another class's
 HEAD = (
     *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
     "group",
@@ -53,27 +58,36 @@ def collect(
     roster: Path | Iterable[Path] | None = None,
     db: str | None = None,
     groups: Path | None = None,
+    trust: str = "",
 ) -> Collected:
     """Puts each student's latest attempt at an assignment to ``submitted/STUDENT/ASSIGNMENT/``.
 
     What a group has handed in is each of its members'. Of several rosters the first names the ids,
-    and the others add what they know of the same people.
+    and the others add what they know of the same people. A number and a name of two people raise
+    ``UserError``, unless ``trust`` says which is right.
     """
+    require_trust(trust)
     assignments = folders.folders_in(course / "solutions")
     folders.require_known(name, assignments)
     zone = zone_of(read_settings(course))
-    listed: list[Member] = []
-    for path in [roster] if isinstance(roster, Path) else roster or ():
-        listed += with_known_ids(read_roster(path), [member.person for member in listed])
-    people = class_of(course, listed, db, closed=bool(roster))
+    rosters = [roster] if isinstance(roster, Path) else list(roster or ())
+    listed = read_rosters(rosters, trust)
+    people = class_of(course, listed, db, closed=bool(roster), trust=trust)
     if groups or (course / GROUPS).is_file():
         people = with_groups(people, groups or course / GROUPS, name)
     made = Collected(zone=zone)
+    made.remarks += [
+        f"{path} has no names: whose a file is, its numbers and ids alone say"
+        for path in rosters
+        if not any(member.called for member in listed if member.row.startswith(f"{path.name}, "))
+    ]
     sorting = Sorting(name, people, made.left, made.remarks)
     with ExitStack() as stack:
         stack.enter_context(alone(course / "reports" / name, ""))  # or grading finds half
         for drop, path in enumerate(files):
             sorting.add(path, drop, stack)
+        require_no_slip(sorting.slips, "nothing was collected")
+        require_this_class(sorting, rosters)
         sorting.part_twins()
         found: dict[str, list[HandIn]] = {}
         for student, owned in sorted(sorting.owned.items()):
@@ -95,14 +109,32 @@ def collect(
     return made
 
 
-def class_of(course: Path, listed: list[Member], db: str | None, *, closed: bool) -> Class:
+def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
+    """Raise ``UserError`` where a download is of a platform and of nobody on the roster."""
+    strangers = {
+        (found.platform, found.key)
+        for left in sorting.left
+        if (found := claim(PurePosixPath(left.path), sorting.name)) and found.number
+        if not anonymous(found.names[0]) and not sorting.people.nearest(found.names[0])
+    }
+    if sorting.people.closed and not sorting.owned and len(strangers) >= STRANGERS:
+        listed = ", ".join(str(path) for path in rosters)
+        raise UserError(
+            f"none of the {len(strangers)} people in this download is one of the "
+            f"{len(sorting.people.members)} on {listed}: is it another term's or another course's?"
+        )
+
+
+def class_of(
+    course: Path, listed: list[Member], db: str | None, *, closed: bool, trust: str = ""
+) -> Class:
     """The class by its roster; without one, everybody whom the gradebook or a folder knows."""
     known: list[Person] = []
     if has_gradebook(course, db):
         with reading(course, db) as connection:
             known = people_in(connection)
     if closed:
-        members = with_known_ids(listed, known)
+        members = with_known_ids(listed, known, trust)
     else:
         people = (*known, *map(Person, folders.folders_in(course / "submitted")))
         members = [Member(person) for person in people]
@@ -110,7 +142,7 @@ def class_of(course: Path, listed: list[Member], db: str | None, *, closed: bool
     for member in members:
         before = by_id.get(member.id, member)
         by_id[member.id] = before.merged(member) or before
-    return Class(by_id, closed)
+    return Class(by_id, closed, trust)
 
 
 def put(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Chosen:

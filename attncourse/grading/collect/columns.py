@@ -65,9 +65,13 @@ def cells_of(rows: list[list[str]], n: int) -> list[str]:
 
 
 def numbered(cells: list[str]) -> bool:
-    """Whether all are one word and a number, as Moodle calls those whose names it hides."""
+    """Whether all are one word and a number, as Moodle calls those whose names it hides.
+
+    Each has a number of its own, unlike the sections of a class.
+    """
     found = [NUMBERED.fullmatch(cell) for cell in cells]
-    return all(found) and len({one[1] for one in found if one}) == 1
+    distinct = len(set(cells)) == len(cells)
+    return distinct and all(found) and len({one[1] for one in found if one}) == 1
 
 
 def addresses(cells: list[str]) -> bool:

@@ -10,6 +10,7 @@ from attncourse.grading.collect.schemes import OwnerClaim
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import file_name, is_test_student, words
+from attncourse.grading.slips import Slip, settle
 
 ROSTER = "name the class with --roster"
 NUMBERS = "one more --roster, Moodle's grading worksheet or Canvas' gradebook, tells them apart"
@@ -20,6 +21,14 @@ ANONYMOUS = {  # as Moodle calls people in some languages, and Canvas
     *("participant", "teilnehmer", "teilnehmerin", "participante", "partecipante", "deelnemer"),
     *("deltager", "deltagare", "uczestnik", "osallistuja", "anon", "anonymous", "lateanon"),
 }
+
+
+class Slipped(Ungraded):
+    """A file whose path has the number of one person and the name of another."""
+
+    def __init__(self, slip: Slip) -> None:
+        super().__init__(str(slip))
+        self.slip = slip
 
 
 class TestStudent(Ungraded):
@@ -48,7 +57,13 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
         where = claim.platform if claim.number else ""
         found = people.by_key([claim.number] if claim.number else claim.ids, where)
         sure = len(found) == 1
-        found = found or people.by_name(name for name in claim.names if name not in claim.ids)
+        names = [name for name in claim.names if name not in claim.ids]
+        named = people.named(names)
+        settled = settle(found, named, people.trust)
+        if settled is None:
+            raise Slipped(slip_of(claim, names[0], found, named, people))
+        sure &= settled <= found
+        found = settled or people.by_name(names)
         if rivals := people.by_key(claim.rivals, where) - found:
             raise two(rivals | (found or {claim.names[0]}))
         said = [found]
@@ -60,6 +75,14 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
     if len(found) > 1:
         raise several(claim, found, people)
     return (found.pop(), sure) if found else (newcomer(claim, people), False)
+
+
+def slip_of(claim: OwnerClaim, name: str, found: set[str], named: set[str], people: Class) -> Slip:
+    """Return what there is to say where a path has one person's number and another's name."""
+    number = one_line(claim.number or claim.ids[0], 60)
+    return Slip(
+        str(claim.file), number, one_line(name, 60), people.listed(found), people.listed(named)
+    )
 
 
 def agreed(said: Iterable[set[str]]) -> set[str]:

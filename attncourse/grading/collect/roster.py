@@ -16,6 +16,7 @@ from attncourse.grading.course.folders import unusable
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, is_test_student, same_id
+from attncourse.grading.slips import Slip, require_no_slip, settle
 from attncourse.grading.spreadsheet import rows_in
 
 EXPECTED = "expected a column of ids or addresses, as in the head id,last_name,first_name,email"
@@ -28,7 +29,7 @@ class Member:
     """Somebody of the class. ``names`` are whole names, where they are not known in parts.
 
     ``others`` are more ids of the person, ``participant`` is Moodle's number, ``at`` is when the
-    person handed in, ``groups`` are those that hand in together.
+    person handed in, ``groups`` are those that hand in together, ``row`` says where it stands.
     """
 
     person: Person
@@ -37,6 +38,7 @@ class Member:
     participant: str = ""
     at: str = ""
     groups: tuple[str, ...] = ()
+    row: str = "the gradebook"
 
     @property
     def id(self) -> str:
@@ -58,13 +60,18 @@ class Member:
         whole = {f"{first} {last}".strip(), f"{last} {first}".strip(), *self.names} - {""}
         return sorted(whole)
 
+    def __str__(self) -> str:
+        name = self.person.full_name if self.person.name else " ".join(self.names[:1])
+        known = ", ".join(dict.fromkeys(filter(None, (self.id, name))))
+        return f"{one_line(known, 80)} ({self.row})"
+
     def merged(self, other: "Member") -> "Member | None":
         """The one person of two rows, as somebody in two sections has; None where they are two."""
         mine, theirs = vars(self.person), vars(other.person)
         if any(mine[k] and theirs[k] and same_id(mine[k]) != same_id(theirs[k]) for k in mine):
             return None
         made = {"person": Person(**{key: mine[key] or theirs[key] for key in mine})}
-        for key in ("names", "others", "participant", "at", "groups"):
+        for key in ("names", "others", "participant", "at", "groups", "row"):
             own, more = getattr(self, key), getattr(other, key)
             made[key] = tuple(dict.fromkeys(own + more)) if isinstance(own, tuple) else own or more
         return Member(**made)
@@ -72,10 +79,15 @@ class Member:
 
 @dataclass
 class Class:
-    """The members of a class. ``closed``: there are no others, for there is a roster."""
+    """The members of a class. ``closed``: there are no others, for there is a roster.
+
+    ``trust`` says what is right where a number and a name belong to two people: *numbers* or
+    *names*; empty: nobody knows.
+    """
 
     members: dict[str, Member] = field(default_factory=dict)
     closed: bool = False
+    trust: str = ""
 
     def __post_init__(self) -> None:
         self._keys: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -102,6 +114,14 @@ class Class:
         """The ids of those who are called so: none, one, or several, of whom nobody knows which."""
         return next(filter(None, map(self._names.of, names)), set())
 
+    def named(self, names: Iterable[str]) -> set[str]:
+        """The ids of those who are called so, but for whom only an id is known."""
+        return {who for who in self.by_name(names) if self.members[who].called}
+
+    def listed(self, who: Iterable[str]) -> str:
+        """These people with the rows that have them, the first three."""
+        return " or ".join(str(self.members[one]) for one in sorted(who)[:3])
+
     def meant(self, part: str) -> set[str]:
         """Whom a part of a path may name that no platform wrote: by id, number, address or name."""
         found = self.by_key([part]) | self.by_key([part], "canvas")
@@ -124,6 +144,14 @@ class Class:
         return self._names.like(name) or self._ids.like(name)
 
 
+def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
+    """The members that several files list, of which the first that has one names the id."""
+    listed: list[Member] = []
+    for path in paths:
+        listed += with_known_ids(read_roster(path), listed, trust)
+    return listed
+
+
 def read_roster(path: Path) -> list[Member]:
     """The members that a file lists. Raises ``UserError`` where it is no roster."""
     head, *rows = rows_in(path) or [[]]
@@ -139,7 +167,7 @@ def read_roster(path: Path) -> list[Member]:
         about_somebody = any(cell for found in cells.values() for cell in found)
         if not about_somebody or "Points Possible" in row[0]:  # Canvas has rows on columns
             continue
-        member = member_of(cells)
+        member = replace(member_of(cells), row=f"{path.name}, line {number}")
         if any(map(is_test_student, member.called)):
             continue
         if fault := why_no_folder(member.id):
@@ -152,7 +180,28 @@ def read_roster(path: Path) -> list[Member]:
                 f"{number}, with another name, address or number"
             )
         found[member.id] = before, both
-    return [member for _, member in found.values()]
+    members = [member for _, member in found.values()]
+    require_distinct(path, members)
+    return members
+
+
+def require_distinct(path: Path, members: list[Member]) -> None:
+    """Raise ``UserError`` where two people have one number or address: it would be neither's."""
+    owners: dict[tuple[str, str], Member] = {}
+    for member in members:
+        person = member.person
+        for kind, value in (
+            ("number", person.lms_id),
+            ("address", person.email),
+            ("participant's number", member.participant),
+            *(("other id", other) for other in member.others),
+        ):
+            other = owners.setdefault((kind, same_id(value)), member) if value else member
+            if other is not member:
+                raise UserError(
+                    f"{path}: {other} and {member} have the same {kind}, {one_line(value, 60)}: "
+                    "give each their own, or leave it out"
+                )
 
 
 def member_of(cells: dict[str, list[str]]) -> Member:
@@ -182,13 +231,28 @@ def why_no_folder(student: str) -> str:
     return f"the id {fault}" if (fault := unusable(student)) else ""
 
 
-def with_known_ids(listed: list[Member], known: Iterable[Person]) -> list[Member]:
-    """A roster's members, with their ids in the gradebook where that knows an id or address."""
-    own = Class({person.id: Member(person) for person in known})
-    members = []
+def with_known_ids(
+    listed: list[Member], known: Iterable[Person | Member], trust: str = ""
+) -> list[Member]:
+    """A roster's members, with their ids in the gradebook where that knows an id or address.
+
+    Raises ``UserError`` where a row has the number of one person and the name of another.
+    """
+    people = [Member(one) if isinstance(one, Person) else one for one in known]
+    own, slips, members = Class({member.id: member for member in people}), [], []
     for member in listed:
-        same = set().union(*(own.by_key([key], where) for where, key in member.keys))
+        by_key = {key: own.by_key([key[1]], key[0]) for key in sorted(member.keys)}
+        named = own.named(member.called)
+        same = set().union(*by_key.values())
+        for (_, key), who in by_key.items():
+            if settle(who, named, trust) is None:
+                name = one_line(member.called[0], 60)
+                slips.append(Slip(str(member), key, name, own.listed(who), own.listed(named)))
+                break
+        if trust == "names" and len(named) == 1:
+            same = named
         if len(same) == 1:
             member = replace(member, person=replace(member.person, id=same.pop()))
         members.append(member)
+    require_no_slip(slips, "nothing was changed")
     return members

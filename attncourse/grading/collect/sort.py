@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from attncourse.grading.collect import gradescope
 from attncourse.grading.collect.drops import NO_ZIP, ArchiveRoom, Item, inside, items
-from attncourse.grading.collect.owners import NUMBERS, ROSTER, TestStudent, owners, reason
+from attncourse.grading.collect.owners import NUMBERS, ROSTER, Slipped, TestStudent, owners, reason
 from attncourse.grading.collect.roster import Class
 from attncourse.grading.collect.schemes import DEEPEST, LONGEST, OwnerClaim, claim, likeliest
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
+from attncourse.grading.slips import Slip
 
 BESIDE = (gradescope.METADATA, "timestamp.txt")  # which go with a submission and are none
 
@@ -68,6 +69,7 @@ class Sorting:
     left: list[Left]
     remarks: list[str]
     owned: dict[str, list[Owned]] = field(default_factory=dict)
+    slips: list[Slip] = field(default_factory=list)
 
     def add(self, path: Path, drop: int, stack: ExitStack) -> None:
         """Sorts one download, the ``drop``-th that was named."""
@@ -88,6 +90,8 @@ class Sorting:
                 self._place(item, source)
             except TestStudent as problem:
                 self.remarks.append(f"{item.shown}: {problem}")
+            except Slipped as problem:
+                self.slips.append(problem.slip._replace(place=one_line(item.shown, 120)))
             except Ungraded as problem:
                 self.leave(item.shown, str(problem))
 

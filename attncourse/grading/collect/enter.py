@@ -1,0 +1,86 @@
+"""Entering a class: the people of its lists, with all that they are known by, in the gradebook."""
+
+from pathlib import Path
+
+from attncourse.grading.class_.scores import Person, has_gradebook, people_in
+from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
+from attncourse.grading.course.gradebook import find_book, opened, reading
+from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
+from attncourse.grading.report import count
+from attncourse.grading.slips import require_trust
+
+
+def enter_class(
+    course: Path, rosters: list[Path], db: str | None = None, trust: str = ""
+) -> list[str]:
+    """Enter the people of these lists in the gradebook; return what changed, in lines.
+
+    Nobody is taken out, and what a list does not say of a person stays. Raises ``UserError`` where
+    a number and a name belong to two people, unless ``trust`` says which is right.
+    """
+    require_trust(trust)
+    known: dict[str, Person] = {}
+    if has_gradebook(course, db):
+        with reading(course, db) as connection:
+            known = {person.id: person for person in people_in(connection)}
+    members: dict[str, Member] = {}
+    for member in with_known_ids(read_rosters(rosters, trust), known.values(), trust):
+        before = members.get(member.id, member)
+        members[member.id] = before.merged(member) or before
+    require_own_class(members, known, rosters)
+    made, changed = [], []
+    with opened(find_book(course, db)) as gradebook:
+        for member in members.values():
+            fields = {key: value for key, value in entered(member).items() if value}
+            before = known.get(member.id)
+            old = entered(Member(before)) if before else {}
+            new = {key: value for key, value in fields.items() if old.get(key) != value}
+            if before is None:
+                made.append(member.id)
+            elif new:
+                said = ", ".join(f"{key} {old[key] or 'none'} to {new[key]}" for key in new)
+                changed.append(f"{one_line(member.id, 40)}: {one_line(said, 160)}")
+            if before is None or new:
+                gradebook.update_or_create_student(member.id, **new)
+    absent = [str(Member(person)) for who, person in known.items() if who not in members]
+    lines = [f"no names in {', '.join(map(str, rosters))}: numbers and ids alone"] * (
+        not any(member.called for member in members.values())
+    )
+    lines += changed
+    lines += [f"in the gradebook and on no list: {', '.join(absent[:20])}"] if absent else []
+    same = len(members) - len(made) - len(changed)
+    counts = f"{len(made)} new, {len(changed)} changed, {same} as before"
+    return [*lines, f"{count(len(members), 'student')}: {counts}"]
+
+
+def entered(member: Member) -> dict[str, str]:
+    """Return what nbgrader keeps of a person, by its names for it."""
+    person = member.person
+    first = person.first_name
+    if not person.name and member.names:  # a list that does not say which part is which
+        first = member.names[0]
+    return {
+        "first_name": first,
+        "last_name": person.last_name,
+        "email": person.email,
+        "lms_user_id": person.lms_id,
+    }
+
+
+def require_own_class(
+    members: dict[str, Member], known: dict[str, Person], rosters: list[Path]
+) -> None:
+    """Raise ``UserError`` where a gradebook has a class, and none of these people is in it."""
+    if not members:
+        raise UserError(f"{rosters[0]} lists nobody")
+    there = Class({who: Member(person) for who, person in known.items()})
+    if not known or known.keys() & members.keys():
+        return
+    if any(there.named(member.called) for member in members.values()):
+        return
+    raise UserError(
+        f"none of the {count(len(members), 'student')} listed is among the {len(known)} in "
+        "the gradebook: is the list another term's (attncourse new-term begins one)? Name the "
+        "lists of all sections at once if they are another section"
+    )

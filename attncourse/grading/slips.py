@@ -1,0 +1,46 @@
+"""A number and a name that stand together and are two people's: a column has slipped by a row."""
+
+from typing import NamedTuple
+
+from attncourse.grading.errors import UserError
+
+TRUSTED = ("numbers", "names")
+
+
+class Slip(NamedTuple):
+    """Where a number and a name stand together, both, and whose each of them is by which row."""
+
+    place: str
+    number: str
+    name: str
+    by_number: str
+    by_name: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.place}: {self.number} is of {self.by_number}, but {self.name} is {self.by_name}"
+        )
+
+
+def settle(by_number: set[str], by_name: set[str], trust: str) -> set[str] | None:
+    """Return who is meant; None where the two disagree and nobody has said which one to trust."""
+    if by_number and by_name and not by_number & by_name:
+        return {"numbers": by_number, "names": by_name}.get(trust)
+    return by_number & by_name or by_number or by_name
+
+
+def require_trust(trust: str) -> None:
+    """Raise ``UserError`` for what is none of ``TRUSTED``."""
+    if trust and trust not in TRUSTED:
+        raise UserError(f"--trust: expected {' or '.join(TRUSTED)}, got {trust}")
+
+
+def require_no_slip(slips: list[Slip], undone: str) -> None:
+    """Raise ``UserError`` with the first of the slips; ``undone`` is what did not happen."""
+    if not slips:
+        return
+    more = f", and {len(slips) - 1} more like it" if slips[1:] else ""
+    raise UserError(
+        f"{slips[0]}{more}: {undone}; has a column slipped? Mend the list, or say what is right "
+        "in it: --trust numbers or --trust names"
+    )
