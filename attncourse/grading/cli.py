@@ -300,6 +300,42 @@ def collect(
 
 
 @app.command()
+def forget(
+    student: str = typer.Argument(help="The id: a folder in submitted/."),
+    yes: bool = typer.Option(False, "--yes", help="Remove it without a question."),
+    keep_grade: bool = typer.Option(
+        False, "--keep-grade", help="The points stay in the gradebook, without a comment."
+    ),
+    back: bool = typer.Option(
+        False, "--back", help="Let a person in again who was forgotten. Nothing else comes back."
+    ),
+    course: Path = COURSE,
+    db: str | None = DB,
+) -> None:
+    """Show all that there is of a student, here and in the gradebook, and remove it."""
+    from attncourse.grading.term.forget import find_person, left_alone, take_back, traces
+    from attncourse.grading.term.forget import forget as remove
+
+    if back:
+        take_back(course, student)
+        print(f"{student} can be entered again")
+        return
+    person = find_person(course, student, db)
+    found = traces(course, person, db, keep_grade=keep_grade)
+    say("\n".join(f"  {trace}" for trace in found))
+    if kept := left_alone(course, person):
+        tell(f"yours, and not touched, though the person is named in it: {', '.join(kept)}")
+    try:
+        agreed = yes or typer.confirm(f"Remove all of this of {student}, for good?")
+    except typer.Abort:
+        agreed = False
+    if not agreed:
+        raise UserError("nothing was removed; --yes removes it without a question")
+    remove(course, person, found)
+    print(f"{student} is forgotten, and neither collect nor grade enters them again")
+
+
+@app.command()
 def extend(
     student: str = typer.Argument(help="The id: a folder in submitted/."),
     assignment: str = ASSIGNMENT,
@@ -379,6 +415,8 @@ def report(
     from attncourse.grading.class_.terminal import at_a_glance, wide_console
 
     summary = Summary(class_results(course, assignment, db, gradebook=False))
+    for said in summary.results.left_out:
+        tell(said)
     wide_console().print(at_a_glance(summary))
     say(f"page: {write_page(course, summary, html)}")
 

@@ -297,6 +297,7 @@ def test_where_points_come_from(tmp_path):
         made("cy", 2, 1, 4, attention=("prints the seed",), sandbox=False),
     ]
     write_reports(tmp_path, [*reports, made("only-here", 1, 0, 0)])
+    (tmp_path / "submitted" / "only-here").mkdir(parents=True)  # or the student has left
     changed = {("bob", "points_add"): 1.5}
     write_gradebook(tmp_path, reports, manual=changed, late={"cy": 2.0, "ada": 99.0})
     found = class_results(tmp_path, NAME)

@@ -103,6 +103,7 @@ def export(
         for found in classes
         if found.waiting
     ]
+    remarks += [said for found in classes for said in found.left_out]
     if form == "gradescope":
         return write_gradescope(course, classes, output, remarks)
     one = FILES[form]

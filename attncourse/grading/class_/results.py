@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from attncourse.grading.course.gradebook import reading
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
 from attncourse.grading.report import CellResult, Report, count, from_json
 
 Remark = Callable[[str], None]  # who hears what an export or a zip leaves out
@@ -116,6 +118,7 @@ class ClassResults:
     explanations: dict[tuple[str, str], str] = field(default_factory=dict)
     variant: str = ""  # of the assignment, where it was released in one
     zone: Zone = None  # the class's
+    leftover: tuple[str, ...] = ()  # of whom there is a report, and nothing else any more
 
     @cached_property
     def by_student(self) -> dict[str, StudentResult]:
@@ -130,6 +133,13 @@ class ClassResults:
     def stale(self) -> str:
         """The same of cells that a person has scored before they were graded again."""
         return tallied(name for result in self.results for name in result.stale)
+
+    @property
+    def left_out(self) -> list[str]:
+        """A sentence on whoever has left, if only a report has stayed of them."""
+        who = ", ".join(map(one_line, self.leftover))
+        said = f"{who}: left out, for the gradebook and submitted/ know them no more; to delete "
+        return [f"{said}what is left: attncourse forget ID"] if who else []
 
     @property
     def cells(self) -> dict[str, float]:
@@ -168,7 +178,7 @@ def class_results(
             if name in keys:
                 entered = scores.scores(connection, keys[name], zone)
     require_known(name, sorted(known))
-    merged = replace(merge(course, name, entered), zone=zone)
+    merged = replace(without_leftover(course, merge(course, name, entered), entered), zone=zone)
     if not any(result.handed_in or result.notes for result in merged.results):
         raise UserError(f"nothing is graded of {name} yet: attncourse grade {name}")
     return merged
@@ -194,6 +204,19 @@ def merge(course: Path, name: str, entered: scores.Scores | None) -> ClassResult
         found[person.id] = with_points(result, entered.maxima, standing)
     results = tuple(found[student] for student in sorted(found))
     return ClassResults(name, results, explanations, variants_in(course).get(name, ""))
+
+
+def without_leftover(
+    course: Path, merged: ClassResults, entered: scores.Scores | None
+) -> ClassResults:
+    """The results without those of whoever was taken out of the gradebook and of ``submitted``."""
+    if entered is None:
+        return merged
+    known = {person.id for person in entered.people}
+    gone = {r.student for r in merged.results if r.student not in known}
+    gone -= {who for who in gone if os.path.lexists(course / "submitted" / who)}
+    results = tuple(r for r in merged.results if r.student not in gone)
+    return replace(merged, results=results, leftover=tuple(sorted(gone)))
 
 
 def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:

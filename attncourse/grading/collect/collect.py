@@ -22,12 +22,14 @@ from attncourse.grading.collect.sort import Left, Sorting
 from attncourse.grading.course import folders
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.dates import Zone, stamp, written, zone_of
+from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.course.gradebook import reading
 from attncourse.grading.course.late import time_in
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.driver.journal import alone
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained, replace_bytes, replace_file
+from attncourse.grading.report import count
 from attncourse.grading.slips import require_no_slip, require_trust
 from attncourse.grading.spreadsheet import table
 
@@ -88,6 +90,7 @@ def collect(
             sorting.add(path, drop, stack)
         require_no_slip(sorting.slips, "nothing was collected")
         require_this_class(sorting, rosters)
+        leave_forgotten(sorting, Forgotten(course))
         sorting.part_twins()
         found: dict[str, list[HandIn]] = {}
         for student, owned in sorted(sorting.owned.items()):
@@ -105,8 +108,26 @@ def collect(
         keep_record(course, name, made.rows, zone)
     here = {row.student for row in made.rows}
     made.new = sorted(here - set(people.members))
-    made.absent = sorted(set(people.members) - here) if roster else []
+    forgotten = Forgotten(course)
+    absent = (m.person for m in people.members.values() if roster and m.id not in here)
+    made.absent = sorted(p.id for p in absent if not forgotten.has(p.id, p.email, p.lms_id))
     return made
+
+
+def leave_forgotten(sorting: Sorting, forgotten: Forgotten) -> None:
+    """Take what people have handed in who were forgotten; it is written nowhere, nor is a name."""
+    number = 0
+    for student, files in list(sorting.owned.items()):
+        member = sorting.people.members.get(student)
+        ids = (member.person.email, member.person.lms_id) if member else ()
+        unknown = () if member else files[0].claim.names
+        if forgotten.has(student, *ids) or forgotten.has_name(*unknown):
+            number += len(sorting.owned.pop(student))
+    if number:
+        sorting.remarks.append(
+            f"{count(number, 'file')} of people who were forgotten: not collected; "
+            "attncourse forget ID --back lets one in again"
+        )
 
 
 def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
+from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.course.gradebook import find_book, opened, reading
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
@@ -29,6 +30,12 @@ def enter_class(
         before = members.get(member.id, member)
         members[member.id] = before.merged(member) or before
     require_own_class(members, known, rosters)
+    forgotten, everybody = Forgotten(course), len(members)
+    members = {
+        who: member
+        for who, member in members.items()
+        if not forgotten.has(who, member.person.email, member.person.lms_id)
+    }
     made, changed = [], []
     with opened(find_book(course, db)) as gradebook:
         for member in members.values():
@@ -47,6 +54,8 @@ def enter_class(
     lines = [f"no names in {', '.join(map(str, rosters))}: numbers and ids alone"] * (
         not any(member.called for member in members.values())
     )
+    if gone := everybody - len(members):
+        lines.append(f"{count(gone, 'student')} listed who were forgotten: not entered")
     lines += changed
     lines += [f"in the gradebook and on no list: {', '.join(absent[:20])}"] if absent else []
     same = len(members) - len(made) - len(changed)

@@ -11,6 +11,7 @@ from shlex import quote
 from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.choosing import HandedFile, Ungraded, listing
 from attncourse.grading.course.dates import Zone
+from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.course.handed_in import ASIDE, NothingThere, find, read_file
 from attncourse.grading.course.late import read_stamp
 from attncourse.grading.course.variants import solved
@@ -21,6 +22,9 @@ from attncourse.grading.report import Report
 from attncourse.grading.spreadsheet import records_in
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
+FORGOTTEN = (
+    "{0} was forgotten, and is not graded: delete submitted/{0}, or attncourse forget {0} --back"
+)
 LONGEST = 128  # characters of a student's name, as many as nbgrader's tables hold
 
 
@@ -79,9 +83,19 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
     if student is not None and student not in students:
         hint = did_you_mean(student, students)
         raise UserError(f"no student is called {student} in {folder}{hint}")
+    if student is not None and Forgotten(course).has(student):
+        raise UserError(FORGOTTEN.format(student))
+    out = kept_out(course)
+    students = [one for one in students if one not in out]
     if not students:
         raise UserError(f"{folder} is empty: put notebooks at {folder}/STUDENT/{name}/{name}.ipynb")
     return [s for s in students if student in (None, s)]
+
+
+def kept_out(course: Path) -> list[str]:
+    """The folders in ``submitted`` of people who were forgotten, whose work is not graded."""
+    forgotten = Forgotten(course)
+    return [one for one in names_in(course / "submitted", places=True) if forgotten.has(one)]
 
 
 def nobodys(course: Path, name: str) -> list[str]:

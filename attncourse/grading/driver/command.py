@@ -93,7 +93,8 @@ def grade_course(
                     step()
     changes = (f"the assignment changed: {change}" for change in changed)
     old = outdated(course, name)
-    for note in (*old, *journal.notes, *changes, *folders.nobodys(course, name)):
+    out = map(folders.FORGOTTEN.format, folders.kept_out(course))
+    for note in (*old, *journal.notes, *changes, *folders.nobodys(course, name), *out):
         tell(console, f"note: {note}")
     show(console, tally, name, who_was_late(course, name, db))
     if asked := [c.grade_id for c in assignment.cells if c.grade and c.solution]:

@@ -19,7 +19,7 @@ from importlib import metadata
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained
+from attncourse.grading.files import explained, replace_bytes
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, from_json, to_json
 from attncourse.grading.submission.notebook import Assignment
@@ -152,6 +152,29 @@ def intact(line: bytes) -> bool:
     """Whether a line is as ``sealed`` made it."""
     body, end = line[: -SUM - 1], line[-SUM - 1 :]
     return end == b', "sum": "%08x"}\n' % zlib.crc32(body)
+
+
+def records_of(path: Path) -> list[str]:
+    """The students whose results a journal has, one for each result."""
+    if not path.is_file():
+        return []
+    with writing(path), path.open("rb") as lines:
+        return [student_of(line) for line in lines][1:]
+
+
+def student_of(line: bytes) -> str:
+    try:
+        return str(json.loads(line)["student"])
+    except (ValueError, KeyError, TypeError):
+        return ""  # damaged
+
+
+def without_student(path: Path, student: str) -> None:
+    """Writes a journal anew without a student's results, and without what is damaged in it."""
+    with writing(path), path.open("rb") as lines:
+        header, *records = lines
+    kept = [line for line in records if student_of(line) not in ("", student)]
+    replace_bytes(path, b"".join([header, *kept]), way_out=WAY_OUT)
 
 
 @contextmanager

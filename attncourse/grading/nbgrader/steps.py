@@ -7,6 +7,7 @@ results in the notebook, and nbgrader's own steps save them.
 
 import secrets
 import shutil
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -23,7 +24,8 @@ from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.choosing import HandedFile, family
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import enter_extension, read_extensions
-from attncourse.grading.course.folders import read_submission, with_remarks
+from attncourse.grading.course.folders import FORGOTTEN, read_submission, with_remarks
+from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.late import LatePenalty, seconds_late, time_in
 from attncourse.grading.course.release import record
@@ -203,6 +205,10 @@ def give_back_tasks(course: CourseDirectory, student: str, name: str) -> None:
 def accept_renamed(notebooks: list[str], **given: Any) -> None:
     """Puts the name that nbgrader expects in the place of an only notebook's own, or of copies'."""
     folder = Path(notebooks[0]).parent
+    student, course = folder.parent.name, folder.parents[2]
+    if Forgotten(course).has(student):  # before nbgrader enters them
+        print(f"grading stopped: {FORGOTTEN.format(student)}", file=sys.stderr)
+        raise SystemExit(1)
     exact = str(folder / f"{folder.name}.ipynb")
     copies = family([HandedFile(PurePosixPath(notebook)) for notebook in notebooks], folder.name)
     if len(notebooks) == 1 or (copies and exact not in notebooks):

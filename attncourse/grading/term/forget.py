@@ -1,0 +1,242 @@
+"""Forgetting a person: all that a course's folder and its gradebook hold of one student.
+
+What can be made again (the class's page, a zip to give back) is deleted where it names the person;
+of lists of many the person's rows go. What an instructor has put into the course's folder is named,
+and stays.
+"""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from pathlib import Path
+from zipfile import BadZipFile, ZipFile
+
+from attncourse.grading.class_.scores import Person, has_gradebook, people_in
+from attncourse.grading.collect.columns import columns_of
+from attncourse.grading.collect.groups import FILE as GROUPS
+from attncourse.grading.course.extensions import FILE as EXTENSIONS
+from attncourse.grading.course.folders import folders_in
+from attncourse.grading.course.forgotten import Forgotten
+from attncourse.grading.course.gradebook import find_book, reading
+from attncourse.grading.driver.journal import JOURNAL, alone, records_of, without_student
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import explained, replace_file
+from attncourse.grading.harmless import one_line
+from attncourse.grading.names import NameIndex, did_you_mean, same_id
+from attncourse.grading.report import count
+from attncourse.grading.spreadsheet import line_of, rows_in, table
+from attncourse.grading.term.holdings import empty_comments, held_by, remove_student
+
+MADE_AGAIN = ("*.html", "feedback-*.zip")  # of a class, by a command
+IDS = ("id", "email", "number", "other", "name")  # a name's column holds the id of who has no name
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Something that there is of a person: where, what, and how it goes."""
+
+    place: Path
+    what: str
+    remove: Callable[[], object]
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.what}"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The person to forget, as the gradebook has them, and how lists and files may name them."""
+
+    person: Person
+
+    @property
+    def ids(self) -> set[str]:
+        person = self.person
+        return {same_id(key) for key in (person.id, person.email, person.lms_id) if key}
+
+    @property
+    def words(self) -> list[str]:
+        person = self.person
+        name = person.full_name if person.last_name and person.first_name else ""
+        return [word for word in (person.id, person.email, name, person.name and name) if word]
+
+    def names(self, text: str) -> bool:
+        """True if a text has the person's id, address or whole name in it, as a word."""
+        return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) for word in self.words)
+
+
+def find_person(course: Path, student: str, db: str | None = None) -> Person:
+    """Return the student of that id, who is in the gradebook or has left files.
+
+    Raises ``UserError`` for an id that nothing knows.
+    """
+    known: dict[str, Person] = {}
+    if has_gradebook(course, db):
+        with reading(course, db) as connection:
+            known = {person.id: person for person in people_in(connection)}
+    if student in known or student in people_in_files(course):
+        return known.get(student, Person(student))
+    names = NameIndex()
+    for person in known.values():
+        names.add(person.id, person.full_name, person.name)
+    called = " or ".join(sorted(names.of(student)))
+    hint = f"; did you mean {called}?" if called else did_you_mean(student, known)
+    if Forgotten(course).has(student):
+        raise UserError(f"{student} was forgotten already: there is nothing left here")
+    raise UserError(f"there is nothing of a student called {student}{hint}")
+
+
+def people_in_files(course: Path) -> set[str]:
+    """Return the ids of everybody whose folder, report or journal's record there is."""
+    found = {
+        name
+        for folder in ("submitted", "autograded", "feedback", *aside(course))
+        for name in folders_in(course / folder)
+    }
+    for name in folders_in(course / "reports"):
+        place = course / "reports" / name
+        found |= {path.stem for path in place.glob("[!.]*.json")}
+        found |= set(folders_in(place / "gradescope")) | set(records_of(place / JOURNAL))
+    return found
+
+
+def aside(course: Path) -> list[str]:
+    """Return the folders, from the course's, to which collecting has moved what was there."""
+    return [f"submitted/.before/{path.name}" for path in (course / "submitted/.before").glob("*")]
+
+
+def traces(
+    course: Path, person: Person, db: str | None = None, *, keep_grade: bool = False
+) -> list[Trace]:
+    """Return what there is of a person, the gradebook last, since it knows their other names."""
+    who = Wanted(person)
+    found = [*of_folders(course, who), *of_reports(course, who), *of_lists(course, who)]
+    if has_gradebook(course, db):
+        book = find_book(course, db)
+        if said := held_by(book, person.id):
+            if keep_grade:
+                what = f"comments ({said} stays, without them)"
+                found.append(Trace(Path(str(book)), what, partial(empty_comments, book, person.id)))
+            else:
+                found.append(Trace(Path(str(book)), said, partial(remove_student, book, person.id)))
+    return found
+
+
+def of_folders(course: Path, who: Wanted) -> Iterator[Trace]:
+    """What the person handed in, what grading has made of it, and their feedback."""
+    student = who.person.id
+    folders = ["submitted", "autograded", "feedback", *aside(course)]
+    exports = [f"reports/{name}/gradescope" for name in folders_in(course / "reports")]
+    for folder in (*folders, *exports):
+        place = course / folder / student
+        if place.is_symlink() or place.is_file():
+            yield Trace(place, "1 file", place.unlink)
+        elif place.is_dir():
+            number = sum(path.is_file() for path in place.rglob("*"))
+            yield Trace(place, count(number, "file"), partial(shutil.rmtree, place))
+
+
+def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
+    """The reports on the person, their results in the journals, and what a command makes again."""
+    student = who.person.id
+    for name in folders_in(course / "reports"):
+        folder = course / "reports" / name
+        if (report := folder / f"{student}.json").is_file():
+            yield Trace(report, "the report", report.unlink)
+        if number := records_of(folder / JOURNAL).count(student):
+            remove = partial(without_student, folder / JOURNAL, student)
+            yield Trace(folder / JOURNAL, count(number, "result"), remove)
+        for pattern in MADE_AGAIN:
+            for path in sorted(folder.glob(pattern)):
+                if mentions(path, who):
+                    yield Trace(path, "names the person; a command makes it again", path.unlink)
+
+
+def of_lists(course: Path, who: Wanted) -> Iterator[Trace]:
+    """The person's rows in what collecting, extending and exporting have written."""
+    places = [course / EXTENSIONS, course / GROUPS]
+    places += sorted((course / "submitted" / ".collected").glob("*.csv"))
+    places += sorted((course / "reports").rglob("*.csv"))
+    for path in places:
+        if not path.is_file():
+            continue
+        rows = rows_in(path)
+        left = without_rows(rows, who)
+        if left != rows:
+            text = table([[line_of(cell) for cell in row] for row in left])
+            gone = count(len(rows) - len(left), "row") if len(left) < len(rows) else "a name"
+            yield Trace(path, gone, partial(replace_file, path, text))
+
+
+def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
+    """Return a table without the person: their rows, and their cells in a row of several people."""
+    if not rows:
+        return rows
+    head, *body = rows
+    columns = columns_of(head, body)
+    members = [n for n, cell in enumerate(head) if re.match("member|student", cell.strip(), re.I)]
+    asked = sorted({n for kind in IDS for n in columns[kind]} | set(members))
+    kept = [head]
+    for row in body:
+        new = list(row)
+        for n in (n for n in asked if n < len(row)):
+            people = [one.strip() for one in row[n].split(";")]
+            left = [one for one in people if same_id(line_of(one)) not in who.ids]
+            if len(left) < len(people):
+                new[n] = "; ".join(left)
+        others = [new[n] for n in members if n < len(new) and new[n]]
+        if new == row or (len(members) > 1 and others):
+            kept.append(new)
+    return kept
+
+
+def mentions(path: Path, who: Wanted) -> bool:
+    """True if a file, or one in an archive, has the person's id, address or name in it."""
+    with explained(path, doing="read"):
+        data = path.read_bytes()
+    texts = [data.decode("utf-8", "replace")]
+    if path.suffix == ".zip":
+        try:
+            with ZipFile(path) as archive:
+                texts = [name.replace("_", " ") for name in archive.namelist()]
+                texts += [
+                    archive.read(one).decode("utf-8", "replace") for one in archive.infolist()
+                ]
+        except BadZipFile:
+            return True
+    words = [*who.words, *map(escape, who.words)]
+    return any(who.names(text) or any(word in text for word in words[1:]) for text in texts)
+
+
+def left_alone(course: Path, person: Person) -> list[str]:
+    """Return the files in the course's folder that are the instructor's and name the person."""
+    who, ours = Wanted(person), {EXTENSIONS, GROUPS, "gradebook.db"}
+    found = []
+    for path in sorted(course.iterdir()):
+        is_list = path.suffix in (".csv", ".zip", ".log") or path.name.startswith("gradebook.db.")
+        if path.is_file() and is_list and path.name not in ours and mentions(path, who):
+            found.append(path.name)
+    return found
+
+
+def forget(course: Path, person: Person, found: list[Trace]) -> None:
+    """Remove what was found of a person, and see to it that nothing enters them again."""
+    ids = (person.email, person.lms_id)
+    with ExitStack() as stack:
+        for name in folders_in(course / "reports"):
+            stack.enter_context(alone(course / "reports" / name, ""))
+        names = [person.full_name, person.name] if person.name else []
+        Forgotten(course).add(person.id, ids, names)
+        for trace in found:
+            with explained(trace.place, doing="remove"):
+                trace.remove()
+
+
+def take_back(course: Path, student: str) -> None:
+    """Let a person who was forgotten take part again. Raises ``UserError`` for somebody else."""
+    if not Forgotten(course).take_back(student):
+        raise UserError(f"no {one_line(student, 60)} was forgotten: there is nothing to take back")
