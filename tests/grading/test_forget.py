@@ -87,8 +87,8 @@ def test_nothing_of_a_person_stays_but_what_is_the_instructors(course):
     for part in ("gradebook.db: the student, 1 submission, 0 comments, 1 score by a person",
                  "submitted/ada: 1 file", "autograded/ada", "feedback/ada", ".before",
                  "journal.jsonl", "ada.json", "extensions.csv: 1 row", "groups.csv: a name",
-                 "grades.csv: 1 row", "canvas.csv: 1 row", "moodle.csv: 1 row", "gradescope/ada", "index.html",
-                 "feedback-canvas.zip"):  # fmt: skip
+                 "grades.csv: 1 row", "canvas.csv: 1 row", "moodle.csv: 1 row", "gradescope/ada",
+                 "index.html", "feedback-canvas.zip"):  # fmt: skip
         assert part in done.stdout, part
     assert "not touched, though the person is named in it: submissions.zip" in done.stderr
     assert holding(course, *words) <= {"submissions.zip"}
