@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from attncourse.grading.errors import UserError
+from attncourse.grading.errors import UserError, missing_module_sentence
 from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import choose_lanes
@@ -50,6 +50,11 @@ def main() -> None:
         app()
     except UserError as error:
         tell(str(error))
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        if not (line := missing_module_sentence(error.name or "")):
+            raise
+        tell(line)
         sys.exit(2)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError
+from attncourse.grading.files import explained
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 
@@ -23,6 +24,12 @@ def make_course(source: Path, folder: Path) -> None:
     released = source / "exercises" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
     if not released.exists():
         raise UserError(f"{released} is missing: make it with make exercises")
+    with explained(folder, way_out=": name another with --folder"):
+        fill(source, folder, released)
+
+
+def fill(source: Path, folder: Path, released: Path) -> None:
+    """Makes the course in an empty folder."""
     clear(folder)
     for part in ("solutions", "exercises"):
         place = folder / part / ASSIGNMENT

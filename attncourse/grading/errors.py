@@ -1,5 +1,9 @@
 """What goes wrong in a way that the person at the keyboard can put right."""
 
+import re
+import sys
+from importlib import metadata
+
 
 class UserError(Exception):
     """One line that says what is wrong and what to do; the command line exits with status 2."""
@@ -7,3 +11,28 @@ class UserError(Exception):
 
 class Unreadable(ValueError):
     """A file that is no notebook. The text says why, with the line where there is one."""
+
+
+def missing_module_sentence(module: str) -> str:
+    """Return what to do about a module that cannot be imported; empty for one of this package."""
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names:
+        return (
+            f"this Python, {sys.executable}, was built without {module}: use another one, or "
+            "install what that module needs (its development files) and build Python again"
+        )
+    package = __name__.partition(".")[0]
+    if top in ("", package):
+        return ""
+    extra = extras().get(top.replace("_", "-").lower(), "grade")  # what its packages need is theirs
+    return f"{top} is not installed: pip install '{package}{extra and f'[{extra}]'}'"
+
+
+def extras() -> dict[str, str]:
+    """Return the extra that each package comes with, empty for those that are always needed."""
+    try:
+        lines = metadata.requires(__name__.partition(".")[0]) or []
+    except metadata.PackageNotFoundError:
+        lines = []
+    found = [re.match(r"([\w.-]+)(?:.*extra == .(\w+))?", line) for line in lines]
+    return {name[1].replace("_", "-").lower(): name[2] or "" for name in found if name}

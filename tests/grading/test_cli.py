@@ -1,5 +1,6 @@
 """The command ``attncourse``: what it prints, how it ends, and the demo's grades."""
 
+import errno
 import json
 import os
 import shutil
@@ -18,8 +19,9 @@ from small_course import solution as answer
 
 import attncourse
 from attncourse.checks import exercises
-from attncourse.grading import sample
+from attncourse.grading import demo, sample
 from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.errors import UserError, missing_module_sentence
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
 
@@ -129,6 +131,50 @@ def test_missing_nbgrader_is_one_line(tmp_path):
     hidden = [sys.executable, "-c", hide, "grade", NAME]
     done = subprocess.run(hidden, capture_output=True, text=True, cwd=course)
     refuses(done, "nbgrader is not installed: pip install 'attncourse[grade]'")
+
+
+WITHOUT_EXTRAS = """
+import sys
+gone = {"nbgrader", "nbconvert", "bleach", "sqlalchemy", "traitlets", "jupyter_core", "docutils"}
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in gone:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Without())
+from attncourse.grading import cli
+for command in ("report", "feedback", "export"):
+    sys.argv = ["attncourse", command, "05_kqv"]
+    try: cli.main()
+    except SystemExit as end: print(command, end.code)
+"""
+
+
+def test_without_an_extra_every_command_names_it(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.stdout == "report 2\nfeedback 2\nexport 2\n", done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 3
+    assert all(line.endswith("not installed: pip install 'attncourse[grade]'") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("bleach.css_sanitizer", "bleach is not installed: pip install 'attncourse[grade]'"),
+        ("psycopg", "psycopg is not installed: pip install 'attncourse[postgres]'"),
+        ("rapidfuzz", "rapidfuzz is not installed: pip install 'attncourse'"),
+        ("jupyter_core", "jupyter_core is not installed: pip install 'attncourse[grade]'"),
+        ("_ctypes", "was built without _ctypes"),
+        ("sqlite3", "was built without sqlite3"),
+        ("attncourse.nowhere", ""),
+    ],
+)
+def test_a_module_that_is_not_there_is_named_with_what_brings_it(module, expected):
+    sentence = missing_module_sentence(module)
+    assert expected in sentence
+    assert bool(sentence) == bool(expected)
 
 
 def test_a_gradebook_that_is_none(tmp_path):
@@ -378,6 +424,20 @@ def test_the_demos_grades_are_what_they_should_be(tmp_path):
     assert "is there a loop that never ends?" in done.stdout
     again = run("demo", "--folder", str(course / "solutions"), cwd=course)
     refuses(again, "holds something else than a demo")
+
+
+@pytest.mark.parametrize("refused", ["mkdir", "rmtree"])
+def test_a_demo_that_cannot_be_written_says_so_in_a_line(tmp_path, monkeypatch, refused):
+    def refuse(self, *anything, **more):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(self))
+
+    folder = tmp_path / "demo"
+    if refused == "rmtree":
+        for student in sample.CLASS:
+            (folder / "submitted" / student).mkdir(parents=True)
+    monkeypatch.setattr(Path if refused == "mkdir" else shutil, refused, refuse)
+    with pytest.raises(UserError, match=r"cannot write .*demo: Read-only .*with --folder"):
+        demo.make_course(ROOT, folder)
 
 
 def test_the_demo_fits_the_real_assignment():
