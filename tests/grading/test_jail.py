@@ -46,13 +46,13 @@ def open_to_all():
 class Prison:
     """Runs programs in a jail, as root's or an ordinary user's, or beside it."""
 
-    def __init__(self, view: Path, command: list[str]):
-        self.view, self.command = view, command
+    def __init__(self, view: Path, command: list[str], driver: Path = DRIVER):
+        self.view, self.command, self.driver = view, command, driver
 
     def order(self, code: str, *, view: Path | None, limits=None, without=(), hidden=(), secret=""):
         found = {"program": code, "view": str(view or ""), "limits": limits or {}}
         found |= {"without": list(without), "hidden": list(map(str, hidden)), "secret": str(secret)}
-        return [*self.command, str(DRIVER), json.dumps(found)]
+        return [*self.command, str(self.driver), json.dumps(found)]
 
     def start(self, code: str, **more) -> subprocess.Popen:
         command = self.order(code, **{"view": self.view, **more})
@@ -101,25 +101,42 @@ def folder():
         yield Path(name)
 
 
+@pytest.fixture(scope="module")
+def open_driver():
+    """The driver with the package where any user can read them: a checkout may lie in a home that
+    is closed to others."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o755)
+        package = Path(rootfs.__file__).parents[2]
+        shutil.copytree(
+            package, place / "attncourse", ignore=shutil.ignore_patterns("__pycache__", "*.js")
+        )
+        driver = place / "tests" / "grading" / DRIVER.name
+        driver.parent.mkdir(parents=True)
+        shutil.copyfile(DRIVER, driver)
+        yield driver
+
+
 @pytest.fixture(params=["this user", "nobody"])
-def prison(request, folder):
+def prison(request, folder, open_driver):
     """A jail as this user has it, and as a user without any rights has it."""
     floor_or_skip()
     view = folder / "view"
     view.mkdir()
     (view / "lesson.py").write_text("TAUGHT = 7\n")
-    command = [sys.executable]
-    if request.param == "nobody":
-        if os.geteuid() != 0:
-            pytest.skip("only root can become nobody; this user is an ordinary one already")
-        if not shutil.which("setpriv") or not Path(SYSTEM_PYTHON).exists():
-            pytest.skip(f"needs setpriv and {SYSTEM_PYTHON}, which any user can start")
-        user = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
-        command = ["setpriv", *user, SYSTEM_PYTHON]
-        check = f"import sys; open({str(DRIVER)!r}); sys.exit(sys.version_info < (3, 11))"
-        if subprocess.run([*command, "-c", check], capture_output=True).returncode:
-            pytest.skip(f"nobody cannot read {DRIVER}, or {SYSTEM_PYTHON} is older than 3.11")
-    return Prison(view, command)
+    if request.param == "this user":
+        return Prison(view, [sys.executable])
+    if os.geteuid() != 0:
+        pytest.skip("only root can become nobody; this user is an ordinary one already")
+    if not shutil.which("setpriv") or not Path(SYSTEM_PYTHON).exists():
+        pytest.skip(f"needs setpriv and {SYSTEM_PYTHON}, which any user can start")
+    user = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    command = ["setpriv", *user, SYSTEM_PYTHON]
+    check = f"import sys; open({str(open_driver)!r}); sys.exit(sys.version_info < (3, 11))"
+    if subprocess.run([*command, "-c", check], capture_output=True, cwd="/").returncode:
+        pytest.skip(f"nobody cannot read {open_driver}, or {SYSTEM_PYTHON} is older than 3.11")
+    return Prison(view, command, open_driver)
 
 
 @pytest.fixture
@@ -141,7 +158,7 @@ def test_the_machine_s_files_are_not_there(prison, folder):
     home = [str(path) for path in Path.home().iterdir() if path.name != ".pyenv"][:20]
     code = f"import os; result = [p for p in {[*map(str, paths), *home]} if os.path.lexists(p)]"
     assert prison.inside(code) == []
-    assert str(ROOT / "pyproject.toml") in prison.beside(code)
+    assert str(folder / "gradebook.db") in prison.beside(code)
     assert "/proc/self/maps" in prison.beside(code)
 
 
@@ -744,13 +761,15 @@ def test_the_trial_is_quick_and_finds_every_layer():
 def test_the_trial_believes_deeds_not_settings(prison):
     """Where a layer is built without an error and yet does not hold, it is missing."""
     code = f"""
-import sys; sys.path.insert(0, {str(ROOT)!r})
+import sys; sys.path.insert(0, {str(prison.driver.parents[2])!r})
 from attncourse.grading.jail import confine, landlock, probe
 confine.set_limits = lambda limits, size: None
 landlock.restrict = lambda *anything: 1
 probe.main()
 """
-    done = subprocess.run([*prison.command, "-I", "-c", code], capture_output=True, text=True)
+    done = subprocess.run(
+        [*prison.command, "-I", "-c", code], capture_output=True, text=True, cwd="/"
+    )
     found = {layer["name"]: layer for layer in json.loads(done.stdout)}
     assert {name for name, layer in found.items() if not layer["in_force"]} == {
         "limits",
