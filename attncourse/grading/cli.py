@@ -539,12 +539,14 @@ def doctor() -> None:
     """Show whether this machine can grade in a jail. Status 0: it can, 1: it cannot."""
     from rich.console import Console
 
-    from attncourse.grading.doctor import layer_table, machine_table, verdict
+    from attncourse.grading.doctor import layer_table, machine_table, profile_lines, verdict
     from attncourse.grading.jail.jail import available
 
     layers = available()
     console = Console()
     console.print(layer_table(layers), machine_table(), "", verdict(layers), sep="\n")
+    for line in profile_lines(layers):
+        print(line)
     raise typer.Exit(0 if all(layer.in_force for layer in layers if layer.floor) else 1)
 
 
@@ -565,10 +567,12 @@ def demo(
 
         make_course(course, folder)
         missing = missing_floor()
-        if missing:  # the sample class is our own
-            print(f"no sandbox here ({missing[0].name}): the sample class runs without one")
         lanes = choose_lanes(jobs)
         grade_course(folder, ASSIGNMENT, limits=LIMITS, lanes=lanes, sandbox=not missing)
+        if missing:  # the sample class is our own
+            reason = f"{missing[0].name}: {missing[0].detail}"
+            print(f"no jail here ({reason}): the sample class ran without one.")
+            print("attncourse doctor says what to do")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 """What this machine has for grading: the jail's layers, the packages, cores and memory."""
 
 from importlib import metadata
+from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
 from attncourse.grading.class_.terminal import table
 from attncourse.grading.errors import UserError
-from attncourse.grading.jail.layers import PROTECTS, Layer
+from attncourse.grading.jail import apparmor
+from attncourse.grading.jail.layers import PROTECTS, Layer, in_container, is_restricted
 from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, cores
 from attncourse.grading.report import count
 
@@ -52,6 +54,22 @@ def memory() -> str:
         return str(error)
     each = f"{available // lanes} MB for each of {count(lanes, 'lane')}"
     return f"{each}; grading counts {LANE_MB} MB for one"
+
+
+def profile_lines(layers: list[Layer]) -> list[str]:
+    """Write the AppArmor profile where that is what is missing, and say what to do with it."""
+    if in_container() or not is_restricted() or all(layer.in_force for layer in layers):
+        return []
+    lines = ["", "AppArmor keeps programs without a profile from user namespaces."]
+    try:
+        profile = apparmor.write_profile(Path.cwd())
+    except OSError as error:
+        text = apparmor.profile_text()
+        lines += [f"The profile could not be written here ({error.strerror}). It is:", text]
+        profile = Path(f"{apparmor.NAME}.apparmor")
+    else:
+        lines.append(f"A profile for this Python is written to {profile}.")
+    return [*lines, "Put it in force, then ask again:", *apparmor.install_commands(profile)]
 
 
 def verdict(layers: list[Layer]) -> str:

@@ -2,8 +2,10 @@
 
 import os
 import platform
+import secrets
 import sys
 import time
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -54,9 +56,9 @@ def choose_lanes(jobs: int) -> int:
 
 
 def cores() -> int:
-    """The number of cores that this process may use."""
+    """Return how many cores this process may use, at least 1, by its affinity and its groups."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
+        return min([len(os.sched_getaffinity(0)), *cgroup_cores()])
     return os.cpu_count() or 1
 
 
@@ -67,35 +69,57 @@ def available_mb() -> int | None:
 
 
 def machine_mb() -> int | None:
-    try:
-        lines = (PROC / "meminfo").read_text().splitlines()
-    except OSError:
-        return None
+    lines = read_lines(PROC / "meminfo")
     kb = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     return kb[0] // 1024 if kb else None
 
 
 def cgroup_mb() -> list[int | None]:
     """What each control group around this process has left, in both versions of the interface."""
-    try:
-        lines = (PROC / "self" / "cgroup").read_text().splitlines()
-    except OSError:
-        return []
-    left = []
-    for line in lines:
+    now = [room(place, "memory.max", "memory.current") for place in cgroups("")]
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    return now + [room(place, *names) for place in cgroups("memory")]
+
+
+def cgroup_cores() -> list[int]:
+    """Return the processor time that each control group has, in whole cores, rounded up."""
+    quotas = [read_words(place / "cpu.max") for place in cgroups("")]
+    for place in cgroups("cpu"):
+        quotas.append(
+            [*read_words(place / "cpu.cfs_quota_us"), *read_words(place / "cpu.cfs_period_us")]
+        )
+    counts = []
+    for quota in quotas:
+        with suppress(ValueError, ZeroDivisionError):
+            microseconds, period = map(int, quota)  # "max" where there is no limit
+            if microseconds > 0:
+                counts.append(max(1, -(-microseconds // period)))
+    return counts
+
+
+def read_words(file: Path) -> list[str]:
+    with suppress(OSError):
+        return file.read_text().split()
+    return []
+
+
+def cgroups(controller: str) -> list[Path]:
+    """Return this process's control groups of a controller; without a name: of version 2."""
+    folders = []
+    for line in read_lines(PROC / "self" / "cgroup"):
         _, controllers, path = line.split(":", 2)
-        if controllers == "":
-            names, roots = ("memory.max", "memory.current"), (CGROUPS, CGROUPS / "unified")
-        elif "memory" in controllers.split(","):
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-            roots = (CGROUPS / "memory",)
-        else:
+        if controller not in controllers.split(","):
             continue
-        for root in roots:
+        for root in (CGROUPS / controller,) if controller else (CGROUPS, CGROUPS / "unified"):
             folder = root / path.strip("/")
-            around = (f for f in (folder, *folder.parents) if f.is_relative_to(root))
-            left += [room(place, *names) for place in around]
-    return left
+            folders += [f for f in (folder, *folder.parents) if f.is_relative_to(root)]
+    return folders
+
+
+def read_lines(file: Path) -> list[str]:
+    with suppress(OSError):
+        return file.read_text().splitlines()
+    return []
 
 
 def room(folder: Path, limit: str, usage: str) -> int | None:
@@ -126,3 +150,28 @@ def errand() -> float:
     table = {str(n): n * n for n in range(15_000)}
     sum(table[str(n)] % 7 for n in range(15_000))
     return time.process_time() - began
+
+
+# Without these some Pythons do not start, or do not find their own libraries.
+NEEDED_TO_START = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
+
+
+def lane_environment() -> dict[str, str]:
+    """Return a lane's environment: it is inherited, so it holds no more than a lane needs."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    needed = {name: os.environ[name] for name in NEEDED_TO_START if name in os.environ}
+    return needed | {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/nonexistent",
+        "LANG": "C.UTF-8",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "MPLBACKEND": "Agg",
+        "MPLCONFIGDIR": str(cache / "matplotlib"),  # fonts are looked for once, not in each lane
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TORCHDYNAMO_DISABLE": "1",  # torch.compile hands back what it is given
+        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # else it looks through all that is installed
+        "PYTHONHASHSEED": str(secrets.randbelow(2**32)),
+        # Memory in large pages, where the system has them: a fork then takes half as long.
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+    }

@@ -23,6 +23,7 @@ from functools import cache
 from typing import IO
 
 from attncourse.grading.judge import lane, lanes
+from attncourse.grading.machine import lane_environment
 
 WHERE = "ATTNCOURSE_TESTS_PARTING"
 MOST = 64  # descriptors of one request
@@ -46,7 +47,7 @@ def address() -> str:
     """Where that process listens: the one that this process knows of, or its own."""
     if WHERE not in os.environ:
         os.environ[WHERE] = f"attncourse-parting-{secrets.token_hex(8)}"
-        environment = lanes.environment() | {WHERE: os.environ[WHERE]}
+        environment = lane_environment() | {WHERE: os.environ[WHERE]}
         command, pipe = [sys.executable, "-P", __file__], subprocess.PIPE
         made = subprocess.Popen(
             command, env=environment, stdin=pipe, stdout=pipe, start_new_session=True

@@ -95,6 +95,7 @@ def test_the_zip_has_what_is_needed_in_its_root_and_is_the_same_again(tmp_path):
     assert {"setup.sh", "run_autograder", "attncourse/__init__.py"} <= set(names)
     assert not [name for name in names if "__pycache__" in name or "submitted" in name]
     assert pinned == requirements()
+    assert {"einops", "tqdm"} <= {line.split("==")[0] for line in pinned}  # for answers
     assert all("==" in line for line in pinned)
     assert {line.partition("==")[0] for line in pinned} >= {"numpy", "torch", "scikit-learn"}
     setup = tmp_path / "setup.sh"

@@ -32,6 +32,7 @@ from attncourse.grading.driver import run as driver
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.judge import lanes
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import CellResult, Report
 
@@ -652,6 +653,52 @@ def test_the_memory_that_counts_is_the_smallest_of_machine_and_groups(tmp_path, 
     old = {"memory__limit_in_bytes": 900 * mib, "memory__usage_in_bytes": 300 * mib}
     group("memory/job", **old, memory__stat=f"total_inactive_file {50 * mib}")
     assert machine.available_mb() == 650
+
+
+@pytest.mark.parametrize(
+    ("membership", "files", "expected"),
+    [
+        ("0::/pod", {"pod/cpu.max": "150000 100000"}, 2),
+        ("0::/pod", {"pod/cpu.max": "max 100000"}, 16),
+        ("0::/pod/in", {"pod/cpu.max": "50000 100000", "pod/in/cpu.max": "800000 100000"}, 1),
+        (
+            "4:cpu,cpuacct:/job",
+            {"cpu/job/cpu.cfs_quota_us": "300000", "cpu/job/cpu.cfs_period_us": "100000"},
+            3,
+        ),
+        ("4:cpu,cpuacct:/job", {"cpu/job/cpu.cfs_quota_us": "-1"}, 16),
+    ],
+)
+def test_a_groups_share_of_the_processor_counts_as_cores(
+    tmp_path, monkeypatch, membership, files, expected
+):
+    proc, groups = tmp_path / "proc", tmp_path / "cgroup"
+    (proc / "self").mkdir(parents=True)
+    (proc / "self" / "cgroup").write_text(f"{membership}\n")
+    for name, text in files.items():
+        (groups / name).parent.mkdir(parents=True, exist_ok=True)
+        (groups / name).write_text(f"{text}\n")
+    monkeypatch.setattr(machine, "PROC", proc)
+    monkeypatch.setattr(machine, "CGROUPS", groups)
+    monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(16)))
+    assert machine.cores() == expected
+
+
+def test_a_lane_that_cannot_start_says_its_last_words(monkeypatch):
+    """A Python whose libraries lie where LD_LIBRARY_PATH says does not start without it."""
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/opt/python/lib")
+    assert machine.lane_environment()["LD_LIBRARY_PATH"] == "/opt/python/lib"
+    broken = "import sys; sys.exit('libpython3.11.so.1.0: cannot open shared object file')"
+
+    def launch(modules, ends, errors):
+        return subprocess.Popen([sys.executable, "-c", broken], stderr=errors)
+
+    monkeypatch.setattr(lanes, "launch", launch)
+    [lane] = lanes.start(["numpy"], 1)
+    lane.process.wait()
+    with pytest.raises(lanes.LaneLost, match=r"ended \(libpython.*cannot open shared object"):
+        lane.ask({"notebook": b"1", "assignment": b"", "limits": {"stretch": 1.0}}, print)
+    lane.close()
 
 
 def test_without_a_terminal_lines_say_how_far_it_is_and_how_long_it_will_take(monkeypatch, capsys):

@@ -11,7 +11,9 @@ from small_course import cell, graded, notebook, solution
 from attncourse import STEMS
 from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.judging import judge
+from attncourse.checks.trying.absent import NOWHERE
 from attncourse.grading.course.settings import follow_on_earns
+from attncourse.grading.judge import lacking
 from attncourse.grading.judge.follow import provided_source, steps_with_ours, wrong_ones_called
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
@@ -250,3 +252,25 @@ def test_what_is_given_is_right_in_every_variant(stem, variant, name):
     exec(provided_source(name, task), namespace)
     verdict = judge(find_exercise(f"{stem}.{name}", variant), namespace[name], 5)
     assert verdict.passed, verdict
+
+
+def test_a_library_that_the_grader_lacks_is_the_headline():
+    """What stands above the fold is read: that a name is not defined is what came of it."""
+    sentence = f"`einops` {NOWHERE}"
+    undefined = "raised NameError: name 'rearrange' is not defined"
+    verdict = {
+        "reason": undefined,
+        "criteria": [{"name": "values", "message": undefined}],
+        "symptom": "",
+        "mistake": "`rearrange` is not defined",
+        "explanation": "What comes from a library is imported first.",
+        "text": "What happened: `rearrange` is not defined.\nWhat comes from a library is imported "
+        f"first.\n    {undefined}",
+    }
+    explained = lacking.explained(verdict, {"rearrange": sentence})
+    headline, _, explanation = sentence.partition(": ")
+    assert (explained["mistake"], explained["explanation"]) == (headline, explanation)
+    assert explained["criteria"][0]["message"] == explained["reason"] == sentence
+    assert explained["text"].startswith(f"What happened: {headline}.\n{explanation}\n")
+    assert "not defined" not in explained["text"]
+    assert lacking.explained(verdict, {"repeat": sentence}) is verdict

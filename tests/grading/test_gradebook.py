@@ -1,5 +1,7 @@
 """The gradebook: the bulk writer enters what nbgrader's own steps would, row for row."""
 
+import errno
+import os
 import random
 import sqlite3
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
 from attncourse.grading.class_.results import class_results
+from attncourse.grading.course import gradebook
 from attncourse.grading.course.folders import Submission, find_assignment
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.late import LatePenalty, read_stamp, seconds_late, time_in
@@ -405,3 +408,22 @@ def test_a_gradebook_that_is_not_as_it_should_be_is_told_in_a_line(tmp_path, cha
         connection.commit()
     with pytest.raises(UserError, match=DAMAGED[change]):
         class_results(course, NAME)
+
+
+def test_a_gradebook_is_made_where_a_file_cannot_have_two_names(tmp_path, monkeypatch):
+    """exFAT and some network drives know no hard links."""
+
+    def refuse(*anything):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    book = find_book(make_course(tmp_path))
+    with opened(book):
+        assert book.file.is_file()
+    assert [path.name for path in tmp_path.iterdir() if ".new" in path.name] == []
+    quicker = tmp_path / "quicker.db"
+    quicker.write_text("another program's")
+    with pytest.raises(FileExistsError):
+        gradebook.move_if_free(book.file, quicker)
+    assert quicker.read_text() == "another program's"
+    assert book.file.is_file()

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from attncourse.grading import doctor
 from attncourse.grading.cli import app
-from attncourse.grading.jail import jail, layers, rootfs, seccomp
+from attncourse.grading.jail import apparmor, jail, layers, rootfs, seccomp
 from attncourse.grading.jail.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, numbers, program
 
 DRIVER = Path(__file__).with_name("jailed.py")
@@ -289,6 +289,31 @@ def test_memory_has_an_end(prison):
     assert prison.inside(shared, limits={"memory": 100})[0] == "OSError"
 
 
+def test_addresses_for_libraries_are_no_memory(own, tmp_path):
+    """torch for graphics cards maps several GB of libraries at its import, and writes little."""
+    libraries = tmp_path / "python3.11" / "site-packages" / "nvidia" / "cublas" / "lib"
+    libraries.mkdir(parents=True)
+    with open(libraries / "libcublasLt.so.12", "wb") as file:
+        file.truncate(3 << 30)
+    (libraries / "libcublasLt.so").symlink_to("libcublasLt.so.12")
+    assert rootfs.library_bytes([str(tmp_path)]) == 3 << 30
+    code = """
+import mmap
+from attncourse.grading.jail import confine, kernel
+from attncourse.grading.limits import Limits
+pages = open("/proc/self/statm").read().split()
+size, data = (int(pages[field]) * 4096 for field in (0, 5))
+confine.set_limits(Limits(memory=200, threads=4000, files=200), size, data, {libraries})
+try: mmap.mmap(-1, 2 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ); mapped = True
+except OSError: mapped = False
+try: bytearray(300_000_000); written = True
+except MemoryError: written = False
+result = mapped, written
+"""
+    assert own.beside(code.format(libraries=3 << 30)) == [True, False]
+    assert own.beside(code.format(libraries=0)) == [False, False]
+
+
 def test_threads_have_an_end(prison):
     code = """
 import threading
@@ -527,7 +552,7 @@ if seccomp: result += [call({clone}, 0x10000000 | 17, 0, 0, 0, 0), call(435, 0, 
 def test_the_other_doors_into_the_kernel_are_shut(prison):
     code = """
 import ctypes, mmap
-page = mmap.mmap(-1, 4096, prot=7)
+page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)
 page.write(bytes.fromhex({!r}))
 result = ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()
 """
@@ -675,6 +700,8 @@ def test_the_filter_reads_arguments(machine):
         assert says("clone", flag | 17, processes=2) == says("clone", thread | flag) == "EPERM"
     assert says("clone", 0x8000 | 17, processes=2) == "EPERM"  # CLONE_PARENT
     assert says("clone3") == "ENOSYS"
+    assert says("mmap", 0, 0, 3, 0x22) == says("mmap", 0, 0, 3, 0x01) == "ok"  # anonymous; a file
+    assert says("mmap", 0, 0, 3, 0x21) == says("mmap", 0, 0, 3, 0x23) == "ENOMEM"
     assert says("socketpair", 1) == "ok"
     assert says("socketpair", 2) == "EPERM"
     assert says("ioctl", 0, 0x5401) == "ok"
@@ -763,7 +790,7 @@ def test_the_trial_believes_deeds_not_settings(prison):
     code = f"""
 import sys; sys.path.insert(0, {str(prison.driver.parents[2])!r})
 from attncourse.grading.jail import confine, landlock, probe
-confine.set_limits = lambda limits, size: None
+confine.set_limits = lambda *anything: None
 landlock.restrict = lambda *anything: 1
 probe.main()
 """
@@ -775,6 +802,91 @@ probe.main()
         "limits",
         "Landlock",
     }
+
+
+@pytest.mark.parametrize("lacking", ["pidfd_open", "unshare", "setns", "memfd_create"])
+def test_a_python_without_the_newer_functions_of_its_system_has_the_whole_jail(lacking):
+    """Conda's is built for an old C library, and lacks some."""
+    floor_or_skip()
+    assert probed(f"import os; vars(os).pop({lacking!r}, None)") == {}
+
+
+@pytest.mark.parametrize("lacking", ["setsid", "umask", "chdir"])
+def test_a_python_without_what_a_jail_is_made_of_is_told_as_this(lacking):
+    gone = probed(f"import os; del os.{lacking}")
+    assert gone
+    first = next(iter(gone.values()))
+    assert lacking in first["detail"]
+    assert first["remedy"] == layers.OTHER_PYTHON
+
+
+def probed(before: str) -> dict[str, dict]:
+    """The layers that are missing, of a probe in a Python that was changed before."""
+    code = f"""
+import sys; sys.path.insert(0, {str(ROOT)!r})
+from attncourse.grading.jail import jail, kernel, probe
+{before}
+probe.main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    lines = done.stdout.splitlines()
+    assert lines, done.stderr
+    return {layer["name"]: layer for layer in json.loads(lines[-1]) if not layer["in_force"]}
+
+
+@pytest.mark.parametrize(
+    ("release", "code", "told"),
+    [
+        ("5.4.0-200-generic", errno.ENOSYS, "needs Linux 5.14"),
+        ("6.8.0-40-generic", errno.ENOSYS, "--security-opt"),
+        ("5.4.0-200-generic", errno.EPERM, "--security-opt"),
+    ],
+)
+def test_an_old_kernel_is_no_container(monkeypatch, release, code, told):
+    monkeypatch.setattr(layers.platform, "release", lambda: release)
+    error = OSError(code, "open_tree: x")
+    remedy = layers.remedy_for(layers.PROCESSES, error)
+    assert told in layers.missing(layers.PROCESSES, str(error), remedy).remedy
+
+
+def test_a_name_that_the_machine_has_at_its_root_is_no_name_of_the_jail(tmp_path):
+    (tmp_path / "course").mkdir()
+    (tmp_path / "course_").mkdir()
+    assert rootfs.free_name(str(tmp_path / "course")) == str(tmp_path / "course__")
+    assert rootfs.free_name(str(tmp_path / "submission")) == str(tmp_path / "submission")
+
+
+def test_the_profile_is_for_the_program_that_a_link_leads_to(tmp_path, monkeypatch):
+    real = tmp_path / "py[3]"
+    real.touch()
+    (tmp_path / "python").symlink_to(real)
+    text = apparmor.profile_text(str(tmp_path / "python"))
+    assert f'"{tmp_path}/py\\[3\\]" flags=(unconfined)' in text
+    assert "  userns,\n" in text
+
+
+def test_doctor_writes_a_profile_before_it_names_the_switch_of_the_whole_machine(
+    tmp_path, monkeypatch
+):
+    setting = tmp_path / "proc" / apparmor.SETTING
+    setting.parent.mkdir(parents=True)
+    setting.write_text("1\n")
+    monkeypatch.setattr(layers, "SYSTEM", tmp_path / "proc")
+    monkeypatch.setattr(layers, "CONTAINER_MARKS", ())
+    monkeypatch.chdir(tmp_path)
+    # As on Ubuntu: the namespace is made, and what is done in it is refused.
+    held, refused = layers.held(layers.USER), layers.missing(layers.PROCESSES, "sethostname: no")
+    monkeypatch.setattr(jail, "_available", lambda: (held, refused))
+    done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
+    assert done.exit_code == 1
+    words = " ".join(done.output.split())
+    assert words.index("AppArmor profile") < words.index("apparmor_restrict_unprivileged_userns=0")
+    assert "/etc/sysctl.d/" in words
+    assert "security-opt" not in words
+    assert f"sudo cp {tmp_path}/attncourse.apparmor /etc/apparmor.d/attncourse" in done.output
+    assert (tmp_path / "attncourse.apparmor").read_text() == apparmor.profile_text()
+    monkeypatch.setattr(layers, "CONTAINER_MARKS", (tmp_path,))
+    assert "on the machine that runs it" in layers.missing(layers.USER, "").remedy
 
 
 def test_elsewhere_the_module_loads_and_says_no():

@@ -1,5 +1,6 @@
 """nbgrader's gradebook: which database it is, whether it is this course's, ways into it."""
 
+import errno
 import logging
 import os
 import re
@@ -151,10 +152,22 @@ def make_file(book: Book) -> None:
             os.ftruncate(file, 0)  # what a killed run has left
             with closing(Gradebook(address, book.course_id)):
                 pass
-            os.link(made, book.file)
+            move_if_free(made, book.file)
     finally:
         made.unlink(missing_ok=True)
         os.close(file)
+
+
+def move_if_free(made: Path, place: Path) -> None:
+    """Give a file another name, if nothing has that name yet."""
+    try:
+        os.link(made, place)  # refuses, where another program was quicker
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without a second name for a file: a stick, a network's drive
+        if place.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place)) from None
+        os.rename(made, place)
 
 
 def knows(book: Book, name: str) -> bool:

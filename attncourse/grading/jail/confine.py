@@ -54,13 +54,19 @@ def wait_in_place_of(child: int, lane: int) -> NoReturn:
     os._exit(1)
 
 
-def set_limits(limits: Limits, size: int) -> None:
-    """Sets the limits of this process, which takes up ``size`` bytes of addresses as it is."""
+def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None:
+    """Sets the limits of this process.
+
+    It takes up ``size`` bytes of addresses as it is, ``data`` of them for what it may write.
+    Addresses for ``libraries`` bytes more are for those that it has yet to import: memory is what
+    it writes, and is held to its own limit.
+    """
     import resource  # not on Windows
 
     seconds = math.ceil(limits.cpu)
     bounds = {
-        "AS": (size + limits.memory * MB,) * 2,
+        "AS": (size + limits.memory * MB + libraries,) * 2,
+        "DATA": (data + limits.memory * MB,) * 2,
         "CPU": (seconds, seconds + SOON),
         "NPROC": (limits.threads + limits.processes - 1,) * 2,
         "NOFILE": (limits.files,) * 2,

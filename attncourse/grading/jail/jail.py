@@ -18,9 +18,10 @@ from pathlib import Path
 
 from attncourse.grading.jail import confine, kernel, landlock, layers
 from attncourse.grading.jail.layers import JailError, Layer
-from attncourse.grading.jail.rootfs import WORK, Root
+from attncourse.grading.jail.rootfs import WORK, Root, library_bytes, python_folders
 from attncourse.grading.jail.seccomp import AUDIT_ARCH, Filter
 from attncourse.grading.limits import MB, Limits
+from attncourse.grading.machine import lane_environment
 
 ENVIRONMENT = {
     "HOME": WORK,
@@ -39,9 +40,10 @@ INODES = 10_000
 class Jail:
     """What a zygote and its workers are locked into.
 
-    ``view`` becomes ``/course``. ``hidden`` are folders that must not be seen even where they lie
-    in one that Python needs; the course's package and its repository always are. ``limits`` can be
-    changed from one worker to the next; programs are there if the first may have several processes.
+    ``view`` becomes ``rootfs.COURSE``. ``hidden`` are folders that must not be seen even where they
+    lie in one that Python needs; the course's package and its repository always are. ``limits`` can
+    be changed from one worker to the next; programs are there if the first may have several
+    processes.
     """
 
     def __init__(self, view: Path, limits: Limits, hidden: tuple[Path, ...] = ()):
@@ -59,8 +61,9 @@ class Jail:
         detail: list[str] = []
         try:
             yield detail
-        except OSError as error:
-            layer = self._layers[name] = layers.missing(name, str(error))
+        except (OSError, AttributeError, ImportError) as error:
+            remedy = layers.remedy_for(name, error)
+            layer = self._layers[name] = layers.missing(name, str(error), remedy)
             if layer.floor:
                 raise JailError(f"no jail: {name}: {layer.detail}; {layer.remedy}") from error
         else:
@@ -81,6 +84,7 @@ class Jail:
         import resource  # noqa: F401  now: workers find it loaded
 
         self._root = Root(self.view, self.hidden, programs=self.limits.processes > 1)
+        self._libraries = library_bytes(python_folders())
         self._filters = {n: Filter(kernel.MACHINE, n) for n in (1, 2)}
         self._proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         with self._building(layers.USER):
@@ -138,7 +142,7 @@ class Jail:
         self._write("self/gid_map", f"{confine.INSIDE} {gid} 1")
 
     def _become_first_process(self) -> None:
-        lane, this = os.getppid(), os.pidfd_open(os.getpid())
+        lane, this = os.getppid(), kernel.pidfd_open(os.getpid())
         kernel.unshare(kernel.CLONE_NEWPID)
         child = os.fork()
         if child:
@@ -147,7 +151,7 @@ class Jail:
         kernel.die_with_parent(this)
         os.close(this)
         self._namespace = self._open("self/ns/pid", os.O_RDONLY)
-        self._zygote = os.pidfd_open(os.getpid())
+        self._zygote = kernel.pidfd_open(os.getpid())
 
     def _forget(self) -> None:
         """Empties what this process was started with: arguments and environment."""
@@ -177,7 +181,8 @@ class Jail:
 
     def enter_worker(self, keep: tuple[int, ...] = ()) -> None:
         """Takes the rest away, in the child that ``fork`` made, but the descriptors ``keep``."""
-        size = int(self._read("self/statm").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        pages = self._read("self/statm").split()
+        size, data = (int(pages[field]) * os.sysconf("SC_PAGE_SIZE") for field in (0, 5))
         os.setsid()
         with suppress(OSError):
             self._write("self/oom_score_adj", "1000")
@@ -188,7 +193,7 @@ class Jail:
         with self._building(layers.FILES):  # the zygote's network has nothing to be kept from
             self._make_work()
         with self._building(layers.LIMITS):
-            confine.set_limits(self.limits, size)
+            confine.set_limits(self.limits, size, data, self._libraries)
         with self._building(layers.CAPABILITIES):
             kernel.drop_capabilities()
         kernel.die_with_parent(self._zygote)
@@ -256,11 +261,17 @@ def _available() -> tuple[Layer, ...]:
         return tuple(Layer(name, False, name in layers.FLOOR, NOT_HERE) for name in names)
     package = str(Path(__file__).parents[3])
     done = subprocess.run(
-        [sys.executable, "-I", "-c", PROBE, package], capture_output=True, text=True, timeout=20
+        [sys.executable, "-P", "-c", PROBE, package],
+        env=lane_environment(),  # as a lane starts, so that what holds here holds there
+        capture_output=True,
+        text=True,
+        timeout=20,
     )
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        return tuple(layers.missing(name, lines[-1]) for name in layers.PROTECTS)
+        return tuple(
+            layers.missing(name, lines[-1], layers.NOT_STARTED) for name in layers.PROTECTS
+        )
     return tuple(Layer(**layer) for layer in json.loads(done.stdout))
 
 

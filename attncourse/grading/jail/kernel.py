@@ -25,9 +25,9 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP = 1, 4, 22
 PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 24, 38, 47
 
 NUMBERS = """
-pivot_root:155:41 keyctl:250:219 open_tree:428:428 move_mount:429:429 close_range:436:436
-mount_setattr:442:442 landlock_create_ruleset:444:444 landlock_add_rule:445:445
-landlock_restrict_self:446:446
+pivot_root:155:41 keyctl:250:219 open_tree:428:428 move_mount:429:429 pidfd_open:434:434
+close_range:436:436 mount_setattr:442:442 landlock_create_ruleset:444:444
+landlock_add_rule:445:445 landlock_restrict_self:446:446
 """
 MACHINE = platform.machine()
 _numbers = numbers(NUMBERS, MACHINE)
@@ -89,6 +89,11 @@ def attach(tree: int, path: str) -> None:
     """Mounts what ``clone_tree`` returned at ``path`` and closes the descriptor."""
     syscall("move_mount", tree, b"", AT_FDCWD, os.fsencode(path), MOVE_EMPTY_PATH)
     os.close(tree)
+
+
+def pidfd_open(pid: int) -> int:
+    """A descriptor of that process. Python's own function is not there in all of its builds."""
+    return syscall("pidfd_open", pid, 0)
 
 
 def die_with_parent(parent: int) -> None:

@@ -1,10 +1,14 @@
 """The layers of the jail: what each is for, and what to do where one is missing."""
 
+import errno
+import platform
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.jail import apparmor
 
 USER, FILES, NETWORK = "user namespaces", "private file system", "no network"
 PROCESSES, LIMITS, CAPABILITIES = "own processes", "limits", "no capabilities"
@@ -13,7 +17,7 @@ LANDLOCK, SECCOMP = "Landlock", "seccomp"
 SYSTEM = Path("/proc/sys")
 SWITCHES = (  # settings that turn user namespaces off, and the value that does
     ("kernel/unprivileged_userns_clone", "0", "1"),
-    ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+    (apparmor.SETTING, "1", "0"),
     ("user/max_user_namespaces", "0", "16384"),
 )
 CONTAINER = (
@@ -21,6 +25,11 @@ CONTAINER = (
     "--security-opt apparmor=unconfined (or, wider, --privileged)"
 )
 BROKEN = "built, but it does not hold"
+CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
+KERNEL = (5, 14)  # what mounts the private file system is older by two versions
+NEWER_KERNEL = "needs Linux 5.14 (Debian 12, Ubuntu 22.04, Fedora 35); this kernel is {}"
+OTHER_PYTHON = "this Python was built without it: use another one (make PYTHON=…)"
+NOT_STARTED = "this Python did not start as grading starts it: see what it said, or use another one"
 
 
 class JailError(UserError):
@@ -60,7 +69,7 @@ PROTECTS = {
 
 
 REMEDIES = {  # CONTAINER for the others
-    FILES: f"needs Linux 5.14 (Debian 12, Ubuntu 22.04, Fedora 35); {CONTAINER}",
+    FILES: f"{NEWER_KERNEL.format(platform.release())}; {CONTAINER}",
     LANDLOCK: "needs Linux 5.13 with landlock in the kernel's lsm= list (Debian 12, Ubuntu 22.04)",
     SECCOMP: "needs a kernel with CONFIG_SECCOMP_FILTER, on x86_64 or aarch64",
 }
@@ -68,11 +77,49 @@ REMEDIES = {  # CONTAINER for the others
 
 def remedy_of(name: str) -> str:
     """What to install or switch on for that layer, in a line."""
-    switched_off = [(setting, on) for setting, off, on in SWITCHES if reads(setting) == off]
-    if name == USER and switched_off:
-        commands = [f"sysctl -w {setting.replace('/', '.')}={on}" for setting, on in switched_off]
-        return f"as root: {'; '.join(commands)}"
+    switched_off = {setting: on for setting, off, on in SWITCHES if reads(setting) == off}
+    # AppArmor lets the namespace be made and refuses what is done in it: any layer may fail.
+    if name in FLOOR and switched_off and (name == USER or is_restricted()):
+        return switch_on(switched_off)
     return REMEDIES.get(name, CONTAINER)
+
+
+def switch_on(switched_off: dict[str, str]) -> str:
+    """Return how settings are changed, now and after each start, or where that has to be done."""
+    settings = [f"{name.replace('/', '.')}={value}" for name, value in switched_off.items()]
+    if in_container():
+        return f"not in the container: on the machine that runs it, sysctl -w {' '.join(settings)}"
+    lines = "\\n".join(settings)
+    everywhere = (
+        f"as root: sysctl -w {' '.join(settings)}; "
+        f"and for later starts: printf '{lines}\\n' > /etc/sysctl.d/60-attncourse.conf"
+    )
+    if apparmor.SETTING not in switched_off:
+        return everywhere
+    return (
+        "attncourse doctor writes an AppArmor profile that allows this Python alone, and says how "
+        f"to install it; what weakens the whole machine is, {everywhere}"
+    )
+
+
+def is_restricted() -> bool:
+    """True where AppArmor keeps programs without a profile from user namespaces."""
+    return reads(apparmor.SETTING) == "1"
+
+
+def in_container() -> bool:
+    return any(mark.exists() for mark in CONTAINER_MARKS)
+
+
+def remedy_for(name: str, error: Exception) -> str:
+    """What to do about a layer that an error kept away; empty: what is usual for that layer."""
+    if not isinstance(error, OSError):
+        return OTHER_PYTHON
+    found = re.match(r"(\d+)\.(\d+)", platform.release())
+    old = found is not None and tuple(map(int, found.groups())) < KERNEL
+    if old and error.errno == errno.ENOSYS and name in FLOOR:
+        return NEWER_KERNEL.format(platform.release())
+    return ""
 
 
 def reads(setting: str) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from attncourse.grading.jail import kernel, layers
 from attncourse.grading.jail.jail import Jail
 from attncourse.grading.jail.layers import JailError, Layer
+from attncourse.grading.jail.rootfs import COURSE, WORK
 from attncourse.grading.limits import MB, Limits
 
 LIMITS = Limits(memory=64, disk=1, cpu=5)
@@ -44,10 +45,19 @@ def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
     """Ends this process with ``work``, whose layers, if any, are told."""
     try:
         found = work()
+    except BaseException as error:  # in a process without standard output: it has to be told
+        found = complete([unforeseen(error)])
+    try:
         if found is not None:
             os.write(tell, json.dumps([asdict(layer) for layer in found]).encode())
     finally:
         os._exit(0)
+
+
+def unforeseen(error: BaseException) -> Layer:
+    """The first layer as missing, for an error that belongs to none of them."""
+    remedy = layers.remedy_for(layers.USER, error) if isinstance(error, Exception) else ""
+    return layers.missing(layers.USER, f"{type(error).__name__}: {error}", remedy)
 
 
 def in_zygote(jail: Jail, secret: Path, server: socket.socket, tell: int) -> list[Layer] | None:
@@ -106,14 +116,15 @@ def refused(deed: Callable[[], object], kind: type[BaseException] = OSError) -> 
 
 def writes() -> bool:
     """Whether the folder for writing can be written to, and the others cannot."""
-    Path("/submission/file").touch()
-    return all(refused(Path(folder, "file").touch) for folder in ("/", "/usr", "/course"))
+    Path(WORK, "file").touch()
+    return all(refused(Path(folder, "file").touch) for folder in ("/", "/usr", COURSE))
 
 
 def full() -> bool:
     """Whether the disk has an end."""
     pieces = LIMITS.disk * 4
-    with suppress(OSError), open("/submission/much", "wb") as file:
+    much = os.path.join(WORK, "much")
+    with suppress(OSError), open(much, "wb") as file:
         for _ in range(pieces):
             file.write(bytes(MB // 2))
-    return os.stat("/submission/much").st_size <= LIMITS.disk * MB
+    return os.stat(much).st_size <= LIMITS.disk * MB

@@ -14,7 +14,15 @@ from pathlib import Path
 from attncourse.grading.jail import kernel
 from attncourse.grading.jail.kernel import NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY
 
-COURSE, WORK = "/course", "/submission"  # names that no machine has at its root
+
+def free_name(wanted: str) -> str:
+    """Return a path at the machine's root where nothing lies: a checkout may have the usual one."""
+    while os.path.lexists(wanted):
+        wanted += "_"
+    return wanted
+
+
+COURSE, WORK = map(free_name, ("/course", "/submission"))
 PACKAGE = "attncourse"
 ROOTS = tuple(f"/{lib}" for lib in ("lib", "lib32", "lib64", "libx32"))
 LIBRARIES = (*ROOTS, *(f"/usr{root}" for root in ROOTS))  # that the loader looks into
@@ -75,6 +83,19 @@ def without(path: str, kept: list[str]) -> list[str]:
     if not any(within(keep, path) for keep in kept):
         return [path]
     return [p for entry in os.scandir(path) for p in without(entry.path, kept)]
+
+
+def library_bytes(folders: Iterable[str]) -> int:
+    """Return the size of the shared libraries that packages in these folders bring along.
+
+    An import maps each as a whole, which takes addresses and hardly any memory: torch's for
+    graphics cards are several GB.
+    """
+    patterns = ("lib/*.so*", "*/lib/*.so*", "*.libs/*.so*", "nvidia/*/lib/*.so*")
+    packages = {p for folder in folders for p in Path(folder).glob("python3*/*-packages")}
+    packages |= {Path(folder) for folder in folders if folder.endswith("-packages")}
+    files = {f.resolve() for place in packages for pattern in patterns for f in place.glob(pattern)}
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def names_of(path: Path | str) -> set[str]:

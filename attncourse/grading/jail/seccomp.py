@@ -26,7 +26,7 @@ linkat:265:37 symlink:88:- symlinkat:266:36 chmod:90:- fchmod:91:52 fchmodat:268
 umask:95:166 utime:132:- utimes:235:- utimensat:280:88 getxattr:191:8 lgetxattr:192:9
 fgetxattr:193:10 listxattr:194:11 llistxattr:195:12 flistxattr:196:13
 
-mmap:9:222 mprotect:10:226 munmap:11:215 mremap:25:216 msync:26:227 madvise:28:233 brk:12:214
+mprotect:10:226 munmap:11:215 mremap:25:216 msync:26:227 madvise:28:233 brk:12:214
 membarrier:324:283 futex:202:98 set_robust_list:273:99 set_tid_address:218:96 rseq:334:293
 sched_yield:24:124 sched_getaffinity:204:123 sched_getparam:143:121 sched_getscheduler:145:120
 sched_get_priority_max:146:125 sched_get_priority_min:147:126 getcpu:309:168 exit:60:93
@@ -51,7 +51,7 @@ getrusage:98:165 sysinfo:99:179 uname:63:160 getrandom:318:278
 """
 PARTLY = """
 ioctl:16:29 fcntl:72:25 prctl:157:167 socketpair:53:199 clone:56:220 clone3:435:435 fork:57:-
-vfork:58:- execve:59:221 execveat:322:281 fchmodat2:452:452
+vfork:58:- mmap:9:222 execve:59:221 execveat:322:281 fchmodat2:452:452
 arch_prctl:158:-
 """
 # For these calls, the argument that counts and the values that it may have.
@@ -63,6 +63,7 @@ VALUES = {
     "socketpair": (0, (1,)),  # AF_UNIX; socket itself is refused
 }
 CLONE_THREAD = 0x10000
+MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
 NEVER = 0x7E020000 | 0x8000 | 0x2000  # CLONE_NEW*, CLONE_PARENT, CLONE_PTRACE
 NEWEST = 462  # the highest number that this table was made with
 
@@ -106,6 +107,10 @@ def rule(name: str, processes: int) -> list[Instruction]:
         block = [(LOAD, 0, 0, 16), (ANY_BIT, 0, 1, NEVER), result(ERRNO | errno.EPERM)]
         if processes == 1:
             block += [(ANY_BIT, 1, 0, CLONE_THREAD), result(ERRNO | errno.EAGAIN)]
+        return [*block, result(ALLOW)]
+    if name == "mmap":  # shared memory that is no file counts as none of a process's own data
+        block = [(LOAD, 0, 0, 16 + 8 * 3), (ANY_BIT, 0, 2, MAP_ANONYMOUS)]
+        block += [(ANY_BIT, 0, 1, MAP_SHARED), result(ERRNO | errno.ENOMEM)]
         return [*block, result(ALLOW)]
     if name in VALUES:
         argument, values = VALUES[name]

@@ -46,7 +46,13 @@ def explained(verdict: dict[str, Any], lacking: dict[str, str]) -> dict[str, Any
     text = "\n".join(
         x for x in said["text"].splitlines() if symptom or not x.startswith(LOOKS_LIKE)
     )
-    return said | {"criteria": criteria, "symptom": symptom, "text": text}
+    changed = {"criteria": criteria, "symptom": symptom, "text": text}
+    if said["mistake"] == f"`{missing[1]}` is not defined":  # it was imported, which failed
+        headline, _, explanation = lacking[missing[1]].partition(": ")
+        changed |= {"mistake": headline, "explanation": explanation}
+        for before, now in ((said["mistake"], headline), (said["explanation"], explanation)):
+            changed["text"] = changed["text"].replace(before, now)
+    return said | changed
 
 
 def is_nowhere(name: str, outcome: StepOutcome | None) -> bool:

@@ -15,11 +15,11 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import IO, Any
 
 from attncourse.alarm import CLOCK, Clock, Stopwatch
 from attncourse.grading.judge.wire.frames import receive, send
+from attncourse.grading.machine import lane_environment
 
 START = 60.0  # seconds of processor time for a lane to start
 TRIES = 50  # to remove a folder
@@ -82,7 +82,7 @@ class Lane:
                     watch = Stopwatch(seconds, used, waits=CLOCK * seconds)
                 else:
                     return message
-        except EOFError:
+        except (EOFError, ConnectionError):
             raise LaneLost(f"ended ({self.last_words()})") from None
         except OSError as problem:
             raise LaneLost(str(problem) or f"did not answer while busy with {doing}") from None
@@ -149,31 +149,10 @@ def launch(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,
-        env=environment(),
+        env=lane_environment(),
         pass_fds=[fd for pair in ends for fd in pair],
         start_new_session=True,
     )
-
-
-def environment() -> dict[str, str]:
-    """A lane's environment: it is inherited, so it holds nothing that is nobody's business."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    kept = {n: os.environ[n] for n in ("PYTHONPATH", "VIRTUAL_ENV") if n in os.environ}
-    return kept | {
-        "PATH": "/usr/bin:/bin",
-        "HOME": "/nonexistent",
-        "LANG": "C.UTF-8",
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "MPLBACKEND": "Agg",
-        "MPLCONFIGDIR": str(cache / "matplotlib"),  # fonts are looked for once, not in each lane
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "TORCHDYNAMO_DISABLE": "1",  # torch.compile hands back what it is given
-        "TORCH_DEVICE_BACKEND_AUTOLOAD": "0",  # else it looks through all that is installed
-        "PYTHONHASHSEED": str(secrets.randbelow(2**32)),
-        # Memory in large pages, where the system has them: a fork then takes half as long.
-        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-    }
 
 
 class Lanes:

@@ -22,6 +22,7 @@ import attncourse
 from attncourse import STEMS
 from attncourse.checks.trying.absent import SENTENCE
 from attncourse.checks.trying.watch import prepare
+from attncourse.grading.jail import kernel
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import hear, tell
 from attncourse.grading.judge.worker import loop as worker
@@ -82,8 +83,8 @@ class Zygote:
                 tell(self.control, self.stop(order["pid"]))
                 continue
             pid = self.start(fds[0], Limits(**order["limits"]))
-            with suppress(AttributeError, OSError):  # its number is another one outside of the jail
-                fds.append(os.pidfd_open(pid))
+            with suppress(OSError):  # its number is another one outside of the jail
+                fds.append(kernel.pidfd_open(pid))
             tell(self.control, {"pid": pid}, fds[1:])
             for fd in fds:
                 os.close(fd)
