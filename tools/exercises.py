@@ -38,6 +38,9 @@ from attncourse.checks import Exercise, exercises
 from attncourse.checks.exercise import HIDDEN_POINTS
 from attncourse.checks.index import name_of_place
 from attncourse.grading.course.variants import FILE as VARIANTS
+from attncourse.grading.driver.rehearsal import failures_of
+from attncourse.grading.errors import UserError
+from attncourse.grading.submission.notebook import read_assignment
 
 INDEX = "attncourse/checks/index.json"
 RELEASED = ROOT / "_build" / ".released"  # what nbgrader made, by what it was made of
@@ -372,6 +375,35 @@ def strangers(course: Course, made: set[str]) -> Iterator[str]:
                 yield f"{name} comes from no source; delete it"
 
 
+def require_passing(course: Course, files: dict[str, str], stale: list[str]) -> None:
+    """Raise ``CourseError`` where answers that changed fail one of their own tests."""
+    changed = [
+        Path(name)
+        for name in stale
+        if name.startswith("solutions/") and code_in(files[name]) != code_before(course.root / name)
+    ]
+    if not changed or sys.platform != "linux":  # where nothing can be graded
+        return
+    failed = []
+    for path in changed:
+        data = files[path.as_posix()].encode()
+        tests = failures_of(read_assignment(path, data), data)
+        failed += [f"{path}: its own answer fails {test}" for test in tests]
+    if failed:
+        raise CourseError("\n".join([*failed, "nothing was written: mend the test or the answer"]))
+
+
+def code_before(path: Path) -> list[str]:
+    return code_in(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
+def code_in(notebook: str) -> list[str]:
+    """Return the code of a notebook's own cells: what it is judged by."""
+    cells = json.loads(notebook)["cells"]
+    own = (cell for cell in cells if cell["cell_type"] == "code" and cell["id"] != "install")
+    return ["".join(cell["source"]) for cell in own]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="name stale files, write nothing")
@@ -396,6 +428,11 @@ def main() -> int:
         for name in stale:
             print(f"stale: {name} (run make exercises)", file=sys.stderr)
         return 2 if problems else bool(stale)
+    try:
+        require_passing(course, files, stale)
+    except (CourseError, UserError) as error:
+        print(error, file=sys.stderr)
+        return 2
     for name in stale:
         path = course.root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -225,16 +225,22 @@ def release(
         help="Another convention, say halves for 11_positions, which published answers do not "
         "fit; published: the book's. [default: that of the last release]",
     ),
+    untested: bool = typer.Option(
+        False, "--untested", help="Do not run the answers in solutions/ against the tests first."
+    ),
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
     from attncourse.grading.course.release import releasable
     from attncourse.grading.course.release import release as make_release
     from attncourse.grading.course.solution import outdated
     from attncourse.grading.course.variants import variants_in
+    from attncourse.grading.driver.rehearsal import rehearse
 
     if everything and variant:
         raise UserError("--variant is for one assignment: name it in place of --all")
     for name in one_or_all(assignment, everything, lambda: releasable(course)):
+        if not untested:
+            rehearse(course, name)
         written, changed = make_release(course, name, db, variant)
         for change in (*outdated(course, name), *changed):
             tell(f"{name}: {change}")

@@ -28,7 +28,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student.selfcheck import check_file
 from attncourse.grading.submission.notebook import HIDDEN
-from attncourse.grading.submission.varied import CALL, notebook_in_variant
+from attncourse.grading.submission.varied import CALL, OTHER, notebook_in_variant, other_variant
 from exercises import released
 
 SEED = 20261123
@@ -192,6 +192,23 @@ def test_the_assignment_asks_for_the_variant(stem, variant):
         uses = set(re.findall(r"\w+", old)) & variant.adapters.keys()
         if HIDDEN in old:
             assert ("examine(" in new) if uses else old == new
+
+
+def test_a_variants_notebook_has_no_badge_of_the_published_one_and_the_report_tells_them_apart():
+    published = solved_notebook("positions")
+    varied = notebook_in_variant(published, "halves", "11_positions")
+    assert "colab-badge" in sources(published)[0]
+    assert "colab" not in sources(varied)[0]
+    asked, other = sources(varied), sources(published)
+    assert other_variant(asked, asked) == other_variant(other, other) == []
+    ours, halves = "the published one", "the variant halves"
+    assert other_variant(other, asked) == [
+        f"{OTHER}: {ours} in place of {halves}; it is graded as {halves}"
+    ]
+    assert other_variant(asked, other) == [
+        f"{OTHER}: {halves} in place of {ours}; it is graded as {ours}"
+    ]
+    assert other_variant(["def f(): pass"], asked) == []  # an answer alone says nothing
 
 
 def test_what_is_said_of_other_exercises_stays():

@@ -24,6 +24,7 @@ from attncourse.grading.limits import MB, Limits
 from attncourse.grading.report import Report, nothing, to_json
 from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read
 from attncourse.grading.submission.plan import plan
+from attncourse.grading.submission.varied import other_variant
 
 SOON = 0.02  # seconds in which what begins is not told of, if it may take as long as the last
 CHECKER = 1000  # MB that the checker may take, beyond what it starts with
@@ -102,6 +103,10 @@ class Bench:
         And what of it is undone; the request has what an earlier run left so.
         """
         steps, mended = plan(reading.versions[number], assignment)
+        sources = (
+            [cell.source for cell in of] for of in (reading.versions[number], assignment.cells)
+        )
+        mended = [*mended, *other_variant(*sources)]
         first = request["first"].get(str(number), {"outcomes": {}, "cut": ()})
         limits = self.workers.limits
         limits = replace(limits, submission=limits.submission / len(reading.versions))

@@ -14,6 +14,7 @@ from attncourse.grading.judge.points import judge_cell, unpaid
 from attncourse.grading.report import CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.plan import ANOTHER, PUT_BACK
+from attncourse.grading.submission.varied import OTHER
 
 NO_POINTS = "earned no points"
 
@@ -65,7 +66,7 @@ def make_report(
         notes=(*told, *remarks.unexplained(cells, [*told, *trouble], seen), *trouble),
         attention=(
             *trouble,
-            *(note for note in notes if note.startswith((PUT_BACK, ANOTHER))),
+            *(note for note in notes if note.startswith((PUT_BACK, ANOTHER, OTHER))),
             *no_python,
             *([NO_POINTS] if not any(cell.points for cell in cells.values()) else []),
             *remarks.suspicions(found, assignment),

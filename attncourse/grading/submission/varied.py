@@ -15,6 +15,8 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.submission.notebook import HIDDEN
 
 VARIANT = ', variant="{}"'
+OTHER = "another version of the exercises was handed in than was asked for"
+BADGE = re.compile(r"\[!\[[^\]]*\]\([^)]*\)\]\([^)]*/exercises/[^)]*\)\n*")  # the published one's
 CALL = re.compile(
     r"""\b(check|examine)\(\s*["']((\w+)\.(\w+))["'],\s*(\w+)(?=[,)])"""
     r"""(?:.*?\bvariant=["'](\w+)["'])?"""
@@ -41,6 +43,7 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
     def asking(call: re.Match) -> str:
         return call[0] + (VARIANT.format(name) if call[2] in chosen else "")
 
+    cells[0]["source"] = BADGE.sub("", cells[0]["source"])
     before = ""
     for cell, about in zip(cells, sections(cells), strict=True):
         mark = cell["metadata"].get("nbgrader", {})
@@ -62,6 +65,23 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
 def variants_asked(sources: Iterable[str]) -> dict[str, str]:
     """The variant that a notebook's checks ask for, by target."""
     return {m[2]: m[6] for source in sources for m in CALL.finditer(source) if m[6]}
+
+
+def other_variant(handed_in: Iterable[str], asked_for: Iterable[str]) -> list[str]:
+    """Return a sentence where a notebook's checks are in another variant than the assignment's.
+
+    Published answers fail in a variant, and the other way round, though they may be right.
+    """
+    wanted = {m[2]: m[6] or "" for source in asked_for for m in CALL.finditer(source)}
+    theirs: dict[str, set[str]] = {}
+    for call in (call for source in handed_in for call in CALL.finditer(source)):
+        theirs.setdefault(call[2], set()).add(call[6] or "")
+    other = [target for target in wanted.keys() & theirs if wanted[target] not in theirs[target]]
+    if not other:
+        return []
+    was, ought = theirs[other[0]].pop(), wanted[other[0]]
+    named = [f"the variant {name}" if name else "the published one" for name in (was, ought)]
+    return [f"{OTHER}: {named[0]} in place of {named[1]}; it is graded as {named[1]}"]
 
 
 def sections(cells: list[dict]) -> list[str]:

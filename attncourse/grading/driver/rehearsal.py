@@ -1,0 +1,57 @@
+"""An assignment is rehearsed before students have it: its own answers run against its own tests.
+
+A test that the instructor's answer fails is a mistake in the test or in the answer, and everybody
+would lose its points. What has passed once is not run again before something of it changes.
+"""
+
+from pathlib import Path
+
+from attncourse.grading.course.folders import folders_in, require_known
+from attncourse.grading.course.variants import read
+from attncourse.grading.driver.journal import conditions, key
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_file
+from attncourse.grading.judge.judge import grade
+from attncourse.grading.limits import Limits
+from attncourse.grading.machine import slowness
+from attncourse.grading.report import count, score
+from attncourse.grading.submission.notebook import Assignment, read_assignment
+
+PASSED = ".rehearsed"  # in an assignment's folder in reports/: what has passed, as a hash
+
+
+def rehearse(course: Path, name: str) -> None:
+    """Raise ``UserError`` with each test that the solved notebook of an assignment fails, and why.
+
+    In the book's convention also where the assignment is in a variant, for its answers are.
+    """
+    path = course / "solutions" / name / f"{name}.ipynb"
+    require_known(name, folders_in(course / "solutions"))
+    data = read(path)
+    assignment = read_assignment(path, data)
+    mark, place = mark_of(assignment, data), course / "reports" / name / PASSED
+    if place.is_file() and place.read_text(encoding="utf-8").strip() == mark:
+        return
+    if failed := failures_of(assignment, data):
+        raise UserError(
+            f"{path} fails {count(len(failed), 'test')} of its own, and everybody would: "
+            f"{'; '.join(failed)}. Mend the test or the answer; --untested releases it as it is"
+        )
+    replace_file(place, mark + "\n")
+
+
+def mark_of(assignment: Assignment, data: bytes) -> str:
+    """Return what a rehearsal depends on: the notebook, the checks, versions of libraries."""
+    return key(conditions(assignment, Limits(), sandbox=False), "", data)
+
+
+def failures_of(assignment: Assignment, data: bytes) -> list[str]:
+    """Return the cells whose points the instructor's own answers do not get, each with why."""
+    limits = Limits().stretched(slowness())
+    report = grade(data, assignment, limits=limits, sandbox=False)  # it is the instructor's own
+    by_person = {cell.grade_id for cell in assignment.cells if cell.grade and cell.solution}
+    return [
+        f"{grade_id} ({score(cell.points, cell.maximum)}): {' '.join(cell.message.split())}"
+        for grade_id, cell in report.cells.items()
+        if grade_id not in by_person and cell.points < cell.maximum
+    ]
