@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -337,6 +338,15 @@ def test_a_variant_is_released_and_graded(course):
     told = {tuple(pair) for pair in reports["copied"]["mistakes"]}
     varied_ones = variants_of("mixing")[0].adapters
     assert told == {(f"mixing.{name}", "weights are percentages here") for name in varied_ones}
+    note = f"{OTHER}: the published one in place of the variant percent"
+    plain = course / "submitted/late/02_mixing/02_mixing.ipynb"
+    plain.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "exercises/02_mixing/02_mixing.ipynb", plain)
+    attncourse("grade", "02_mixing", "--student", "late")
+    report = json.loads((course / "reports/02_mixing/late.json").read_text())
+    assert note in " ".join(report["attention"])
+    assert note in " ".join(report["notes"])
+    assert not any(note in " ".join(one["notes"]) for one in reports.values())
     assert attncourse("report", "02_mixing").startswith("02_mixing, variant percent: ")
     page = (course / "reports/02_mixing/index.html").read_text()
     assert "<h1>02_mixing, variant percent</h1>" in page

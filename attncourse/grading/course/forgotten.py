@@ -52,4 +52,5 @@ class Forgotten:
 
 def digest(kind: str, text: str) -> str:
     """Return the hash of an id or a name."""
-    return hashlib.sha256(f"attncourse, a forgotten {kind}: {text}".encode()).hexdigest()
+    said = f"attncourse, a forgotten {kind}: {text}"
+    return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()

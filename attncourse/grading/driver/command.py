@@ -17,10 +17,11 @@ from attncourse.grading.course.settings import follow_on_earns, read_settings
 from attncourse.grading.course.solution import outdated
 from attncourse.grading.driver.executors import open_executor
 from attncourse.grading.driver.journal import JOURNAL, Journal, open_journal
+from attncourse.grading.driver.regraded import Change, write_changes
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
-from attncourse.grading.report import Report
+from attncourse.grading.report import Report, count
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from attncourse.grading.class_.scores import Standing
     from attncourse.grading.driver.bulk import Graded
 
+MOST_CHANGES = 20  # cells with other points than before that are told one by one
 LONGEST = 60  # rows of a table that a person still reads
 
 
@@ -77,7 +79,7 @@ def grade_course(
         from attncourse.grading.driver.progress import progress
         from attncourse.grading.driver.run import Order, grade_class
 
-        console, tally = wide_console(), Tally(len(students))
+        console, tally, regraded = wide_console(), Tally(len(students)), []
         with progress(console, f"grading {name}", len(students)) as step:
             book = find_book(course, db)
             require_release(book, name)
@@ -88,7 +90,10 @@ def grade_course(
                 order = Order(assignment, limits, sandbox, force, hidden)
                 gc.freeze()  # the collector need not look through all of nbgrader again and again
                 submissions = folders.read_submissions(course, name, students)
-                for graded in grade_class(order, submissions, book, journal, executor, lanes):
+                graded_ones = grade_class(
+                    order, submissions, book, journal, executor, lanes, regraded
+                )
+                for graded in graded_ones:
                     tally.add(graded)
                     step()
     changes = (f"the assignment changed: {change}" for change in changed)
@@ -97,12 +102,28 @@ def grade_course(
     for note in (*old, *journal.notes, *changes, *folders.nobodys(course, name), *out):
         tell(console, f"note: {note}")
     show(console, tally, name, who_was_late(course, name, db))
+    for line in told_changes(course, name, regraded):
+        tell(console, line)
     if asked := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
         said = f"a person gives the points of {', '.join(asked)}: open nbgrader's formgrader"
         tell(console, f"note: {said}")
     tell(console, closing(tally, str(book)))
     gc.freeze()  # or the interpreter looks through all of nbgrader once more before it ends
     return tally
+
+
+def told_changes(course: Path, name: str, changes: list[Change]) -> list[str]:
+    """Write the list of who has other points than before; return it in lines, the first twenty."""
+    if not changes:
+        return []
+    place = write_changes(course, name, changes)
+    who = len({change.student for change in changes})
+    lines = [
+        f"  {change.student}: {change.cell} {change.before:g} to {change.now:g}: {change.why[:100]}"
+        for change in sorted(changes)[:MOST_CHANGES]
+    ]
+    more = f", the first {MOST_CHANGES} here" if len(changes) > MOST_CHANGES else ""
+    return [f"other points than before: {count(who, 'student')}, all in {place}{more}", *lines]
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from attncourse.grading.course.folders import Submission, with_remarks
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.driver.bulk import Graded
 from attncourse.grading.driver.journal import Journal, conditions, key
+from attncourse.grading.driver.regraded import Change
 from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
 from attncourse.grading.judge.judge import grade
@@ -143,10 +144,14 @@ def grade_class(
     journal: Journal,
     executor: Executor,
     lanes: int,
+    changes: list[Change] | None = None,
 ) -> Iterator[Graded]:
-    """Grades and saves: each result as it arrives; all are saved when there are no more."""
+    """Grades and saves: each result as it arrives; all are saved when there are no more.
+
+    ``changes`` gets the cells that have other points than before.
+    """
     runner, zone = Runner(order, journal, executor, lanes), zone_of(book.config)
-    with Saver(book, order.assignment) as saver:
+    with Saver(book, order.assignment, changes) as saver:
         for graded in runner.results(submissions):
             report = with_remarks(graded.submission, graded.report, zone)
             told = replace(graded, report=report)

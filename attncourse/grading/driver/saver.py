@@ -11,6 +11,7 @@ from attncourse.grading.course.folders import Submission
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.late import LatePenalty
 from attncourse.grading.driver.bulk import Graded, save
+from attncourse.grading.driver.regraded import Change, changes_between, report_before
 from attncourse.grading.files import explained, replace_bytes, replace_file
 from attncourse.grading.nbgrader.autograded import autograded, same_answers
 from attncourse.grading.report import Report, to_json
@@ -24,11 +25,15 @@ PAUSE = 2.0  # seconds after which a batch is saved that is not full
 class Saver:
     """Writes results beside the grading: each one's files, and the points of a batch at once.
 
-    Leaving its block waits for what is being saved.
+    Leaving its block waits for what is being saved. ``changes`` gets the cells that have other
+    points than the report before has.
     """
 
-    def __init__(self, book: Book, assignment: Assignment) -> None:
+    def __init__(
+        self, book: Book, assignment: Assignment, changes: list[Change] | None = None
+    ) -> None:
         self._book, self._assignment = book, assignment
+        self._changes = [] if changes is None else changes
         self._penalty = LatePenalty(book)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="saver")
         self._saving: Future[None] | None = None
@@ -75,6 +80,9 @@ class Saver:
         if report.status != "missing" and submission.named:
             notebook, report = self._rendered(submission, report)
             same = same_answers(write_notebook(course, name, submission, notebook), notebook)
+        if graded.source == "run":
+            before = report_before(course, name, report.student)
+            self._changes += changes_between(before, report)
         text = json.dumps(to_json(report), indent=1, ensure_ascii=False) + "\n"
         replace_file(course / "reports" / name / f"{report.student}.json", text)
         return replace(graded, report=report, notebook=notebook, same=same)

@@ -1,0 +1,51 @@
+"""Who has other points after grading again, from what to what, and why."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from attncourse.grading.class_.results import read_report
+from attncourse.grading.files import replace_file
+from attncourse.grading.report import Report
+from attncourse.grading.spreadsheet import table
+
+FILE = "changed_points.csv"
+HEAD = ("student", "cell", "before", "now", "why")
+
+
+class Change(NamedTuple):
+    """A graded cell of a student that has other points than before."""
+
+    student: str
+    cell: str
+    before: float
+    now: float
+    why: str
+
+
+def report_before(course: Path, name: str, student: str) -> Report | None:
+    """Return the report that an earlier grading has left on a student, if it can be read."""
+    path = course / "reports" / name / f"{student}.json"
+    report = read_report(path) if path.is_file() else None
+    return report if isinstance(report, Report) and report.status != "missing" else None
+
+
+def changes_between(before: Report | None, now: Report) -> list[Change]:
+    """Return the cells with other points, of which a cell that is new or gone has none."""
+    if before is None:
+        return []
+    names = dict.fromkeys([*before.cells, *now.cells])
+    found = []
+    for name in names:
+        old, new = before.cells.get(name), now.cells.get(name)
+        if old and new and abs(old.points - new.points) < 1e-9:
+            continue
+        why = new.message or "right now" if new else "the test is gone"
+        why = why if old else f"the test is new{': ' * bool(new and new.message)}{new.message}"
+        points = (cell.points if cell else 0.0 for cell in (old, new))
+        found.append(Change(now.student, name, *points, " ".join(why.split())))
+    return found
+
+
+def write_changes(course: Path, name: str, changes: list[Change]) -> Path:
+    """Write the list of the last grading, in the place of the one before."""
+    return replace_file(course / "reports" / name / FILE, table([HEAD, *sorted(changes)]))
