@@ -21,11 +21,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from luck import SEED, settle
 
+from attncourse.grading.isolation import isolate
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # all cores have test processes of their own
 os.environ.setdefault("ATTNCOURSE_MODEL", "kept")  # no test fetches 93 MB
+# A test writes into no gradebook of a user's own, and no kernel runs what a user has set up.
 # IPython keeps its history in a database that two processes do not share: each has its own.
-os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="attncourse-ipython-")
-atexit.register(shutil.rmtree, os.environ["IPYTHONDIR"], ignore_errors=True)
+PRIVATE = Path(tempfile.mkdtemp(prefix="attncourse-ipython-"))
+atexit.register(shutil.rmtree, PRIVATE, ignore_errors=True)
+isolate(os.environ, PRIVATE)
 gc.disable()  # what is imported for the tests stays: the collector would go through it for nothing
 settings.register_profile(  # a busy machine is no mistake
     "course", deadline=None, derandomize=not SEED, suppress_health_check=[HealthCheck.too_slow]

@@ -25,6 +25,7 @@ from pathlib import Path
 from course import ROOT, Course, CourseError, load
 from execution import counted, forget, last_lines, run_pages, without_colours
 
+from attncourse.grading.isolation import isolate
 from attncourse.model import FILE, USE, folder, is_whole, within_reach
 
 SOURCES = {".bib", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".png", ".py", ".svg"}
@@ -167,6 +168,7 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     started = time.perf_counter()
+    isolate(os.environ, arguments.root.resolve() / "_build" / ".jupyter")
     os.environ.setdefault("ATTNCOURSE_MODEL", "kept")  # a page waits for the model, or does without
     try:
         course = load(arguments.root.resolve())

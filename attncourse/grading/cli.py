@@ -564,17 +564,19 @@ def demo(
 ) -> None:
     """Make a sample class of eight, grade it, and show the table."""
     from attncourse.grading.course.settings import require_nbgrader
-    from attncourse.grading.demo import ASSIGNMENT, LIMITS, make_course
+    from attncourse.grading.demo import ASSIGNMENT, LIMITS, gradebook_url, make_course, reserved
+    from attncourse.grading.isolation import isolated
     from attncourse.grading.jail.jail import missing_floor
 
     require_nbgrader()
-    with stopping("the demo is not complete"):
+    with stopping("the demo is not complete"), isolated(), reserved(folder, tell):
         from attncourse.grading.driver.command import grade_course
 
         make_course(course, folder)
         missing = missing_floor()
         lanes = choose_lanes(jobs)
-        grade_course(folder, ASSIGNMENT, limits=LIMITS, lanes=lanes, sandbox=not missing)
+        db = gradebook_url(folder)
+        grade_course(folder, ASSIGNMENT, limits=LIMITS, lanes=lanes, db=db, sandbox=not missing)
         if missing:  # the sample class is our own
             reason = f"{missing[0].name}: {missing[0].detail}"
             print(f"no jail here ({reason}): the sample class ran without one.")

@@ -2,16 +2,25 @@
 
 import json
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained
+from attncourse.grading.files import explained, fcntl
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 
 ASSIGNMENT = "05_kqv"
 LIMITS = Limits(submission=90, cell=8, call=8)
+# The course's own settings may name a gradebook, dates and plugins of a real class.
+SETTINGS = """c = get_config()  # nbgrader provides this
+c.CourseDirectory.course_id = "attention"
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+"""
 
 
 def make_course(source: Path, folder: Path) -> None:
@@ -35,13 +44,38 @@ def fill(source: Path, folder: Path, released: Path) -> None:
         place = folder / part / ASSIGNMENT
         place.mkdir(parents=True)
         shutil.copy(source / part / ASSIGNMENT / f"{ASSIGNMENT}.ipynb", place)
-    if (source / "nbgrader_config.py").exists():
-        shutil.copy(source / "nbgrader_config.py", folder)
+    (folder / "nbgrader_config.py").write_text(SETTINGS, encoding="utf-8")
     notebook = released.read_text(encoding="utf-8")
     for student, answers in CLASS.items():
         place = folder / "submitted" / student / ASSIGNMENT
         place.mkdir(parents=True)
         (place / f"{ASSIGNMENT}.ipynb").write_text(fill_in(notebook, answers), encoding="utf-8")
+
+
+def gradebook_url(folder: Path) -> str:
+    """Return the address of the demo's own gradebook, whatever else the user's settings name."""
+    from sqlalchemy.engine import URL
+
+    return URL.create("sqlite", database=str(folder.resolve() / "gradebook.db")).render_as_string()
+
+
+@contextmanager
+def reserved(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
+    """Hold a folder for one demo at a time; another one says that it waits, and does so."""
+    lock = folder.with_name(f".{folder.name}.lock")
+    with explained(lock, "; name another folder with --folder"):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("w")
+    with file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                tell(f"another demo is at work in {folder}: waiting until it ends")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError:  # a file system without locks
+                pass
+        yield
 
 
 def clear(folder: Path) -> None:

@@ -4,6 +4,7 @@ import atexit
 import gc
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from pathlib import Path
 import parting
 from luck import settle
 
+from attncourse.grading.isolation import NO_CONFIGURATION
 from attncourse.grading.judge.lanes import LANES
 
 PARTING = multiprocessing.get_context("forkserver")
@@ -71,9 +73,14 @@ def behave(
         sys.path.insert(0, str(course))  # as with -c
         exec(words[1], {})
     elif words[0] == "nbgrader":
+        from jupyter_core.paths import jupyter_config_dir
         from nbgrader.apps.nbgraderapp import main
 
-        main()
+        try:
+            main()
+        finally:  # without configuration Jupyter makes a folder for its own
+            if os.environ.get(NO_CONFIGURATION):
+                shutil.rmtree(jupyter_config_dir())
     else:
         from attncourse.grading.cli import main
 

@@ -1,6 +1,7 @@
 """The command ``attncourse``: what it prints, how it ends, and the demo's grades."""
 
 import errno
+import fcntl
 import json
 import os
 import shutil
@@ -9,8 +10,10 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 from conftest import ROOT
 from forked import run
@@ -22,6 +25,8 @@ from attncourse.checks import exercises
 from attncourse.grading import demo, sample
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError, missing_module_sentence
+from attncourse.grading.course.gradebook import find_book
+from attncourse.grading.demo import reserved
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
 
@@ -374,34 +379,78 @@ def test_ctrl_c_that_falls_into_executed_source_ends_with_the_status_too(tmp_pat
     assert (done.returncode, done.stderr) == (130, "attncourse: stopped; half is done\n")
 
 
-def wait_for_lane(parent: int) -> str:
-    """The id of a lane that a process started, once it runs."""
+def wait_for_lane(parent: int) -> psutil.Process:
+    """Return a lane that a process started, once it runs."""
     for _ in range(2400):
-        listed = subprocess.run(
-            ["ps", "-o", "pid=,args=", "--ppid", str(parent)], capture_output=True, text=True
-        )
-        for line in listed.stdout.splitlines():
-            if "grading.judge.lane" in line:
-                time.sleep(0.5)
-                return line.split()[0]
+        for process in psutil.Process(parent).children():
+            with suppress(psutil.Error):
+                if "attncourse.grading.judge.lane" in process.cmdline():
+                    time.sleep(0.5)
+                    return process
         time.sleep(0.05)
     raise AssertionError("no lane was started")
 
 
-def still_runs(pid: str) -> bool:
-    listed = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True)
-    return listed.stdout.strip()[:1] not in ("", "Z")
+def still_runs(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 # --- demo -------------------------------------------------------------------------------------
+
+
+def somebody_s_settings(course: Path) -> dict[str, str]:
+    """Variables and files that name an instructor's real gradebook, in all three ways."""
+    (course / "jupyter").mkdir()
+    for folder, name in ((course, "real-1.db"), (course / "jupyter", "real-2.db")):
+        with (folder / "nbgrader_config.py").open("a") as file:
+            file.write(
+                f"c = get_config()\nc.CourseDirectory.db_url = 'sqlite:///{course / name}'\n"
+            )
+    return {
+        "ATTNCOURSE_DB": f"sqlite:///{course / 'real-3.db'}",
+        "JUPYTER_CONFIG_DIR": str(course / "jupyter"),
+        "JUPYTER_NO_CONFIG": "",
+    }
+
+
+def test_the_settings_of_a_user_do_name_the_gradebook_of_other_commands(tmp_path, monkeypatch):
+    """Else the demo's test proves nothing."""
+    for name, value in somebody_s_settings(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    names = []
+    for unset in ("ATTNCOURSE_DB", "", ""):
+        names.append(find_book(tmp_path).file.name)
+        monkeypatch.delenv(unset, raising=False)
+        if len(names) == 2:
+            (tmp_path / "nbgrader_config.py").unlink()
+    assert names == ["real-3.db", "real-1.db", "real-2.db"]
+
+
+def test_a_second_demo_waits_and_says_so(tmp_path):
+    said = []
+    first = (tmp_path / ".demo.lock").open("w")
+    fcntl.flock(first, fcntl.LOCK_EX)
+
+    def tell(line: str) -> None:
+        said.append(line)
+        first.close()
+
+    with reserved(tmp_path / "demo", tell):
+        assert said == [f"another demo is at work in {tmp_path}/demo: waiting until it ends"]
+    with reserved(tmp_path / "demo", tell):
+        assert len(said) == 1
 
 
 @pytest.mark.slow
 def test_the_demos_grades_are_what_they_should_be(tmp_path):
     course = kqv_course(tmp_path)
     started = time.monotonic()
-    done = run("demo", cwd=course, COLUMNS="220")
+    done = run("demo", cwd=course, COLUMNS="220", **somebody_s_settings(course))
     assert (done.returncode, done.stderr) == (0, "")
+    assert list(course.glob("real*.db")) == []
     assert time.monotonic() - started < 120
     place = course / "_build" / "demo"
     total = find_assignment(place, "05_kqv").maximum

@@ -208,8 +208,9 @@ def test_what_a_submission_starts_is_ended_with_it():
     assert "BlockingIOError" in report.notes[0]
     report, _ = graded_points(small(twice=source), limits=Limits(processes=8))
     assert report.points == 7
-    listed = subprocess.run(["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True)
-    assert not [x for x in listed.stdout.splitlines() if mark in x and x[0] != "Z"]
+    running = psutil.process_iter(["cmdline", "status"])
+    started = [p.info for p in running if mark in " ".join(p.info["cmdline"] or ())]
+    assert [p for p in started if p["status"] != psutil.STATUS_ZOMBIE] == []
 
 
 def test_a_submission_has_a_folder_of_its_own_and_cannot_shadow_modules(tmp_path, monkeypatch):

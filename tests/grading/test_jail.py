@@ -150,16 +150,42 @@ def own(prison, request):
 # --- files --------------------------------------------------------------------------------------
 
 
-def test_the_machine_s_files_are_not_there(prison, folder):
+@pytest.mark.parametrize("home", [Path.home(), ROOT.parent], ids=["home", "a home with the clone"])
+def test_the_machine_s_files_are_not_there(prison, folder, home):
     (folder / "gradebook.db").write_text("x")
     paths = [ROOT / "pyproject.toml", ROOT / "solutions", ROOT / "attncourse", folder]
     paths += [folder / "gradebook.db", "/proc", "/proc/self/maps", "/sys", "/etc/shadow", "/home"]
     paths += ["/var", "/run", "/opt", "/mnt", "/etc/hostname", "/dev/tty", "/dev/mem"]
-    home = [str(path) for path in Path.home().iterdir() if path.name != ".pyenv"][:20]
-    code = f"import os; result = [p for p in {[*map(str, paths), *home]} if os.path.lexists(p)]"
-    assert prison.inside(code) == []
-    assert str(folder / "gradebook.db") in prison.beside(code)
-    assert "/proc/self/maps" in prison.beside(code)
+    paths += [*home.iterdir()][:20]
+    code = f"""
+import os
+from pathlib import Path
+result = {{p: os.listdir(p) if Path(p).is_dir() else [] for p in {[*map(str, paths)]}
+          if os.path.lexists(p)}}
+"""
+    steps = leading_to(prison.beside(f"{WITH_PYTHON}; result = python_folders()"))
+    seen = prison.inside(code)
+    assert {p: sorted(set(names) - steps.get(p, set())) for p, names in seen.items()} == {
+        path: [] for path in set(map(str, paths)) & steps.keys()
+    }
+    there = f"import os; result = [p for p in {[*map(str, paths)]} if os.path.lexists(p)]"
+    assert {str(folder / "gradebook.db"), "/proc/self/maps"} <= set(prison.beside(there))
+
+
+WITH_PYTHON = "from attncourse.grading.jail.rootfs import python_folders"
+
+
+def leading_to(places: list[str]) -> dict[str, set[str]]:
+    """Return the folders above these places, each with its entries on the way to one of them.
+
+    A clone has its environment, and a home may have its Python: such a folder is there, empty but
+    for the way to what Python needs.
+    """
+    steps: dict[str, set[str]] = {}
+    for place in {*places, *map(os.path.realpath, places)}:
+        for folder in Path(place).parents:
+            steps.setdefault(str(folder), set()).add(Path(place).relative_to(folder).parts[0])
+    return steps
 
 
 def test_of_the_system_there_are_libraries_and_what_they_read(prison):

@@ -476,7 +476,7 @@ def server(course: Path) -> Iterator[str]:
     process = subprocess.Popen(
         list(map(str, command)),
         cwd=course,
-        env={**os.environ, "PYTHONWARNINGS": "ignore", "HOME": str(course)},
+        env={**os.environ, "PYTHONWARNINGS": "ignore", "HOME": str(course), "TMPDIR": str(course)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.isolation import NO_CONFIGURATION
 
 if TYPE_CHECKING:
     from traitlets.config import Config
@@ -53,7 +54,9 @@ def read_settings(course: Path) -> "Config":
 
     reader = Application()
     reader.raise_config_file_errors = True
-    folders = [str(course.resolve()), *jupyter_config_path()]  # the first one counts most
+    folders = [str(course.resolve())]  # the first one counts most
+    if not os.environ.get(NO_CONFIGURATION):  # Jupyter makes an empty folder for it, and leaves it
+        folders += jupyter_config_path()
     try:
         with importable(course):
             reader.load_config_file("nbgrader_config", path=folders)

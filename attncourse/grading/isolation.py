@@ -1,0 +1,41 @@
+"""The demo, the built book and the tests use nothing that a user has set up for anything else."""
+
+import os
+import re
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+
+# Gradebooks (ours, libpq's PGHOST and its like), courses, services and start-up files. What says
+# where packages, the model and caches are (PIP_*, ATTNCOURSE_CACHE, XDG_*) stays.
+PERSONAL = re.compile(
+    r"ATTNCOURSE_DB|(JUPYTER|JPY|NBGRADER|IPYTHON|DASK)\w*|PG[A-Z]+|MPLBACKEND|PYTHONSTARTUP"
+)
+# Jupyter, nbgrader among its programs, then reads no configuration of a user or of the machine.
+NO_CONFIGURATION = "JUPYTER_NO_CONFIG"
+
+
+def isolate(environment: MutableMapping[str, str], folder: Path | None = None) -> None:
+    """Remove from an environment what points to settings, courses and gradebooks of the user.
+
+    In ``folder``, where one is named, lies what IPython, Jupyter and Dask keep, which without one
+    is in the user's home.
+    """
+    for name in [name for name in environment if PERSONAL.fullmatch(name)]:
+        del environment[name]
+    environment |= {NO_CONFIGURATION: "1", "MATPLOTLIBRC": os.devnull}
+    if folder is not None:
+        kept = ("IPYTHONDIR", "JUPYTER_DATA_DIR", "DASK_CONFIG")
+        environment |= dict.fromkeys(kept, str(folder))
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """Isolate this process's environment for as long as the context lasts."""
+    before = dict(os.environ)
+    isolate(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

@@ -1,0 +1,56 @@
+"""The demo, the book and the tests use nothing that a user has set up for anything else."""
+
+import os
+
+import pytest
+from conftest import PRIVATE
+
+from attncourse.grading.isolation import isolate, isolated
+
+OF_THE_USER = [
+    "ATTNCOURSE_DB",
+    "JUPYTER_CONFIG_DIR",
+    "JUPYTER_CONFIG_PATH",
+    "JUPYTER_PATH",
+    "JUPYTERHUB_API_TOKEN",
+    "JPY_SESSION_NAME",
+    "NBGRADER_VALIDATING",
+    "DASK_SCHEDULER_ADDRESS",
+    "PGHOST",
+    "PGSERVICE",
+    "MPLBACKEND",
+    "PYTHONSTARTUP",
+]
+OF_THE_MACHINE = ["PATH", "HOME", "ATTNCOURSE_CACHE", "XDG_CACHE_HOME", "PIP_INDEX_URL", "PAGER"]
+
+
+@pytest.mark.parametrize("name", OF_THE_USER)
+def test_no_variable_of_the_user_is_left(name):
+    environment = {name: "/somebody/s", "PATH": "/bin"}
+    isolate(environment)
+    assert environment == {"PATH": "/bin", "JUPYTER_NO_CONFIG": "1", "MATPLOTLIBRC": os.devnull}
+
+
+def test_where_the_machine_has_things_stays():
+    environment = dict.fromkeys(OF_THE_MACHINE, "/there")
+    isolate(environment)
+    assert set(OF_THE_MACHINE) <= environment.keys()
+
+
+def test_a_process_is_isolated_for_a_while_only(monkeypatch):
+    monkeypatch.setenv("ATTNCOURSE_DB", "sqlite:///real.db")
+    with isolated():
+        assert "ATTNCOURSE_DB" not in os.environ
+    assert os.environ["ATTNCOURSE_DB"] == "sqlite:///real.db"
+
+
+def test_a_figure_is_drawn_as_matplotlib_draws_by_itself():
+    import matplotlib
+
+    assert matplotlib.matplotlib_fname() == os.devnull
+    assert matplotlib.rcParams["lines.linewidth"] == 1.5
+
+
+def test_these_tests_are_isolated():
+    assert not {"ATTNCOURSE_DB", "JUPYTER_CONFIG_DIR", "PGHOST"} & os.environ.keys()
+    assert os.environ["IPYTHONDIR"] == os.environ["JUPYTER_DATA_DIR"] == str(PRIVATE)
