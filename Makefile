@@ -5,11 +5,17 @@ SHELL := bash
 .PHONY: help demo test quick packages tidy fresh book pdf slides exercises bench clean
 
 # Asked once, when an environment is made: one compiled without profiles takes 1.4 times as long.
-PYTHON ?= $(eval PYTHON := $(or $(shell python3 tools/fastest_python.py),python3))$(PYTHON)
+PYTHON ?= $(eval PYTHON := $(or $(shell python3 -I tools/fastest_python.py),python3))$(PYTHON)
 BIN := .venv/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-# What hundreds of short processes import is compiled once, whatever the shell says.
-unexport PYTHONDONTWRITEBYTECODE
+# What the shell says of Python, pip and pytest was meant for other projects, but for where packages
+# come from. (So what hundreds of short processes import is compiled once, too.)
+SOURCES := PYTHON PIP_INDEX_URL PIP_EXTRA_INDEX_URL PIP_FIND_LINKS PIP_NO_INDEX PIP_TRUSTED_HOST \
+  PIP_CERT PIP_CLIENT_CERT PIP_PROXY PIP_KEYRING_PROVIDER PIP_CONFIG_FILE PIP_CACHE_DIR \
+  PIP_NO_CACHE_DIR PIP_RETRIES PIP_TIMEOUT PIP_DEFAULT_TIMEOUT
+FOREIGN := $(filter PYTHON% PIP_% PYTEST_% BASH_ENV CDPATH GREP_OPTIONS,$(.VARIABLES))
+$(foreach name,$(filter-out $(SOURCES),$(FOREIGN)),\
+  $(if $(filter environment,$(origin $(name))),$(eval unexport $(name))))
 
 # MODEL=no leaves out the language model of Part V (93 MB, fetched once): what is kept of
 # it is shown then. It is fetched while pages run that do without.
@@ -18,25 +24,22 @@ ifeq ($(MODEL),no)
 export ATTNCOURSE_MODEL := no
 endif
 with-model = { if test "$(MODEL)" != no; then $(BIN)/attncourse model 2>&1 || true; fi; } \
-  > .venv/model.log & $(1) || { status=$$?; wait; exit $$status; }; wait; cat .venv/model.log
+  > .venv/model.log & $(1) || { status=$$?; wait; exit $$status; }; \
+  ! kill -0 $$! 2> /dev/null || echo "Waiting for the language model (MODEL=no leaves it out) …"; \
+  wait; cat .venv/model.log
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
-.venv/.stamp: requirements.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+# An environment that is another folder's, another Python's or of other requirements is none.
+ifneq ($(shell $(BIN)/python -I tools/environment.py --check 2> /dev/null && echo whole),whole)
+.PHONY: .venv/.stamp
+endif
+.venv/.stamp:
+	@$(PYTHON) -I -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "This needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)." >&2; \
 	  echo "Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv --clear .venv || { \
-	  echo "$(PYTHON) cannot make a virtual environment; on Debian: apt install python3-venv" >&2; exit 2; }
-	@echo "Setting up .venv with $$($(BIN)/python --version) (about a minute the first time) …"
-	@# A new pip takes half as long as the one that comes with Python; it compiles on one core.
-	@$(BIN)/python -m pip install --upgrade pip > .venv/setup.log 2>&1 || true; \
-	$(BIN)/python -m pip install --no-compile -r requirements.txt >> .venv/setup.log 2>&1 \
-	  || { tail -n 20 .venv/setup.log >&2; exit 1; }; \
-	$(BIN)/python -m compileall -q -j 0 -x '/(tests?|transformers/models)/' .venv/lib > /dev/null \
-	  || true; echo "Set up ($$SECONDS s)."
-	@touch $@
+	@$(PYTHON) -I tools/environment.py
 
 demo: .venv/.stamp ## build the book and the exercises, grade a sample class
 	@echo "1 of 3: the book"
@@ -45,7 +48,7 @@ demo: .venv/.stamp ## build the book and the exercises, grade a sample class
 	@$(BIN)/python tools/exercises.py
 	@echo "3 of 3: a sample class, graded"
 	@$(BIN)/attncourse demo
-	@echo "Read the book: $(CURDIR)/_build/html/index.html"
+	@echo "Read the book: $$PWD/_build/html/index.html"
 
 packages: # what the tests use of the system; what cannot be installed, its tests say so and skip
 	@want=; \

@@ -23,11 +23,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from course import ROOT, Course, CourseError, load
+from environment import unwritable
 from execution import counted, forget, last_lines, run_pages, without_colours
 
+from attncourse.grading.files import reserved
 from attncourse.grading.isolation import isolate
 from attncourse.model import FILE, USE, folder, is_whole, within_reach
 
+LAST = 15  # lines of a traceback
 SOURCES = {".bib", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".png", ".py", ".svg"}
 
 
@@ -126,12 +129,20 @@ def sphinx(root: Path) -> int:
         errors.seek(0)
         said = errors.read()
     if building.returncode:
-        # Jupyter Book adds its own traceback and a banner to what Sphinx said.
-        said = said.partition("Traceback (most recent call last)")[0]
-        print(without_colours(said).strip(), file=sys.stderr)
+        print(what_stopped(said), file=sys.stderr)
         # Sphinx warns only about pages that it reads: the next build must read them all again.
         shutil.rmtree(root / "_build" / ".doctrees", ignore_errors=True)
     return building.returncode
+
+
+def what_stopped(said: str) -> str:
+    """Return what Sphinx objects to; of a build that Jupyter Book itself stopped, its last words.
+
+    Jupyter Book adds its own traceback and a banner to what Sphinx said.
+    """
+    said = without_colours(said)
+    ours = said.partition("Traceback (most recent call last)")[0].strip()
+    return ours or "\n".join(said.strip().splitlines()[-LAST:]) or "Jupyter Book said nothing."
 
 
 def tell_stages(lines: Iterable[str]) -> None:
@@ -178,13 +189,22 @@ def main() -> int:
     except CourseError as error:
         print(error, file=sys.stderr)
         return 2
+    if problem := unwritable(course.root):
+        print(problem, file=sys.stderr)
+        return 2
+    with reserved(course.root / "_build" / "book", lambda line: print(line, flush=True)):
+        return build(course, arguments.all, started)
+
+
+def build(course: Course, everything: bool, started: float) -> int:
+    """Build what has changed since the last time; the status to end with."""
     start = course.root / "_build" / "html" / "index.html"
     key = everything_key(course.root)
-    if unchanged(course.root, key) and not arguments.all:
+    if unchanged(course.root, key) and not everything:
         put_model_beside(start.parent)
         print(f"Nothing has changed since the last build. Open {start}")
         return 0
-    forget_if_stale(course, arguments.all)
+    forget_if_stale(course, everything)
     outcome, failures = run_pages(course)
     for page, what in outcome.items():
         if what == "cached":

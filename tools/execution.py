@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -67,7 +68,7 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
     todo = cache.list_unexecuted()
     os.environ |= for_small_models()
     if todo:
-        from forked_kernel import PartedWorker, workers
+        from forked_kernel import LOST, PartedWorker, workers
         from jupyter_cache.executors.basic import ProcessData
 
         # A fresh machine's first plot builds the font cache and says so on stderr, which would
@@ -92,15 +93,25 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
                     outcome[paths[uri]] = run = became(cache, uri)
                     progress.done(f"{paths[uri]}: {run}")
             again = [one for one in work if one.uri in lost]
+            reasons = {uri: loss_of(uri, log, LOST) for uri in lost}
+            if lost:
+                shutil.copyfile(log, log.with_name("lost-kernels.log"))  # the next build's is empty
             for _, uri in pool.imap_unordered(PartedWorker(), again):
                 outcome[paths[uri]] = run = became(cache, uri)
-                progress.done(f"{paths[uri]}: {run}, at the second try")
+                progress.done(f"{paths[uri]}: {run}, at the second try ({reasons[uri]})")
         type(cache).truncate_caches(cache)
     for record in cache.list_project_records():
         page = paths[record.uri]
         if outcome.setdefault(page, "cached") == "failed":
-            failures[page] = record.traceback or log.read_text(encoding="utf-8")
+            failures[page] = record.traceback or log.read_text(encoding="utf-8", errors="replace")
     return outcome, failures
+
+
+def loss_of(uri: str, log: Path, mark: str) -> str:
+    """Return why a page's kernel was lost, as the page's process noted it in the log."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    notes = re.findall(rf"^{re.escape(mark + uri)}: (.*)", text, re.M)
+    return f"{notes[-1] if notes else 'no reason is known'}: see _build/lost-kernels.log"
 
 
 def for_small_models(cpu: Path = Path("/proc/cpuinfo")) -> dict[str, str]:

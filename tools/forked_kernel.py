@@ -22,6 +22,7 @@ from jupyter_cache.executors.utils import single_nb_execution
 from jupyter_client.provisioning import local_provisioner
 
 MALLOPT = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}  # numbers of malloc.h
+LOST = "Lost kernel: "  # with which its line in the log begins
 BACKEND = "module://matplotlib_inline.backend_inline"  # as a kernel sets it before a page imports
 
 
@@ -43,15 +44,23 @@ class PartedWorker(ExecutionWorkerLocalMProc):
 
     @staticmethod
     def execute(project_nb, data):
+        kernel = None
         if sys.platform == "linux":
-            local_provisioner.launch_kernel = KernelProcess().begin
-        return single_nb_execution(
-            project_nb.nb,
-            cwd=str(Path(project_nb.uri).parent),
-            timeout=data.timeout,
-            allow_errors=data.allow_errors,
-            coalesce_streams=True,  # a line that is sent in two parts stands in one row
-        )
+            kernel = KernelProcess()
+            local_provisioner.launch_kernel = kernel.begin
+        try:
+            return single_nb_execution(
+                project_nb.nb,
+                cwd=str(Path(project_nb.uri).parent),
+                timeout=data.timeout,
+                allow_errors=data.allow_errors,
+                coalesce_streams=True,  # a line that is sent in two parts stands in one row
+            )
+        except Exception as error:
+            ended = f"; {kernel.ending()}" if kernel else ""
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            print(f"\n{LOST}{project_nb.uri}: {said}{ended}", file=sys.stderr, flush=True)
+            raise
 
 
 class KernelProcess:
@@ -84,6 +93,16 @@ class KernelProcess:
             ended, status = os.waitpid(self.pid, options)
             self.returncode = os.waitstatus_to_exitcode(status) if ended else None
         return self.returncode
+
+    def ending(self) -> str:
+        """Return how the process ended, in words."""
+        status = self.poll()
+        if status is None:
+            return "its process is still there"
+        if status < 0:
+            name = signal.Signals(-status).name
+            return f"{name} ended its process" + (" (no memory left?)" if name == "SIGKILL" else "")
+        return f"its process ended with status {status}"
 
     def poll(self) -> int | None:
         return self.wait(os.WNOHANG)

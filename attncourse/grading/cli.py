@@ -564,7 +564,8 @@ def demo(
 ) -> None:
     """Make a sample class of eight, grade it, and show the table."""
     from attncourse.grading.course.settings import require_nbgrader
-    from attncourse.grading.demo import ASSIGNMENT, LIMITS, gradebook_url, make_course, reserved
+    from attncourse.grading.demo import ASSIGNMENT, LIMITS, gradebook_url, make_course
+    from attncourse.grading.files import reserved
     from attncourse.grading.isolation import isolated
     from attncourse.grading.jail.jail import missing_floor
 

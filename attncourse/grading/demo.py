@@ -2,14 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained
-from attncourse.grading.files import explained, fcntl
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 
@@ -57,25 +54,6 @@ def gradebook_url(folder: Path) -> str:
     from sqlalchemy.engine import URL
 
     return URL.create("sqlite", database=str(folder.resolve() / "gradebook.db")).render_as_string()
-
-
-@contextmanager
-def reserved(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """Hold a folder for one demo at a time; another one says that it waits, and does so."""
-    lock = folder.with_name(f".{folder.name}.lock")
-    with explained(lock, "; name another folder with --folder"):
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("w")
-    with file:
-        if fcntl is not None:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                tell(f"another demo is at work in {folder}: waiting until it ends")
-                fcntl.flock(file, fcntl.LOCK_EX)
-            except OSError:  # a file system without locks
-                pass
-        yield
 
 
 def clear(folder: Path) -> None:

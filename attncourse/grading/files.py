@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
@@ -99,6 +99,25 @@ def in_turn(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(file)
+
+
+@contextmanager
+def reserved(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
+    """Hold a folder for one process at a time; another one says that it waits, and does so."""
+    lock = folder.with_name(f".{folder.name}.lock")
+    with explained(lock, "; is its folder writable?"):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("w")
+    with file:
+        if fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                tell(f"another process is at work in {folder}: waiting until it ends")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            except OSError:  # a file system without locks
+                pass
+        yield
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
+import os
 import pickle
 import re
 import shutil
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +17,8 @@ import execution
 import nbformat
 import pytest
 from conftest import FIXTURE, ROOT, copy_course, run_tool
+
+import book
 
 pytestmark = pytest.mark.slow
 OTHER = "https://github.com/someone/else"
@@ -240,7 +244,11 @@ def test_a_page_whose_kernel_dies_is_run_once_more(spoiled, more):
     page = spoiled / "book" / "02_beta.md"
     page.write_text(page.read_text() + DYING.replace("MORE", str(more)))
     done = run_tool("book", "--root", spoiled)
-    assert "at the second try" in done.stdout
+    assert re.search(
+        r"at the second try \(DeadKernelError: .*; its process ended with status 1: see _build/",
+        done.stdout,
+    )
+    assert "DeadKernelError" in (spoiled / "_build" / "lost-kernels.log").read_text()
     assert done.returncode == more
     assert ("book/02_beta.md failed" in done.stderr) == more
 
@@ -266,6 +274,21 @@ def test_outputs_are_dropped_when_what_they_may_import_has_changed(spoiled):
     (spoiled / "attncourse" / "shared.py").write_text("x = 1\n")
     assert set(build(spoiled).values()) == {"executed"}
     assert runs(spoiled) == before
+
+
+def test_of_a_build_that_jupyter_book_stopped_its_last_words_are_told():
+    banner = "Traceback (most recent call last):\n  File x\nRuntimeError: no toc\n=====\n"
+    assert "RuntimeError: no toc" in book.what_stopped(banner)
+    assert book.what_stopped(f"\x1b[31ma.md: WARNING: b\x1b[0m\n{banner}") == "a.md: WARNING: b"
+    assert book.what_stopped("") == "Jupyter Book said nothing."
+
+
+def test_a_folder_of_another_user_s_build_is_told_and_nothing_is_traced(small, monkeypatch, capsys):
+    monkeypatch.setattr(book, "unwritable", lambda root: f"{root}/_build belongs to root")
+    monkeypatch.setattr(sys, "argv", ["book.py", "--root", str(small)])
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    assert book.main() == 2
+    assert capsys.readouterr().err == f"{small}/_build belongs to root\n"
 
 
 def test_missing_pages_are_named(spoiled):

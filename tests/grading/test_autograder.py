@@ -16,6 +16,7 @@ from small_class import NAME, refuses, run
 from small_course import make_course, small
 from test_export import RESULTS
 
+import attncourse.grading.autograder.bundle as autograder
 from attncourse.grading.autograder import run as harness
 from attncourse.grading.autograder.bundle import bundle, requirements
 from attncourse.grading.course.variants import choose_variant
@@ -102,6 +103,18 @@ def test_the_zip_has_what_is_needed_in_its_root_and_is_the_same_again(tmp_path):
     setup.write_bytes(zipfile.ZipFile(path).read("setup.sh"))
     assert subprocess.run(["bash", "-n", setup]).returncode == 0
     refuses(run("export", "--all", "--format", "gradescope-autograder", cwd=course), "name it")
+
+
+def test_its_scripts_have_a_shell_s_line_ends_whatever_the_checkout_has(tmp_path, monkeypatch):
+    course = make_course(tmp_path)
+    for name in autograder.SCRIPTS:
+        text = (autograder.HERE / name).read_bytes()
+        (tmp_path / name).write_bytes(text.replace(b"\n", b"\r\n"))
+    monkeypatch.setattr(autograder, "HERE", tmp_path)
+    with zipfile.ZipFile(bundle(course, NAME)) as archive:
+        scripts = [archive.read(name) for name in autograder.SCRIPTS]
+    assert not any(b"\r" in script for script in scripts)
+    assert all(script.startswith(b"#!/usr/bin/env bash\n") for script in scripts)
 
 
 def test_the_zip_grades_in_the_variant_and_by_the_settings_of_the_course(tmp_path):

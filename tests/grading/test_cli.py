@@ -26,7 +26,7 @@ from attncourse.grading import demo, sample
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError, missing_module_sentence
 from attncourse.grading.course.gradebook import find_book
-from attncourse.grading.demo import reserved
+from attncourse.grading.files import reserved
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
 
@@ -439,7 +439,7 @@ def test_a_second_demo_waits_and_says_so(tmp_path):
         first.close()
 
     with reserved(tmp_path / "demo", tell):
-        assert said == [f"another demo is at work in {tmp_path}/demo: waiting until it ends"]
+        assert said == [f"another process is at work in {tmp_path}/demo: waiting until it ends"]
     with reserved(tmp_path / "demo", tell):
         assert len(said) == 1
 

@@ -37,7 +37,8 @@ def bundle(course: Path, name: str, output: Path | None = None) -> Path:
 def files(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
     """What is in the zip: paths and contents."""
     for script in SCRIPTS:
-        yield script, (HERE / script).read_bytes()
+        # A checkout or a copy through Windows may end their lines as no shell takes them.
+        yield script, (HERE / script).read_bytes().replace(b"\r\n", b"\n")
     yield "requirements.txt", "".join(f"{line}\n" for line in requirements()).encode()
     solved = f"solutions/{name}/{name}.ipynb"
     yield solved, (course / solved).read_bytes()

@@ -1,0 +1,271 @@
+"""Makes the environment in `.venv`, anew where it belongs to another folder or another Python.
+
+    python3 -I tools/environment.py           set up what is missing
+    .venv/bin/python tools/environment.py --check    status 0: nothing is missing
+
+Needs nothing but Python. What cannot be is said before anything is fetched, in one sentence.
+"""
+
+import argparse
+import fcntl
+import hashlib
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BOUND_TO = ("requirements.txt", "pyproject.toml")  # what an environment is made from
+# What a tool of ours, or the shell, takes for something else than a part of a name.
+REFUSED = {
+    ":": "the shell and Python part lists of folders there",
+    "$": "make and the shell take it for a variable",
+    "%": "Alembic and configparser take it for a setting",
+    "[": "Sphinx takes it for a pattern",
+    "]": "Sphinx takes it for a pattern",
+    "*": "Sphinx takes it for a pattern",
+    "?": "databases' addresses end there",
+    "#": "links to pages end there",
+    '"': "make's commands quote with it",
+    "`": "the shell runs what stands in it",
+    "\\": "the shell takes it for a quotation mark",
+    "\n": "names of one line are expected",
+}
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+PATIENCE = ("--retries=0", "--timeout=10")  # where what is asked for can be had elsewhere, too
+# Megabytes to fetch, and on the disk: everything but torch, and torch by its build.
+OTHERS, CPU_BUILD, CUDA_BUILD = (280, 1350), (190, 650), (2500, 4350)
+NO_NETWORK = r"resolve|NewConnectionError|ConnectTimeout|timed out|unreachable|refused|ProxyError"
+
+
+class SetupError(Exception):
+    """What the user can put right, in one sentence."""
+
+
+def refused(path: Path) -> str:
+    """Return why a course cannot be set up below this path, or an empty text."""
+    named = [f"{sign!r} ({why})" for sign, why in REFUSED.items() if sign in str(path)]
+    if not named:
+        return ""
+    return f"The path of this folder has {', '.join(named)}: move it to one without: {path}"
+
+
+def owner_of(path: Path) -> str:
+    """Return the name of the user to whom a file belongs, or the number where it has no name."""
+    number = path.lstat().st_uid
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
+
+
+def unwritable(root: Path, names: tuple[str, ...] = (".venv", "_build")) -> str:
+    """Return whose a folder of the course is that cannot be written to, or an empty text.
+
+    One `sudo make` leaves such folders; so does a medium that can only be read.
+    """
+    folders = [root / name for name in names]
+    folders = [f for f in folders if f.is_dir()]
+    inside = [e for f in folders for e in sorted(f.iterdir()) if e.is_dir() and not e.is_symlink()]
+    for folder in (root, *folders, *inside):
+        if os.access(folder, os.W_OK | os.X_OK):
+            continue
+        if owner_of(folder) == pwd.getpwuid(os.geteuid()).pw_name:
+            return f"{folder} cannot be written to: copy the course to where you may write"
+        return (
+            f"{folder} belongs to {owner_of(folder)} and cannot be written to (a make by another "
+            f"user?): sudo chown -R {os.geteuid()} {folder}"
+        )
+    return ""
+
+
+def stamp(root: Path) -> str:
+    """Return what an environment here must have been made for: folder, Python, requirements."""
+    digest = hashlib.sha256()
+    for name in BOUND_TO:
+        digest.update((root / name).read_bytes())
+    return f"{root}\n{sys.version} {os.path.realpath(sys.executable)}\n{digest.hexdigest()}\n"
+
+
+def is_set_up(root: Path) -> bool:
+    """True if the environment is this folder's and whole; asked with its own Python."""
+    file = root / ".venv" / ".stamp"
+    return file.is_file() and file.read_text(encoding="utf-8", errors="replace") == stamp(root)
+
+
+class Setup:
+    """One run that makes an environment, or completes it."""
+
+    def __init__(self, root: Path):
+        self.root, self.folder = root, root / ".venv"
+        self.python, self.log = self.folder / "bin" / "python", self.folder / "setup.log"
+
+    def run(self) -> None:
+        """Make the environment whole, unless it is."""
+        began = time.monotonic()
+        for problem in (refused(self.root), unwritable(self.root)):
+            if problem:
+                raise SetupError(problem)
+        self.make()
+        if self.call(str(Path(__file__).resolve()), "--check").returncode == 0:
+            return  # another make was quicker
+        for left in (self.log, self.folder / ".stamp"):
+            left.unlink(missing_ok=True)
+        self.call("--version")
+        version = self.log.read_text(encoding="utf-8").strip()
+        print(f"Setting up .venv with {version} (about a minute the first time) …", flush=True)
+        # A new pip takes half as long as the one that comes with Python; it compiles on one core.
+        self.pip("--upgrade", "pip")
+        if not self.has_torch():
+            self.fetch_torch()
+        done = self.pip("--no-compile", "-r", "requirements.txt")
+        if done.returncode:
+            raise SetupError(self.reason())
+        self.require_packages()
+        compiled = ("-m", "compileall", "-q", "-j", "0", "-x", "/(tests?|transformers/models)/")
+        self.call(*compiled, str(self.folder / "lib"))
+        self.call(str(Path(__file__).resolve()), "--stamp")
+        print(f"Set up ({time.monotonic() - began:.0f} s).", flush=True)
+
+    def make(self) -> None:
+        """Make an environment of this Python for this folder, where there is another or none."""
+        if self.is_ours():
+            return
+        if (self.folder / "pyvenv.cfg").is_file():
+            print("The environment in .venv is of another folder or Python: it is made anew.")
+        done = subprocess.run(
+            [sys.executable, "-I", "-m", "venv", "--clear", str(self.folder)],
+            capture_output=True, text=True,
+        )  # fmt: skip
+        if done.returncode:
+            said = (done.stderr or done.stdout).strip().splitlines() or ["nothing"]
+            raise SetupError(
+                f"{sys.executable} cannot make a virtual environment (it says: {said[-1]}); on "
+                "Debian: apt install python3-venv"
+            )
+
+    def is_ours(self) -> bool:
+        """True if the environment has the Python that it was made with, and is for this folder."""
+        code = "import sys; print('%d.%d' % sys.version_info[:2])"
+        try:
+            configured = (self.folder / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
+            # A script names its Python by the whole path: another one in a copy or after a move.
+            script = (self.folder / "bin" / "pip").read_text(encoding="utf-8", errors="replace")
+            done = subprocess.run([self.python, "-I", "-c", code], capture_output=True, text=True)
+        except OSError:
+            return False
+        version = re.search(r"^version = (\d+\.\d+)", configured, re.M)
+        same = version is not None and version[1] == done.stdout.strip()
+        return same and f"{self.folder}/bin/python" in script
+
+    def call(self, *words: str) -> subprocess.CompletedProcess:
+        """Run the environment's Python; what it says comes into the log."""
+        command = [str(self.python), "-I", *words]
+        with self.log.open("ab") as log:
+            return subprocess.run(command, cwd=self.root, stdout=log, stderr=log)
+
+    def pip(self, *words: str) -> subprocess.CompletedProcess:
+        """Install something; whatever the user's settings say, it is into this environment."""
+        return self.call("-m", "pip", "install", "--no-user", "--disable-pip-version-check", *words)
+
+    def has_torch(self) -> bool:
+        """True if the environment has the torch that is pinned, of whatever build."""
+        return any(self.folder.glob(f"lib/python3*/site-packages/torch-{self.torch()}*.dist-info"))
+
+    def torch(self) -> str:
+        """Return the version of torch that is pinned."""
+        pins = (self.root / "requirements.txt").read_text(encoding="utf-8")
+        return re.search(r"^torch==(\S+)", pins, re.M)[1]
+
+    def fetch_torch(self) -> None:
+        """Install torch's build for processors where Linux has it, and say how much is fetched.
+
+        On Linux PyPI's own build is the one for graphics cards.
+        """
+        self.announce(CPU_BUILD)
+        if sys.platform != "linux":
+            return
+        build = f"torch=={self.torch()}+cpu"
+        done = self.pip("--no-compile", "--no-deps", *PATIENCE, "--index-url", CPU_INDEX, build)
+        if done.returncode:
+            print(
+                f"PyTorch's build for processors is not within reach ({CPU_INDEX}): the one of "
+                "PyPI brings everything for graphics cards, too.",
+                flush=True,
+            )
+            self.announce(CUDA_BUILD)
+
+    def announce(self, torch: tuple[int, int]) -> None:
+        """Say how much is fetched and kept. Raises ``SetupError`` where the disk has no room."""
+        fetched, kept = (a + b for a, b in zip(OTHERS, torch, strict=True))
+        print(
+            f"It fetches about {fetched / 1000:.1f} GB, less what pip has kept of earlier times, "
+            f"and takes {kept / 1000:.1f} GB in .venv.",
+            flush=True,
+        )
+        free = shutil.disk_usage(self.root).free / 1e6
+        if free < kept:
+            raise SetupError(
+                f"The disk has no room: {free / 1000:.1f} GB are free at {self.root}, and "
+                f"{kept / 1000:.1f} GB are needed"
+            )
+
+    def reason(self) -> str:
+        """Return why pip failed, in one sentence, and where the rest is to be read."""
+        said = self.log.read_text(encoding="utf-8", errors="replace")
+        errors = re.findall(r"^ERROR: (.*)", said, re.M) or said.strip().splitlines()[-1:]
+        if re.search(r"No space left|Disk quota", said):
+            why = "the disk is full: make room, and run the same command again"
+        elif re.search(NO_NETWORK, said):
+            why = (
+                "the package index is not within reach: connect to a network (or name an index: "
+                "PIP_INDEX_URL), and run the same command again"
+            )
+        else:
+            why = f"pip says: {errors[0] if errors else 'nothing'}"
+        return f"The packages could not be installed: {why}. All that pip said is in {self.log}"
+
+    def require_packages(self) -> None:
+        """Raise ``SetupError`` where pip has put the packages elsewhere than into `.venv`."""
+        code = "import attncourse, numpy, torch.version; print(attncourse.__file__, numpy.__file__)"
+        done = subprocess.run(
+            [self.python, "-I", "-c", code], capture_output=True, text=True, cwd=self.root
+        )
+        wanted = str(self.root / "attncourse" / "__init__.py"), str(self.folder)
+        if done.returncode or not all(place in done.stdout for place in wanted):
+            said = (done.stderr.strip().splitlines() or [done.stdout.strip()])[-1]
+            raise SetupError(
+                f"The packages are not in {self.folder} ({said}): does pip's configuration name a "
+                "target or a prefix? pip config list shows it"
+            )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only ask whether it is whole")
+    parser.add_argument("--stamp", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.check:
+        return 0 if is_set_up(ROOT) else 1
+    if arguments.stamp:
+        (ROOT / ".venv" / ".stamp").write_text(stamp(ROOT), encoding="utf-8")
+        return 0
+    try:
+        with (ROOT / "requirements.txt").open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # a second make waits for the first
+            Setup(ROOT).run()
+    except SetupError as problem:
+        print(problem, file=sys.stderr)
+        return 2
+    except OSError as problem:
+        print(f"The environment could not be made: {problem}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
