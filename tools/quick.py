@@ -32,17 +32,28 @@ ROOTS = {"attncourse": "", "tools": "tools/", "tests": "tests/"}
 def changed(root: Path, since: str) -> list[str]:
     """What is not as it was in a commit, what git does not know yet included."""
     commands = (["diff", "--name-only", since], ["ls-files", "--others", "--exclude-standard"])
-    said = [subprocess.run(["git", *c], cwd=root, capture_output=True, text=True) for c in commands]
+    said = [git(root, *command) for command in commands]
     for done in said:
         if done.returncode:
-            sys.exit(f"git {' '.join(done.args[1:])}: {done.stderr.strip()}")
+            why = (done.stderr.strip().splitlines() or ["it says nothing"])[0]
+            sys.exit(
+                f"What has changed is asked of git, and git {' '.join(done.args[1:])} failed "
+                f"({why}): make test runs everything"
+            )
     return sorted({line for done in said for line in done.stdout.splitlines()})
+
+
+def git(root: Path, *words: str) -> subprocess.CompletedProcess:
+    """Run git in a folder; where there is no git, this program ends with one sentence."""
+    try:
+        return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True)
+    except FileNotFoundError:
+        sys.exit("What has changed is asked of git, which is not installed: make test needs none")
 
 
 def base(root: Path) -> str:
     """The commit at which this branch began; on the main branch the last one."""
-    command = ["git", "merge-base", "HEAD", "origin/main"]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    done = git(root, "merge-base", "HEAD", "origin/main")
     return done.stdout.strip() or "HEAD"
 
 
@@ -145,7 +156,7 @@ def main() -> int:
     run, left = chosen(ROOT, paths)
     tried = [f"{stem}." for stem in stems(paths)]
     print(f"{len(paths)} files changed; {len(run)} test files are near them", flush=True)
-    until = time.time() + MOST
+    until = time.monotonic() + MOST  # of the machine: another process reads the same
     status = pytest(until, *run) if run else 0
     if tried:
         files = [f"tests/{name}.py" for name in EVERY_EXERCISE if f"tests/{name}.py" not in run]

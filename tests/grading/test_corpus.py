@@ -227,10 +227,11 @@ def snapshot(folder: Path) -> dict[str, bytes]:
 
 
 def files_that_matter() -> dict[str, int]:
-    """When each file of the repository was last changed."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    paths = [ROOT / name for name in listed.stdout.splitlines()]
-    return {str(path): path.stat().st_mtime_ns for path in paths if path.exists()}
+    """When each file of the repository was last changed; its root's, and those of its folders."""
+    names = ("attncourse", "book", "exercises", "solutions", "tests", "tools", ".github")
+    paths = [*ROOT.iterdir(), *(path for name in names for path in (ROOT / name).rglob("*"))]
+    files = [path for path in paths if path.is_file() and "__pycache__" not in path.parts]
+    return {str(path): path.stat().st_mtime_ns for path in files}
 
 
 def traces() -> list[str]:

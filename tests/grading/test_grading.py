@@ -374,7 +374,7 @@ def test_lanes_that_start_together_come_of_one_process_and_keep_to_a_core_each(l
     assert [lane.process and lane.process.pid for _, lane in lanes.idle] == [pids[0], None]
     machine = sorted(os.sched_getaffinity(0))
     cores = [psutil.Process(pid).cpu_affinity() for pid in pids]
-    assert cores == ([machine] * 2 if len(machine) > 2 else [[core] for core in machine])
+    assert cores == ([[core] for core in machine] if len(machine) == 2 else [machine] * 2)
     folders = [lane.folder for _, lane in lanes.idle]
     lanes.stop()
     _, alive = psutil.wait_procs([p for p in map(process, pids) if p], timeout=60)
