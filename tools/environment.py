@@ -26,6 +26,7 @@ REFUSED = {
     "*": "Sphinx takes it for a pattern",
     "?": "a database's address ends there",
     "\n": "names of one line are expected",
+    **dict.fromkeys('$`"\\', "a shell reads it where pip's programs name their Python"),
 }
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PATIENCE = ("--retries=0", "--timeout=10")  # where what is asked for can be had elsewhere, too

@@ -24,8 +24,8 @@ import attncourse
 from attncourse.checks import exercises
 from attncourse.grading import demo, sample
 from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.errors import UserError, missing_module_sentence
 from attncourse.grading.course.gradebook import find_book
+from attncourse.grading.errors import UserError, missing_module_sentence
 from attncourse.grading.files import reserved
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]

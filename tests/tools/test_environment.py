@@ -77,7 +77,7 @@ def test_a_path_that_cannot_be_is_named_before_anything_is_made(sign):
 
 
 @pytest.mark.parametrize(
-    "path", ["/home/ada/a b", "/home/ä/kurs", "/a$b%c[d]", "/o'hara/c", "/" + "x" * 220]
+    "path", ["/home/ada/a b", "/home/ä/kurs", "/a%c[d]e#f", "/o'hara/c", "/" + "x" * 220]
 )
 def test_other_paths_are_fine(path):
     assert environment.refused(Path(path)) == ""
