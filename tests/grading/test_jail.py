@@ -2,6 +2,7 @@
 
 import errno
 import json
+import mmap
 import os
 import platform
 import re
@@ -323,6 +324,10 @@ def test_addresses_for_libraries_are_no_memory(own, tmp_path):
         file.truncate(3 << 30)
     (libraries / "libcublasLt.so").symlink_to("libcublasLt.so.12")
     assert rootfs.library_bytes([str(tmp_path)]) == 3 << 30
+    with open(libraries / "libcublasLt.so.12", "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 1 << 20, access=mmap.ACCESS_READ)
+    assert rootfs.library_bytes([str(tmp_path)]) == 0  # imported already: it needs no more
+    mapped.close()
     code = """
 import mmap
 from attncourse.grading.jail import confine, kernel

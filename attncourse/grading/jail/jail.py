@@ -9,6 +9,7 @@ in force. Only Linux has a jail; elsewhere ``enter`` raises.
 import ctypes
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -117,13 +118,15 @@ class Jail:
         process, (listen, tell) = os.getpid(), os.pipe()
         helper = os.fork()
         if helper == 0:
-            with suppress(OSError):
+            status = 1
+            try:
                 os.close(tell)
                 if os.read(listen, 1):
                     for kind in ("uid_map", "gid_map"):
                         self._write(f"{process}/{kind}", f"0 0 1\n{confine.INSIDE} {owner} 1")
-                    os._exit(0)
-            os._exit(1)
+                    status = 0
+            finally:  # whatever happened, it does not go on as if it were the zygote
+                os._exit(status)
         os.close(listen)
         try:
             kernel.unshare(kernel.CLONE_NEWUSER)
@@ -174,8 +177,18 @@ class Jail:
             child = os.fork()
         finally:
             if child:  # back, without which there is neither another fork nor a thread
-                kernel.call("setns", self._namespace, kernel.CLONE_NEWPID)
+                self._return_from(child)
         return child
+
+    def _return_from(self, child: int) -> None:
+        """Goes back to the namespace of before; a child that nobody would wait for is ended."""
+        try:
+            kernel.call("setns", self._namespace, kernel.CLONE_NEWPID)
+        except OSError:
+            if child > 0:
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            raise
 
     # --- its worker -----------------------------------------------------------------------------
 

@@ -38,7 +38,9 @@ def main() -> None:
         with open(listen) as found:
             text = found.read()
         os.waitpid(zygote, 0)
-    print(text or json.dumps([asdict(layers.missing(layers.USER, "the probe ended early"))]))
+    early = complete([layers.missing(layers.USER, "the probe ended early")])
+    lines = text.splitlines() or [json.dumps([asdict(layer) for layer in early])]
+    print(lines[-1])  # of a worker and then of its zygote, where that could not go on
 
 
 def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
@@ -49,7 +51,7 @@ def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
         found = complete([unforeseen(error)])
     try:
         if found is not None:
-            os.write(tell, json.dumps([asdict(layer) for layer in found]).encode())
+            os.write(tell, json.dumps([asdict(layer) for layer in found]).encode() + b"\n")
     finally:
         os._exit(0)
 

@@ -37,6 +37,7 @@ STUBS = {
 }
 COPIES = ("ld.so.cache", "localtime", "os-release")
 FONTS = "/etc/fonts"
+MAPS = "/proc/self/maps"
 DATA = READ_ONLY | NO_SUID | NO_DEVICES
 
 
@@ -86,16 +87,18 @@ def without(path: str, kept: list[str]) -> list[str]:
 
 
 def library_bytes(folders: Iterable[str]) -> int:
-    """Return the size of the shared libraries that packages in these folders bring along.
+    """Return the size of the shared libraries in these folders that this process has not mapped.
 
     An import maps each as a whole, which takes addresses and hardly any memory: torch's for
-    graphics cards are several GB.
+    graphics cards are several GB. Whoever sets out to can write into addresses, a piece at a time:
+    there are no more than are needed.
     """
+    mapped = {line.split(maxsplit=5)[-1] for line in Path(MAPS).read_text().splitlines()}
     patterns = ("lib/*.so*", "*/lib/*.so*", "*.libs/*.so*", "nvidia/*/lib/*.so*")
     packages = {p for folder in folders for p in Path(folder).glob("python3*/*-packages")}
     packages |= {Path(folder) for folder in folders if folder.endswith("-packages")}
     files = {f.resolve() for place in packages for pattern in patterns for f in place.glob(pattern)}
-    return sum(file.stat().st_size for file in files if file.is_file())
+    return sum(f.stat().st_size for f in files if f.is_file() and str(f) not in mapped)
 
 
 def names_of(path: Path | str) -> set[str]:

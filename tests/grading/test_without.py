@@ -1,0 +1,45 @@
+"""Whatever a kernel or a Python lacks ends in a jail that holds, or in one true sentence."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from without import calls, functions
+
+from attncourse.grading.jail import layers
+
+DRIVER = Path(__file__).with_name("without.py")
+HARMLESS = {"keyctl", "ppoll", "symlinkat", "mkdirat"}  # tried only, or not called on x86-64
+
+
+def fault_of(case: str, text: str) -> str:
+    """What is wrong with what the probe tells, or an empty string."""
+    name = case.split()[0].removeprefix("os.")
+    lines = text.splitlines()
+    if len(lines) == 1 and lines[0].startswith(
+        ("OSError: ", "PermissionError: ", "AttributeError: ")
+    ):
+        return ""  # it did not start: that is the sentence
+    try:
+        [told] = map(json.loads, lines)
+    except ValueError:
+        return f"expected layers or one line, got {text!r}"
+    gone = [layer for layer in told if not layer["in_force"]]
+    if {layer["name"] for layer in told} != set(layers.PROTECTS):
+        return "expected each layer once"
+    if not all(layer["detail"] and layer["remedy"] for layer in gone):
+        return f"expected what is missing and what to do, got {gone}"
+    if case.startswith("os.") and gone and name != "read" and f"'{name}'" not in gone[0]["detail"]:
+        return f"expected the name of the function, got {gone[0]}"
+    if not gone and not case.startswith("os.") and name not in HARMLESS:
+        return "expected a layer that is missing: the call is needed for it"
+    return ""
+
+
+def test_each_call_and_function_taken_away_leaves_a_jail_or_a_sentence():
+    done = subprocess.run([sys.executable, str(DRIVER)], capture_output=True, text=True)
+    cases = dict(json.loads(line) for line in done.stdout.splitlines())
+    assert len(cases) == 2 * len(calls()) + len(functions()), done.stderr
+    faults = {case: fault_of(case, text) for case, text in cases.items()}
+    assert {case: fault for case, fault in faults.items() if fault} == {}
