@@ -1,8 +1,10 @@
 """What a submission can cost the process that judges it: time, memory, and a lane."""
 
+import errno
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +21,7 @@ from corpus.hostile import HONEST
 from small_course import NAME, cell, graded, notebook, small, solution
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.jail import kernel
 from attncourse.grading.judge import judge
 from attncourse.grading.judge.bench import CHECKER
 from attncourse.grading.judge.budget import Budget
@@ -30,6 +33,8 @@ from attncourse.grading.judge.process import REPLAY
 from attncourse.grading.judge.wire.decoding import Decoder, Room
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack
+from attncourse.grading.judge.worker.zygote import Zygote
+from attncourse.grading.judge.workers import Workers
 from attncourse.grading.limits import MB, Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import CellResult, Report, to_json
@@ -373,6 +378,28 @@ def test_beside_four_busy_processes_nobody_loses_anything(crowd):
 # What is said of what sleeps, and on a very busy machine of what works, too.
 SOON = Limits(submission=4, cell=1, call=0.5, cpu=4)
 ON_THE_CLOCK = r"4 s on the clock, with 0\.\d s of processor time"
+
+
+@pytest.mark.parametrize("jailed", [True, False])
+def test_a_worker_without_a_descriptor_has_a_clock_where_its_number_is_known(monkeypatch, jailed):
+    """Else an endless call ends only when so much has passed on the clock that it may be asleep."""
+
+    def refuse(pid):
+        raise OSError(errno.EPERM, "pidfd_open")
+
+    monkeypatch.setattr(kernel, "pidfd_open", refuse)
+    zygote, (ours, theirs) = Zygote.__new__(Zygote), socket.socketpair()
+    zygote.jail, zygote.control = jailed, theirs
+    monkeypatch.setattr(zygote, "start", lambda fd, limits: os.getpid(), raising=False)
+    with ours, theirs:
+        workers = Workers(ours, Limits())
+        workers.begin()
+        workers.spare.close()
+        ours.shutdown(socket.SHUT_WR)
+        with pytest.raises(EOFError):
+            zygote.serve()
+        assert workers.made() == os.getpid()
+    assert (workers.spare_clock.used() > 0) is not jailed
 
 
 def test_limits_stretch_with_the_machine():

@@ -30,6 +30,7 @@ def fault_of(case: str, text: str) -> str:
         return "expected each layer once"
     if not all(layer["detail"] and layer["remedy"] for layer in gone):
         return f"expected what is missing and what to do, got {gone}"
+    # A helper that cannot read ends: that it did is what is told.
     if case.startswith("os.") and gone and name != "read" and f"'{name}'" not in gone[0]["detail"]:
         return f"expected the name of the function, got {gone[0]}"
     if not gone and not case.startswith("os.") and name not in HARMLESS:

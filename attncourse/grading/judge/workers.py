@@ -68,7 +68,7 @@ class Workers:
         """The process id, in the jail, of the next worker, which exists then."""
         if not self.spare_pid:
             made, fds = self.answer()
-            self.spare_pid, self.spare_clock = made["pid"], clock_of(fds)
+            self.spare_pid, self.spare_clock = made["pid"], clock_of(fds, made["outside"])
         return self.spare_pid
 
     def begin(self) -> None:
@@ -92,9 +92,11 @@ class Workers:
             raise SystemExit("the process that starts the workers has ended") from None
 
 
-def clock_of(fds: list[int]) -> Clock:
-    """A worker's clock, by its descriptor; one that stands still where that says nothing."""
-    number = 0
+def clock_of(fds: list[int], number: int = 0) -> Clock:
+    """A worker's clock, by its descriptor or by a ``number`` that is known out of the jail.
+
+    It stands still where neither says anything: then only what passes on the clock counts.
+    """
     for fd in fds:
         with suppress(OSError, ValueError, IndexError):
             about = Path(f"/proc/self/fdinfo/{fd}").read_text()

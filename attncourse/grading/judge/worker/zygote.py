@@ -85,7 +85,8 @@ class Zygote:
             pid = self.start(fds[0], Limits(**order["limits"]))
             with suppress(OSError):  # its number is another one outside of the jail
                 fds.append(kernel.pidfd_open(pid))
-            tell(self.control, {"pid": pid}, fds[1:])
+            outside = 0 if self.jail else pid  # what others know it by, where that is known here
+            tell(self.control, {"pid": pid, "outside": outside}, fds[1:])
             for fd in fds:
                 os.close(fd)
 
