@@ -1,0 +1,62 @@
+"""The table of emulated machines: what makes a row fail, and one state from end to end."""
+
+import sys
+
+import machines
+import pytest
+from machines import CommandRun, Machine, State, verdict
+
+TRACED = "Traceback (most recent call last):\n  File x\nValueError: three\n"
+
+
+@pytest.mark.parametrize(
+    ("run", "holds", "words"),
+    [
+        (CommandRun("doctor", 0, "the jail holds", 1), True, "green"),
+        (CommandRun("doctor", 1, "…\nno jail here: do this\n", 1), True, "no jail here: do this"),
+        (CommandRun("check", None, "", 180), False, "does not end"),
+        (CommandRun("check", 1, TRACED, 1), False, "traceback: ValueError: three"),
+        (CommandRun("check", 0, TRACED, 1), False, "traceback: ValueError: three"),
+        (CommandRun("check", 3, "\n", 1), False, "status 3, and not a word"),
+        (CommandRun("check", -9, "Killed", 1), False, "ended by signal 9"),
+        (CommandRun("demo", 0, "", 1, ("own.db",)), False, "writes to the user's own own.db"),
+        (CommandRun("grade", 0, "", 1, jailed=False), False, "grades without a jail, unasked"),
+        (CommandRun("grade", 2, "no jail", 1, jailed=False), True, "no jail"),
+    ],
+)
+def test_what_holds_and_what_the_table_says(run, holds, words):
+    assert verdict(run) == (holds, words)
+
+
+def test_what_a_command_writes_into_the_home_is_seen_and_a_state_is_made(tmp_path, monkeypatch):
+    code = (
+        "import sys, os, pathlib; pathlib.Path.home().joinpath('own.db').touch();"
+        "print(sys.modules['readline'], os.environ['ATTNCOURSE_DB'][-6:])"
+    )
+    monkeypatch.setattr(Machine, "words", lambda self, _: [sys.executable, "-c", code])
+    monkeypatch.setattr(Machine, "make_course", lambda self: None)
+    state = State("x", startup="import sys; sys.modules['readline'] = None")
+    run = Machine(state, tmp_path).run("look", 60, True)
+    assert run.written == ("own.db",)
+    assert run.said.startswith("None own.db\n")
+    assert verdict(run) == (False, "writes to the user's own own.db")
+
+
+def test_a_command_that_does_not_end_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(Machine, "words", lambda self, _: ["sleep", "1000"])
+    monkeypatch.setattr(Machine, "make_course", lambda self: None)
+    run = Machine(State("x"), tmp_path).run("look", 0.1, True)
+    assert verdict(run) == (False, "does not end")
+
+
+def test_names_of_states_are_their_own_and_their_commands_are_known():
+    names = [state.name for state in machines.STATES]
+    assert len(set(names)) == len(names)
+    assert {c for state in machines.STATES for c in state.commands} <= machines.COMMANDS.keys()
+
+
+def test_a_state_with_a_refused_call_from_end_to_end():
+    state = next(state for state in machines.STATES if state.name == "no unshare")
+    found = list(machines.rows(State(state.name, ("doctor",), state.refused), whole=False))
+    assert [(row[1], row[2]) for row in found] == [("doctor", True)]
+    assert found[0][3] != "green"
