@@ -64,3 +64,8 @@ c.GenerateFeedback.preprocessors = [
     "attncourse.grading.nbgrader.feedback.CleanOutputs",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
+
+# A course's own settings stand in a file of their own, which an upgrade of this course leaves as it
+# is: course_settings.py, beside this one, with lines such as those above, and the last word.
+if os.path.exists(os.path.join(os.path.dirname(os.path.abspath(__file__)), "course_settings.py")):
+    load_subconfig("course_settings.py")

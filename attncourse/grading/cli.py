@@ -346,6 +346,36 @@ def forget(
     print(f"{student} is forgotten, and neither collect nor grade enters them again")
 
 
+@app.command("move-gradebook")
+def move_gradebook(
+    to: str = typer.Option(help="An empty database, say postgresql://USER:PASSWORD@HOST/NAME."),
+    course: Path = COURSE,
+    db: str | None = DB,
+) -> None:
+    """Copy the gradebook to another database, with the points and comments that people gave."""
+    from attncourse.grading.term.moving import move_gradebook as move
+
+    numbers = move(course, to, db)
+    words = {"student": "student", "submitted_assignment": "submission", "comment": "comment"}
+    parts = [count(numbers[table], word) for table, word in words.items()]
+    print(f"{', '.join(parts)} copied, with every score; from now on name the new database in "
+          "ATTNCOURSE_DB or with --db")  # fmt: skip
+
+
+@app.command("new-term")
+def new_term(
+    name: str = typer.Argument(help="What the term that ends is called, say 2026-autumn."),
+    course: Path = COURSE,
+    db: str | None = DB,
+) -> None:
+    """Move a term's work, gradebook and all, to terms/NAME, and begin the next one."""
+    from attncourse.grading.term.moving import begin_term
+
+    place = begin_term(course, name, db)
+    print(f"the term is in {place}: attncourse report ASSIGNMENT --course {place} reads it")
+    print("next: attncourse roster class.csv")
+
+
 @app.command()
 def extend(
     student: str = typer.Argument(help="The id: a folder in submitted/."),

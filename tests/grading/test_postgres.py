@@ -15,7 +15,10 @@ import forked
 import pytest
 from small_course import NAME, STUB, hand_in, make_course, small
 
+from attncourse.grading.class_.results import class_results
 from attncourse.grading.course.gradebook import find_book, opened
+from attncourse.grading.errors import UserError
+from attncourse.grading.term.moving import move_gradebook
 
 PASSWORD = "se/cr:e@t %41"
 ESCAPED = "se%2Fcr%3Ae%40t%20%2541"
@@ -214,3 +217,22 @@ def test_another_courses_tables_on_the_server_are_not_written(server, tmp_path):
     done = run(course, "--db", db)
     assert done.returncode == 2
     assert "gradebook of another course (chemistry; this one is attention)" in done.stderr
+
+
+def test_a_gradebook_comes_to_the_server_and_back_with_a_persons_points(server, tmp_path):
+    course, there = make_course(tmp_path, ada=small()), new_database(server, "moved")
+    assert run(course).returncode == 0
+    with opened(find_book(course)) as gradebook:
+        grade = gradebook.find_submission(NAME, "ada").notebooks[0].grades[0]
+        grade.manual_score, grade.extra_credit = 0.5, 0.25
+        gradebook.db.commit()
+    assert move_gradebook(course, there)["student"] == 1
+    back = f"sqlite:///{tmp_path}/back.db"
+    move_gradebook(course, back, there)
+    results = [class_results(course, NAME, db).by_student["ada"] for db in (None, there, back)]
+    assert len({(result.score, result.manual) for result in results}) == 1
+    assert len(results[0].manual) == 1
+    with pytest.raises(UserError, match="is not empty") as refused:
+        move_gradebook(course, there)
+    assert ESCAPED not in str(refused.value)
+    assert PASSWORD not in str(refused.value)
