@@ -17,7 +17,7 @@ from attncourse.grading.course.settings import follow_on_earns, read_settings
 from attncourse.grading.course.solution import outdated
 from attncourse.grading.driver.executors import open_executor
 from attncourse.grading.driver.journal import JOURNAL, Journal, open_journal
-from attncourse.grading.driver.regraded import Change, write_changes
+from attncourse.grading.driver.regraded import PointChange, write_changes
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
@@ -112,7 +112,7 @@ def grade_course(
     return tally
 
 
-def told_changes(course: Path, name: str, changes: list[Change]) -> list[str]:
+def told_changes(course: Path, name: str, changes: list[PointChange]) -> list[str]:
     """Write the list of who has other points than before; return it in lines, the first twenty."""
     if not changes:
         return []

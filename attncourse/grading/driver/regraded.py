@@ -12,7 +12,7 @@ FILE = "changed_points.csv"
 HEAD = ("student", "cell", "before", "now", "why")
 
 
-class Change(NamedTuple):
+class PointChange(NamedTuple):
     """A graded cell of a student that has other points than before."""
 
     student: str
@@ -29,7 +29,7 @@ def report_before(course: Path, name: str, student: str) -> Report | None:
     return report if isinstance(report, Report) and report.status != "missing" else None
 
 
-def changes_between(before: Report | None, now: Report) -> list[Change]:
+def changes_between(before: Report | None, now: Report) -> list[PointChange]:
     """Return the cells with other points, of which a cell that is new or gone has none."""
     if before is None:
         return []
@@ -42,10 +42,10 @@ def changes_between(before: Report | None, now: Report) -> list[Change]:
         why = new.message or "right now" if new else "the test is gone"
         why = why if old else f"the test is new{': ' * bool(new and new.message)}{new.message}"
         points = (cell.points if cell else 0.0 for cell in (old, new))
-        found.append(Change(now.student, name, *points, " ".join(why.split())))
+        found.append(PointChange(now.student, name, *points, " ".join(why.split())))
     return found
 
 
-def write_changes(course: Path, name: str, changes: list[Change]) -> Path:
+def write_changes(course: Path, name: str, changes: list[PointChange]) -> Path:
     """Write the list of the last grading, in the place of the one before."""
     return replace_file(course / "reports" / name / FILE, table([HEAD, *sorted(changes)]))

@@ -16,7 +16,7 @@ from attncourse.grading.course.folders import Submission, with_remarks
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.driver.bulk import Graded
 from attncourse.grading.driver.journal import Journal, conditions, key
-from attncourse.grading.driver.regraded import Change
+from attncourse.grading.driver.regraded import PointChange
 from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
 from attncourse.grading.judge.judge import grade
@@ -144,7 +144,7 @@ def grade_class(
     journal: Journal,
     executor: Executor,
     lanes: int,
-    changes: list[Change] | None = None,
+    changes: list[PointChange] | None = None,
 ) -> Iterator[Graded]:
     """Grades and saves: each result as it arrives; all are saved when there are no more.
 

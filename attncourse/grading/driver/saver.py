@@ -11,7 +11,7 @@ from attncourse.grading.course.folders import Submission
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.late import LatePenalty
 from attncourse.grading.driver.bulk import Graded, save
-from attncourse.grading.driver.regraded import Change, changes_between, report_before
+from attncourse.grading.driver.regraded import PointChange, changes_between, report_before
 from attncourse.grading.files import explained, replace_bytes, replace_file
 from attncourse.grading.nbgrader.autograded import autograded, same_answers
 from attncourse.grading.report import Report, to_json
@@ -30,7 +30,7 @@ class Saver:
     """
 
     def __init__(
-        self, book: Book, assignment: Assignment, changes: list[Change] | None = None
+        self, book: Book, assignment: Assignment, changes: list[PointChange] | None = None
     ) -> None:
         self._book, self._assignment = book, assignment
         self._changes = [] if changes is None else changes
