@@ -222,6 +222,7 @@ class Machine:
         path = str(self.folder / "bin") if self.state.hidden else os.environ["PATH"]
         made = os.environ | {
             "HOME": str(self.home),
+            "COLUMNS": "300",
             "PATH": f"{BIN}{os.pathsep}{path}",
             "ATTNCOURSE_DB": f"sqlite:///{self.home}/own.db",
             "XDG_CACHE_HOME": str(self.home / ".cache"),
