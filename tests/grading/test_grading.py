@@ -22,7 +22,7 @@ from attncourse.grading.course import folders
 from attncourse.grading.driver.command import grade_course
 from attncourse.grading.judge import lanes as holding
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.judge.lanes import Lanes
+from attncourse.grading.judge.lanes import Lane, Lanes
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.judge.wire.frames import HEAD
@@ -291,7 +291,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from small_course import NAME, small
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.judge.lanes import Lanes
+from attncourse.grading.judge.lanes import Lane, Lanes
 from attncourse.grading.submission.notebook import Assignment, read_cells
 endless = "import threading\\nwhile True: pass"
 print("go", flush=True)
@@ -413,6 +413,16 @@ def test_a_lane_is_closed_once(lanes):
     other.close()
     for number in taken:
         os.close(number)
+
+
+def test_a_lane_that_ended_at_its_start_takes_an_order_and_is_gone():
+    """A command must not end by the broken pipe, which it would take for its own output's."""
+    lane = Lane()
+    lane.theirs.close()
+    lane.become(((), (), False, 1, ()), None)
+    assert lane.gone()
+    os.close(lane.ended)
+    lane.close()
 
 
 @pytest.mark.parametrize("number", [0, 1])

@@ -52,7 +52,8 @@ class Lane:
         self.core = core
         order = {"chapters": chapters, "sandbox": sandbox, "processes": processes}
         order |= {"hidden": hidden, "core": self.core, "folder": self.folder}
-        send(self.connection, order)
+        with suppress(ConnectionError):  # it has ended, which is told once it is asked
+            send(self.connection, order)
 
     def ask(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
         """The answer to a request; ``progress`` hears of what comes before it.
@@ -90,9 +91,12 @@ class Lane:
     def gone(self) -> bool:
         """Whether it has ended while it waited."""
         self.connection.setblocking(False)
-        with suppress(BlockingIOError):
+        try:
             return not self.connection.recv(1, socket.MSG_PEEK)
-        return False
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            return True
 
     def last_words(self) -> str:
         if self.process is None:
