@@ -379,23 +379,30 @@ def new_term(
 @app.command()
 def extend(
     student: str = typer.Argument(help="The id: a folder in submitted/."),
-    assignment: str = ASSIGNMENT,
+    assignment: str | None = typer.Argument(None, help=FOLDER),
+    everything: bool = ALL,
     days: float = typer.Option(help="Days after the due date; 0 takes them back."),
     course: Path = COURSE,
     db: str | None = DB,
 ) -> None:
-    """Give a student more time for an assignment. Grading again counts it."""
+    """Give a student more time for an assignment, or for all. Grading again counts it."""
     from attncourse.grading.course.dates import shown_in, zone_of
     from attncourse.grading.course.extensions import extend as give
     from attncourse.grading.course.folders import folders_in, require_known
     from attncourse.grading.course.gradebook import find_book
 
-    require_known(assignment, folders_in(course / "solutions"))
+    known = folders_in(course / "solutions")
+    names = one_or_all(assignment, everything, lambda: known)
+    for name in names:
+        require_known(name, known)
     book = find_book(course, db)
-    due = give(book, student, assignment, days)
-    until = f"until {shown_in(zone_of(book.config), due)}" if due else "and it has no due date yet"
     more = f"{count(days, 'day')} more" if days else "no more time than others"
-    print(f"{student} has {more} for {assignment}, {until}; next: attncourse grade {assignment}")
+    for name in names:
+        due = give(book, student, name, days)
+        until = (
+            f"until {shown_in(zone_of(book.config), due)}" if due else "and it has no due date yet"
+        )
+        print(f"{student} has {more} for {name}, {until}; next: attncourse grade {name}")
 
 
 @app.command()

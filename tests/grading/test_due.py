@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from small_class import made, write_gradebook
+from small_class import made, refuses, run, write_gradebook
 from small_course import NAME, hand_in, make_course, small
 from test_driver import grade, marker  # noqa: F401
 from traitlets.config import Config
@@ -472,3 +472,13 @@ def test_a_students_id_in_the_file_is_no_formula_and_comes_back(tmp_path):
     text = write_extensions(tmp_path, days).read_text()
     assert f"\n'=cmd|' C'!A0,{NAME},2\n" in text
     assert read_extensions(tmp_path) == days
+
+
+def test_an_extension_for_all_of_a_persons_assignments(tmp_path):
+    course = make_course(tmp_path, ada=small())
+    (course / "solutions" / "02_other").mkdir()
+    done = run("extend", "ada", "--all", "--days", 2, cwd=course)
+    assert len(done.stdout.splitlines()) == 2, done
+    found = read_extensions(course)
+    assert {name: more.given for (_, name), more in found.items()} == {NAME: 2, "02_other": 2}
+    refuses(run("extend", "ada", "--days", 2, cwd=course), "name one assignment, or all of them")
