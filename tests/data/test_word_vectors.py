@@ -28,6 +28,7 @@ def test_what_is_kept_is_small_and_says_where_it_comes_from():
     found = word_vectors()
     assert found.vectors.shape == (len(found.words), 48)
     assert len(set(found.words)) == len(found.words) > 300
+    assert len(set(found.ids)) == len(found.words)
     assert 0.6 < found.variance < 0.8
     assert np.isfinite(found.vectors).all()
 
