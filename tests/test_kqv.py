@@ -66,16 +66,6 @@ def attention_big_negative(query, key, value, mask=None, *, scale=None):
     return F.softmax(scores, dim=-1) @ value
 
 
-def attention_renormalised(query, key, value, mask=None, *, scale=None):
-    d_k = torch.tensor(query.shape[-1])
-    scores = torch.matmul(query, key.mT) * (1 / torch.sqrt(d_k) if scale is None else scale)
-    weights = torch.softmax(scores, -1)
-    if mask is not None:
-        weights = weights * mask
-        weights = weights / weights.sum(dim=-1, keepdim=True)
-    return torch.matmul(weights, value)
-
-
 def attention_einsum_float64(query, key, value, mask=None, *, scale=None):
     dtype = query.dtype
     q, k, v = query.double(), key.double(), value.double()
@@ -199,7 +189,6 @@ RIGHT = {
     ],
     "kqv.scaled_dot_product_attention": [
         attention_big_negative,
-        attention_renormalised,
         attention_einsum_float64,
         attention_additive,
         attention_loops,

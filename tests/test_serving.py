@@ -650,3 +650,21 @@ RIGHT = {
 def test_other_right_answers_pass(target, answer, seed):
     verdict = examine(target, answer, seed=seed)
     assert verdict.passed, str(verdict)
+
+
+def test_codes_that_are_not_a_number_are_told_so_and_not_as_a_dtype():
+    """0/0 in a block of equal numbers: any dtype would do for the codes, NaN does not."""
+
+    def without_a_guard(x, bits, block):
+        if not 2 <= bits <= 8 or x.shape[-1] % block:
+            raise ValueError
+        blocks = x.unflatten(-1, (-1, block))
+        low = blocks.amin(-1)
+        scale = (blocks.amax(-1) - low) / (2**bits - 1)
+        codes = ((blocks - low[..., None]) / scale[..., None]).round().flatten(-2)
+        return codes, scale, low
+
+    verdict = examine("serving.quantize", without_a_guard, seed=1)
+    equal = next(c for c in verdict.criteria if c.name == "a block of equal numbers")
+    assert equal.said.startswith("codes: returned NaN")
+    assert "dtype" not in equal.said

@@ -710,3 +710,23 @@ def test_every_wrong_block_is_told_by_its_name_on_another_seed():
         assert parts_of(mistake.wrong)
         verdict = examine(exercise.target, mistake.wrong, seed=77)
         assert verdict.diagnosis.name == mistake.name
+
+
+class RandomInEvaluation(nn.Dropout):
+    """`F.dropout(x, p)` does not know of ``eval()``."""
+
+    def forward(self, x):
+        return F.dropout(x, self.p)
+
+
+class BlockRandomInEvaluation(EncoderBlock):
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.dropout = RandomInEvaluation(self.dropout.p)
+
+
+def test_dropout_that_stays_on_costs_one_point():
+    verdict = examine("transformer.EncoderBlock", BlockRandomInEvaluation, seed=1)
+    assert [c.name for c in verdict.criteria if not c.passed] == ["no dropout in eval()"]
+    assert verdict.possible - verdict.earned == 1
+    assert verdict.diagnosis.name == "dropout stays on in eval()"

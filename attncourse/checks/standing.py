@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from attncourse.checks.exercise import Exercise, Mistake
+from attncourse.checks.index import index
 from attncourse.checks.provided import called, exchanged, functions_of, namespace_of
 from attncourse.checks.reading.cells import (
     NOT_THERE,
@@ -134,6 +135,9 @@ def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:
         CriterionVerdict(c.name, False, 0, c.points, why.why, why.why) for c in exercise.criteria
     )
     about = {"section": exercise.section, "variant": exercise.variant, "unwritten": why.open}
+    if why.stub:  # as of a function that raises when it is called
+        read = index()[exercise.target].address if exercise.target in index() else ""
+        return Verdict(exercise.target, criteria, 0, read=read, **about)
     return Verdict(exercise.target, criteria, 0, unjudged=why.why, to_do=why.to_do, **about)
 
 

@@ -151,7 +151,8 @@ check("kqv.attention_scores", attention_scores)
 # Everything else is allowed, `torch.softmax` included.
 #
 # *Fine print:* numbers come in float64 and in float32; a guard in a denominator may be 1e-12 at
-# most; a finite number in place of −∞ may be −1e9 or lower.
+# most; a finite number in place of −∞ may be −1e9 or lower; a masked score may be far above the
+# allowed ones of its row.
 #
 # <!-- hints: scaled_dot_product_attention -->
 #

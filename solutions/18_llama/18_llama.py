@@ -280,7 +280,8 @@ check("llama.pairs_from_halves", pairs_from_halves)
 #
 # Raise `ValueError` in `__init__` where n_heads does not divide d_model, or n_kv_heads not n_heads.
 #
-# The first cell imports what earlier chapters have for this; you may use your own instead.
+# The first cell imports what earlier chapters have for this; you may use your own instead, as far
+# as its exercise asked: chapter 5's promised a key for every query.
 #
 # *Fine print:* numbers come in float64 and in float32; `multi_head_attention_forward`, which stands
 # behind `nn.MultiheadAttention`, may not be called; the library's `scaled_dot_product_attention` may,
@@ -293,9 +294,9 @@ check("llama.pairs_from_halves", pairs_from_halves)
 # 2. `query = apply_rope(split_heads(self.W_q(x), n_heads), positions, base)`; keys likewise with
 #    n_kv_heads heads; values are not turned.
 # 3. `key.repeat_interleave(n_heads // n_kv_heads, dim=-3)` gives each query head its key head.
-# 4. A mask with batch axes needs an axis for the heads: `mask.unsqueeze(-3)`. Then
-#    `scaled_dot_product_attention(query, key, value, mask)` of chapter 5 does the rest, rows
-#    without a key included.
+# 4. A mask with batch axes needs an axis for the heads: `mask.unsqueeze(-3)`. Chapter 5's
+#    `scaled_dot_product_attention(query, key, value, mask)` is promised a key for every query, so
+#    yours may give NaN to a row without one: allow such a row everything, then set it to 0.
 
 
 # %%
@@ -341,7 +342,9 @@ class LlamaBlock(nn.Module):
         key, value = (part.repeat_interleave(group, dim=-3) for part in (key, value))
         mask = causal_mask(n) if mask is None else mask
         mask = mask.unsqueeze(-3) if mask.ndim > 2 else mask
-        return layers.W_o(merge_heads(scaled_dot_product_attention(query, key, value, mask)))
+        empty = ~mask.any(dim=-1, keepdim=True)  # attention is promised a key for every query
+        mixed = scaled_dot_product_attention(query, key, value, mask | empty)
+        return layers.W_o(merge_heads(mixed.masked_fill(empty, 0)))
 
     def forward(self, x, mask=None, positions=None):
         x = x + self.attend(self.norm_1(x), mask, positions)

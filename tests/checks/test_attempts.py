@@ -55,6 +55,19 @@ def test_an_attempt_that_did_not_run_is_told_and_nothing_passes_on_it(say, cells
     assert verdict["earned"] == 0
 
 
+def test_a_class_as_it_was_handed_out_is_not_attempted(say):
+    """Its body raises while the cell runs, where a function's waits for a call."""
+    stub = (
+        "class AttentionHead(torch.nn.Module):\n    ### YOUR CODE\n    raise NotImplementedError()"
+    )
+    verdict = say(stub, 'check("kqv.AttentionHead", AttentionHead)')["kqv.AttentionHead"]
+    assert verdict["text"].startswith("○ kqv.AttentionHead: not attempted (0 of 13 points)\n")
+    assert verdict["unjudged"] == ""
+    begun = stub.replace("raise NotImplementedError()", "raise TypeError()")
+    verdict = say(begun, 'check("kqv.AttentionHead", AttentionHead)')["kqv.AttentionHead"]
+    assert verdict["text"].startswith("✗ kqv.AttentionHead: not judged")
+
+
 WRONG = OK.replace("@", "*")
 SKIPPED = f"ZeroDivisionError: division by zero ({went_on(['1 / 0'])})"
 WENT_ON = {

@@ -1,5 +1,6 @@
 """What a student's own notebooks amount to: progress, and a package of what is right."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -19,8 +20,14 @@ from attncourse.grading.cli import step
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student import selfcheck
-from attncourse.grading.student.assemble import assemble
-from attncourse.grading.student.package import has_reached, reached, texts_of
+from attncourse.grading.student.assemble import assemble, cause_of, together
+from attncourse.grading.student.package import (
+    ChapterParts,
+    Definition,
+    has_reached,
+    reached,
+    texts_of,
+)
 from attncourse.grading.student.progress import FolderProgress, progress, progress_table, summary
 
 LIMITS = Limits.of(60)
@@ -312,6 +319,28 @@ def test_what_passes_only_in_its_notebook_is_ours(tmp_path):
     assert chapter.mine == ["uniform_weights"]
     assert "not with the other parts" in chapter.why["mix"]
     assert "one" in chapter.why["mix"]
+
+
+def test_what_leans_on_more_than_was_asked_names_the_part_that_lacks_it(tmp_path):
+    narrow = MIX.replace("return", "assert X.ndim == 2\n    return")
+    head = "import numpy as np", "from attncourse.mixing import mix"
+    chapters = [
+        ChapterParts("mixing", tmp_path, definitions_in("import numpy as np", narrow), {"mix": ""}),
+        ChapterParts(
+            "self_attention",
+            tmp_path,
+            definitions_in(*head, SELF),
+            {"self_attention": "", "attention_weights": "not written yet"},
+        ),
+    ]
+    assert cause_of("self_attention.self_attention", chapters, LIMITS) == "mixing.mix"
+    first, second = together(chapters, LIMITS)
+    assert first.why["mix"].startswith("passes alone, but not with the other parts: ")
+    assert second.mine == ["self_attention"]  # it showed what mix had caused
+
+
+def definitions_in(*texts: str) -> tuple[Definition, ...]:
+    return tuple(Definition(ast.parse(text).body[0], text) for text in texts)
 
 
 def test_a_file_that_was_changed_by_hand_is_kept(tmp_path):

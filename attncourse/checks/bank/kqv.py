@@ -47,6 +47,16 @@ MASKED_BY_HAND = Case((*TWO_ASK_THREE, TWO_EACH))
 NEAR = tensor([[1, 1, 1, 1.0001], [1, 1, 1.0001, 1], [1, 1, 0.9999, 1]])
 LOW = tensor([[-60000] * 4, [-90000] * 4]), NEAR
 MASKED_FAR_BELOW = Case((*LOW, TWO_ASK_THREE[2], TWO_EACH), note="scores far below −100 000")
+# What is forbidden is the largest by far: of weights that are masked afterwards nothing is left.
+MASKED_FAR_ABOVE = Case(
+    (
+        tensor([[4000, 2, 0, 0], [2, 4000, 0, 0]]),
+        tensor([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]),
+        TWO_ASK_THREE[2],
+        torch.tensor([[False, True, True], [True, False, True]]),
+    ),
+    note="a masked score 2000 above the others",
+)
 NARROW = row("m=5 n=7 d_k=4 d_v=3")
 
 
@@ -122,6 +132,19 @@ CAUSAL = (
     .by(hide=lambda s, mask: decisions.hide(s, causal(s) if mask is None else mask))
     .by(hide=lambda s, mask: decisions.hide(decisions.hide(s, mask), causal(s)))
 )
+
+
+def renormalised(weights, mask, factor):
+    if mask is None:
+        return weights
+    weights = weights * mask
+    return weights / weights.sum(-1, keepdim=True)
+
+
+RENORMALISED = mistake("""masked after the softmax, then renormalised
+    You set weights to 0 after the softmax and divide by what is left. Where a masked score is far
+    above the others nothing is left, and 0/0 is NaN. Put −∞ into the scores before the softmax.
+""").by(hide=lambda s, mask: s, after=renormalised)
 OF_THE_MASK = (
     *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
     mistakes.NOT_LOW_ENOUGH.by(mistakes.filled_with(-1e4)),
@@ -263,6 +286,7 @@ ATTENTION = exercise(
         ATTENTION_CASES.criterion("a mask, True where attention is allowed", 2).on(
             MASKED_BY_HAND,
             MASKED_FAR_BELOW,
+            MASKED_FAR_ABOVE,
             NARROW.but(given={"mask": hole("m n")}),
             NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
             NARROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a batch of masks"),
@@ -311,6 +335,7 @@ ATTENTION = exercise(
         mistakes.BEST_ONLY,
         mistakes.TOO_LITTLE_OFF,
         mistakes.GUARD_AFTER_THE_MASK,
+        RENORMALISED,
         *mistakes.OF_THE_MASKS_SHAPE,
         CAUSAL,
         COLUMNS_BLEND,

@@ -60,14 +60,17 @@ def added_in_training(
 def multiplied_in_training(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """By what the module, in training, multiplies the numbers that it adds after ``eval()``.
+    """By what the module, in training, multiplies the numbers that it adds without dropout.
 
     Where one branch alone adds something, and dropout falls on what it returns, that is 0 or
-    1 / (1 − share). None are told where there are many.
+    1 / (1 − share). None are told where there are many. What ``eval()`` does is not asked here: a
+    module that stays random there makes one mistake, and loses one criterion.
     """
+    args, options = make
     with seeded():
+        calm, values = prepare(implementation, (args, options | {"dropout": 0.0}), inputs, tensors)
+        without = added(calm, values)
         module, values = prepare(implementation, make, inputs, tensors)
-        without = added(module.eval(), values)
         factors = few(added(module.train(), values).div(without).mul(1e4).round().div(1e4))
     return {f"by what they are multiplied in training{SHORT}": factors}
 

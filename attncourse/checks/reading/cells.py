@@ -47,11 +47,15 @@ KEPT = types.FunctionType | type  # what is compared before and after a run
 
 
 class Unjudged(NamedTuple):
-    """Why there is nothing to judge, and what to do; ``open`` where nothing was tried."""
+    """Why there is nothing to judge, and what to do; ``open`` where nothing was tried.
+
+    A ``stub`` is what was handed out, and nothing else.
+    """
 
     why: str
     to_do: str
     open: bool = False
+    stub: bool = False
 
 
 def shell() -> Any:
@@ -136,6 +140,14 @@ class CellRun:
             return name in self.unreached
         lines = linecache.getlines(code.co_filename) if (code := code_of(value)) else ()
         return bool(lines) and "".join(lines).strip() != self.source.strip()
+
+    def is_stub(self, name: str) -> bool:
+        """Whether it stopped in the definition of a name, as a class does that is handed out."""
+        if self.error != STUB or name not in self.unreached:
+            return False
+        statement = self.bound[name]
+        raises = any(f"raise {STUB}" in ast.unparse(n) for n in getattr(statement.node, "body", ()))
+        return raises and statement.holds(self.failed)
 
     def below(self, name: str) -> str:
         """How it ended, where that was neither by itself nor before it came to the name."""
@@ -346,6 +358,9 @@ class CellRuns:
         if run is None:
             return None if value is not ... else never_run(name)
         again = f"run the cell of `{name}` again, then this check."
+        if run.is_stub(name):
+            what = f"`{name}` is not written yet"
+            return Unjudged(what, "Replace `raise NotImplementedError()`.", open=True, stub=True)
         if stopped := self.stopped(run, name, value):
             older = f"; an older `{name}` is still in memory, and is not judged"
             what = f"the newest `{name}` did not run: {stopped}{'' if value is ... else older}"

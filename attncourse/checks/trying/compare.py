@@ -67,11 +67,17 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
     if is_tensor(expected):
         if not is_tensor(value):
             return unlike(value, "a torch tensor")
-        if value.dtype != expected.dtype and tuple(value.shape) == tuple(expected.shape):
+        same = value.dtype == expected.dtype or not_a_number(value, expected)
+        if not same and tuple(value.shape) == tuple(expected.shape):
             like = " like the input" if "float" in name_of(expected) else ""
             said = f"returned dtype {name_of(value)}, expected {name_of(expected)}{like}"
             return Problem("dtype", said)
     return numbers(value, expected, brief)
+
+
+def not_a_number(value: Any, expected: Any) -> bool:
+    """Whether NaN came where numbers are expected: that is told, whatever dtype it came in."""
+    return bool(value.isnan().any()) and not bool(expected.isnan().any())
 
 
 def entries(value: Any, expected: dict, brief: bool) -> Problem | None:

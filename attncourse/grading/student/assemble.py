@@ -32,6 +32,7 @@ MISSING = "not written yet"
 NO_PYTHON = "its cell is not Python"
 IN_VARIANT = "right in the variant {}, while the package is in the book's convention"
 TOGETHER = "passes alone, but not with the other parts: "
+BECAUSE = "passes alone, but leans on more than is asked of your {}: "
 
 
 @dataclass(frozen=True)
@@ -103,11 +104,38 @@ def together(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]
         broken = {t: reason for t, reason in tried(chapters, targets, limits).items() if reason}
         if not broken:
             return chapters
-        for target, reason in broken.items():
-            stem, name = target.split(".")
-            chapters = [
-                c.changed(**{name: TOGETHER + reason}) if c.stem == stem else c for c in chapters
-            ]
+        shown = {t for t in broken if broken.keys() & set(called_by(t, chapters))}
+        for target in broken.keys() - shown or broken:  # the others are tried with ours for these
+            reason = broken[target]
+            cause = cause_of(target, chapters, limits)
+            why = (BECAUSE.format(cause) if cause else TOGETHER) + reason
+            chapters = without(target, why, chapters)
+
+
+def without(target: str, why: str, chapters: Sequence[ChapterParts]) -> list[ChapterParts]:
+    """The chapters with ours for one part, and why."""
+    stem, name = target.split(".")
+    return [c.changed(**{name: why}) if c.stem == stem else c for c in chapters]
+
+
+def cause_of(target: str, chapters: Sequence[ChapterParts], limits: Limits) -> str:
+    """The one part that, ours in its place, lets a broken one pass; "" where there is none."""
+    for other in called_by(target, chapters):
+        if not any(tried(without(other, "ours", chapters), [target], limits).values()):
+            return other
+    return ""
+
+
+def called_by(target: str, chapters: Sequence[ChapterParts]) -> list[str]:
+    """The student's parts that one of them reads, itself or through its chapter's helpers."""
+    stem, name = target.split(".")
+    chapter = next(c for c in chapters if c.stem == stem)
+    read, todo = set(), {name}
+    while todo:
+        read |= todo
+        pieces = [piece for piece in chapter.code if piece.bound & todo]
+        todo = {n for piece in pieces for n in piece.read} - read
+    return [f"{c.stem}.{n}" for c in chapters for n in c.mine if n in read - {name}]
 
 
 def given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:

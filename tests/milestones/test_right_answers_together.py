@@ -1,0 +1,83 @@
+"""Right answers fit together: the published ones, and every other one of the tests in its turn.
+
+An exercise that uses another leans on nothing that the other's text does not ask for.
+"""
+
+import importlib
+from dataclasses import replace
+
+import pytest
+from conftest import ROOT
+
+from attncourse import STEMS
+from attncourse.checks import exercises
+from attncourse.checks.judging import points
+from attncourse.checks.provided import called, namespace_of
+from attncourse.grading.student.package import ChapterParts, definitions, write
+from attncourse.grading.submission.notebook import read_cells
+from attncourse.milestones import NAMES
+from attncourse.milestones import find as milestone
+from attncourse.milestones.milestone import tried
+from attncourse.milestones.parts import Parts, read_parts
+
+ALL = exercises()
+NAMES_OF_ALL = {e.name for e in ALL.values()}
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory) -> Parts:
+    """The package of all published answers, as ``attncourse assemble`` writes it."""
+    chapters = []
+    for number, stem in enumerate(STEMS, 1):
+        path = next(ROOT.glob(f"solutions/{number:02}_{stem}/*.ipynb"))
+        why = {e.name: "" for e in ALL.values() if e.stem == stem}
+        chapters.append(ChapterParts(stem, path, definitions(read_cells(path.read_bytes())), why))
+    folder = tmp_path_factory.mktemp("published") / "mine"
+    write(folder, chapters)
+    return read_parts(folder)
+
+
+def uses(parts: Parts) -> list[tuple[str, str]]:
+    """(the answer that uses, the answer that is used), read off their code."""
+    targets = {id(parts[target]): target for target in ALL}
+    pairs = []
+    for target in ALL:
+        names = namespace_of(parts[target])
+        values = {n: names.get(n) for n in called(parts[target], names, NAMES_OF_ALL)}
+        others = [targets[id(v)] for v in values.values() if id(v) in targets]
+        pairs += [(target, other) for other in others if other != target]
+    return pairs
+
+
+def test_published_answers_are_right_with_each_other(published):
+    """Those that use no other are tried with the banks."""
+    pairs = uses(published)
+    assert ("llama.LlamaBlock", "kqv.scaled_dot_product_attention") in pairs
+    assert len(pairs) > 20
+    later = sorted({target for target, _ in pairs})
+    wrong = [t for t in later if points(ALL[t], published[t], 1) != ALL[t].points]
+    assert not wrong, f"passes alone, and not with the other published answers: {wrong}"
+
+
+def test_every_other_right_answer_does_for_those_that_use_it(published, monkeypatch):
+    wrong = []
+    for target, other in uses(published):
+        stem, name = other.split(".")
+        for answer in importlib.import_module(f"test_{stem}").RIGHT.get(other, ()):
+            with monkeypatch.context() as patch:
+                for module in published.modules:
+                    if vars(module).get(name) is published[other]:
+                        patch.setattr(module, name, answer)
+                if points(ALL[target], published[target], 2) != ALL[target].points:
+                    wrong.append(f"{target} leans on more than is asked of {other}: {answer}")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_milestones_stand_with_the_published_answers(name, published):
+    """Before training: all gates on the parts themselves."""
+    made = milestone(name)
+    untrained = replace(made, train=lambda parts, show: made.build(parts), trained=())
+    shut, _ = tried(untrained, published, show=False)
+    assert shut == {}
+    assert {published.owner(target) for target in made.uses} == {"yours"}
