@@ -402,6 +402,27 @@ def test_a_worker_without_a_descriptor_has_a_clock_where_its_number_is_known(mon
     assert (workers.spare_clock.used() > 0) is not jailed
 
 
+@pytest.mark.parametrize("sandbox", [True, False])
+def test_memory_that_no_limit_of_the_kernel_counts_is_seen(sandbox):
+    """What is written and then made read-only is no data, and addresses are for libraries, too."""
+    answer = """
+def f():
+    import ctypes, mmap
+    size, pieces, protect = 50_000_000, [], ctypes.CDLL(None).mprotect
+    while len(pieces) < 10:
+        piece = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        piece.write(bytes(size))
+        start = ctypes.addressof(ctypes.c_char.from_buffer(piece))
+        protect(ctypes.c_void_p(start), ctypes.c_size_t(size), mmap.PROT_READ)
+        pieces.append(piece)
+    while True:
+        pass
+"""
+    report = judged(answer, "assert f() is None", limits=Limits(memory=200), sandbox=sandbox)
+    assert "used more than 200 MB of memory" in report.cells["t0"].message
+    assert points(report) == [0]
+
+
 def test_limits_stretch_with_the_machine():
     limits = Limits.of(40)
     assert limits.stretched(1) == limits

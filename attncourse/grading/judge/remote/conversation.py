@@ -13,12 +13,14 @@ from itertools import islice
 from typing import Any
 
 from attncourse.alarm import Clock, Stopwatch, TimeUp
+from attncourse.grading.judge.remote.memory import Memory
 from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural
 from attncourse.grading.judge.wire.frames import WireError, pack, unpack
 from attncourse.grading.limits import MB, Limits
 
 DEAF = "could not be interrupted"
 PIECE = 1 << 16  # bytes that are received at once
+GLANCE = 0.25  # seconds after which a process that is waited for is looked at
 SHOWN = 20_000  # characters of what a call prints that a test may read
 
 
@@ -42,6 +44,7 @@ class Conversation:
         self.limits = limits
         self.whole = whole  # for the submission
         self.clock = clock  # the process's
+        self.memory = Memory(clock.pid)
         self.limit = 0.0  # that its process was told for the present request
         self.watch = self.watch_for(0.0)  # of the present request
         self.room = Room()  # for what the replies to it hold
@@ -218,11 +221,14 @@ class Conversation:
         return data
 
     def wait(self, *, writing: bool = False) -> None:
-        """Waits for the process; ends it when it takes too long."""
+        """Waits for the process; ends it when it takes too long, or too much memory."""
         reading, writing = ([], [self.connection]) if writing else ([self.connection], [])
         while left := min(self.watch.left(), self.whole.left()):
-            if any(select.select(reading, writing, [], left)):
+            if any(select.select(reading, writing, [], min(left, GLANCE))):
                 return
+            if self.memory.is_beyond(self.limits.memory):
+                self.close(f"used more than {self.limits.memory} MB of memory")
+                raise Ended(self.ended)
         if not self.whole.left():
             self.close("the time for the submission was over")
             raise OutOfTime

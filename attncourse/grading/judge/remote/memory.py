@@ -1,0 +1,32 @@
+"""What memory a process has written, as the kernel counts it: no trick with addresses hides that.
+
+A limit on data is one on what can be written to now: pages that were made read-only, and those that
+are shared, are not of it.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+from attncourse.grading.limits import MB
+
+SLACK = 64  # MB that are neither data nor a process's doing: stacks, and what a library relocates
+WRITTEN = ("RssAnon:", "RssShmem:")
+
+
+class Memory:
+    """The memory of a process of this machine, from now on; without a number there is none."""
+
+    def __init__(self, pid: int = 0):
+        self.pid = pid
+        self.before = self.megabytes("VmData:")
+
+    def megabytes(self, *fields: str) -> float:
+        """Return the sum of these fields of the process's status, 0 where it cannot be read."""
+        lines: list[str] = []
+        with suppress(OSError):
+            lines = Path(f"/proc/{self.pid}/status").read_text().splitlines() if self.pid else []
+        return sum(int(line.split()[1]) * 1024 / MB for line in lines if line.startswith(fields))
+
+    def is_beyond(self, limit: float) -> bool:
+        """True if it has written so many MB more than it could at the start, and then some."""
+        return bool(self.pid) and self.megabytes(*WRITTEN) > self.before + limit + SLACK
