@@ -246,7 +246,7 @@ def test_what_takes_long_says_that_it_still_runs_and_then_nothing(monkeypatch):
 def saved(folder, *cells: str, minutes: float = 1.0) -> str:
     """A cell after which the notebook is saved with these cells, so many minutes from now."""
     content = {"cells": [{"cell_type": "code", "metadata": {}, "source": c} for c in cells]}
-    path, at = str(folder / "n.ipynb"), time.time() + 60 * minutes
+    path, at = str(folder / "n.ipynb"), time.time() + 60 * minutes  # noqa: TID251
     return (
         f"import os\nopen({path!r}, 'w').write({json.dumps(content)!r})\n"
         f"os.utime({path!r}, ({at}, {at}))\nos.environ['JPY_SESSION_NAME'] = {path!r}"

@@ -920,6 +920,29 @@ def test_doctor_writes_a_profile_before_it_names_the_switch_of_the_whole_machine
     assert "on the machine that runs it" in layers.missing(layers.USER, "").remedy
 
 
+PROBES = {  # a Python that starts in this way, and what is told of a layer
+    "print('Welcome!'); print(sys.argv[0])": "in force",
+    "print('Welcome!')": "Welcome!",
+    "sys.exit('libpython3.11.so: no such file')": "libpython3.11.so: no such file",
+    "os._exit(7)": "exit status 7",
+    "signal.pause()": "did not end in 1 s",
+}
+
+
+@pytest.mark.parametrize("start", PROBES)
+def test_whatever_the_probe_says_there_is_a_sentence(monkeypatch, start):
+    held = json.dumps([vars(layers.held(layers.USER, "in force"))])
+    code = f"import os, signal, sys; sys.argv[0] = {held!r}; {start}"
+    run = subprocess.run
+    monkeypatch.setattr(
+        jail.subprocess, "run", lambda command, **more: run([sys.executable, "-c", code], **more)
+    )
+    monkeypatch.setattr(jail, "PATIENCE", 1)
+    first, *_ = jail._available.__wrapped__()
+    assert PROBES[start] in first.detail
+    assert first.in_force is (PROBES[start] == "in force")
+
+
 def test_elsewhere_the_module_loads_and_says_no():
     code = f"""
 import sys; sys.platform = "darwin"; sys.path.insert(0, {str(ROOT)!r})

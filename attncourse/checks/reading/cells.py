@@ -125,7 +125,7 @@ class CellRun:
 
     def end(self, error: BaseException | None, names: dict[str, Any]) -> None:
         """Keeps how it ended, and which names it did not come to bind."""
-        self.ended = time.time()
+        self.ended = time.time()  # noqa: TID251
         if error is not None and self.problem is None:
             self.error = in_a_line(error)
             self.interrupted = isinstance(error, KeyboardInterrupt)

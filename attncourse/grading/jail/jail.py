@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from attncourse.grading.jail import confine, kernel, landlock, layers
 from attncourse.grading.jail.layers import JailError, Layer
@@ -254,6 +255,7 @@ class Jail:
 # --- what this machine can do -------------------------------------------------------------------
 
 NOT_HERE = f"got {sys.platform} on {kernel.MACHINE}: grade on Linux, in WSL 2 or in a container"
+PATIENCE = 20  # seconds until the probe is ended, which takes a fraction of one
 PROBE = """\
 import sys
 sys.path[:0] = sys.argv[1:]
@@ -272,20 +274,32 @@ def _available() -> tuple[Layer, ...]:
     if not possible():
         names = layers.PROTECTS
         return tuple(Layer(name, False, name in layers.FLOOR, NOT_HERE) for name in names)
-    package = str(Path(__file__).parents[3])
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", PROBE, package],
-        env=lane_environment(),  # as a lane starts, so that what holds here holds there
-        capture_output=True,
-        text=True,
-        timeout=20,
-    )
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    try:
+        return tuple(Layer(**layer) for layer in run_probe())
+    except JailError as problem:
         return tuple(
-            layers.missing(name, lines[-1], layers.NOT_STARTED) for name in layers.PROTECTS
+            layers.missing(name, str(problem), layers.NOT_STARTED) for name in layers.PROTECTS
         )
-    return tuple(Layer(**layer) for layer in json.loads(done.stdout))
+
+
+def run_probe() -> list[dict[str, Any]]:
+    """The layers as a process of its own finds them, which starts as a lane does.
+
+    Raises ``JailError`` with what it said instead.
+    """
+    command = [sys.executable, "-P", "-c", PROBE, str(Path(__file__).parents[3])]
+    try:
+        done = subprocess.run(
+            command, env=lane_environment(), capture_output=True, text=True, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        raise JailError(f"the probe of the jail did not end in {PATIENCE} s") from None
+    said = done.stdout.strip().splitlines()
+    try:
+        return json.loads(said[-1])  # the last line: a Python may greet whoever starts it
+    except (ValueError, IndexError):
+        words = (done.stderr.strip().splitlines() or said)[-1:]
+        raise JailError(words[0] if words else f"exit status {done.returncode}") from None
 
 
 def available() -> list[Layer]:
