@@ -1,7 +1,8 @@
 """Chapter 18: text as a model's pieces of words, bytes joined by merges that were learned.
 
 A text is cut into words, each with the space before it, and digits by themselves; a word begins as
-the symbols of its bytes in UTF-8, so that nothing is unknown, and ``merge_pairs`` joins them.
+the symbols of its bytes in UTF-8, and ``merge_pairs`` joins them. Bytes are 256, so a table can
+hold them all; a byte that a model's table lacks is left out.
 Sources: Sennrich et al. (2016), Neural Machine Translation of Rare Words with Subword Units;
 Radford et al. (2019), Language Models are Unsupervised Multitask Learners, section 2.2.
 """

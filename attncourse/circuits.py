@@ -165,7 +165,8 @@ def logit_lens(
 
     hidden: the residual stream after any block, ``(..., d)``. gain: of the final norm, ``(d,)``.
     table: a row for each token, ``(n_vocab, d)``. Returns logits, ``(..., n_vocab)``; after the
-    last block they are the model's own. Source: nostalgebraist (2020).
+    last block they are the model's own, where its final norm has an eps of 1e-5 too. Source:
+    nostalgebraist (2020).
     """
     return rms_norm(hidden, gain) @ table.mT
 

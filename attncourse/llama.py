@@ -9,7 +9,8 @@ what holds a model's own, ``learn_merges`` and ``BytePairs``, stand in ``attncou
 Ids are ``(..., n)``, sequences ``(..., n, d_model)``, masks True where attention is allowed.
 Sources: Sennrich et al. (2016), Neural Machine Translation of Rare Words with Subword Units; Zhang
 and Sennrich (2019), Root Mean Square Layer Normalization; Shazeer (2020), GLU Variants Improve
-Transformer; Su et al. (2021), RoFormer; Touvron et al. (2023), LLaMA.
+Transformer; Su et al. (2021), RoFormer; Touvron et al. (2023), LLaMA;
+Ainslie et al. (2023), GQA; Chowdhery et al. (2023), PaLM (no biases).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -137,7 +138,7 @@ def pairs_from_halves(
 ) -> Float[Tensor, "d_out d_in"]:
     """Rows of W_q or W_k, made to turn two halves, in the order in which pairs are turned.
 
-    ``transformers`` turns feature i of a head with feature i + d_head/2, chapter 11's
+    ``transformers``' Llama turns feature i of a head with feature i + d_head/2, chapter 11's
     ``apply_rope`` turns 2i with 2i + 1. Row ``i`` of each head goes to ``2i`` and row
     ``i + d_head/2`` to ``2i + 1``, so that scores stay what they were. weight:
     ``(n_heads · d_head, d_in)``. Raises ``ValueError`` where the heads do not divide the rows
@@ -251,7 +252,8 @@ class LlamaBlock(nn.Module):
     """Attention, then a gated layer, each added to the stream that it read through an RMS norm.
 
     ``x = x + attention(norm_1(x)); x = x + feed_forward(norm_2(x))``. Raises ``ValueError`` where
-    heads do not divide. Source: Touvron et al. (2023), section 2.2.
+    heads do not divide. Sources: Touvron et al. (2023), section 2.2; for shared key/value heads
+    Ainslie et al. (2023), for no biases Chowdhery et al. (2023).
     """
 
     @shaped
@@ -317,7 +319,8 @@ class LlamaConfig:
 class Llama(nn.Module):
     """A decoder-only transformer of today: token, blocks, an RMS norm, a score a token.
 
-    ``blocks`` is a ``ModuleList`` of ``LlamaBlock``. Source: Touvron et al. (2023), section 2.2.
+    ``blocks`` is a ``ModuleList`` of ``LlamaBlock``. Source: Touvron et al. (2023), section 2.2;
+    the blocks' own.
     """
 
     def __init__(self, config: LlamaConfig):

