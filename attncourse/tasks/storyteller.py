@@ -37,5 +37,6 @@ def taught(
     gpt = GPT(GPTConfig(len(world.words), world.longest))
     gpt.initialise(std=0.16)
     batches = world.sample(steps * batch).unflatten(0, (steps, batch))
-    losses = train(gpt, batches, rate=rate, padding_id=PAD, look=partial(look, gpt))
+    watch = partial(look, gpt)
+    losses = train(gpt, batches, rate=rate, padding_id=PAD, look=watch)
     return gpt, losses
