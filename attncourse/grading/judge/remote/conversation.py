@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from attncourse.alarm import Clock, Stopwatch, TimeUp
-from attncourse.grading.judge.remote.memory import Memory
+from attncourse.grading.judge.remote.memory import WrittenMemory
 from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural
 from attncourse.grading.judge.wire.frames import WireError, pack, unpack
 from attncourse.grading.limits import MB, Limits
@@ -44,7 +44,7 @@ class Conversation:
         self.limits = limits
         self.whole = whole  # for the submission
         self.clock = clock  # the process's
-        self.memory = Memory(clock.pid)
+        self.memory = WrittenMemory(clock.pid)
         self.limit = 0.0  # that its process was told for the present request
         self.watch = self.watch_for(0.0)  # of the present request
         self.room = Room()  # for what the replies to it hold

@@ -13,7 +13,7 @@ SLACK = 64  # MB that are neither data nor a process's doing: stacks, and what a
 WRITTEN = ("RssAnon:", "RssShmem:")
 
 
-class Memory:
+class WrittenMemory:
     """The memory of a process of this machine, from now on; without a number there is none."""
 
     def __init__(self, pid: int = 0):
