@@ -140,11 +140,11 @@ MERGE_BY_HAND = Case((list("banana"), BANANA), note="an, then b + an, then an + 
 UNKNOWN_PAIRS = {("x", "y"): 0, ("y", "z"): 1}
 RUN = {("a", "a"): 0}
 FEW = (
-    Case(([], RUN), note="no symbol"),
+    Case(([], RUN), use=callers.call_for_new_list, note="no symbol: a new list"),
     Case((["a"], RUN), note="one symbol"),
-    Case((list("banana"), {}), note="no merges at all"),
+    Case((list("banana"), {}), use=callers.call_for_new_list, note="no merges: a new list"),
     Case((list("banana"), UNKNOWN_PAIRS), note="no pair of the word is ranked"),
-    Case((list("an"), BANANA), note="one pair"),
+    Case((list("an"), BANANA), use=callers.call_for_new_list, note="one pair: a new list"),
 )
 RUNS = (
     *(Case((["a"] * n, RUN), note=f"{n} times the same symbol") for n in (2, 3, 4, 5)),

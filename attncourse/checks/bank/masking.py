@@ -397,6 +397,16 @@ def no_zero(total):
     return total.masked_fill(total == 0, 1)
 
 
+def written_below(number: float) -> dict:
+    """A number is written where the mask hides, into the scores that came in."""
+
+    def hide(scores, mask):
+        scores[~mask] = number
+        return scores
+
+    return {"spare": lambda mask, some: mask, "hide": hide}
+
+
 def nowhere_near(number: float) -> dict:
     """Masked scores become a number, and rows with no key are forgotten."""
     return FORGOTTEN | filled_with(number)
@@ -894,6 +904,14 @@ SOFTMAX = exercise(
         .by(FORGOTTEN | {"hide": lambda s, mask: s.masked_fill(~mask, torch.finfo(s.dtype).min)})
         .by(*map(nowhere_near, (-100.0, -1e4, -1e6)))
         .by_any(nowhere_near, Between(-800.0, -1e-3)),
+        mistake("""a low number is written into the scores
+            `scores[~mask] = …` changes the scores of whoever called, and autograd refuses it for
+            scores that are learned. The number is none that every dtype has, either: float16 ends
+            at ±65504. `scores.masked_fill(~mask, -math.inf)` makes new scores.
+        """)
+        .by(written_below(-1e6))
+        .by(written_below(-1e6) | {"finish": lambda weights, some: weights * some})
+        .by_any(written_below, (-1e4, -1e9, -math.inf)),
         mistake("""float16 has no −1e9
             Your function breaks down in float16, which reaches to ±65504. Use −∞, which every
             floating dtype has, or `torch.finfo(scores.dtype).min`.

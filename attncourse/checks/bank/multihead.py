@@ -347,6 +347,7 @@ def heads(
     move=heads_first,
     share=lambda x, group: x.repeat_interleave(group, -3),
     mask_for=for_every_head,
+    mask_order=lambda mask, q: mask,
     merge=multihead.merge_heads,
     mix=lambda self, merged, query: self.W_o(merged),
     finish=lambda self, output, *given: output,
@@ -377,7 +378,7 @@ def heads(
                 share(move(cut(view(self, x), self.n_kv_heads)), group)
                 for view, x in zip((key, value), seen, strict=True)
             )
-            return (q, k, v), mask_for(mask, q.ndim)
+            return (q, k, v), mask_order(mask_for(mask, q.ndim), q)
 
         def forward(self, query, key=None, value=None, mask=None):
             heads = self.of_heads(query, key, value, mask=mask)
@@ -391,6 +392,15 @@ def heads(
                 return shown(self, shares(attention, *heads, query), query, key, value, mask)
 
     return MultiHeadAttention
+
+
+def repeated_the_other_way(mask, q):
+    """Heads stand before the batch in one row of both, and the mask's with the batch first."""
+    if mask is None or mask.ndim != 4 or mask.shape[1] != 1 or len(mask) != len(q):
+        return mask
+    batch, n_heads = q.shape[:2]
+    rows = mask.expand(-1, n_heads, -1, -1).flatten(0, 1)  # (b h, m, n)
+    return rows.unflatten(0, (n_heads, batch)).transpose(0, 1)
 
 
 def head_0(mask, n_axes):
@@ -858,6 +868,11 @@ HEADS = exercise(
         .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(-3))
         .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(1))
         .by(mask_for=lambda m, n_axes: m.unsqueeze(1) if m is not None and m.ndim > 2 else m),
+        mistake("""heads and batch change places in the mask
+            You put heads and batch into one axis, heads first, and repeat the mask (b, m, n) with
+            the batch first: a sentence gets another one's mask. Repeat it in the same order:
+            `mask.repeat(h, 1, 1)` where heads come first, `repeat_interleave` where the batch does.
+        """).by(mask_order=repeated_the_other_way),
         mistake("""head 0's mask for all heads
             Of a mask (b, h, m, n) you use the first head's for all. Each head has its own.
         """).by(mask_for=lambda mask, n_axes: head_0(for_every_head(mask, n_axes), n_axes)),

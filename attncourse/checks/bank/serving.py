@@ -131,7 +131,7 @@ EIGHT_NUMBERS = [[0.0, 1, 2, 3, 4, 5, 6, 7]]
 
 # --- cases: speculative_accept -------------------------------------------------------------------
 
-DRAWS, FEWER = 160, 80
+DRAWS, FEWER, MORE = 160, 80, 240
 N_VOCAB = 9
 NAMES = "abcdefxyz"  # of tokens; which id each has is drawn
 
@@ -175,6 +175,11 @@ def guess(
 
 def how_often(draft: str, q: list[str], p: list[str], **about):
     return guess(draft, q, p, callers.outcomes_counted, DRAWS, True, **about)
+
+
+def told_apart(draft: str, q: list[str], p: list[str], **about):
+    """As ``how_often``, for outcomes of a tenth: one is missing with a chance of 1e-11."""
+    return guess(draft, q, p, callers.outcomes_counted, MORE, True, **about)
 
 
 def which_come(draft: str, q: list[str], p: list[str], **about):
@@ -1079,6 +1084,20 @@ ACCEPT = exercise(
                 which_come("a", ["a=.1 y=.7 b=.2"], ["y=.7 x=.3", "e=1"]),
                 how_often("a", UNEVEN, ["y=.9 x=.05 z=.05 b=1e-13", "e=1"]),
                 how_often("ba", ["b=1", *UNEVEN], ["b=1", "y=.9 x=.05 z=.05", "e=1"]),
+                # What x lacks is half of all in both: with its square five sixths, with p alone
+                # six sevenths of the first and a sixth of the second, with p / q next to nothing.
+                told_apart(
+                    "a",
+                    ["a=.1 y=.4 x=.5"],
+                    ["y=.3 x=.6 b=.02 c=.02 d=.02 e=.02 f=.02", "z=1"],
+                    note="half of what is missing is one token's",
+                ),
+                told_apart(
+                    "a",
+                    ["a=.1 y=.3 b=.12 c=.12 d=.12 e=.12 f=.12"],
+                    ["y=.1 x=.15 b=.15 c=.15 d=.15 e=.15 f=.15", "z=1"],
+                    note="half of what is missing is one token's, and p has little of it",
+                ),
             )
         ),
         Criterion("after all are kept, one more from the last row", 2).on(
@@ -1149,6 +1168,14 @@ ACCEPT = exercise(
                 You draw evenly among the ids of which p has more. How much more decides: max(p − q,
                 0), divided by its sum.
             """).by(missing=lambda *given: [float(w > 0) for w in larger_parts(*given)]),
+            mistake("""p itself where p is above q
+                You draw among the ids of which p has more, each as likely as p has it. The draft
+                has given out q of that already: max(p − q, 0), divided by its sum.
+            """).by(missing=lambda p, q, token: [a * (a > b) for a, b in zip(p, q, strict=True)]),
+            mistake("""the square of p − q
+                You draw from the squares of what p has more, which makes much of the largest. How
+                much p has more decides as it is: max(p − q, 0), divided by its sum.
+            """).by(missing=lambda *given: [w**2 for w in larger_parts(*given)]),
             mistake("""kept only where p is at least q
                 You keep a guess where p ≥ q and refuse all others. Where p is smaller it is kept
                 with probability p / q: draw a number from 0 to 1 and compare.""")

@@ -34,6 +34,7 @@ from attncourse.checks.callers.functions import (
     several_orders,
 )
 from attncourse.checks.callers.guesses import (
+    call_for_new_list,
     call_for_parts,
     call_with_generator,
     decided_by_rng,
@@ -84,6 +85,7 @@ __all__ = [
     "attend_in_steps",
     "attend_with_each_gradient",
     "blocks_measured",
+    "call_for_new_list",
     "call_for_parts",
     "call_in_blocks",
     "call_in_default_dtype",
@@ -178,6 +180,7 @@ CALLERS = {
         places_taken,
         rows_resampled,
         splits_made,
+        call_for_new_list,
         call_for_parts,
         call_with_generator,
         outcomes_counted,

@@ -24,6 +24,16 @@ def call_for_parts(
     return {name: as_whole(one) if name in whole else one for name, one in named}
 
 
+def call_for_new_list(implementation: Callable, given: list, *args) -> list:
+    """The result, which has to be a list, and another one than the list that came in."""
+    returned = implementation(given, *args)
+    if not isinstance(returned, list):
+        raise Unusable(wrong_type(returned, "a new list"))
+    if returned is given:
+        raise Unusable("returned the list that came in, expected a new one")
+    return returned
+
+
 def as_whole(numbers: Any) -> Any:
     """The same numbers as int64; what is no tensor of whole numbers stays as it is."""
     if not is_tensor(numbers) or numbers.is_complex() or str(numbers.dtype) == "torch.bool":
