@@ -1,6 +1,7 @@
 """Whatever a kernel or a Python lacks ends in a jail that holds, or in one true sentence."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from attncourse.grading.jail import layers
 
 DRIVER = Path(__file__).with_name("without.py")
 HARMLESS = {"keyctl", "ppoll", "symlinkat", "mkdirat"}  # tried only, or not called on x86-64
+if os.geteuid() != 0:  # an ordinary user stays this user
+    HARMLESS |= {"setgroups", "setresgid", "setresuid"}
 
 
 def fault_of(case: str, text: str) -> str:
