@@ -7,7 +7,7 @@ Sources: Sennrich et al. (2016), Neural Machine Translation of Rare Words with S
 Radford et al. (2019), Language Models are Unsupervised Multitask Learners, section 2.2.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,33 +39,73 @@ def byte_symbols() -> tuple[str, ...]:
     return tuple(chr(byte if byte in visible else next(others)) for byte in range(256))
 
 
-def learn_merges(words: Iterable[str], n: int) -> dict[Pair, int]:
+def learn_merges(words: Iterable[str], n: int, ties: str = "first") -> dict[Pair, int]:
     """The ``n`` pairs that are joined first, each with its rank, learned by counting.
 
     Every word begins as the symbols of its bytes. Again and again the pair of neighbours that
-    occurs most often in all words, of equal ones the one met first, is joined everywhere; it ends
-    early where no word has two symbols left. words: as they occur in a text, as often as they do.
-    Raises ``ValueError`` for one string in place of words. Source: Sennrich et al. (2016),
-    section 3.2.
+    occurs most often in all words is joined everywhere; it ends early where no word has two symbols
+    left. Of pairs that occur equally often ``ties`` takes the one met ``"first"``, or the one that
+    is ``"last"`` in the order of its bytes. words: as they occur in a text, as often as they do.
+    Raises ``ValueError`` for one string in place of words, and for other ties. Source: Sennrich et
+    al. (2016), section 3.2.
     """
     require_count("n", n, least=0)
     if words is None or isinstance(words, str):
         got = type(words).__name__
         raise ValueError(f"words: expected the words of a text, one by one, got one {got}")
-    often = Counter(words)
-    symbols = {word: symbols_of(word) for word in often}
+    if ties not in ("first", "last"):
+        raise ValueError(f"ties: expected 'first' or 'last', got {ties!r}")
+    pairs = PairCounts(words)
     ranks: dict[Pair, int] = {}
-    while len(ranks) < n:
-        counts: Counter[Pair] = Counter()
-        for word, times in often.items():
-            for pair in pairwise(symbols[word]):
-                counts[pair] += times
-        if not counts:
-            break
-        most = max(counts, key=counts.__getitem__)
-        ranks[most] = len(ranks)
-        symbols = {word: joined(parts, most) for word, parts in symbols.items()}
+    while len(ranks) < n and (candidates := pairs.most_frequent()):
+        chosen = pairs.first_met(candidates) if ties == "first" else max(candidates, key=bytes_of)
+        ranks[chosen] = len(ranks)
+        pairs.join(chosen)
     return ranks
+
+
+class PairCounts:
+    """How often each pair of neighbours occurs in the words of a text, while pairs are joined.
+
+    A merge changes the words that hold its pair and no others, so only theirs are counted again.
+    """
+
+    def __init__(self, words: Iterable[str]):
+        self.times = Counter(words)
+        self.symbols = {word: symbols_of(word) for word in self.times}
+        self.counts: Counter[Pair] = Counter()
+        self.holders: defaultdict[Pair, set[str]] = defaultdict(set)  # words, some no longer
+        for word in self.times:
+            self.count(word, 1)
+
+    def count(self, word: str, sign: int) -> None:
+        """Add a word's pairs to the counts, or take them away."""
+        for pair in pairwise(self.symbols[word]):
+            self.counts[pair] += sign * self.times[word]
+            self.holders[pair].add(word)
+
+    def most_frequent(self) -> set[Pair]:
+        """Return the pairs that occur most often, none where no pair is left."""
+        most = max(self.counts.values(), default=0)
+        return {pair for pair, times in self.counts.items() if times == most > 0}
+
+    def first_met(self, candidates: set[Pair]) -> Pair:
+        """Return the one of these pairs that stands first in the words, as they came."""
+        if len(candidates) == 1:
+            return next(iter(candidates))
+        every = (pair for symbols in self.symbols.values() for pair in pairwise(symbols))
+        return next(pair for pair in every if pair in candidates)
+
+    def join(self, pair: Pair) -> None:
+        """Join a pair wherever it stands."""
+        for word in self.holders.pop(pair):
+            self.count(word, -1)
+            self.symbols[word] = joined(self.symbols[word], pair)
+            self.count(word, 1)
+
+
+def bytes_of(pair: Pair) -> tuple[bytes, ...]:
+    return tuple(bytes(BYTES[sign] for sign in symbol) for symbol in pair)
 
 
 def symbols_of(word: str) -> list[str]:

@@ -8,6 +8,8 @@ from itertools import pairwise
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from attncourse.byte_pairs import SYMBOLS, BytePairs, byte_symbols, learn_merges, symbols_of
 from attncourse.llama import joined, merge_pairs
@@ -151,6 +153,8 @@ def test_every_merge_is_of_the_commonest_pair():
 
 def test_learning_ends_where_nothing_is_left_to_join():
     assert learn_merges(["ab", "ab", "c"], 9) == {("a", "b"): 0}
+    with pytest.raises(ValueError, match="expected 'first' or 'last', got 'random'"):
+        learn_merges(["ab"], 1, ties="random")
     assert learn_merges([], 3) == {}
     with pytest.raises(ValueError, match="words of a text, one by one, got one str"):
         learn_merges("a text", 3)
@@ -188,3 +192,37 @@ def test_a_conversation_is_written_down_by_the_template():
 
 def test_symbols_are_kept_in_one_place():
     assert byte_symbols() == SYMBOLS
+
+
+def merges_counted_anew(words: list[str], n: int, last: bool) -> dict:
+    """The definition: all pairs are counted again after each merge."""
+    often = Counter(words)
+    symbols = {word: symbols_of(word) for word in often}
+    ranks = {}
+    while len(ranks) < n:
+        counts = Counter()
+        for word, times in often.items():
+            for pair in pairwise(symbols[word]):
+                counts[pair] += times
+        if not counts:
+            break
+        most = max(counts.values())
+        tied = [pair for pair, times in counts.items() if times == most]
+        ids = {symbol: byte for byte, symbol in enumerate(SYMBOLS)}
+        by_bytes = [tuple([ids[c] for c in symbol] for symbol in pair) for pair in tied]
+        chosen = tied[by_bytes.index(max(by_bytes))] if last else tied[0]
+        ranks[chosen] = len(ranks)
+        symbols = {word: joined(parts, chosen) for word, parts in symbols.items()}
+    return ranks
+
+
+@given(st.lists(st.text(" abß", max_size=9), max_size=12), st.integers(0, 12), st.booleans())
+def test_counts_that_are_kept_are_those_that_are_made_anew(words, n, last):
+    expected = merges_counted_anew(words, n, last)
+    assert list(learn_merges(words, n, ties="last" if last else "first")) == list(expected)
+
+
+def test_of_equal_pairs_the_last_is_the_last_in_bytes():
+    words = [" t", "ab"]  # a space is a byte below letters, and its symbol comes after them
+    assert next(iter(learn_merges(words, 1))) == ("Ġ", "t")
+    assert next(iter(learn_merges(words, 1, ties="last"))) == ("a", "b")
