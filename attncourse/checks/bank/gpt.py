@@ -206,6 +206,9 @@ def drawn_case(
     )
 
 
+FEW_OF_MANY, ALL_BUT_NONE = (0.1,) * 30, (1e-9,) * 30
+
+
 def generators(rng: Rng) -> list[Case]:
     """Fifty rows: two generators agree in all of them with a chance below (1/101)⁵⁰."""
     seeds = tuple(int(seed) for seed in rng.integers(1 << 30, size=2))
@@ -509,6 +512,16 @@ def flat_draw(shares, generator):
 def at_0(logits, temperature):
     """The likeliest token, where temperature is 0; None elsewhere."""
     return logits.argmax(-1) if temperature == 0 else None
+
+
+def like(x, draw: Callable, generator):
+    """Random numbers in the shape of x."""
+    return draw(x.shape, generator=generator, dtype=x.dtype)
+
+
+def largest_with(noise: Callable) -> Callable:
+    """The place of the largest logit once such noise is added."""
+    return lambda logits, generator: (logits + like(logits, noise, generator)).argmax(-1)
 
 
 @composition
@@ -1082,6 +1095,10 @@ SAMPLE = exercise(
                 drawn_case(rng, (2, 2, 1, 1)),
                 drawn_case(rng, (3, 1, 1, 1), batch=3, note="three rows"),
                 drawn_case(rng, (4, 1, 1), seeded=False, note="no generator"),
+                # One token against many: another noise than the softmax's, or a little of all
+                # tokens beside it, gives it other sixths.
+                drawn_case(rng, (3, *FEW_OF_MANY), note="31 tokens"),
+                drawn_case(rng, (6, *ALL_BUT_NONE), note="31 tokens, one for certain"),
             ]
         ),
         Criterion("logits are divided by the temperature", 2).on(
@@ -1089,6 +1106,8 @@ SAMPLE = exercise(
                 drawn_case(rng, (3, 2, 1), temperature=2.0),
                 drawn_case(rng, (4, 1, 1), temperature=0.5),
                 drawn_case(rng, (3, 2, 1), batch=2, temperature=3.0),
+                drawn_case(rng, (3, *FEW_OF_MANY), temperature=2.0),
+                drawn_case(rng, (6, *ALL_BUT_NONE), temperature=3.0),
             ]
         ),
         Criterion("filters cut before the draw, after the temperature", 3).on(
@@ -1099,6 +1118,8 @@ SAMPLE = exercise(
                 drawn_case(rng, (4, 2), (1.5, 1), temperature=2.0, top_p=0.6),
                 drawn_case(rng, (4, 2), (1.5, 1), temperature=0.5, top_k=3, top_p=0.77),
                 drawn_case(rng, (3, 1, 1, 1), (0.5, 0.4), batch=2, top_k=4),
+                drawn_case(rng, (3, *FEW_OF_MANY), (0.05, 0.04), top_k=31),
+                drawn_case(rng, (6, *ALL_BUT_NONE), (1e-10, 1e-10), top_k=31),
             ]
         ),
         Criterion("the generator decides", 1).on(generators),
@@ -1127,6 +1148,27 @@ SAMPLE = exercise(
         mistake("""the temperature is ignored
             The temperature has no effect. Divide the *logits* by it: shares divided by it are
             normalised back.""").by(divide=lambda logits, temperature: logits),
+        mistake("""a power of the temperature
+            You divide by the temperature's square or root. The logits are divided by it as it is.
+        """)
+        .by(divide=lambda logits, temperature: logits / temperature**2)
+        .by(divide=lambda logits, temperature: logits / temperature**0.5),
+        mistake("""a power of the shares
+            You raise the shares to a power before you draw, which makes them more or less equal.
+            That is what the temperature does; draw from the softmax as it is.
+        """)
+        .by(shares=lambda logits: logits.softmax(-1) ** 2)
+        .by(shares=lambda logits: logits.softmax(-1) ** 0.5),
+        mistake("""noise that is not the softmax's
+            You add random numbers to the logits and take the largest. That draws from the softmax
+            if the numbers are −ln(−ln u), u from 0 to 1 (Gumbel's), and from something else if they
+            are normal or uniform. Draw with `torch.multinomial`.
+        """)
+        .by(shares=lambda logits: logits, draw=largest_with(torch.randn))
+        .by(shares=lambda logits: logits, draw=largest_with(torch.rand))
+        .by(
+            draw=lambda shares, generator: (shares * like(shares, torch.rand, generator)).argmax(-1)
+        ),
         mistake("""multiplied by the temperature
             You multiply the logits by the temperature. A high temperature is to make the shares
             more equal: divide.""").by(divide=lambda logits, temperature: logits * temperature),
