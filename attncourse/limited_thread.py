@@ -18,7 +18,7 @@ from attncourse.stopwatch import Stopwatch, TimeUp
 
 AGAIN = 0.1  # seconds until ``TimeUp`` is raised again where nobody has obeyed
 PATIENCE = 2  # times that a call may swallow it before its next line is told, too
-TRIES = 20  # times after which a call counts as deaf
+TRIES = 30  # times after which a call counts as deaf
 GLANCE = 0.05  # seconds in which a call that goes on shows whether it takes the processor
 
 

@@ -60,7 +60,11 @@ __all__ = [
     "variants_of",
 ]
 
-NO_TORCH = "pip install torch, or, where there is none for this machine, open Colab"
+# Libraries that not every installation has, and where a chapter that takes one gets it.
+BROUGHT_BY = {
+    "torch": "pip install torch, or, where there is none for this machine, open Colab",
+    **dict.fromkeys(("gguf", "regex", "tokenizers"), "pip install 'attncourse[model]'"),
+}
 _observers: list[list[Verdict]] = []
 _seeds: list[int] = []  # of the graders at work, the innermost last
 
@@ -201,16 +205,17 @@ def chapter(stem: str) -> tuple[Exercise, ...]:
 def bank_of(stem: str) -> Any:
     """Return the module of a chapter's exercises; what it makes is made as in a fresh process.
 
-    Raises ``ModuleNotFoundError`` in one sentence where there is no torch and the chapter takes it.
+    Raises ``ModuleNotFoundError`` in one sentence where a library is not there that it takes.
     """
     try:
         with as_a_process_imports():
             return importlib.import_module(f"attncourse.checks.bank.{stem}")
     except ModuleNotFoundError as missing:
-        if missing.name != "torch":
+        if missing.name not in BROUGHT_BY:
             raise
-        said = f"chapter {STEMS.index(stem) + 1} takes PyTorch, which is not installed: {NO_TORCH}"
-        raise ModuleNotFoundError(said, name="torch") from None
+        number, way = STEMS.index(stem) + 1, BROUGHT_BY[missing.name]
+        said = f"chapter {number} takes {missing.name}, which is not installed: {way}"
+        raise ModuleNotFoundError(said, name=missing.name) from None
 
 
 def find_exercise(target: str, variant: str = "") -> Exercise:

@@ -80,3 +80,34 @@ def test_settings_are_there_again_afterwards():
     finally:
         torch.set_deterministic_debug_mode(0)
     assert (np.geterr(), np.get_printoptions()) == before
+
+
+WITHOUT = """
+import importlib, importlib.abc, sys
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Hidden())
+from attncourse import STEMS
+from attncourse.checks import bank_of, chapter, examine, progress
+for stem in STEMS[:4]:
+    importlib.import_module(f"attncourse.{stem}")
+    for exercise in chapter(stem):
+        assert examine(exercise.target, exercise.reference, explain=False).passed
+        assert not examine(exercise.target, lambda *args: 1).passed
+    progress(stem)
+try:
+    chapter("kqv")
+except ModuleNotFoundError as problem:
+    print(problem)
+"""
+
+
+def test_chapters_1_to_4_take_no_torch_and_the_others_say_so():
+    """Two seconds: as on a machine for which there is no torch."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == [
+        "chapter 5 takes torch, which is not installed: pip install torch, or, where there is none "
+        "for this machine, open Colab"
+    ], done.stderr

@@ -82,7 +82,7 @@ def run_elsewhere(
         cwd=folder,
         env=os.environ | more,
         check=False,
-        timeout=240,
+        timeout=900,
     )
 
 

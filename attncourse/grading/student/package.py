@@ -22,6 +22,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import begins_at, bound_names, names_in, parse
+from attncourse.stopwatch import CLOCK
 
 INSTALLS = "#@title"  # the cell that Colab needs
 MARK = "# Made by attncourse assemble: "  # and a hash of what follows
@@ -204,12 +205,11 @@ def tried(chapters: Sequence[ChapterParts], targets: list[str], limits: Limits) 
         write(Path(place, "mine"), chapters)
         command = [sys.executable, "-c", CHECK, *targets]
         try:
-            done = subprocess.run(
-                command, cwd=place, capture_output=True, text=True, timeout=limits.submission
-            )
+            most = CLOCK * limits.submission  # a busy machine takes that long for as much work
+            done = subprocess.run(command, cwd=place, capture_output=True, timeout=most)
             return json.loads(done.stdout.splitlines()[-1])
         except subprocess.TimeoutExpired:
             return dict.fromkeys(targets, "it did not end in time")
         except (IndexError, ValueError):
-            said = (done.stderr.splitlines() or ["the process ended"])[-1]
-            return dict.fromkeys(targets, said)
+            said = done.stderr.decode("utf-8", "replace").splitlines()
+            return dict.fromkeys(targets, said[-1] if said else "the process ended")
