@@ -193,16 +193,32 @@ def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Crite
     """The verdict on each criterion.
 
     Changing nothing and refusing what is to be refused are things that an empty answer does too:
-    they earn nothing while no criterion about values holds.
+    they earn nothing while no criterion about values holds. What returns one number for everything
+    earns nothing at all: where it is the right one, that is chance.
     """
     failing = {c.name: first_failing(c, trials) for c in exercise.criteria}
     refusals = {t.criterion.name for t in trials if t.case.raises is not None}
     values = [c.name for c in exercise.criteria if not c.unchanged and c.name not in refusals]
     nothing_right = all(failing[name] for name in values)
+    constant = any(failing.values()) and is_constant(trials)
     return tuple(
-        judge_criterion(exercise, c, failing[c.name], nothing_right and c.name not in values)
+        judge_criterion(
+            exercise, c, failing[c.name], constant or (nothing_right and c.name not in values)
+        )
         for c in exercise.criteria
     )
+
+
+def is_constant(trials: tuple[Trial, ...]) -> bool:
+    """Whether an answer returns one number, alone or in arrays, whatever it is given.
+
+    A word in place of a value, the name of its dtype, says nothing of it.
+    """
+    values = [t.outcome.value for t in trials if t.outcome.kind == "value" and not t.case.facts]
+    arrays = [as_numbers(value) for value in values if not isinstance(value, str)]
+    if not arrays or any(a is None for a in arrays):
+        return False
+    return len({float(n) for a in arrays if a.size for n in (a.min(), a.max())}) == 1
 
 
 def judge_criterion(

@@ -556,7 +556,7 @@ SINK = exercise(
     minutes=10,
     picture=True,
     criteria=(
-        Criterion("the last width keys, and the first ones", 3).on(
+        Criterion("the last width keys, and the first ones", 2).on(
             lambda rng: [
                 SINK_BY_HAND,
                 Case((7, 3, 2)),
@@ -565,7 +565,7 @@ SINK = exercise(
                 Case((17, 4, 3), note="many tokens"),
             ]
         ),
-        Criterion("width 1, no sinks, and more of either than tokens", 1).on(
+        Criterion("width 1, no sinks, and more of either than tokens", 2).on(
             lambda rng: [
                 Case((5, 1, 1), note="width 1"),
                 Case((5, 1, 0), note="width 1, no sinks"),

@@ -644,7 +644,7 @@ ALIBI = exercise(
     difficulty=1,
     minutes=10,
     criteria=(
-        Criterion("minus slope times distance, for every head", 3).on(
+        Criterion("minus slope times distance, for every head", 2).on(
             lambda rng: [
                 ALIBI_BY_HAND,
                 plain(4, 3, note="slopes 1/4, 1/16, 1/64 and 1/256"),
@@ -655,7 +655,7 @@ ALIBI = exercise(
         FIXED.criterion("one head, one token", 1).on(
             plain(1, 4, note="one head"), plain(5, 1, note="one token")
         ),
-        FIXED.criterion("any number of heads and tokens", 1).on(
+        FIXED.criterion("any number of heads and tokens", 2).on(
             plain(3, 7, note="three heads"),
             plain(7, 2, note="two tokens"),
             plain(6, 6, note="as many heads as tokens"),

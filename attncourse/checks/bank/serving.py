@@ -39,7 +39,15 @@ from attncourse.checks.exercise import (
 from attncourse.checks.variants.adapter import Adapter
 from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.variants.rewriting import LAST_NEGATED
-from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Row, once_more, row, standard
+from attncourse.checks.writing.cases import (
+    FLOATS_ONLY,
+    CaseTable,
+    Row,
+    each_result,
+    once_more,
+    row,
+    standard,
+)
 from attncourse.checks.writing.modules import tensor
 from attncourse.checks.writing.recipes import made, mistake
 
@@ -109,6 +117,7 @@ QUANT_CASES = Quantized()
 BLOCKS = row("d=12", given={"bits": 4, "block": 4})
 QUANT_ROWS = standard(QUANT_CASES, d=12)
 FOUR_BITS, TWO_BITS = {"bits": 4, "block": 3}, {"bits": 2, "block": 6}
+THREE_BITS = {"bits": 3, "block": 2}
 
 
 def numbers(values: list, bits: int, block: int, note: str = "") -> Case:
@@ -647,12 +656,13 @@ PAD = exercise(
     difficulty=2,
     minutes=15,
     criteria=(
-        Criterion("ids, positions and mask", 3).on(
+        *each_result(
+            ("ids", "positions", "mask"),
             together(
                 PAD_BY_HAND,
                 drawn_sequences(4, 2, 7, 5),
                 drawn_sequences(3, 6, pad=2, note="2 pads"),
-            )
+            ),
         ),
         Criterion("padding is told by length", 1).on(
             together(
@@ -830,12 +840,15 @@ QUANT = exercise(
     difficulty=2,
     minutes=15,
     criteria=(
-        QUANT_CASES.criterion("codes, scale and minimum of each block", 3).on(
-            QUANT_BY_HAND,
-            BLOCKS.but(batch=(3,)),
-            row("d=15", batch=(2,), given=FOUR_BITS),
-            row("d=6", batch=(6,), given={"bits": 3, "block": 2}, note="as many rows as numbers"),
-            row("d=12", batch=(12,), given=TWO_BITS, note="as many rows as numbers"),
+        *each_result(
+            ("codes", "scale", "minimum"),
+            QUANT_CASES(
+                QUANT_BY_HAND,
+                BLOCKS.but(batch=(3,)),
+                row("d=15", batch=(2,), given=FOUR_BITS),
+                row("d=6", batch=(6,), given=THREE_BITS, note="as many rows as numbers"),
+                row("d=12", batch=(12,), given=TWO_BITS, note="as many rows as numbers"),
+            ),
         ),
         QUANT_CASES.criterion("other numbers of bits", 1).on(
             *(row("d=12", batch=(5,), given={"bits": b, "block": 4}) for b in (2, 3, 5, 6, 7)),

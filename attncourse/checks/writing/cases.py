@@ -10,6 +10,7 @@ which an exercise misses, is told by ``grid``.
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -170,6 +171,22 @@ class TableCriterion(NamedTuple):
 
     def on(self, *rows: Row | Case) -> Criterion:
         return Criterion(self.name, self.points, self.table(*rows))
+
+
+def each_result(names: tuple[str, ...], tried: Callable) -> tuple[Criterion, ...]:
+    """A criterion for each of several results that have names, one point each, on the same cases.
+
+    Who gets one of them wrong keeps the points of the others.
+    """
+
+    def of(name: str) -> Callable[[Rng], list[Case]]:
+        return lambda rng: [replace(case, facts=partial(only, name)) for case in tried(rng)]
+
+    return tuple(Criterion(name, 1).on(of(name)) for name in names)
+
+
+def only(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: results[name]}
 
 
 def shape_of(axes: str, row: Row) -> tuple[int, ...]:

@@ -1,0 +1,71 @@
+"""Points follow the mistake: no criterion decides alone, and what answers nothing earns nothing."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+from attncourse.checks import examine, exercises
+from attncourse.checks.judging import points
+from attncourse.checks.trying.outcome import is_tensor
+
+ALL = exercises()
+FUNCTIONS = [e for e in ALL.values() if not inspect.isclass(e.reference)]
+DESERVED = 1  # point, at most, where an answer does nothing of its own
+# What is right there all the same: a part of what is given, and how ours draws for the zeros.
+RIGHT_BY_ITSELF = {
+    "multihead.naive_to_batched": 2,  # the module that is given has the right W_o
+    "sequences.split_by_similarity": 3,  # as many as ours
+}
+
+
+def test_no_criterion_is_worth_more_than_half():
+    above = {
+        (exercise.target, criterion.name)
+        for exercise in ALL.values()
+        for criterion in exercise.criteria
+        if 2 * criterion.points > exercise.points
+    }
+    assert not above
+
+
+def zeros(value):
+    """What has the form of a result and holds nothing."""
+    if isinstance(value, tuple | list):
+        return type(value)(zeros(part) for part in value)
+    if is_tensor(value):
+        return value.new_zeros(value.shape)
+    return np.zeros_like(value) if isinstance(value, np.ndarray) else type(value)()
+
+
+def trivial(reference) -> dict:
+    """Answers that answer nothing, by what they return."""
+    return {
+        "nothing": lambda *args, **options: None,
+        "zeros": lambda *args, **options: zeros(reference(*args, **options)),
+        "its first argument": lambda *args, **options: next(iter((*args, *options.values()))),
+        "its last argument": lambda *args, **options: (*args, *options.values())[-1],
+    }
+
+
+@pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda e: e.target)
+def test_an_answer_that_does_nothing_of_its_own_earns_next_to_nothing(exercise):
+    earned = {
+        name: points(exercise, answer, 1) for name, answer in trivial(exercise.reference).items()
+    }
+    assert max(earned.values()) <= RIGHT_BY_ITSELF.get(exercise.target, DESERVED), earned
+
+
+def test_of_three_results_one_wrong_keeps_the_points_of_the_others():
+    exercise = ALL["serving.pad_left"]
+    for place, name in enumerate(("ids", "positions", "mask")):
+
+        def wrong(sequences, pad, place=place):
+            results = list(exercise.reference(sequences, pad))
+            results[place] = zeros(results[place])
+            return tuple(results)
+
+        verdict = examine(exercise.target, wrong, seed=1)
+        held = [c.name for c in verdict.criteria if c.passed]
+        assert held[:2] == [n for n in ("ids", "positions", "mask") if n != name]
+        assert 2 * verdict.earned >= verdict.possible
