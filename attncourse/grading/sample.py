@@ -66,10 +66,9 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
     if scale is None:
         scale = 1 / query.size(-1) ** 0.5
     scores = torch.einsum("...mk,...nk->...mn", query, key) * scale
-    scores = scores - scores.amax(-1, keepdim=True)
     if mask is not None:
         scores = torch.where(mask, scores, torch.full_like(scores, -1e9))
-    weights = scores.exp()
+    weights = (scores - scores.amax(-1, keepdim=True)).exp()
     weights = weights / weights.sum(-1, keepdim=True)
     return torch.einsum("...mn,...nv->...mv", weights, value)
 """,
