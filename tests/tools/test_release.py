@@ -286,7 +286,7 @@ def test_a_workflow_is_sound(path):
     assert workflow["name"] == path.stem
     for job in workflow["jobs"].values():
         steps = job["steps"]
-        assert job["runs-on"] == "ubuntu-latest"
+        assert job["runs-on"] in ("ubuntu-latest", "${{ matrix.os }}")
         for step in steps:
             assert ("run" in step) != ("uses" in step)
             if "uses" in step:
@@ -336,3 +336,13 @@ def test_torch_is_asked_for_where_the_index_has_it(system, machine, comes):
 
     torch = next(r for r in map(Requirement, PROJECT["dependencies"]) if r.name == "torch")
     assert torch.marker.evaluate({"sys_platform": system, "platform_machine": machine}) is comes
+
+
+def test_the_lowest_libraries_that_are_tried_are_the_lowest_that_are_allowed():
+    lines = (ROOT / ".github" / "lowest.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    allowed = [re.match(r"([\w-]+)>=([\d.]+)", line) for line in PROJECT["dependencies"]]
+    lowest = {found[1]: found[2] for found in allowed if found and found[1] in pinned}
+    assert lowest.keys() == pinned.keys()
+    for name, version in pinned.items():
+        assert f"{version}.0.0".startswith(f"{lowest[name]}."), (name, version, lowest[name])
