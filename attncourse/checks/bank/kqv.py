@@ -283,14 +283,15 @@ ATTENTION = exercise(
             NARROW.but(note="d_v smaller than d_k"),
             row("m=7 n=1 d_k=4 d_v=11", note="one key, d_v above d_k"),
         ),
-        ATTENTION_CASES.criterion("a mask, True where attention is allowed", 2).on(
+        ATTENTION_CASES.criterion("a mask, True where attention is allowed", 1).on(
             MASKED_BY_HAND,
-            MASKED_FAR_BELOW,
-            MASKED_FAR_ABOVE,
             NARROW.but(given={"mask": hole("m n")}),
             NARROW.but(given={"mask": hole("1 n")}, note="one row of the mask for all queries"),
             NARROW.but(batch=(2,), given={"mask": hole("... 1 n")}, note="a batch of masks"),
             NARROW.but("n=5", batch=(5,), given={"mask": hole("m n")}, note=cases.ONE_MASK),
+        ),
+        ATTENTION_CASES.criterion("masked scores far from the others", 1).on(
+            MASKED_FAR_BELOW, MASKED_FAR_ABOVE
         ),
         ATTENTION_CASES.criterion("another scale", 1).on(
             NARROW.but(given={"scale": 3.0}),  # neither √d_k nor d_k, nor one over them
