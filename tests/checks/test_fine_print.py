@@ -7,7 +7,8 @@ import pytest
 from conftest import ROOT
 from grid import covered
 
-from attncourse.checks import exercises
+from attncourse.checks import examine, exercises
+from attncourse.llama import merge_pairs
 
 ALL = exercises()
 
@@ -58,3 +59,22 @@ def test_a_text_that_says_too_little_is_named():
     assert owed["cases hold integers in X"] == "whole numbers"
     assert "guard" in owed.values()
     assert told(ALL["transformer.layer_norm"])["layer_norm may not be called"] == "layer_norm"
+
+
+def as_tuple(symbols, ranks):
+    return tuple(merge_pairs(symbols, ranks))
+
+
+def as_it_came(symbols, ranks):
+    merged = merge_pairs(symbols, ranks)
+    return symbols if merged == symbols else merged
+
+
+@pytest.mark.parametrize(
+    ("answer", "word"), [(as_tuple, "tuple"), (as_it_came, "the list that came in")]
+)
+def test_a_new_list_is_what_the_text_promises(answer, word):
+    assert "a new list" in texts("llama")["merge_pairs"]
+    verdict = examine("llama.merge_pairs", answer, seed=1)
+    assert 0 < verdict.earned < verdict.possible
+    assert word in str(verdict)
