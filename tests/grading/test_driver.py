@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,6 +63,7 @@ class Marker(Executor):
                 g: CellResult(float(len(data) % 3), c.points) for g, c in assignment.graded.items()
             }
             report = Report(student, assignment.name, "graded", cells, sandbox=sandbox)
+            report = replace(report, seed=more["seed"])
             future.set_result(report)
         return future
 
@@ -138,6 +140,18 @@ def test_a_class_gets_the_same_cases_and_others_in_each_run(tmp_path, marker):
     runs = [set(marker.seeds[start : start + 3]) for start in (0, 3, 6)]
     assert [len(seeds) for seeds in runs] == [1, 1, 1]
     assert len(set().union(*runs)) == 3
+
+
+def test_a_look_at_one_student_takes_the_cases_of_the_class(tmp_path, marker):
+    class_of(tmp_path)
+    grade(tmp_path)
+    [classes] = set(marker.seeds)
+    marker.seeds.clear()
+    for _ in range(2):
+        grade(tmp_path, student="s1", force=True)
+    assert marker.seeds == [classes] * 2
+    grade(tmp_path, student="s1", force=True, limits=Limits(submission=99))  # other conditions
+    assert marker.seeds[-1] != classes
 
 
 def test_a_file_in_no_students_folder_is_named(tmp_path, marker, capsys):

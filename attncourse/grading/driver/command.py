@@ -87,7 +87,7 @@ def grade_course(
                 changed = record(book, name)
                 added, follow_on = added_cells(course, name), follow_on_earns(course)
                 assignment = replace(assignment, added=added, follow_on=follow_on)
-                order = Order(assignment, limits, sandbox, force, hidden)
+                order = Order(assignment, limits, sandbox, force, hidden, student is not None)
                 gc.freeze()  # the collector need not look through all of nbgrader again and again
                 submissions = folders.read_submissions(course, name, students)
                 graded_ones = grade_class(

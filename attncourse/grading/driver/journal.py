@@ -12,7 +12,7 @@ import platform
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import cache, partial
 from importlib import metadata
@@ -70,9 +70,23 @@ class Journal:
         except (ValueError, KeyError, TypeError):
             return None  # of an earlier schema: it is graded again
 
-    def write(self, key: str, report: Report) -> None:
+    def class_seed(self, shared: bytes) -> int | None:
+        """The seed of the newest result, if that was made under these conditions, else None."""
+        newest = max(self._places.values(), default=None)
+        if newest is None:
+            return None
+        with writing(self.path):
+            line = os.pread(self._file, newest[1], newest[0])
+        with suppress(ValueError, KeyError, TypeError):
+            record = json.loads(line)
+            if record.get("conditions") == shared.hex():
+                return from_json(record["report"]).seed
+        return None
+
+    def write(self, key: str, report: Report, shared: bytes = b"") -> None:
         """Adds a result, in one write; a disk that has no room for all of it gets none of it."""
-        plain = {"key": key, "student": report.student, "report": to_json(report)}
+        plain = {"key": key, "student": report.student, "conditions": shared.hex()}
+        plain["report"] = to_json(report)
         self._places[bytes.fromhex(key)] = self._append(plain)
 
     def close(self) -> None:
