@@ -22,11 +22,14 @@ from small_class import (
     write_gradebook,
     write_reports,
 )
+from small_course import small
 
 from attncourse.grading.class_.export import export
 from attncourse.grading.class_.gradescope import is_folder
 from attncourse.grading.errors import UserError
+from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.spreadsheet import cell, line_of, number, table
+from attncourse.grading.submission.notebook import Assignment, read_cells
 
 REPORTS = [
     made("ada", 2, 1, 4),
@@ -414,6 +417,13 @@ def test_moodle_feedback_is_text_and_identifiers_are_unique(tmp_path):
     assert "<" not in found["cy"][1]
     assert unescape(found["cy"][1]) == 'a\\" <img src=//evil.example>; =1+1 -2\\\n=1'
     assert len(done.remarks) == 2
+    alike = [made(s, 1, 0, 0) for s in ("cy", "dot", "eve")]
+    other = tmp_path / "other"
+    other.mkdir()
+    people["eve"] = {"email": "eve@x.org"}
+    write_gradebook(write_reports(other, alike), alike, people=people)
+    done = export(other, NAME, "moodle", identifier="email")
+    assert done.remarks == ("cy, dot are left out: they have the same Email address, same@x.org",)
     with pytest.raises(UserError, match="no student has a usable Email address"):
         export(tmp_path, NAME, "moodle", identifier="email")
 
@@ -522,6 +532,26 @@ def test_export_says_what_it_wrote(course):
     assert done.stderr.splitlines()[1:] == [
         f"attncourse: {s} is left out: no Email address in the gradebook" for s in ("cy", "dot")
     ]
+
+
+def test_an_export_says_whose_newer_hand_in_is_not_in_it(tmp_path):
+    """By what was graded, not by times; who was graded of this very file is not named."""
+    reports = [*(made(s, 1, 0, 4) for s in ("ada", "bob", "cy")), made("dot", status="missing")]
+    write_gradebook(write_reports(tmp_path, reports), reports)
+    for student in ("ada", "bob", "cy", "dot", "new", "empty"):
+        home = tmp_path / "submitted" / student / NAME
+        home.mkdir(parents=True)
+        if student != "empty":
+            (home / f"{NAME}.ipynb").write_bytes(small())
+    for student, graded in (("ada", small()), ("bob", b"an older one")):
+        place = tmp_path / "autograded" / student / NAME / f"{NAME}.ipynb"
+        place.parent.mkdir(parents=True)
+        place.write_text(autograded(graded, Assignment(NAME, read_cells(small())), reports[0]))
+    (said,) = export(tmp_path, NAME, "csv").remarks
+    assert said == (
+        f"{NAME}: handed in and not graded yet, so it is not in the points here: "
+        f"bob, dot, new: attncourse grade {NAME}"
+    )
 
 
 def test_export_refuses_in_one_line(course, tmp_path):

@@ -437,6 +437,10 @@ def test_each_thing_that_cannot_be_done_is_one_line(tmp_path):
     plain = download(tmp_path, {"a/b.ipynb": b""}, "plain.zip")
     for zipped, words in (
         (plain, "not what Moodle or Canvas gives"),
+        (
+            download(tmp_path, {"assignment_1_export/submission_metadata.yml": b""}, "g.zip"),
+            f"Gradescope takes no pages back.* export {NAME} --format gradescope-autograder",
+        ),
         (tmp_path / "none.zip", "No such file"),
         (Path(__file__), "not a zip file"),
         (download(tmp_path, {"Eve X_7_assignsubmission_file/a": b""}), "none of these students"),

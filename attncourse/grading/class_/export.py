@@ -8,6 +8,7 @@ from typing import NamedTuple
 from attncourse.grading.class_ import canvas, gradescope, moodle
 from attncourse.grading.class_.results import ClassResults, StudentResult, class_results
 from attncourse.grading.class_.scores import graded_assignments
+from attncourse.grading.course.newer_hand_ins import newer_hand_ins
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
 from attncourse.grading.slips import require_trust
@@ -104,6 +105,9 @@ def export(
         if found.waiting
     ]
     remarks += [said for found in classes for said in found.left_out]
+    for found in classes:
+        graded = {r.student for r in found.results if r.handed_in}
+        remarks += newer_hand_ins(course, found.assignment, graded)
     if form == "gradescope":
         return write_gradescope(course, classes, output, remarks)
     one = FILES[form]

@@ -11,7 +11,7 @@ goes to the student of the row before it.
 """
 
 import re
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable
 from html import escape
 
@@ -60,13 +60,17 @@ def identified(
 ) -> dict[str, str]:
     """The identifiers by student, of those who have one that is theirs alone."""
     values = {student: value_of(person).strip() for student, person in students.items()}
-    tally = Counter(value for value in values.values() if value)
+    owners: dict[str, list[str]] = defaultdict(list)
     known = {}
+    for student, value in values.items():
+        owners[value].append(student)
     for student, value in values.items():
         if value in ("", "0"):  # PHP takes "0" for empty
             remark(f"{one_line(student)} is left out: no {label} in the gradebook")
-        elif tally[value] > 1:
-            remark(f"{one_line(student)} is left out: others have the same {label}")
+        elif len(owners[value]) > 1:
+            if owners[value][0] == student:
+                who = ", ".join(map(one_line, owners[value]))
+                remark(f"{who} are left out: they have the same {label}, {one_line(value)}")
         elif cell(value) != value or one_line(value) != value or "\\" in value:
             remark(f"{one_line(student)} is left out: the {label} is not one that Moodle knows")
         else:

@@ -1,6 +1,5 @@
 """What ``attncourse feedback`` does: a page for each student, a zip to give back, the links."""
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,13 +8,14 @@ from attncourse.grading.class_.results import StudentResult, class_results, read
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.class_.summary import Summary
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
+from attncourse.grading.course.newer_hand_ins import digest, graded_digest
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.page import page
 from attncourse.grading.feedback.returned import StudentPage, give_back
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
-from attncourse.grading.nbgrader.autograded import answered, autograded, digest
+from attncourse.grading.nbgrader.autograded import answered, autograded
 from attncourse.grading.report import Report, count
 from attncourse.grading.submission.notebook import Assignment
 
@@ -115,7 +115,7 @@ def handed_in_again(before: Path, data: bytes, assignment: Assignment, report: R
     """
     try:
         graded = before.read_text(encoding="utf-8")
-        if json.loads(graded)["metadata"].get("attncourse", {}).get("made_of") == digest(data):
+        if graded_digest(graded) == digest(data):
             return False
         return answered(graded) != answered(autograded(data, assignment, report))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from attncourse.grading.class_.results import Remark
@@ -34,6 +34,7 @@ from attncourse.grading.names import words
 MOODLE = re.compile(r"(?P<key>(?P<who>[^/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
 CANVAS = re.compile(r"(?P<who>[^_/]+)(?:_LATE)?(?P<key>_\d+)_\d+_(?=[^/]+)")
 PLACES = {"moodle": MOODLE, "canvas": CANVAS}
+GRADESCOPE = "submission_metadata.yml"  # in an export of its submissions
 
 
 class StudentPage(NamedTuple):
@@ -135,6 +136,12 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
                         files[place.key][piece] = place, member
                 if files:
                     return form, dict(counted(archive, each, name) for each in files.values())
+            if any(PurePosixPath(m.filename).name == GRADESCOPE for m in members):
+                raise UserError(
+                    f"{path} is Gradescope's export, and Gradescope takes no pages back: students "
+                    "see there what its autograder says (attncourse export "
+                    f"{name} --format gradescope-autograder); pages for other ways are in feedback/"
+                )
     except (OSError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(f"cannot read {path}: {reason}") from None

@@ -4,7 +4,6 @@ Of the submission nothing gets in but the text of its cells, made harmless. The 
 that nbgrader reads, and every output are the instructor's and the judge's.
 """
 
-import hashlib
 import json
 from dataclasses import replace
 from functools import lru_cache
@@ -13,6 +12,7 @@ from typing import Any
 
 from attncourse.checks.showing.verdict import MESSAGE_STYLE
 from attncourse.grading import harmless
+from attncourse.grading.course.newer_hand_ins import digest
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import message
 from attncourse.grading.judge.outcomes import verdict_of
@@ -52,11 +52,6 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
         "nbformat_minor": 5,
     }
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-
-
-def digest(notebook: bytes) -> str:
-    """By which it is seen that a graded notebook was made of this file."""
-    return hashlib.sha256(notebook).hexdigest()
 
 
 def answered(notebook: str) -> dict[str, Any]:

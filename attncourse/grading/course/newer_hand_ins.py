@@ -1,0 +1,58 @@
+"""Hand-ins that came after grading: what lies in ``submitted`` is not what the points are for."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from attncourse.grading.course.folders import folders_in, read_submission
+from attncourse.grading.course.forgotten import Forgotten
+from attncourse.grading.harmless import one_line
+
+
+def digest(notebook: bytes) -> str:
+    """Return that by which it is seen that a graded notebook was made of this file."""
+    return hashlib.sha256(notebook).hexdigest()
+
+
+def graded_digest(graded: str) -> str | None:
+    """Return the digest of the file that a graded notebook was made of; None where it has none."""
+    return json.loads(graded)["metadata"].get("attncourse", {}).get("made_of")
+
+
+def newer_hand_ins(course: Path, name: str, graded: Collection[str]) -> list[str]:
+    """Return a sentence on whoever has handed in what is not in the points, if anybody has.
+
+    ``graded`` are those of whom something is.
+    """
+    who = ", ".join(map(one_line, waiting_students(course, name, graded)))
+    said = f"{name}: handed in and not graded yet, so it is not in the points here: {who}"
+    return [f"{said}: attncourse grade {name}"] if who else []
+
+
+def waiting_students(course: Path, name: str, graded: Collection[str]) -> Iterator[str]:
+    """Yield who has another notebook in ``submitted`` than the graded one, by what is in it.
+
+    Times do not count: a copy of the course has other ones. Where nothing says what was graded,
+    there is nothing to compare.
+    """
+    forgotten = Forgotten(course)
+    for student in folders_in(course / "submitted"):
+        before = course / "autograded" / student / name / f"{name}.ipynb"
+        if student in graded and not before.is_file():
+            continue
+        found = read_submission(course, name, student)
+        waits = found.status != "missing"
+        if student in graded:
+            waits = found.data is not None and is_another(before, found.data)
+        if waits and not forgotten.has(student):
+            yield student
+
+
+def is_another(graded: Path, data: bytes) -> bool:
+    """True if a graded notebook says that it was made of another file."""
+    try:
+        before = graded_digest(graded.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return False
+    return before is not None and before != digest(data)
