@@ -1,6 +1,7 @@
 """How much a diagnosis tries is counted: what it says does not depend on a machine's load."""
 
 import time
+from contextlib import contextmanager
 from itertools import combinations, pairwise
 
 import pytest
@@ -13,7 +14,7 @@ from attncourse.checks.explaining.effort import NUMBERS, USUAL, Effort, kinds, w
 from attncourse.checks.explaining.search import likely_pairs
 from attncourse.checks.explaining.suspects import nearest
 from attncourse.checks.judging import judge
-from attncourse.checks.trying import trials
+from attncourse.checks.trying import outcome, trials
 
 MEAN = exercises()["self_attention.attention_weights"]
 ROPE = exercises()["positions.apply_rope"]
@@ -198,3 +199,26 @@ def test_cases_that_take_many_times_as_long_come_last():
     heavy = of.wrong[-1]
     assert weight(tiled, heavy) > 4 * weight(tiled, of.wrong[0])
     assert all((suspect, heavy) not in of.tried for suspect in of.likeliest())
+
+
+def test_a_kernels_own_calls_do_not_weigh(monkeypatch):
+    """Where prints go to a notebook, each try makes hundreds of calls more, and stacks are deep."""
+    accept = exercises()["serving.speculative_accept"]
+
+    def deep(levels: int) -> int:
+        return effort.work_of(accept, 0) if not levels else deep(levels - 1)
+
+    @contextmanager
+    def busy(*anything):
+        for _ in range(1000):
+            len("")
+        yield
+
+    plain = deep(0)
+    assert deep(80) == plain
+    monkeypatch.setattr(outcome, "alone", busy)
+    effort.calls_around.cache_clear()
+    try:
+        assert deep(0) == plain
+    finally:
+        effort.calls_around.cache_clear()

@@ -93,5 +93,5 @@ def seeded() -> Iterator[None]:
     import torch
 
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(SEED)
+        torch.default_generator.manual_seed(SEED)
         yield

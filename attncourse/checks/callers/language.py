@@ -79,7 +79,7 @@ def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
     import torch
 
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.default_generator.manual_seed(seed)  # other devices have none to begin
         return implementation(*args, **kwargs)
 
 

@@ -23,6 +23,7 @@ CALLS = 2_700_000  # in what takes many tries
 ALL = 4_700_000  # for all, fresh draws included: then what is known is said
 LAST = 12.0  # seconds of processor time after which nothing more is begun, whatever was counted
 AROUND = 300  # calls in a try that are not the implementation's
+OUTSIDE = 144  # calls around the implementation in one try, where no notebook's kernel adds to them
 USUAL = 2048
 COMPARED = 100  # for looking at one result beside another
 OPERATOR = 6  # for an operator of torch
@@ -86,7 +87,8 @@ def way_of(criterion: Criterion, case: Case) -> tuple:
 def work_of(exercise: Exercise, place: int) -> int:
     """What a right answer takes for the case at a place of one draw."""
     case = draw(exercise, 0)[place][1]
-    return work_in(lambda: run(exercise, usual(exercise), case, watched=False))
+    answer = usual(exercise)
+    return work_in(lambda: run(exercise, answer, case, watched=False), calls_around(exercise))
 
 
 @lru_cache(maxsize=256)
@@ -96,26 +98,49 @@ def usual(exercise: Exercise) -> Callable:
     return found.most_common(1)[0][0]() if found else exercise.reference
 
 
-def work_in(function: Callable[[], Any]) -> int:
+def work_in(function: Callable[[], Any], around: int | None = None) -> int:
     """How many functions are called in a call, those included that torch's operators count as.
 
+    In a try there are some ``around`` the implementation's, which are made ``OUTSIDE``.
     A few more or less are the same number. While somebody profiles this, nobody counts, and it is
     the number of many calls.
     """
     if sys.getprofile() is not None:
         return USUAL
-    calls = calls_of_operators(function)  # which first loads what it needs: no calls of its own
+    operators = calls_of_operators(function)  # which first loads what it needs
+    calls = calls_in(function)
+    if around is not None:
+        calls = max(calls - around, 0) + OUTSIDE
+    return round(2 ** (round(2 * math.log2(max(operators + calls, 1))) / 2))
+
+
+@lru_cache(maxsize=256)
+def calls_around(exercise: Exercise) -> int:
+    """The calls in a try that are not the implementation's: a notebook's kernel makes more of them.
+
+    So they are counted and made ``OUTSIDE``, or a kernel would be told less than a script.
+    """
+    nothing = Case(())
+    run(exercise, int, nothing, watched=False)  # which first loads what it needs
+    return calls_in(lambda: run(exercise, int, nothing, watched=False))
+
+
+def calls_in(function: Callable[[], Any]) -> int:
+    """How many functions of Python, and of C, are called in a call."""
+    calls = 0
 
     def called(frame: Any, event: str, argument: Any) -> None:
         nonlocal calls
-        calls += event in ("call", "c_call")
+        # torch writes down the stack where a seed is set, and a kernel's is deep.
+        is_counted = frame.f_globals.get("__name__") not in ("traceback", "linecache")
+        calls += is_counted and event in ("call", "c_call")
 
     sys.setprofile(called)
     try:
         function()
     finally:
         sys.setprofile(None)
-    return round(2 ** (round(2 * math.log2(max(calls, 1))) / 2))
+    return calls
 
 
 def calls_of_operators(function: Callable[[], Any]) -> int:

@@ -43,7 +43,7 @@ from attncourse.checks.explaining.changes import (
     changes,
     method_name,
 )
-from attncourse.checks.explaining.effort import weight, work_in
+from attncourse.checks.explaining.effort import calls_around, weight, work_in
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import is_students, is_unwritten, quiet, run
 from attncourse.checks.trying.trials import FRESH, Trial, numbers_in, problem_with, trials_of
@@ -122,7 +122,10 @@ def repaired(
     limited = replace(exercise, limit=min(LIMIT, exercise.limit))
     ends = time.thread_time() + LAST
     first_weight, first = order[0]
-    own = work_in(lambda: run(limited, implementation, first.case, watched=False)) / first_weight
+    own = work_in(
+        lambda: run(limited, implementation, first.case, watched=False), calls_around(limited)
+    )
+    own /= first_weight
     hung, spent, allowed = 0, 0, CALLS
     came = 0  # of the first cases, so many were right in what was tried last
     helpful: list[tuple[int, Change]] = []
