@@ -117,7 +117,7 @@ def test_the_real_model_reads_a_padded_batch(real_model):
     with torch.no_grad():
         logits, _ = model(ids, [], mask, positions)
         for row, sequence in zip(logits, sequences, strict=True):
-            torch.testing.assert_close(row[-len(sequence) :], model(sequence), atol=1e-4, rtol=0)
+            torch.testing.assert_close(row[-len(sequence) :], model(sequence), atol=5e-4, rtol=0)
 
 
 # --- fewer bits ----------------------------------------------------------------------------------

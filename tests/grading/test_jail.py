@@ -217,7 +217,7 @@ result = [open("/course/lesson.py").read(), os.getcwd(), sorted(os.listdir("/dev
 
 def test_no_trace_of_the_package_in_the_whole_jail(own):
     code = """
-import os
+import os, sys
 result, seen = [], 0
 for folder, folders, files in os.walk("/", followlinks=False):
     seen += len(files)
@@ -225,7 +225,9 @@ for folder, folders, files in os.walk("/", followlinks=False):
         path = os.path.join(folder, name)
         if "attncourse" in name and not folder.startswith("/usr/local/bin"):
             full = os.listdir(path) if os.path.isdir(path) else open(path).read()
-            result.append([path, len(full)])
+            # A clone is called so, too: of it there is the way to Python's libraries and no more.
+            on_the_way = os.path.isdir(path) and len(full) == 1 and sys.prefix.startswith(path)
+            result.append([path, 0 if on_the_way else len(full)])
 assert seen > 5000, seen
 """
     found = own.inside(code)
