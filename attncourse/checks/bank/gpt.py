@@ -150,7 +150,7 @@ def with_infinities(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     return x
 
 
-# A right answer gets a share rounded to another sixth once in 800,000 verdicts, and one that draws
+# A right answer gets a share rounded to another sixth once in 700,000 verdicts, and one that draws
 # row by row is judged within a second.
 DRAWS, PARTS = 1024, 6
 
