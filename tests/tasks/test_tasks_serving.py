@@ -376,7 +376,8 @@ def test_kept_losses_are_those_of_the_model(real_model):
     )
     for row in held["bits"]["cache"][1:4]:
         now = fewer_bits.cache_row(model, texts, row["cache"])["nats"][name]
-        assert now == pytest.approx(row["nats"][name], abs=0.03)
+        # Which code a number near two of them gets hangs on the processor's last digits.
+        assert now == pytest.approx(row["nats"][name], abs=0.08)
     prompts = [words.encode(text) for text in batches.PROMPTS[:3]]
     found = batches.paddings(model, prompts, words.end)
     assert found["left"]["difference"] < 1e-3 > held["batches"]["turned"]["left"]["difference"]
