@@ -112,6 +112,8 @@ def test_a_listing_has_no_checks_and_fits(things):
 def test_a_listing_computes_what_the_package_computes(things):
     for thing in dict.fromkeys(owner_of(one) or one for one in things):
         members = [one for one in things if (owner_of(one) or one) is thing]
+        if members == [thing] and body_of(source(thing)) == body_of(inspect.getsource(thing)):
+            continue  # a run of training, say, whose arguments cannot be drawn
         ours = printed(thing, source(*members))
         compare = same_object if inspect.isclass(thing) else same_result
         runs = Counter()
@@ -119,6 +121,13 @@ def test_a_listing_computes_what_the_package_computes(things):
             runs.update(compare(thing, ours, seed))
         assert runs, f"nothing of {thing.__name__} has arguments that can be drawn"
         assert min(runs.values()) >= 3, f"the package refuses nearly all random arguments: {runs}"
+
+
+def body_of(text: str) -> str:
+    """What a function does, without its docstring and what its signature says of shapes."""
+    function = ast.parse(text).body[0]
+    body = [s for s in function.body if not isinstance(getattr(s, "value", None), ast.Constant)]
+    return "\n".join(map(ast.unparse, body))
 
 
 def printed(thing: Callable, text: str) -> Callable:
