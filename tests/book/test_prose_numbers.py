@@ -13,7 +13,11 @@ from course import load
 
 from attncourse.figures.prose_numbers import MIME, compare_prose, written_numbers
 
-PAGES = [page for page in load(ROOT).pages if (ROOT / f"{page}.md").is_file()]
+PAGES = [  # that compute something
+    page
+    for page in load(ROOT).pages
+    if prose_numbers.CODE.search((ROOT / f"{page}.md").read_text(encoding="utf-8"))
+]
 PAGE = """---
 jupytext: x
 ---
