@@ -494,7 +494,9 @@ def export(
     assignment: str | None = typer.Argument(None, help="A graded assignment."),
     everything: bool = ALL,
     form: str = typer.Option(
-        "csv", "--format", help="csv, canvas, moodle, gradescope or gradescope-autograder (a zip)."
+        "csv",
+        "--format",
+        help="csv, canvas, moodle, totals, gradescope, gradescope-autograder (a zip).",
     ),
     output: Path | None = typer.Option(None, help="A file or a folder. [default: in reports/]"),
     roster: Path | None = typer.Option(None, help="Canvas' export: its students, in its order."),

@@ -194,6 +194,75 @@ def test_all_assignments_are_in_one_table(tmp_path):
     assert (tmp_path / "scope" / "02_more" / "eve" / "results.json").is_file()
 
 
+# --- totals of a course -------------------------------------------------------------------------
+
+WEIGHTS = """assignment,weight,group,drop,excused
+01_small,1,home,1,
+02_more,2,home,,bob; cy
+03_last,1,test,,cy
+"""
+
+
+@pytest.fixture
+def term(tmp_path) -> Path:
+    """Percents in three assignments: ada 100, 50 and 100; bob 0, 100 and 50; cy only a first."""
+    points = {
+        "ada": ((2, 1, 4), (1, 0.5, 2), (2, 1, 4)),
+        "bob": ((0, 0, 0), (2, 1, 4), (1, 0.5, 2)),
+    }
+    names = (NAME, "02_more", "03_last")
+    reports = [
+        made(student, *each, assignment=name)
+        for student, several in points.items()
+        for name, each in zip(names, several, strict=True)
+    ] + [made("cy", 1, 0.5, 2)]
+    (tmp_path / "weights.csv").write_text(WEIGHTS)
+    return write_gradebook(write_reports(tmp_path, reports), reports)
+
+
+def test_totals_weigh_drop_the_lowest_and_leave_out_what_is_excused(term):
+    """Excused is not the lowest; one of a group always counts; what is left out weighs nothing."""
+    assert export(term, None, "totals").number == 3
+    head, *rows = read(term / "reports" / "totals.csv")
+    found = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
+    told = {s: (r["total"], r["dropped"], r["excused"]) for s, r in found.items()}
+    assert told == {
+        "ada": ("100", "02_more", ""),  # (1 x 100 + 1 x 100) / 2
+        "bob": ("25", "", "02_more"),  # (1 x 0 + 1 x 50) / 2: the one that is left is not dropped
+        "cy": ("50", "", "02_more; 03_last"),
+    }
+    assert (found["bob"]["02_more"], found["ada"]["02_more"]) == ("", "50")
+    (term / "weights.csv").write_text("assignment;weight\n01_small;0,5\n02_more;1,5\n04_none;1\n")
+    done = export(term, None, "totals")
+    totals = {row[0]: row[head.index("total") - 1] for row in read(done.path)[1:]}
+    assert totals == {"ada": "62.5", "bob": "75", "cy": "12.5"}
+    assert done.remarks == (
+        "03_last is not in weights.csv, and not in the totals",
+        "nothing is graded of 04_none yet: it is not in the totals",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "weights.csv: expected a table with the head assignment,weight"),
+        ("assignment,weight\n01_small,x\n", "line 2: expected numbers"),
+        ("assignment,weight\n01_small,nan\n", "line 2: expected numbers"),
+        ("assignment,weight,drop\n01_small,1,-1\n", "line 2: expected numbers"),
+        ("assignment,weight\n01_small,1\n01_small,1\n", "line 3: .* in no other line"),
+        ("assignment,weight,excused\n01_small,1,bop\n", "called bop; did you mean bob|bop.*bob"),
+    ],
+)
+def test_weights_that_do_not_fit_are_one_sentence(term, text, words):
+    (term / "weights.csv").unlink()
+    if text is not None:
+        (term / "weights.csv").write_text(text)
+    with pytest.raises(UserError, match=words):
+        export(term, None, "totals")
+    with pytest.raises(UserError, match="--all --format totals"):
+        export(term, NAME, "totals")
+
+
 # --- Canvas -----------------------------------------------------------------------------------
 
 
@@ -558,7 +627,7 @@ def test_export_refuses_in_one_line(course, tmp_path):
     refuses(run("export", "01_smal", cwd=course), "did you mean 01_small?")
     refuses(run("export", cwd=course), "--all")
     refuses(run("export", NAME, "--all", cwd=course), "--all")
-    refuses(run("export", NAME, "--format", "excel", cwd=course), "canvas, moodle, gradescope")
+    refuses(run("export", NAME, "--format", "excel", cwd=course), "moodle, totals, gradescope")
     refuses(run("export", NAME, "--roster", "x.csv", cwd=course), "--format canvas")
     refuses(run("export", NAME, "--output", "reports", cwd=course), "is a folder")
     refuses(run("export", NAME, "--output", "gradebook.db/x", cwd=course), "cannot write")

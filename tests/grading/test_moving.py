@@ -52,10 +52,12 @@ def test_a_gradebook_moves_with_all_that_people_gave(course):
 def test_a_term_ends_and_is_read_where_it_is(course):
     wanted = scores(course)
     (course / "course_settings.py").write_text("c = get_config()\n")
+    (course / "weights.csv").write_text("assignment,weight\n")
     assert run("new-term", "2026-autumn", cwd=course).returncode == 0
     assert scores(course / "terms" / "2026-autumn") == wanted
     assert not any((course / one).exists() for one in ("submitted", "reports", "gradebook.db"))
     assert (course / "course_settings.py").is_file()
+    assert (course / "terms" / "2026-autumn" / "weights.csv").is_file()
     refuses(run("new-term", "2026-autumn", cwd=course), "is there already", "another name")
     refuses(run("new-term", "2027-spring", cwd=course), "no term's work", "nothing to move")
     refuses(run("new-term", "../x", cwd=course), "a term's name is that of a folder")
@@ -73,7 +75,7 @@ def test_settings_of_a_course_are_in_a_file_of_their_own_and_have_the_last_word(
 
 
 def test_what_a_course_has_of_its_own_is_not_tracked():
-    names = ["course_settings.py", "terms/x/gradebook.db", "forgotten.csv"]
+    names = ["course_settings.py", "weights.csv", "terms/x/gradebook.db", "forgotten.csv"]
     done = subprocess.run(["git", "check-ignore", *names], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.split() == names
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from attncourse.grading.class_ import canvas, gradescope, moodle
+from attncourse.grading.class_ import canvas, gradescope, moodle, totals
 from attncourse.grading.class_.results import ClassResults, StudentResult, class_results
 from attncourse.grading.class_.scores import graded_assignments
 from attncourse.grading.course.newer_hand_ins import newer_hand_ins
@@ -57,6 +57,7 @@ FILES = {
     "csv": OneFile("grades.csv", lambda classes, remark: plain_rows(classes)),
     "canvas": OneFile("canvas.csv", canvas.rows, ("roster", "column", "trust"), heads=2),
     "moodle": OneFile("moodle.csv", moodle.rows, ("identifier",)),
+    "totals": OneFile("totals.csv", totals.rows, ("course",)),
 }
 FORMATS = (*FILES, "gradescope")  # which is a folder of files
 
@@ -92,6 +93,8 @@ def export(
         raise UserError(f"--format: expected one of {known}, got {form}")
     if column and (roster is None or name is None):
         raise UserError("--column goes with one assignment and --roster, whose column it is")
+    if form == "totals" and name is not None:
+        raise UserError("totals are of all assignments: --all --format totals")
     require_trust(trust)
     if roster and form != "canvas":
         raise UserError("--roster goes with --format canvas")
@@ -113,6 +116,7 @@ def export(
     one = FILES[form]
     place = output or course / "reports" / (name or "") / one.file
     given = {"roster": roster, "column": column, "identifier": identifier, "trust": trust}
+    given |= {"course": course}
     rows = list(one.rows(classes, remarks.append, **{name: given[name] for name in one.options}))
     encoding = "utf-8-sig" if form == "csv" else "utf-8"
     replace_file(place, table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)

@@ -21,7 +21,8 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained as file_explained
 
 WORK = ("submitted", "autograded", "feedback", "reports", EXTENSIONS, GROUPS, FORGOTTEN, VARIANTS)
-WITH = ("solutions", "exercises", "nbgrader_config.py", "course_settings.py")  # what grades it
+# What grades it, and weighs it.
+WITH = ("solutions", "exercises", "nbgrader_config.py", "course_settings.py", "weights.csv")
 
 
 def move_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, int]:

@@ -1,0 +1,111 @@
+"""Totals of a course: of each assignment a share of its points, weighted; the lowest dropped.
+
+``weights.csv`` is the instructor's. A row is an assignment: its ``weight``; the ``group`` of which
+the lowest are dropped, and in one row of a group ``drop``, how many; and who is ``excused``, ids
+parted by ``;``. What somebody is excused from, or what is dropped, counts for nothing either way.
+"""
+
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from attncourse.grading.class_.results import ClassResults, Remark, people
+from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
+from attncourse.grading.names import did_you_mean
+from attncourse.grading.spreadsheet import Rows, Value, records_in
+
+FILE = "weights.csv"
+HEAD = ("assignment", "weight")
+WHO = ("student", "last_name", "first_name", "email")
+
+
+class Weighted(NamedTuple):
+    """What an assignment counts, in which group, how many its row drops there, who is excused."""
+
+    weight: float
+    group: str = ""
+    drop: int = 0
+    excused: frozenset[str] = frozenset()
+
+
+def rows(classes: list[ClassResults], remark: Remark, course: Path) -> Rows:
+    """Return a row for each student: percent of each assignment, and of the course."""
+    weights, students = read_weights(course / FILE), people(classes)
+    for who in sorted({who for row in weights.values() for who in row.excused} - set(students)):
+        hint = did_you_mean(who, students)
+        raise UserError(f"{FILE}: no student who is excused is called {one_line(who)}{hint}")
+    maxima = {found.assignment: math.fsum(found.cells.values()) for found in classes}
+    counted = [found for found in classes if found.assignment in weights]
+    for name in [found.assignment for found in classes if found not in counted]:
+        remark(f"{name} is not in {FILE}, and not in the totals")
+    for name in sorted(weights.keys() - maxima.keys()):
+        remark(f"nothing is graded of {one_line(name)} yet: it is not in the totals")
+    counted = [found for found in counted if maxima[found.assignment] > 0]
+    names = [found.assignment for found in counted]
+    made: Rows = [[*WHO, *names, "total", "dropped", "excused"]]
+    for student, person in sorted(students.items()):
+        shares = {}
+        for found in counted:
+            result = found.by_student.get(student)
+            shares[found.assignment] = (result.score if result else 0) / maxima[found.assignment]
+        excused = [name for name in names if student in weights[name].excused]
+        left = {name: share for name, share in shares.items() if name not in excused}
+        dropped = lowest(left, weights)
+        total = mean({n: s for n, s in left.items() if n not in dropped}, weights)
+        row: list[Value] = [student, person.last_name, person.first_name, person.email]
+        row += [None if name in excused else 100 * shares[name] for name in names]
+        row += [None if total is None else 100 * total, "; ".join(dropped), "; ".join(excused)]
+        made.append(row)
+    return made
+
+
+def lowest(shares: dict[str, float], weights: dict[str, Weighted]) -> list[str]:
+    """Return what is dropped of these: the lowest of each group, and never all of it.
+
+    Of equal ones it is the one that counts most, which costs nobody anything.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name in shares:
+        groups[weights[name].group].append(name)
+    dropped: list[str] = []
+    for group, names in groups.items():
+        drop = max(row.drop for row in weights.values() if row.group == group)
+        names.sort(key=lambda name: (shares[name], -weights[name].weight))
+        dropped += names[: min(drop, len(names) - 1)]
+    return sorted(dropped)
+
+
+def mean(shares: dict[str, float], weights: dict[str, Weighted]) -> float | None:
+    """Return the weighted mean; None where nothing counts."""
+    whole = math.fsum(weights[name].weight for name in shares)
+    return math.fsum(weights[n].weight * s for n, s in shares.items()) / whole if whole else None
+
+
+def read_weights(path: Path) -> dict[str, Weighted]:
+    """Return the rows of the file by assignment. Raises ``UserError`` with the line at fault."""
+    head, lines = records_in(path)
+    if not set(HEAD) <= set(head):
+        raise UserError(
+            f"{path}: expected a table with the head {','.join(HEAD)} in its first line; "
+            "group, drop and excused may follow"
+        )
+    found: dict[str, Weighted] = {}
+    for number, line in enumerate(lines, start=2):
+        cells = {key: text.strip() for key, text in line.items()}
+        if not any(cells.values()):
+            continue
+        name, where = cells.get("assignment", ""), f"{path}, line {number}"
+        if not name or name in found:
+            raise UserError(f"{where}: expected an assignment that is in no other line, got {name}")
+        excused = (who.strip() for who in cells.get("excused", "").split(";"))
+        try:
+            weight = float(cells.get("weight", "").replace(",", "."))
+            drop = int(cells.get("drop") or 0)
+            if not (math.isfinite(weight) and weight >= 0 and drop >= 0):
+                raise ValueError
+        except ValueError:
+            raise UserError(f"{where}: expected numbers, 0 or more, as weight and drop") from None
+        found[name] = Weighted(weight, cells.get("group", ""), drop, frozenset(excused) - {""})
+    return found
