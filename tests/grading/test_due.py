@@ -355,7 +355,7 @@ def test_report_and_page_have_who_was_late(late):
 
 
 def test_every_export_has_who_was_late(late):
-    done = {form: export(late, NAME, form) for form in FORMATS}
+    done = {form: export(late, NAME, form) for form in FORMATS if form != "totals"}
     place = late / "reports" / NAME
     rows = csv.DictReader(io.StringIO((place / "grades.csv").read_text("utf-8-sig")))
     found = {r["student"]: (r["days_late"], r["extension_days"], r["late_penalty"]) for r in rows}

@@ -1661,8 +1661,8 @@ VARIANTS = (
     forbidden(
         {"LlamaBlock": masked("forward")},
         """
-            `scaled_dot_product_attention(query, key, value, mask)` of chapter 5 does the rest
-            → `scaled_dot_product_attention(query, key, value, ~mask)` of chapter 5 does the rest
+            `scaled_dot_product_attention(query, key, value, mask)` is promised a key
+            → `scaled_dot_product_attention(query, key, value, ~mask)` is promised a key
         """,
     ),
 )

@@ -20,9 +20,6 @@ from attncourse.grading.submission.notebook import Assignment, read_assignment
 PASSED = ".rehearsed"  # in an assignment's folder in reports/: what has passed, as a hash
 
 
-UNFINISHED = "was not run to its end"
-
-
 def rehearse(course: Path, name: str) -> None:
     """Raise ``UserError`` with each test that the solved notebook of an assignment fails, and why.
 
@@ -49,13 +46,20 @@ def mark_of(assignment: Assignment, data: bytes) -> str:
 
 
 def failures_of(assignment: Assignment, data: bytes) -> list[str]:
-    """Return the cells whose points the instructor's own answers do not get, each with why."""
+    """Return the cells whose points the instructor's own answers do not get, each with why.
+
+    Raises ``UserError`` where this machine did not run all of it: that proves nothing of a test.
+    """
     limits = Limits().stretched(slowness())
     report = grade(data, assignment, limits=limits, sandbox=False)  # it is the instructor's own
+    if report.status != "graded":
+        raise UserError(
+            f"solutions of {assignment.name}: {'; '.join(report.attention or report.notes)}. "
+            "Try again; --untested releases it as it is"
+        )
     by_person = {cell.grade_id for cell in assignment.cells if cell.grade and cell.solution}
     return [
         f"{grade_id} ({score(cell.points, cell.maximum)}): {' '.join(cell.message.split())}"
         for grade_id, cell in report.cells.items()
         if grade_id not in by_person and cell.points < cell.maximum
-        if UNFINISHED not in cell.message  # a machine that is full proves nothing of a test
     ]

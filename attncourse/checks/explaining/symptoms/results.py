@@ -43,12 +43,12 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(of_dicts, wrong)):
         return None
-    if not all(p.right for p in pairs(tuple(wrong))):
-        return None
     parts: dict[str, list[Pair]] = {}
-    for t in wrong:
+    for t in filter(of_dicts, trials):  # each result may have trials of its own
         for key, want in t.expected.value.items():
             parts.setdefault(key, []).extend(paired(t.outcome.value.get(key), want, t))
+    if not all(p.right for p in next(iter(parts.values()))):
+        return None
     names = [key for key, there in parts.items() if not all(p.right for p in there)]
     found = {transformation([p for p in parts[key]]) for key in names}
     words = found.pop() if len(found) == 1 else None
