@@ -374,10 +374,12 @@ def test_kept_losses_are_those_of_the_model(real_model):
     assert fewer_bits.losses(model, texts)[name] == pytest.approx(
         held["bits"]["as_it_is"][name], abs=0.01
     )
+    whole = held["bits"]["as_it_is"][name]
     for row in held["bits"]["cache"][1:4]:
-        now = fewer_bits.cache_row(model, texts, row["cache"])["nats"][name]
-        # Which code a number near two of them gets hangs on the processor's last digits.
-        assert now == pytest.approx(row["nats"][name], abs=0.08)
+        # Which code a number near two of them gets hangs on the processor's last digits, so a cost
+        # is kept to a factor of two; with a bit less it is at least five times as much.
+        cost = fewer_bits.cache_row(model, texts, row["cache"])["nats"][name] - whole
+        assert 1 / 2 < cost / (row["nats"][name] - whole) < 2
     prompts = [words.encode(text) for text in batches.PROMPTS[:3]]
     found = batches.paddings(model, prompts, words.end)
     assert found["left"]["difference"] < 1e-3 > held["batches"]["turned"]["left"]["difference"]
