@@ -22,13 +22,14 @@ from formulas import plain, wrong_place
 from pybtex.database import Entry, parse_file
 from pybtex.richtext import Text
 
+from attncourse.figures.prose_numbers import PROSE_TAG
+
 ADMONITIONS = {"note": "Note", "tip": "Tip", "important": "Important", "admonition": None}
-CHECKS_PROSE = "check-prose"  # a cell for the build alone (prose_numbers.py): no notebook has it
 DIRECTIVES = {*ADMONITIONS, "dropdown", "code-cell", "math", "figure"}
 ROLES = {"eq", "numref", "ref", "doc", "cite:p", "cite:t", "term"}
 TAGS = {
     *("hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
-    *("scroll-output", "raises-exception", "in-one-piece", CHECKS_PROSE),
+    *("scroll-output", "raises-exception", "in-one-piece", PROSE_TAG),
 }
 OPTIONS = {  # what each directive may be told; what only dresses the page is left out in Colab
     "code-cell": {"tags", "mystnb"},
@@ -413,7 +414,7 @@ class ColabPage:
             text.clear()
 
         for block in blocks[1:]:
-            if CHECKS_PROSE in (block.options.get("tags") or []):
+            if PROSE_TAG in (block.options.get("tags") or []):
                 continue
             if block.kind == "code-cell":
                 flush()

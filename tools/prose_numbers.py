@@ -19,9 +19,9 @@ from pathlib import Path
 
 import nbformat
 from course import ROOT, Course, load
-from execution import cache_of
+from execution import cache_of, without_colours
 
-from attncourse.figures.prose_numbers import IN_DIGITS, MIME
+from attncourse.figures.prose_numbers import IN_DIGITS, MIME, PROSE_TAG
 
 CODE = re.compile(r"^```\{code-cell\}.*?^```$", re.MULTILINE | re.DOTALL)
 SENTENCE = r"(?:(?![.!?]\s|\n\n).)*"
@@ -90,19 +90,29 @@ def uncovered_numbers(source: str, phrases: list[str]) -> Iterator[str]:
 
 def read_page(source: str, executed: nbformat.NotebookNode | None, page: str = "") -> PageNumbers:
     """Return what became of a page's numbers, from its source and its last run."""
-    outputs = (
-        [out for cell in executed.cells for out in cell.get("outputs", ())] if executed else []
-    )
+    cells = [cell for cell in executed.cells if "outputs" in cell] if executed else []
+    outputs = [out for cell in cells for out in cell.outputs]
+    checks = [cell for cell in cells if PROSE_TAG in cell.metadata.get("tags", ())]
+    errors = [out for cell in checks for out in cell.outputs if out.output_type == "error"]
     records = [out["data"][MIME] for out in outputs if MIME in out.get("data", {})]
     phrases = [record["phrase"] for record in records]
     prose = one_line(prose_of(source))
     return PageNumbers(
         page,
         len(records),
-        [difference for record in records for difference in record["differences"]],
+        [difference for record in records for difference in record["differences"]]
+        + [f"a check of the text ended in {described(out)}" for out in errors],
         [phrase for phrase in phrases if one_line(phrase) not in prose],
         list(uncovered_numbers(source, phrases)),
     )
+
+
+def described(error: nbformat.NotebookNode) -> str:
+    """Return an error's name and message, and the line of the cell that raised it."""
+    lines = without_colours("\n".join(error.traceback)).splitlines()
+    raised = [match[1] for line in lines if (match := re.match(r"-+>\s*\d+ (.*)", line))]
+    message = f"{error.ename}: {error.evalue}" if error.evalue else error.ename
+    return f"{message}, at “{raised[-1].strip()}”" if raised else message
 
 
 def executed_page(course: Course, page: str) -> nbformat.NotebookNode | None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+PROSE_TAG = "check-prose"  # of a cell for the build alone: no notebook has it
 MIME = "application/vnd.attncourse.prose+json"
 WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),

@@ -10,8 +10,10 @@ import prose_numbers
 import pytest
 from conftest import ROOT
 from course import load
+from forked_kernel import with_checks_that_may_fail
+from jupyter_cache.executors.utils import single_nb_execution
 
-from attncourse.figures.prose_numbers import MIME, compare_prose, written_numbers
+from attncourse.figures.prose_numbers import MIME, PROSE_TAG, compare_prose, written_numbers
 
 PAGES = [  # that compute something
     page
@@ -119,6 +121,23 @@ def test_a_number_that_is_another_differs(phrase, values):
 def test_a_difference_may_be_allowed_where_the_machine_decides():
     assert compare_prose("1.7 times", 1.9)
     assert not compare_prose("1.7 times", 1.9, within=0.15)
+
+
+def test_a_check_that_fails_is_told_and_the_page_runs_on():
+    page = nbformat.v4.new_notebook()
+    for source, tags in ("share = 1 / 3", []), ("assert share > 1 / 2", [PROSE_TAG]), ("share", []):
+        page.cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": tags}))
+    ran = single_nb_execution(with_checks_that_may_fail(page), ".", 60, False)
+    assert ran.err is None
+    assert page.cells[2].execution_count == 3
+    (fault,) = prose_numbers.read_page("", page).faults
+    assert fault == "a check of the text ended in AssertionError, at “assert share > 1 / 2”"
+
+
+def test_an_error_that_a_page_shows_is_none_of_its_checks():
+    error = nbformat.v4.new_output("error", ename="ValueError", evalue="x", traceback=[])
+    cell = nbformat.v4.new_code_cell("raise", outputs=[error])
+    assert not prose_numbers.read_page("", nbformat.v4.new_notebook(cells=[cell])).faults
 
 
 def test_as_many_values_as_numbers_are_expected():
