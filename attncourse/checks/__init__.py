@@ -19,14 +19,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from attncourse import STEMS
-from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
-from attncourse.checks.provided import given_right_ones, wrong_ones
-from attncourse.checks.reading.cells import cells_here
-from attncourse.checks.showing.board import Board
-from attncourse.checks.showing.session import progress_of, seen
-from attncourse.checks.showing.verdict import CheckFailed, Verdict
-from attncourse.checks.showing.waiting import watched
-from attncourse.checks.standing import (
+from attncourse.checks.eligibility import (
     as_graded,
     elsewhere,
     not_judged,
@@ -36,6 +29,13 @@ from attncourse.checks.standing import (
     slowed_down,
     standing,
 )
+from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
+from attncourse.checks.reading.cells import cells_here
+from attncourse.checks.showing.board import Board
+from attncourse.checks.showing.session import progress_of, seen
+from attncourse.checks.showing.spinner import watched
+from attncourse.checks.showing.verdict import CheckFailed, Verdict
+from attncourse.checks.substitution import given_right_ones, wrong_ones
 from attncourse.checks.trying.asking import in_place
 from attncourse.checks.trying.muted import aloud
 from attncourse.checks.trying.settings import as_a_process_imports

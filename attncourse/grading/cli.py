@@ -117,10 +117,10 @@ def check(
     timeout: float = TIMEOUT,
 ) -> None:
     """Show the verdicts on your own notebook. Status 0: all passed, 1: something failed."""
-    from attncourse.grading.judge.ahead import start_ahead
+    from attncourse.grading.judge.prestart import start_ahead
 
     start_ahead(notebook)
-    from attncourse.checks.showing.waiting import ticking
+    from attncourse.checks.showing.spinner import ticking
     from attncourse.grading.class_.terminal import own_verdicts
     from attncourse.grading.student.selfcheck import check_file
 
@@ -426,7 +426,7 @@ def grade(
 
     with stopping("nothing was graded"):
         if dask is None:
-            from attncourse.grading.judge.ahead import start_ahead
+            from attncourse.grading.judge.prestart import start_ahead
 
             jobs = choose_lanes(jobs)
             if not (course / "reports" / assignment).exists():  # where there may be nothing to run

@@ -10,7 +10,7 @@ import pytest
 from played import played
 
 from attncourse.checks.reading.cells import KEEPS, went_on
-from attncourse.checks.showing import waiting
+from attncourse.checks.showing import spinner
 
 HEAD = "import math\nimport torch\nfrom attncourse.checks import check, examine, progress"
 CHECK = 'check("kqv.project", project)'
@@ -227,14 +227,14 @@ def test_what_takes_long_says_that_it_still_runs_and_then_nothing(monkeypatch):
     """The line's text each time, and nothing at the end."""
     shown, enough = [], threading.Event()
 
-    def show(line: waiting.ReplacedLine, text: str) -> None:
+    def show(line: spinner.ReplacedLine, text: str) -> None:
         shown.append(text)
         if len(shown) == 2:
             enough.set()
 
-    monkeypatch.setattr(waiting, "EVERY", 0.01)
-    monkeypatch.setattr(waiting.ReplacedLine, "show", show)
-    with waiting.ticking("02_mixing.ipynb"):
+    monkeypatch.setattr(spinner, "EVERY", 0.01)
+    monkeypatch.setattr(spinner.ReplacedLine, "show", show)
+    with spinner.ticking("02_mixing.ipynb"):
         assert enough.wait(60)
     assert shown[0] == "02_mixing.ipynb: still running, 0 s …"
     assert shown[-1] == ""

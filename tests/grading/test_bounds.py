@@ -23,9 +23,9 @@ from small_course import NAME, cell, graded, notebook, small, solution
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail import kernel
 from attncourse.grading.judge import judge
-from attncourse.grading.judge.bench import CHECKER
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.lane_loop import CHECKER
 from attncourse.grading.judge.lanes import LANES, LaneLost, Lanes
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.plan_runner import LAST_MINUTE, Means, PlanRunner

@@ -12,8 +12,8 @@ from attncourse.grading.class_.results import ClassResults, from_report
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.class_.summary import Summary
 from attncourse.grading.class_.terminal import at_a_glance, class_table
+from attncourse.grading.judge.assertion_message import Said, assertions, said_of
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.judge.sentence import Said, assertions, said_of
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import UNFORESEEN, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells

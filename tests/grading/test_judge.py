@@ -16,9 +16,9 @@ from attncourse.checks import examine, find_exercise, observe
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
 from attncourse.checks.trying.trials import draw
-from attncourse.grading.judge.bench import Bench
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.judge import grade, libraries
+from attncourse.grading.judge.lane_loop import LaneLoop
 from attncourse.grading.judge.remarks import remarks
 from attncourse.grading.judge.remote.conversation import Ended
 from attncourse.grading.judge.remote.proxies import outcomes, told_of
@@ -820,13 +820,13 @@ def test_the_driver_hears_of_what_begins_with_what_was_earned_before():
     """But for what follows at once and may take no longer."""
     theirs, ours = socket.socketpair()
     with theirs, ours, theirs.makefile("rb") as stream:
-        bench = Bench(ours, ours, {"processes": 1})
+        lane_loop = LaneLoop(ours, ours, {"processes": 1})
         for name, seconds in (("a", 5.0), ("b", 5.0), ("c", 9.0), ("d", 9.0)):
-            bench.begins(name, seconds)
-        bench.earned["points_mix"] = {"points": 2.0}
-        bench.begins("e", 9.0)
-        bench.told_at -= 1
-        bench.begins("f", 9.0)
+            lane_loop.begins(name, seconds)
+        lane_loop.earned["points_mix"] = {"points": 2.0}
+        lane_loop.begins("e", 9.0)
+        lane_loop.told_at -= 1
+        lane_loop.begins("f", 9.0)
         told = [unpack(stream.read, 1 << 20)[0] for _ in range(4)]
     assert [message["begins"] for message in told] == ["a", "c", "e", "f"]
     assert [message["earned"] for message in told] == [{}, {}, {"points_mix": {"points": 2.0}}, {}]

@@ -15,7 +15,7 @@ from small_course import cell, notebook, solution
 
 from attncourse.checks import exercises
 from attncourse.checks.reading.cells import KEEPS, went_on
-from attncourse.checks.trying.absent import DEBUGGER, NOBODY, NOWHERE, SENTENCE
+from attncourse.checks.trying.unavailable import DEBUGGER, NOBODY, NOWHERE, SENTENCE
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 from attncourse.grading.student.selfcheck import check_cells

@@ -10,7 +10,7 @@ from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
 from small_course import solution as answer
 
 from attncourse.checks.reading.cells import KEEPS
-from attncourse.grading.judge.desk import binds
+from attncourse.grading.judge.instructor_namespace import binds
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells

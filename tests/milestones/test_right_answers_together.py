@@ -12,7 +12,7 @@ from conftest import ROOT
 from attncourse import STEMS
 from attncourse.checks import exercises
 from attncourse.checks.judging import points
-from attncourse.checks.provided import called, namespace_of
+from attncourse.checks.substitution import called, namespace_of
 from attncourse.grading.student.package import ChapterParts, definitions, write
 from attncourse.grading.submission.notebook import read_cells
 from attncourse.milestones import NAMES

@@ -16,7 +16,7 @@ import numpy as np
 from attncourse.alarm import TimeUp, within
 from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.reading.lines import line_behind, steps_of
-from attncourse.checks.trying.absent import Absent, alone, is_absent, nobody_there
+from attncourse.checks.trying.unavailable import Absent, alone, is_absent, nobody_there
 from attncourse.checks.trying.watch import Forbidden, Unusable, forbidding
 from attncourse.limited_thread import StillRuns
 

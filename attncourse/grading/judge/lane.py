@@ -77,9 +77,9 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
     theirs.close()
     ending = (lifeline, zygote_pid, order["folder"])
     threading.Thread(target=end_with, args=ending, daemon=True).start()
-    from attncourse.grading.judge.bench import Bench
+    from attncourse.grading.judge.lane_loop import LaneLoop
 
-    Bench(driver, ours, order).serve()
+    LaneLoop(driver, ours, order).serve()
 
 
 def load(modules: list[str]) -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, given_right
 from attncourse.grading.judge import remarks
+from attncourse.grading.judge.carried_errors import Followed
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.follow import Followed
-from attncourse.grading.judge.lacking import because, is_nowhere, not_imported, why_nowhere
+from attncourse.grading.judge.missing_names import because, is_nowhere, not_imported, why_nowhere
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.overwritten import Overwritten
 from attncourse.grading.judge.points import judge_cell, unpaid

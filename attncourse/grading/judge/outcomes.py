@@ -8,7 +8,7 @@ from typing import Any
 
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.grading.harmless import UNSEEN
-from attncourse.grading.judge.sentence import NOWHERE, Said
+from attncourse.grading.judge.assertion_message import NOWHERE, Said
 
 MESSAGE = 2000  # characters of an error's text that are worth keeping
 # What a report keeps of a verdict, and of a criterion, as it is.

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from attncourse.checks.eligibility import GIVES, built_ins_of_star, name_taken
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
-from attncourse.checks.standing import GIVES, built_ins_of_star, name_taken
+from attncourse.grading.judge.carried_errors import LEAST, our_answers, wrong_answers
+from attncourse.grading.judge.deferred_tests import reached, touched_by
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.follow import LEAST, our_answers, wrong_answers
-from attncourse.grading.judge.late import reached, touched_by
 from attncourse.grading.judge.outcomes import StepOutcome, verdict_of
 from attncourse.grading.judge.plan_runner import Means, again
 from attncourse.grading.report import exercise_of

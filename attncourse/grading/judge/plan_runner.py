@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.desk import binds
+from attncourse.grading.judge.deferred_tests import Aside, disturbed
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.late import Aside, disturbed
+from attncourse.grading.judge.instructor_namespace import binds
 from attncourse.grading.judge.outcomes import StepOutcome, earns_all, earns_more
 from attncourse.grading.judge.process import Launch, Process
 from attncourse.grading.judge.remote.conversation import OutOfTime
@@ -19,7 +19,7 @@ from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
 NAMED = re.compile(r"name '(\w+)' is not defined")
-LAST_MINUTE = 10.0  # seconds, and those of the cells, for late tests where the time is over
+LAST_MINUTE = 10.0  # seconds, and those of the cells, for deferred tests where the time is over
 
 Heard = Callable[[int, StepOutcome], None]
 
@@ -55,7 +55,7 @@ class PlanRunner:
             means.assignment, means.seed, means.limits, means.budget, means.begins
         )
         self.process = Process(steps, self.runner, means.launch, careful=bool(doubted))
-        self.late = [n for n, step in enumerate(steps) if self.runner.is_late(step)]
+        self.deferred = [n for n, step in enumerate(steps) if self.runner.is_deferred(step)]
         self.aside = Aside(self.runner)
         self.outcomes: dict[int, StepOutcome] = {}
         self.cut: set[int] = set()
@@ -121,9 +121,9 @@ class PlanRunner:
     # --- the parts of a run, in their order -----------------------------------------------------
 
     def in_order(self) -> None:
-        """Runs every step in its place, but for the late tests."""
+        """Runs every step in its place, but for the deferred tests."""
         for number, step in enumerate(self.steps):
-            if number in self.late:
+            if number in self.deferred:
                 self.aside.put(number)
                 continue
             began = self.means.budget.spent()
@@ -139,10 +139,10 @@ class PlanRunner:
         after the cells before it. Nothing that those cells say a second time is listened to, and
         their time is not the submission's: it could not know.
         """
-        if disturbed(self.steps, self.late):
+        if disturbed(self.steps, self.deferred):
             self.process.hang_up()
             self.grant()
-        for number in self.late:
+        for number in self.deferred:
             self.run_late(number)
 
     def with_later_names(self) -> None:
@@ -161,10 +161,10 @@ class PlanRunner:
         if all(self.outcomes[number].kind != "none" for number in missed):
             return
         for number, step in enumerate(self.steps):
-            on_time = step.kind == "test" and number not in self.late
+            on_time = step.kind == "test" and number not in self.deferred
             if on_time and not earns_all(self.outcomes[number]):
                 self.better(number, self.step(number))
-        for number in self.late:
+        for number in self.deferred:
             self.run_late(number)
 
     def comes_later(self, number: int) -> bool:
@@ -174,12 +174,12 @@ class PlanRunner:
         return named is not None and any(named[1] in binds(s) or "import *" in s for s in behind)
 
     def last_minute(self) -> None:
-        """Runs the late tests that stand before the last step that was begun.
+        """Runs the deferred tests that stand before the last step that was begun.
 
         What stands behind it had no turn before the time was over, and gets none now.
         """
         reached = max([self.running, *self.outcomes])
-        missing = [n for n in self.late if n < reached and n not in self.outcomes]
+        missing = [n for n in self.deferred if n < reached and n not in self.outcomes]
         self.process.hang_up()
         self.grant(LAST_MINUTE * self.means.limits.stretch)
         with suppress(OutOfTime):
@@ -208,7 +208,7 @@ class PlanRunner:
         where = step.name if len(self.outcomes) < len(self.steps) else "the submission"
         told = f"{where} was running when the time for the submission was over"
         words = self.means.budget.in_words(limits.submission / limits.stretch)
-        return told if self.running in self.late else f"{told} ({words})"
+        return told if self.running in self.deferred else f"{told} ({words})"
 
 
 def again(steps: list[Step], means: Means) -> Findings:

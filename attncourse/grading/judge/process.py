@@ -41,8 +41,10 @@ class Process:
         """Takes a fresh process."""
         self.hang_up()
         self.had, self.tested = 0, False
-        session = self.runner.session = self.launch(self.runner.budget, self.runner.desk.seeds)
-        session.forbids, session.careful = self.runner.desk.forbids, self.careful
+        session = self.runner.session = self.launch(
+            self.runner.budget, self.runner.instructor.seeds
+        )
+        session.forbids, session.careful = self.runner.instructor.forbids, self.careful
         self.runner.budget.moves_to(session.clock)
 
     def hang_up(self) -> None:
@@ -90,7 +92,7 @@ class Process:
 
     def last_words(self, step: Step) -> str:
         """A sentence on how it ended that can be forwarded to the student."""
-        if self.runner.is_late(step):
+        if self.runner.is_deferred(step):
             return f"{step.name} could not be run to its end"
         if self.session.ended == DEAF:
             return f"{step.name} did not end within {self.session.in_words()} and {DEAF}"

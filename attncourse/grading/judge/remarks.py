@@ -8,7 +8,7 @@ from typing import Any
 from attncourse.checks.reading.cells import STUB
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.lacking import is_nowhere
+from attncourse.grading.judge.missing_names import is_nowhere
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.points import failure_line, why
 from attncourse.grading.report import UNFORESEEN, CellResult, exercise_of

@@ -12,9 +12,10 @@ from attncourse.alarm import Stopwatch, TimeUp, within
 from attncourse.checks import observe
 from attncourse.checks.reading.cells import went_on
 from attncourse.checks.trying.trials import NoReference
+from attncourse.grading.judge.assertion_message import said_of
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.desk import desk_for, loads
 from attncourse.grading.judge.guard import compiled, guards
+from attncourse.grading.judge.instructor_namespace import instructor_namespace_for, loads
 from attncourse.grading.judge.outcomes import (
     MESSAGE,
     StepOutcome,
@@ -24,7 +25,6 @@ from attncourse.grading.judge.outcomes import (
 )
 from attncourse.grading.judge.remote.conversation import DEAF, Ended, OutOfTime
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.sentence import said_of
 from attncourse.grading.judge.wire.decoding import known_name
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.judge.worker.notebook_shell import Printed
@@ -46,7 +46,7 @@ class StepRunner:
     def __init__(
         self, assignment: Assignment, seed: int, limits: Limits, budget: Budget, begins: Begins
     ):
-        self.desk = desk_for(assignment)
+        self.instructor = instructor_namespace_for(assignment)
         self.seed, self.limits, self.budget, self.begins = seed, limits, budget, begins
         self.session: Session | None = None
         self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
@@ -83,7 +83,7 @@ class StepRunner:
         if not outcome.cut:  # a test may catch what a call raises, and a check does
             ended = self.session.ended and f"the submission {self.session.ended}"
             outcome.cut = self.session.overdue or ended
-        outcome.hidden = self.is_late(step)
+        outcome.hidden = self.is_deferred(step)
         outcome.verdicts = [describe_verdict(v, step.grade_id, outcome.hidden) for v in verdicts]
         if self.session.unasked:
             who = "an answer" if outcome.hidden else ", ".join(sorted(self.session.unasked))
@@ -117,19 +117,21 @@ class StepRunner:
 
     def evaluate(self, step: Step) -> Any:
         """The value of a test's last line where that is an expression, else None."""
-        for source in self.desk.needed(step.grade_id, self.laid_out):
+        for source in self.instructor.needed(step.grade_id, self.laid_out):
             self.bind(source)
-            body, _ = compiled(source, self.desk.foreign(source))
+            body, _ = compiled(source, self.instructor.foreign(source))
             exec(body, self.namespace)
         self.bind(step.source, step.grade_id)
-        body, last = compiled(step.source, self.desk.foreign(step.source, step.grade_id), TEST)
+        body, last = compiled(
+            step.source, self.instructor.foreign(step.source, step.grade_id), TEST
+        )
         exec(body, self.namespace)
         return None if last is None else eval(last, self.namespace)
 
     def bind(self, source: str, grade_id: str = "") -> None:
         """Binds the names that a piece of the instructor's code takes from the submission."""
         own = self.namespace.keys() - self.borrowed
-        wanted = [n for n in loads(source) if self.desk.is_students(n, grade_id, own)]
+        wanted = [n for n in loads(source) if self.instructor.is_students(n, grade_id, own)]
         wanted += self.stale()
         for name in wanted:
             self.namespace.pop(name, None)
@@ -167,8 +169,8 @@ class StepRunner:
         kind = known_name(type(error))
         return StepOutcome("error", text_of(error)[:MESSAGE], error=kind, missing=missing)
 
-    def is_late(self, step: Step) -> bool:
-        return step.kind == "test" and step.grade_id in self.desk.late
+    def is_deferred(self, step: Step) -> bool:
+        return step.kind == "test" and step.grade_id in self.instructor.deferred
 
     def gave_empty(self) -> bool:
         return self.session is not None and self.session.gave_empty

@@ -1,4 +1,4 @@
-"""The workers of a lane as its bench has them: the zygote makes one ahead, and ends them."""
+"""The workers of a lane as its loop has them: the zygote makes one ahead, and ends them."""
 
 import os
 import socket

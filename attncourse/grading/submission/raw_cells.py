@@ -10,8 +10,8 @@ from typing import Any
 
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.report import count
+from attncourse.grading.submission.foreign_formats import name_of, name_of_json
 from attncourse.grading.submission.source import PROMPTED, cell_magic, python_alone
-from attncourse.grading.submission.strangers import name_of, name_of_json
 from attncourse.grading.submission.syntax import begins_at, parse, same_code
 
 NO_CELLS = "valid JSON, but not a notebook: it has no list of cells"

@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from attncourse.checks.trying.absent import nobody_answers
+from attncourse.checks.trying.unavailable import nobody_answers
 from attncourse.grading.submission.syntax import begins_at, bound_names
 
 SHOWN = 20_000  # characters of printed output that a reply carries

@@ -20,7 +20,7 @@ from typing import Any
 
 import attncourse
 from attncourse import STEMS
-from attncourse.checks.trying.absent import SENTENCE
+from attncourse.checks.trying.unavailable import SENTENCE
 from attncourse.checks.trying.watch import prepare
 from attncourse.grading.jail import kernel
 from attncourse.grading.judge.wire.encoding import Encoder

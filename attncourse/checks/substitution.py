@@ -12,7 +12,7 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise
 from attncourse.checks.showing.verdict import Verdict
-from attncourse.checks.trying.absent import lending, names_in
+from attncourse.checks.trying.unavailable import lending, names_in
 
 
 def wrong_ones(

@@ -11,8 +11,8 @@ from typing import Any
 
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.budget import Budget
+from attncourse.grading.judge.carried_errors import follow_ons
 from attncourse.grading.judge.findings import Findings, agreed
-from attncourse.grading.judge.follow import follow_ons
 from attncourse.grading.judge.marking import make_report
 from attncourse.grading.judge.outcomes import StepOutcome, outcome_of
 from attncourse.grading.judge.overwritten import overwritten
@@ -31,7 +31,7 @@ CHECKER = 1000  # MB that the checker may take, beyond what it starts with
 SPENT = 300  # MB that a checker has grown by when another one takes its place
 
 
-class Bench:
+class LaneLoop:
     """A lane's loop: it checks, and the workers at its side compute."""
 
     def __init__(self, driver: socket.socket, zygote: socket.socket, order: dict[str, Any]):

@@ -16,7 +16,7 @@ from attncourse.grading.submission.syntax import bound_names, parse
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+\.\w+)["'],\s*(\w+)""")
 
 
-class Desk:
+class InstructorNamespace:
     """What of the instructor's notebook stands around the tests.
 
     A test may use what other cells of the instructor's define: imports, data, helpers. Those are
@@ -45,25 +45,25 @@ class Desk:
         self.forbids = forbidden_to(self.sources)
         tests = [s for s, kind in zip(self.sources, self.kinds, strict=True) if kind == "test"]
         self.seeds = any("seed" in source for source in tests)
-        self.late = self.late_tests()
+        self.deferred = self.deferred_tests()
         self.taken: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def add(self, kind: str, source: str) -> None:
         self.kinds.append(kind)
         self.sources.append(source)
 
-    def late_tests(self) -> frozenset[str]:
+    def deferred_tests(self) -> frozenset[str]:
         """The hidden tests, and those that use what one of them binds, by grade id.
 
         What a submission sees in them it may tell in whatever runs afterwards: so nothing does.
         """
-        late: dict[int, str] = {}
+        deferred: dict[int, str] = {}
         for grade_id, place in self.place.items():
             source = self.sources[place]
             used = {self.binder(name, place) for name in loads(source) - binds(source)}
-            if self.kinds[place] == "test" and (HIDDEN in source or used & late.keys()):
-                late[place] = grade_id
-        return frozenset(late.values())
+            if self.kinds[place] == "test" and (HIDDEN in source or used & deferred.keys()):
+                deferred[place] = grade_id
+        return frozenset(deferred.values())
 
     def binder(self, name: str, before: int) -> int | None:
         """The last cell before a place that binds a name."""
@@ -108,7 +108,7 @@ def forbidden_to(sources: list[str]) -> dict[str, tuple[str, ...]]:
     return {name: found for name, found in forbids.items() if found}
 
 
-desk_for = lru_cache(maxsize=4)(Desk)
+instructor_namespace_for = lru_cache(maxsize=4)(InstructorNamespace)
 
 
 @lru_cache(maxsize=256)

@@ -4,8 +4,8 @@ import pytest
 
 from attncourse import mixing
 from attncourse.checks import CheckFailed, check, exercises
-from attncourse.checks.provided import called
 from attncourse.checks.showing.session import row_of
+from attncourse.checks.substitution import called
 
 ANSWERS = """
 import numpy as np

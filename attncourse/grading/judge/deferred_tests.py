@@ -31,7 +31,7 @@ class Aside:
     def lay_out(self, number: int) -> None:
         """Makes the names what they were there.
 
-        What late tests before it have bound is there as well, but for what was bound anew.
+        What deferred tests before it have bound is there as well, but for what was bound anew.
         """
         names, laid_out = dict(self.there[number][0]), set(self.there[number][1])
         for earlier, bound in self.bound.items():
@@ -61,13 +61,13 @@ class Touched(NamedTuple):
     data: frozenset[str] = frozenset()
 
 
-def disturbed(steps: list[Step], late: list[int]) -> bool:
-    """Whether a cell behind a late test changes what that test relies on, or may.
+def disturbed(steps: list[Step], deferred: list[int]) -> bool:
+    """Whether a cell behind a deferred test changes what that test relies on, or may.
 
     It relies on the names that it reads, and on those that the cells which bind these read.
     """
     places = [number for number, step in enumerate(steps) if step.kind != "test"]
-    if not late or not places or places[-1] < late[0]:
+    if not deferred or not places or places[-1] < deferred[0]:
         return False
     cells = {number: touched(steps[number].source) for number in places}
     return any(
@@ -76,7 +76,7 @@ def disturbed(steps: list[Step], late: list[int]) -> bool:
             [cell for place, cell in cells.items() if place < number],
             [cell for place, cell in cells.items() if place > number],
         )
-        for number in late
+        for number in deferred
     )
 
 

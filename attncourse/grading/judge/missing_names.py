@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 from attncourse.checks.showing.verdict import LOOKS_LIKE
-from attncourse.checks.trying.absent import NOWHERE, is_told
-from attncourse.grading.judge.desk import binds, imports_in
+from attncourse.checks.trying.unavailable import NOWHERE, is_told
 from attncourse.grading.judge.findings import Findings
+from attncourse.grading.judge.instructor_namespace import binds, imports_in
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.points import failure_line
 

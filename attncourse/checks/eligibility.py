@@ -15,7 +15,6 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.index import index
-from attncourse.checks.provided import called, exchanged, functions_of, namespace_of
 from attncourse.checks.reading.cells import (
     NOT_THERE,
     CellRun,
@@ -26,8 +25,9 @@ from attncourse.checks.reading.cells import (
     kind_of,
 )
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
-from attncourse.checks.trying.absent import hindrance, taken_away, without_ours
+from attncourse.checks.substitution import called, exchanged, functions_of, namespace_of
 from attncourse.checks.trying.muted import muted
+from attncourse.checks.trying.unavailable import hindrance, taken_away, without_ours
 from attncourse.limited_thread import is_slowed_down
 
 Around = tuple[Exercise, ...]

@@ -11,10 +11,14 @@ from small_course import cell, graded, notebook, solution
 from attncourse import STEMS
 from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.judging import judge
-from attncourse.checks.trying.absent import NOWHERE
+from attncourse.checks.trying.unavailable import NOWHERE
 from attncourse.grading.course.settings import follow_on_earns
-from attncourse.grading.judge import lacking
-from attncourse.grading.judge.follow import provided_source, steps_with_ours, wrong_ones_called
+from attncourse.grading.judge import missing_names
+from attncourse.grading.judge.carried_errors import (
+    provided_source,
+    steps_with_ours,
+    wrong_ones_called,
+)
 from attncourse.grading.judge.judge import grade
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, to_json
@@ -267,10 +271,10 @@ def test_a_library_that_the_grader_lacks_is_the_headline():
         "text": "What happened: `rearrange` is not defined.\nWhat comes from a library is imported "
         f"first.\n    {undefined}",
     }
-    explained = lacking.explained(verdict, {"rearrange": sentence})
+    explained = missing_names.explained(verdict, {"rearrange": sentence})
     headline, _, explanation = sentence.partition(": ")
     assert (explained["mistake"], explained["explanation"]) == (headline, explanation)
     assert explained["criteria"][0]["message"] == explained["reason"] == sentence
     assert explained["text"].startswith(f"What happened: {headline}.\n{explanation}\n")
     assert "not defined" not in explained["text"]
-    assert lacking.explained(verdict, {"repeat": sentence}) is verdict
+    assert missing_names.explained(verdict, {"repeat": sentence}) is verdict

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from small_course import cell, graded, notebook, solution
 
+from attncourse.grading.judge.deferred_tests import disturbed
 from attncourse.grading.judge.judge import grade
-from attncourse.grading.judge.late import disturbed
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells

@@ -19,9 +19,9 @@ from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.showing.verdict import given_right
 from attncourse.checks.variants import rewriting
 from attncourse.checks.variants.adapter import as_data
-from attncourse.grading.judge.desk import loads
+from attncourse.grading.judge.deferred_tests import reached, touched, touched_by
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.late import reached, touched, touched_by
+from attncourse.grading.judge.instructor_namespace import loads
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.plan_runner import Means, again
 from attncourse.grading.judge.points import judge_cell
