@@ -453,9 +453,11 @@ def require_even_width(d_head: int) -> int:
 
 def require_symbols(symbols: Sequence[str]) -> Sequence[str]:
     """The symbols; ``ValueError`` unless they are strings."""
-    for one in symbols if isinstance(symbols, Iterable) else [symbols]:
-        if not isinstance(one, str):
-            raise ValueError(f"symbols: expected strings, got {one!r}")
+    if not isinstance(symbols, Iterable):
+        raise ValueError(f"symbols: expected strings, got {symbols!r}")
+    for symbol in symbols:
+        if not isinstance(symbol, str):
+            raise ValueError(f"symbols: expected strings, got {symbol!r}")
     return symbols
 
 

@@ -86,7 +86,7 @@ def lookup_torch(query, keys, values, temperature=1.0):
 def lookup_scaled_query(query, keys, values, temperature=1.0):
     z = np.asarray(query, np.float64) / temperature @ keys.swapaxes(-2, -1)
     e = np.exp(z - z.max(-1, keepdims=True))
-    return (e @ values) / e.sum(-1).reshape(e.shape[:-1] + (1,) * (values.ndim > 1))
+    return (e @ values) / e.sum(-1).reshape(e.shape[:-1] + ((1,) if values.ndim > 1 else ()))
 
 
 def curve_loops(x_query, x, y, bandwidth):

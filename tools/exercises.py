@@ -284,7 +284,8 @@ def known(course: Course, answers: dict[str, str]) -> str:
     for target, e in exercises().items():
         heading = re.search("“(.+)”", e.section)
         place = f"{pages[e.stem]}.html" if e.stem in pages else ""
-        place += f"#{name_of_place(heading[1])}" if place and heading else ""
+        if place and heading:
+            place += f"#{name_of_place(heading[1])}"
         found[target] = {"points": e.points, "minutes": e.minutes, "page": place}
     told = {"site": course.site, "exercises": found, "questions": questions(course, answers)}
     return json.dumps(told, indent=1) + "\n"

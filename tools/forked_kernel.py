@@ -152,5 +152,6 @@ def become_kernel(options: list[str], cwd: str, env: dict[str, str]) -> None:
 def keep_memory() -> None:
     """A process reads at its start how it keeps memory: one that parts has to be told."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # not in every C library
-    for name, number in MALLOPT.items() if mallopt else ():
-        mallopt(number, int(os.environ[name]))
+    if mallopt:
+        for name, number in MALLOPT.items():
+            mallopt(number, int(os.environ[name]))

@@ -410,7 +410,7 @@ def of_lengths(of: Allowed) -> Iterator[str]:
     for axis in SEQUENCES:
         if axis in of.axes:
             yield from (f"{axis} of 1", f"{axis} of 2", f"{axis} of {LONG} or more")
-    lengths = [*of.axes, *["batch"] * of.batched]
+    lengths = [*of.axes, "batch"] if of.batched else [*of.axes]
     yield from (pair(a, b) for a, b in combinations(lengths, 2))
     if len(lengths) > 1:
         yield all_distinct(of.axes, of.batched)
@@ -437,11 +437,12 @@ def of_zeros(of: Allowed) -> Iterator[str]:
 
 
 def of_methods(of: Allowed) -> Iterator[str]:
-    for method in dict.fromkeys(use.method for use in of.uses) if of.module else ():
-        where = f" to {method}" if method else ""
-        for a in arguments(getattr(of.reference, method or "forward"), True).values():
-            yield from (f"{a.name} {is_given}{where}" for is_given in BOTH if a.optional)
-        yield f"two calls{where} of one object, of the same lengths"
+    if of.module:
+        for method in dict.fromkeys(use.method for use in of.uses):
+            where = f" to {method}" if method else ""
+            for a in arguments(getattr(of.reference, method or "forward"), True).values():
+                yield from (f"{a.name} {is_given}{where}" for is_given in BOTH if a.optional)
+            yield f"two calls{where} of one object, of the same lengths"
 
 
 def of_options(of: Allowed) -> Iterator[str]:
@@ -595,9 +596,10 @@ def exp_rows(exercise: Exercise) -> list[float]:
 def spread_of(x: Any) -> Iterator[float]:
     """The distance of the smallest and the largest finite number in each row."""
     array = as_numbers(x)
-    for row in array.reshape(-1, array.shape[-1]) if array is not None and array.ndim else ():
-        finite = row[np.isfinite(row)]
-        yield float(finite.max() - finite.min()) if finite.size else 0.0
+    if array is not None and array.ndim:
+        for row in array.reshape(-1, array.shape[-1]):
+            finite = row[np.isfinite(row)]
+            yield float(finite.max() - finite.min()) if finite.size else 0.0
 
 
 @contextmanager

@@ -71,7 +71,8 @@ def install_cell(url: str, branch: str, version: str, stem: str = "") -> str:
     source = f"git+{url}@{branch}" if ".dev" in version else wheel
     package = "attncourse[model]" if stem in REAL else "attncourse"
     needs = () if stem in ("", *WITHOUT_TORCH) else ("torch",)
-    needs += LIBRARIES if stem in REAL else ()
+    if stem in REAL:
+        needs += LIBRARIES
     places = {"PACKAGE": package, "VERSION": version, "SOURCE": source, "NEEDS": repr(list(needs))}
     cell = CELL
     for place, text in places.items():

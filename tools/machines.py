@@ -279,7 +279,8 @@ def rows(state: State, whole: bool) -> Iterator[tuple[str, str, bool, str, float
     jailed = True
     with workplace() as folder:
         machine = Machine(state, folder)
-        for command in ("make demo", "make test") if whole else state.commands:
+        commands = ("make demo", "make test") if whole else state.commands
+        for command in commands:
             outcome = machine.run(command, WHOLE_LIMIT if whole else LIMIT, jailed)
             if command == "doctor":
                 jailed = outcome.status == 0

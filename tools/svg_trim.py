@@ -92,5 +92,8 @@ def unwrap(element: Element) -> None:
     children = []
     for child in element:
         unwrap(child)
-        children += list(child) if child.tag == "g" and not child.attrib else [child]
+        if child.tag == "g" and not child.attrib:
+            children += list(child)
+        else:
+            children.append(child)
     element[:] = children

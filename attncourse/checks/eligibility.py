@@ -159,7 +159,8 @@ def overwritten(wrong: Verdict, implementation: Any, judge: Callable[[Any], Verd
             continue
         star = built_ins_of_star(taken[1].node)
         built_in = {one: getattr(builtins, one) for one in star if one in names}
-        for before in [built_in] if star else ({name: v} for v in meant(name, here, taken)):
+        candidates = [built_in] if star else ({name: v} for v in meant(name, here, taken))
+        for before in candidates:
             with exchanged(names, before):
                 mended = judge(implementation)
             if mended.passed or mended.earned > wrong.earned:

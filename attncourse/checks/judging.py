@@ -344,7 +344,8 @@ def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     full = [n for n, a in arrays if in_a_line(a)][:ARRAYS]
     sizes = [size_of(n, a) for n, a in arrays if n not in full]
     lines += [f"{n} = {in_a_line(a)}" for n, a in arrays if n in full]
-    lines += [", ".join(few(sizes))] if sizes else []
+    if sizes:
+        lines.append(", ".join(few(sizes)))
     problem = problem_of(criterion, trial)
     results = (trial.outcome.value, trial.expected.value)
     got, want = (in_a_line(a) if (a := number_array(v)) is not None else "" for v in results)

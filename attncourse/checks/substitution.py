@@ -79,7 +79,8 @@ def called(implementation: Any, names: dict[str, Any], ends: set[str]) -> set[st
             continue
         for name in names_in(function.__code__) & (names.keys() | ends) - found:
             found.add(name)
-            todo += [] if name in ends else functions_of(names[name])
+            if name not in ends:
+                todo += functions_of(names[name])
     return found
 
 

@@ -83,7 +83,8 @@ def note(view, most: float, small: bool) -> str:
 def style(display: str) -> str:
     """The style sheet of views with this display, without comments and spare blanks."""
     sheet = modes("attncourse-view") + beside("attention_view.css")
-    sheet += beside("attention_arcs.css") if display == "arcs" else ""
+    if display == "arcs":
+        sheet += beside("attention_arcs.css")
     return re.sub(r"\s*([{};,])\s*|(?<=:)\s+", r"\1", bare(sheet))
 
 

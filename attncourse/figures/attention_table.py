@@ -20,8 +20,11 @@ def tables(view, shares: np.ndarray, small: bool) -> str:
     write = number_table if small else largest_table
     few = small and shares.size <= MOST_CELLS
     text = ""
-    for layer, head in np.ndindex(n_layers, n_heads) if few else [(0, (view.start or (0,))[0])]:
-        names = [view.layers[layer]] * (n_layers > 1) + [view.heads[head]] * (n_heads > 1)
+    heads = np.ndindex(n_layers, n_heads) if few else [(0, (view.start or (0,))[0])]
+    for layer, head in heads:
+        names = [view.layers[layer]] if n_layers > 1 else []
+        if n_heads > 1:
+            names.append(view.heads[head])
         caption = f"<caption>{escape(' · '.join(names))}</caption>" if names else ""
         masked = view.masked[layer, head]
         text += write(caption, shares[layer, head], masked, view.queries, view.keys)

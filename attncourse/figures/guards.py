@@ -31,7 +31,8 @@ def walk(top: ast.AST, without: Collection[ast.AST] = ()) -> Iterator[ast.AST]:
     yield top
     if top in without:
         return
-    for child in [checked(top)] if is_check(top) else ast.iter_child_nodes(top):
+    children = [checked(top)] if is_check(top) else ast.iter_child_nodes(top)
+    for child in children:
         yield from walk(child, without)
 
 

@@ -41,7 +41,8 @@ def beside_curves(names: list[str], heights: np.ndarray, marks, before: list[Spo
             if good > most:
                 best, most, where = spot, good, box
         found.append(best)
-        taken += [where] if best else []
+        if best:
+            taken.append(where)
     return found
 
 

@@ -68,5 +68,5 @@ def shape(annotation: ast.expr | None) -> str:
             return ", ".join(every) if all(every) else ""
         case ast.Subscript(slice=ast.Tuple([_, ast.Constant(str(axes))])) if axes != "...":
             names = ["..." if "*" in axis else axis.lstrip("#") for axis in axes.split()]
-            return f"({', '.join(names)}{',' * (len(names) == 1 and names != ['...'])})"
+            return f"({', '.join(names)}{',' if len(names) == 1 and names != ['...'] else ''})"
     return ""

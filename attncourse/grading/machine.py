@@ -110,7 +110,8 @@ def cgroups(controller: str) -> list[Path]:
         _, controllers, path = line.split(":", 2)
         if controller not in controllers.split(","):
             continue
-        for root in (CGROUPS / controller,) if controller else (CGROUPS, CGROUPS / "unified"):
+        roots = [CGROUPS / controller] if controller else [CGROUPS, CGROUPS / "unified"]
+        for root in roots:
             folder = root / path.strip("/")
             folders += [f for f in (folder, *folder.parents) if f.is_relative_to(root)]
     return folders

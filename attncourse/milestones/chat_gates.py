@@ -83,7 +83,7 @@ def distances_alone(model: nn.Module) -> str:
     if far > SMALL:
         return apart("a block says something else where all positions are 20 further on", far)
     apart_ = differs(near, one(x, positions=5 * torch.arange(7)))
-    return "positions five times as far apart change nothing" * (apart_ < 0.01)
+    return "positions five times as far apart change nothing" if apart_ < 0.01 else ""
 
 
 def made_of_their_parts(model: nn.Module) -> str:
@@ -100,7 +100,7 @@ def made_of_their_parts(model: nn.Module) -> str:
 
 
 def sees_itself(model: nn.Module) -> str:
-    return "a piece does not see itself" * (not bool(model.causal(8).diagonal().all()))
+    return "a piece does not see itself" if not model.causal(8).diagonal().all() else ""
 
 
 def no_key_no_blend(model: nn.Module) -> str:
@@ -133,7 +133,11 @@ def surprise(model: nn.Module) -> str:
     logits = model(ids)
     ours = float(F.cross_entropy(logits[:, :-1].mT, ids[:, 1:]))
     theirs = float(model.loss(logits, ids))
-    return f"the loss is {theirs:.4g}, our own finds {ours:.4g}" * (not abs(theirs - ours) < 1e-3)
+    return (
+        f"the loss is {theirs:.4g}, our own finds {ours:.4g}"
+        if not abs(theirs - ours) < 1e-3
+        else ""
+    )
 
 
 # --- with the real weights ------------------------------------------------------------------------
@@ -151,22 +155,28 @@ def theirs_and_ours(model: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
 
 def same_pieces(model: nn.Module) -> str:
     got, right = model.encode(TEXT).tolist(), model.words.encode(TEXT).tolist()
-    return f"the text has {len(got)} pieces, expected others, {len(right)}" * (got != right)
+    return f"the text has {len(got)} pieces, expected others, {len(right)}" if got != right else ""
 
 
 def same_logits(model: nn.Module) -> str:
     """To a thousandth, on a text of some thirty pieces."""
     _, theirs, ours = theirs_and_ours(model)
     far = float((theirs - ours).abs().max().nan_to_num(nan=torch.inf))
-    return f"SmolLM2's logits through your parts differ from ours by {far:.2g}" * (not far < 1e-3)
+    return (
+        f"SmolLM2's logits through your parts differ from ours by {far:.2g}"
+        if not far < 1e-3
+        else ""
+    )
 
 
 def same_surprise(model: nn.Module) -> str:
     ids, theirs, ours = theirs_and_ours(model)
     got = float(model.loss(theirs, ids))
     right = float(F.cross_entropy(ours[:-1], ids[1:]))
-    return f"the text costs {got:.3f} nats a piece, ours finds {right:.3f}" * (
-        not abs(got - right) < 1e-3
+    return (
+        f"the text costs {got:.3f} nats a piece, ours finds {right:.3f}"
+        if not abs(got - right) < 1e-3
+        else ""
     )
 
 
@@ -175,7 +185,7 @@ def same_with_a_cache(model: nn.Module) -> str:
     first, caches = model.with_cache(ids[:-2], [None] * len(model.blocks))
     rest, _ = model.with_cache(ids[-2:], caches)
     far = float((torch.cat([first, rest]) - ours).abs().max().nan_to_num(nan=torch.inf))
-    return f"with a cache SmolLM2's logits are off by {far:.2g}" * (not far < 1e-3)
+    return f"with a cache SmolLM2's logits are off by {far:.2g}" if not far < 1e-3 else ""
 
 
 UNTRAINED = (

@@ -73,7 +73,7 @@ def a_letter_at_two_places(model: nn.Module) -> str:
     """Two different letters, then one of them at either place: positions must tell."""
     one, other = torch.tensor([[3, 4, 9]]), torch.tensor([[4, 3, 9]])
     far = differs(model(one)[:, -1], model(other)[:, -1])
-    return "two letters that change places make no difference to the third" * (far < 1e-3)
+    return "two letters that change places make no difference to the third" if far < 1e-3 else ""
 
 
 def distances_alone(model: nn.Module) -> str:
@@ -83,7 +83,11 @@ def distances_alone(model: nn.Module) -> str:
     scores = query @ key.mT
     near = scores.diagonal(-1, -2, -1)[..., ::2]  # letter 1 asks letter 0, in every place
     far = differs(near, near[..., :1])
-    return f"the score of two neighbours depends on where they stand, by {far:.2g}" * (far > 1e-2)
+    return (
+        f"the score of two neighbours depends on where they stand, by {far:.2g}"
+        if far > 1e-2
+        else ""
+    )
 
 
 def heads_apart(model: nn.Module) -> str:
@@ -118,13 +122,13 @@ def scores_over_root(model: nn.Module) -> str:
     logs = maps[..., -1, :].clamp(min=1e-12).log()
     last = scores[..., -1, :]
     far = differs(last - last.mean(dim=-1, keepdim=True), logs - logs.mean(dim=-1, keepdim=True))
-    return f"weights are not the softmax of scores over √d_k, by {far:.2g}" * (far > 1e-2)
+    return f"weights are not the softmax of scores over √d_k, by {far:.2g}" if far > 1e-2 else ""
 
 
 def copies(n: int):
     def shut(model: nn.Module) -> str:
         right = accuracy(model, copy(n), 500)
-        return f"{right:.0%} of letters right at length {n}, expected 97%" * (right < 0.97)
+        return f"{right:.0%} of letters right at length {n}, expected 97%" if right < 0.97 else ""
 
     return shut
 

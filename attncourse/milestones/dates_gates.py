@@ -142,7 +142,7 @@ def everything_learns(model: nn.Module) -> str:
     loss = F.cross_entropy(model(source, target).mT, target)
     grads = torch.autograd.grad(loss, list(model.parameters()), allow_unused=True)
     still = [n for n, g in zip(names, grads, strict=True) if g is None or not g.abs().sum() > 0]
-    return f"no gradient reaches {', '.join(still[:3])}" * bool(still)
+    return f"no gradient reaches {', '.join(still[:3])}" if still else ""
 
 
 # --- once it has learned --------------------------------------------------------------------------
@@ -156,14 +156,16 @@ def share_right(model: nn.Module, n: int = 300) -> float:
 
 def translates(model: nn.Module) -> str:
     right = share_right(model)
-    return f"{right:.0%} of fresh dates are right, expected 97%" * (right < 0.97)
+    return f"{right:.0%} of fresh dates are right, expected 97%" if right < 0.97 else ""
 
 
 def attention_counts(model: nn.Module) -> str:
     """With attention made uniform, which no query asks for, it is lost."""
     with made_zero([model.cross.W_q]):
         right = share_right(model, 100)
-    return f"with uniform attention {right:.0%} of fresh dates are still right" * (right > 0.3)
+    return (
+        f"with uniform attention {right:.0%} of fresh dates are still right" if right > 0.3 else ""
+    )
 
 
 UNTRAINED = (

@@ -26,7 +26,7 @@ def of_shape(got: Tensor, shape: tuple[int, ...]) -> str:
 
 def apart(said: str, far: float) -> str:
     """What is said where two outputs differ, and by how much they do."""
-    return f"{said}, by {far:.2g}" * (far > SMALL)
+    return f"{said}, by {far:.2g}" if far > SMALL else ""
 
 
 def nothing_ahead(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
@@ -52,7 +52,9 @@ def all_behind(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], s
         ids = some()
         changed = torch.cat([ids[:, :1].roll(1, 0), ids[:, 1:]], dim=1)
         moved = (model(ids)[:, 1:] - model(changed)[:, 1:]).abs().amax(dim=(0, 2))
-        return f"the first {what} changes nothing of what is said later" * bool(moved.min() < 1e-4)
+        return (
+            f"the first {what} changes nothing of what is said later" if moved.min() < 1e-4 else ""
+        )
 
     return shut
 

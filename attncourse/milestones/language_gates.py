@@ -39,7 +39,7 @@ def logits_for_every_word(model: nn.Module) -> str:
 
 
 def sees_itself(model: nn.Module) -> str:
-    return "a word does not see itself" * (not bool(model.causal(8).diagonal().all()))
+    return "a word does not see itself" if not model.causal(8).diagonal().all() else ""
 
 
 def memory(model: nn.Module) -> str:
@@ -61,8 +61,10 @@ def surprise(model: nn.Module) -> str:
         return f"the loss is {theirs:.4g}, our own finds {ours:.4g}"
     whole = float(model.loss(logits[:, :6], ids[:, :6]))
     ours = float(F.cross_entropy(logits[:, :5].mT, ids[:, 1:6]))
-    return f"with no padding_id the loss is {whole:.4g}, ours {ours:.4g}" * (
-        not abs(whole - ours) < 1e-3
+    return (
+        f"with no padding_id the loss is {whole:.4g}, ours {ours:.4g}"
+        if not abs(whole - ours) < 1e-3
+        else ""
     )
 
 
@@ -81,7 +83,7 @@ def goes_on(model: nn.Module) -> str:
     if (drawn[:, 15] == written[:, 15]).any():
         return "its words are not those that were chosen"
     right = float((got == written)[:, 15:].float().mean())
-    return f"{right:.0%} of the words it goes on with are the likeliest" * (right < 1)
+    return f"{right:.0%} of the words it goes on with are the likeliest" if right < 1 else ""
 
 
 def drawn_as_often(model: nn.Module) -> str:
@@ -122,7 +124,9 @@ def only_the_likely(model: nn.Module) -> str:
     least = shares.where(left, 1).amin(-1)
     if (whole < 0.6 - 1e-4).any() or (whole - least > 0.6 + 1e-4).any():
         return "the words left are not the fewest that make 60%"
-    return "a likelier word is cut" * bool((shares.where(~left, 0).amax(-1) > least + 1e-6).any())
+    return (
+        "a likelier word is cut" if (shares.where(~left, 0).amax(-1) > least + 1e-6).any() else ""
+    )
 
 
 def choices(model: nn.Module) -> str:
@@ -130,8 +134,10 @@ def choices(model: nn.Module) -> str:
     parts = [surprises(model, ids) for ids in some().split([3, 5])]
     right = float(torch.cat(parts).mean().exp())
     got = model.perplexity([float(p.mean()) for p in parts], [len(p) for p in parts])
-    return f"the perplexity of two batches is {got:.4g}, ours {right:.4g}" * (
-        not abs(got - right) < 1e-3 * right
+    return (
+        f"the perplexity of two batches is {got:.4g}, ours {right:.4g}"
+        if not abs(got - right) < 1e-3 * right
+        else ""
     )
 
 
@@ -156,8 +162,10 @@ def attention_counts(model: nn.Module) -> str:
     before = float(surprises(model, ids).mean())
     with blocks.made_zero(b.attention.W_q for b in model.blocks):
         after = float(surprises(model, ids).mean())
-    return f"with uniform attention its loss is no larger ({after:.3f}, {before:.3f})" * (
-        after < before + 0.1
+    return (
+        f"with uniform attention its loss is no larger ({after:.3f}, {before:.3f})"
+        if after < before + 0.1
+        else ""
     )
 
 
@@ -166,7 +174,9 @@ def stories_are_right(model: nn.Module) -> str:
     written = [world.decode(ids[1:]) for ids in model.write(200)]
     right = sum(math.isfinite(world.surprise(story)) for story in written) / len(written)
     wrong = next((s for s in written if not math.isfinite(world.surprise(s))), "")
-    return f"{right:.0%} of what it writes are stories; this is none: {wrong}" * (right < 0.6)
+    return (
+        f"{right:.0%} of what it writes are stories; this is none: {wrong}" if right < 0.6 else ""
+    )
 
 
 UNTRAINED = (  # what takes least time first

@@ -82,14 +82,16 @@ def map_of_blends(model: nn.Module) -> str:
     x = some()
     values = model.head.W_v(x)
     far = differs(model(x), model.weights(x) @ values)
-    return f"weights @ values is not what comes out: they differ by {far:.2g}" * (far > 1e-3)
+    return f"weights @ values is not what comes out: they differ by {far:.2g}" if far > 1e-3 else ""
 
 
 def shares(model: nn.Module) -> str:
     sums = model.weights(some()).sum(dim=-1)
     low, high = float(sums.min()), float(sums.max())
-    return f"a token's weights sum to {low:.3g} to {high:.3g}, not to 1" * (
-        max(1 - low, high - 1) > 1e-3
+    return (
+        f"a token's weights sum to {low:.3g} to {high:.3g}, not to 1"
+        if max(1 - low, high - 1) > 1e-3
+        else ""
     )
 
 
@@ -104,12 +106,12 @@ def scale_of_scores(model: nn.Module) -> str:
     query, key = model.head.W_q(x)[:, -1:], model.head.W_k(x)[:, :8]
     right = ((query @ key.mT) / D_K**0.5).std(dim=-1).mean()
     far = float(spread / right)
-    return f"scores spread {far:.2g} times as far as those over √d_k" * (not 0.9 < far < 1.1)
+    return f"scores spread {far:.2g} times as far as those over √d_k" if not 0.9 < far < 1.1 else ""
 
 
 def recalls(model: nn.Module) -> str:
     right = accuracy(model, recall)
-    return f"{right:.0%} of fresh questions answered, expected 99%" * (right < 0.99)
+    return f"{right:.0%} of fresh questions answered, expected 99%" if right < 0.99 else ""
 
 
 def looks_at_the_pair(model: nn.Module) -> str:
@@ -118,7 +120,9 @@ def looks_at_the_pair(model: nn.Module) -> str:
     pair = (x[:, :8, LETTERS] * x[:, 8:, ASKED]).sum(-1).argmax(-1)
     found = model.weights(x)[:, -1, :8].argmax(-1)
     share = float((found == pair).float().mean())
-    return f"the question looks most at its pair in {share:.0%} of sequences" * (share < 0.99)
+    return (
+        f"the question looks most at its pair in {share:.0%} of sequences" if share < 0.99 else ""
+    )
 
 
 def picture(model: nn.Module) -> Figure:

@@ -203,6 +203,7 @@ def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = No
     every = [(layer, head) for layer in range(found.shape[2]) for head in range(found.shape[3])]
     best = right.mean(0).flatten() + 1e-3 * found[:, 0].mean(0).flatten()
     finders = [every[i] for i in best.argsort(descending=True)[:8].tolist()]
+    alone, cut_at = (every, finders[:4]) if heads is None else (heads, heads)
     return {
         "sentences": [{"kind": one.kind, "text": one.text, "first": one.first} for one in asked],
         "finders": [
@@ -218,15 +219,14 @@ def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = No
         "chosen_on_half": round(chosen_on_half(found), 3),
         "gap": [round(x, 2) for x in as_it_is.tolist()],
         "gap_without_head": {
-            name_of(head): gap_without(model, asked, [head], stream)
-            for head in (every if heads is None else heads)
+            name_of(head): gap_without(model, asked, [head], stream) for head in alone
         },
         "gap_without_edge": {
             name_of(head): {
                 to: round(gaps_without_edge(model, asked, head, to).mean().item(), 3)
                 for to in ("noun", "other")
             }
-            for head in (finders[:4] if heads is None else heads)
+            for head in cut_at
         },
         "gap_without_random_edge": {
             name_of(head): round(gaps_without_edge(model, asked, head).mean().item(), 3)

@@ -58,7 +58,7 @@ def faults(found: dict) -> dict[str, list[str]]:
         first.append(f"the first figure is {found['high']} pixels high, at most {HIGH}")
     return {
         "cut": [f"cut: {text[:60]!r}" for text in found["cut"]],
-        "printed": [f"{many} printed blocks, at most {PRINTED}"] * (many > PRINTED),
+        "printed": ([f"{many} printed blocks, at most {PRINTED}"] if many > PRINTED else []),
         "broken": [f"lines are broken: {text[:60]!r}" for text in broken] * (len(broken) > BROKEN),
         "first": first,
     }

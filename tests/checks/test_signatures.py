@@ -22,9 +22,9 @@ def with_parameters(function, change):
     told, passed = [], []
     for p in after:
         named = p.kind is p.KEYWORD_ONLY
-        told += ["*"] * (named and "*" not in told)
+        told += ["*"] if named and "*" not in told else []
         told += [p.name if p.default is p.empty else f"{p.name}=given[{p.name!r}]"]
-        passed += [f"{p.name}={p.name}" if named else p.name] * (p.name in before)
+        passed += [f"{p.name}={p.name}" if named else p.name] if p.name in before else []
     space = {"given": {p.name: p.default for p in after}, "function": function}
     exec(f"def answer({', '.join(told)}): return function({', '.join(passed)})", space)
     return space["answer"]

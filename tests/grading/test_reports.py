@@ -177,7 +177,7 @@ def test_an_exercise_has_shares_once_most_of_it_is_scored(waiting, shown):
     twice = [
         StudentResult(
             *(Person(str(n)), NAME, "graded", {"points_twice": CellResult(4 * (n < 2), 4)}),
-            waiting=("points_twice",) * (n < waiting),
+            waiting=("points_twice",) if n < waiting else (),
         )
         for n in range(4)
     ]

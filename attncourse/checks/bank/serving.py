@@ -79,9 +79,17 @@ def drawn_sequences(*lengths: int, pad: int = 0, note: str = ""):
 
 def together(*several):
     """The cases of each, one after the other; a case stays as it is."""
-    return lambda rng: [
-        case for one in several for case in ([one] if isinstance(one, Case) else one(rng))
-    ]
+
+    def all_cases(rng):
+        cases = []
+        for case_or_maker in several:
+            if isinstance(case_or_maker, Case):
+                cases.append(case_or_maker)
+            else:
+                cases += case_or_maker(rng)
+        return cases
+
+    return all_cases
 
 
 PAD_BY_HAND = batch_of([[5, 6, 7], [8]], 0)

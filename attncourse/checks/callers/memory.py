@@ -77,7 +77,8 @@ def measured(limit: int, implementation: Any, call: Callable, args: tuple) -> di
 
         def __torch_dispatch__(self, function, types, args=(), kwargs=None):
             out = function(*args, **(kwargs or {}))
-            for tensor in out if isinstance(out, tuple | list) else [out]:
+            tensors = out if isinstance(out, tuple | list) else [out]
+            for tensor in tensors:
                 if is_tensor(tensor):
                     self.numbers = max(self.numbers, tensor.numel())
             return out

@@ -150,7 +150,8 @@ def nodes(definition: ast.AST) -> Iterator[tuple[ast.AST, tuple[str, int | None]
     for field, value in ast.iter_fields(definition):
         if field in ("annotation", "returns", "decorator_list"):
             continue
-        for place, node in enumerate(value) if isinstance(value, list) else ((None, value),):
+        children = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for place, node in children:
             if isinstance(node, ast.AST):
                 yield definition, (field, place), node
                 if not is_number(node):
@@ -406,9 +407,10 @@ def summed(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     """What a call returned, and a name added to it: a residual."""
     called = isinstance(node, ast.Call) and isinstance(parent, ast.Return | ast.Assign)
     called = called and not isinstance(getattr(parent, "targets", [None])[0], ast.Attribute)
-    for name in names.plain[:MOST_NAMES] if called else ():
-        more = ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), node)
-        yield SUMMAND, "With a name added to {}", more
+    if called:
+        for name in names.plain[:MOST_NAMES]:
+            more = ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), node)
+            yield SUMMAND, "With a name added to {}", more
 
 
 def handed_on(definition: ast.AST) -> Iterator[Change]:
@@ -496,9 +498,10 @@ def exchanged(parent: ast.AST, node: ast.AST, names: Names) -> Made:
         yield kind, WITH.format("another truth value"), ast.Constant(not node.value)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         called = isinstance(parent, ast.Call) and parent.func is node
-        for name in () if called else names.plain:
-            if name != node.id and node.id in names.plain:
-                yield NAME, WITH.format("another name"), ast.Name(name, ast.Load())
+        if not called:
+            for name in names.plain:
+                if name != node.id and node.id in names.plain:
+                    yield NAME, WITH.format("another name"), ast.Name(name, ast.Load())
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         yield from other_attributes(node, names)
     elif isinstance(node, ast.BinOp | ast.AugAssign | ast.BoolOp):
@@ -535,13 +538,15 @@ def others_than(value: Any) -> list[Any]:
 
 def other_attributes(node: ast.Attribute, names: Names) -> Made:
     own = isinstance(node.value, ast.Name) and node.value.id == "self"
-    for name in names.of_self if own else ():
-        if name != node.attr:
-            yield NAME, WITH.format("another name"), like(node, attr=name)
+    if own:
+        for name in names.of_self:
+            if name != node.attr:
+                yield NAME, WITH.format("another name"), like(node, attr=name)
     for group in ALIKE:
-        for name in sorted(group - {node.attr}) if node.attr in group else ():
-            words = f"With another function in place of `{node.attr}` in {{}}"
-            yield FUNCTION, words, like(node, attr=name)
+        if node.attr in group:
+            for name in sorted(group - {node.attr}):
+                words = f"With another function in place of `{node.attr}` in {{}}"
+                yield FUNCTION, words, like(node, attr=name)
     if node.attr == "T":
         yield FUNCTION, "With other axes exchanged in {}", like(node, attr="mT")
 
@@ -664,10 +669,11 @@ def numbers_everywhere(tree: list) -> Iterator[Change]:
                 (parent, field, node)
             )
     for (_, value), found in places.items():
-        for other in others_than(value) if len(found) > 1 else ():
-            puts = [put(*place, ast.Constant(other)) for place in found]
-            words = "With another number wherever {} stands"
-            yield Change(NUMBERS, words, found[0][2], all_of(puts))
+        if len(found) > 1:
+            for other in others_than(value):
+                puts = [put(*place, ast.Constant(other)) for place in found]
+                words = "With another number wherever {} stands"
+                yield Change(NUMBERS, words, found[0][2], all_of(puts))
 
 
 def all_of(puts: list[Callable]) -> Callable:

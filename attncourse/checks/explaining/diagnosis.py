@@ -76,7 +76,8 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: A
             if (key := (other, some is None)) not in draws:
                 there = answer.again(other, some)
                 draws[key] = Search(exercise, there, other, search.effort, some)
-                for place in range(len(trials)) if some is None else some:
+                places = range(len(trials)) if some is None else some
+                for place in places:
                     draws[key].effort.tried(place, 2)  # the answer's, and those of ours
             yield draws[key]
 
@@ -149,16 +150,17 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
         yield Claim(finding, lambda s, a: s.lies_beneath(a) == over, (suspect,))
     # Two known mistakes explain every case: before a mistake and a change of its result, since the
     # second has a name here and only a description there.
-    for pair in search.two_at_once() if search.worth_trying() else ():
-        first, second = sorted(pair, key=lambda a: -search.damage(a))
-        if search.rivals(first, second):
-            if search.rivals(second, first):
-                continue  # either may be another mistake
-            first, second = second, first
-        rest = "" if search.rivals(second, first) else second.mistake.name
-        finding = Finding(first.mistake, rest, search.all_trials(second))
-        both = together(*pair, search.seed)
-        yield Claim(finding, Search.exactly, (both,), search.wrong)
+    if search.worth_trying():
+        for pair in search.two_at_once():
+            first, second = sorted(pair, key=lambda a: -search.damage(a))
+            if search.rivals(first, second):
+                if search.rivals(second, first):
+                    continue  # either may be another mistake
+                first, second = second, first
+            rest = "" if search.rivals(second, first) else second.mistake.name
+            finding = Finding(first.mistake, rest, search.all_trials(second))
+            both = together(*pair, search.seed)
+            yield Claim(finding, Search.exactly, (both,), search.wrong)
     # A mistake and a change of its result: only where the right result changed is not simpler.
     plainly = changed_throughout(pairs(trials))  # the right result, and no mistake's
     if changed := None if plainly else search.changed():

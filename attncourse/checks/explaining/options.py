@@ -21,7 +21,8 @@ def options_of(trial: Trial) -> set[str]:
     named = dict(kwargs) if handed_on else {}
     for key in ("make", "config"):  # what a module is built from
         made = kwargs.get(key, ())
-        for settings in made if isinstance(made, tuple) else (made,):
+        all_settings = made if isinstance(made, tuple) else (made,)
+        for settings in all_settings:
             named |= settings if isinstance(settings, dict) else {}
     inputs = kwargs.get("inputs", ())
     named |= dict.fromkeys(inputs[1:] if isinstance(inputs, tuple) else (), call_it)

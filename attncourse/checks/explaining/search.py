@@ -136,7 +136,8 @@ class Search:
         for suspect in self.members():
             if self.exactly(suspect):
                 yield suspect
-            near += [suspect] if self.agrees(suspect, self.order[0]) else []
+            if self.agrees(suspect, self.order[0]):
+                near.append(suspect)
         self.suspects = (*self.suspects, *near)  # a size that fits may stand beside another mistake
 
     def beneath(self) -> Suspect | None:
@@ -290,8 +291,9 @@ class Search:
         known = self.order[0]  # every mistake was tried on it
         votes = dict.fromkeys(self.suspects, 0)
         for place, i in enumerate(dict.fromkeys([known, *some])):
-            for suspect in self.suspects if place < 2 or self.effort.is_left(0.6) else ():
-                votes[suspect] += self.agrees(suspect, i)
+            if place < 2 or self.effort.is_left(0.6):
+                for suspect in self.suspects:
+                    votes[suspect] += self.agrees(suspect, i)
         return sorted(self.suspects, key=lambda a: -votes[a])
 
     def hints_at(self, suspect: Suspect, i: int) -> bool:
@@ -339,11 +341,12 @@ class Search:
 
         The second is told as in any exercise, with the mistake's results for the right ones.
         """
-        for suspect in () if digits_alone(self.trials) else self.suspects:
-            if not self.effort.is_left(0.5):
-                return None
-            if over := self.lies_beneath(suspect):
-                return suspect, over
+        if not digits_alone(self.trials):
+            for suspect in self.suspects:
+                if not self.effort.is_left(0.5):
+                    return None
+                if over := self.lies_beneath(suspect):
+                    return suspect, over
         return None
 
     def lies_beneath(self, suspect: Suspect) -> str:
@@ -422,7 +425,8 @@ class Search:
         for place, i in enumerate(self.wrong):
             if len(agreed) + len(self.wrong) - place < enough:
                 return 0.0
-            agreed += [i] if self.resembles(suspect, i) else []
+            if self.resembles(suspect, i):
+                agreed.append(i)
         share = len(agreed) / max(1, len(self.wrong))
         if share < ENOUGH or share <= least or not self.fits(suspect):
             return 0.0

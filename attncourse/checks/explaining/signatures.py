@@ -56,7 +56,8 @@ def misfit(exercise: Exercise, function: str, told: str) -> Mistake:
     name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
     bare = []
     for p in inspect.signature(wanted).parameters.values():
-        bare += ["*"] if p.kind is p.KEYWORD_ONLY and "*" not in bare else []
+        if p.kind is p.KEYWORD_ONLY and "*" not in bare:
+            bare.append("*")
         bare += [p.name if p.default is p.empty else f"{p.name}={in_code(p.default)}"]
     bare = bare[bare[:1] == ["self"] :]
     return Mistake(

@@ -303,7 +303,7 @@ class CellRuns:
 
         Where that line is not known, or a magic kept the names to itself, that is all of the cell.
         """
-        failed, bound = [run.failed] * bool(run.failed), set()
+        failed, bound = ([run.failed] if run.failed else []), set()
         for one in run.statements:
             if one.first <= max(failed, default=0) or (failed and not one.defines):
                 continue
@@ -316,7 +316,7 @@ class CellRuns:
         run.unreached = frozenset(run.bound if run.unseen else run.unreached) - bound
         run.finished, run.unseen = True, False
         lines = run.source.splitlines()
-        notes = [KEEPS] * (run.magic == "timeit")
+        notes = [KEEPS] if run.magic == "timeit" else []
         if failed:
             notes.append(f"{run.error} ({went_on([lines[n - 1].strip() for n in failed])})")
         run.note = "; ".join(notes)
@@ -397,12 +397,15 @@ class CellRuns:
             instead = f": it defines `{others[-1]}`" if others else ""
             what = f"nothing is called `{name}` any more in the cell that it came from{instead}"
             return Unjudged(what, f"Define `{name}` in it, run it, then this check.")
-        for other in () if run.cell else after:
-            for one in other.bound.values():
-                if one.same_but_for(name, run.bound[name]):
-                    what = f"nothing is called `{name}` any more, if {other.place} is its cell"
-                    what += f": it defines `{one.node.name}`, which is the same"
-                    return Unjudged(what, f"Define `{name}` in its cell, run it, then this check.")
+        if not run.cell:
+            for other in after:
+                for one in other.bound.values():
+                    if one.same_but_for(name, run.bound[name]):
+                        what = f"nothing is called `{name}` any more, if {other.place} is its cell"
+                        what += f": it defines `{one.node.name}`, which is the same"
+                        return Unjudged(
+                            what, f"Define `{name}` in its cell, run it, then this check."
+                        )
         cells = self.saved_after(run)
         found = [cell.bound[name] for cell in cells if name in cell.bound]
         if not cells or any(one.same_as(run.bound[name]) for one in found):

@@ -172,19 +172,24 @@ class Verdict:
             return "\n".join([head, f"  {sentence(self.unjudged)}", f"  {self.to_do}"])
         if self.unwritten:
             lines = [f"○ {self.target}: {NOT_ATTEMPTED} ({self.score})", f"  {self.to_write}"]
-            lines += [f"  {self.section} explains it."] if self.section else []
+            if self.section:
+                lines.append(f"  {self.section} explains it.")
             return "\n".join(lines + ([f"  {self.read}"] if self.read else []))
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}{self.provided}"]
-        lines += [f"  {self.note}"] if self.note else []
+        if self.note:
+            lines.append(f"  {self.note}")
         if self.passed:
             return "\n".join(
                 lines + [f"  ✓ {c.name} ({c.earned}/{c.possible})" for c in self.criteria]
             )
         shown = [f"    {line}" for line in self.example.splitlines()]
-        end = [PRINTS] * self.printed
-        end += [f"Read again: {self.section}."] if self.section else []
-        end += [f"  {self.read}"] if self.read else []
-        end += [] if self.given else [f"{IN_FULL}print({self.again}.full)"]
+        end = [PRINTS] if self.printed else []
+        if self.section:
+            end.append(f"Read again: {self.section}.")
+        if self.read:
+            end.append(f"  {self.read}")
+        if not self.given:
+            end.append(f"{IN_FULL}print({self.again}.full)")
         room = LINES - len(lines) - len(self.told) - len(shown) - len(end)
         return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 2)), *shown, *end])
 
@@ -194,7 +199,8 @@ class Verdict:
         waiting = [c.name for c in self.criteria if c.waits]
         failed = [c for c in self.criteria if not c.passed and not c.waits]
         rest = [f"  – counts once a value is right: {' · '.join(waiting)}"] if waiting else []
-        rest += [f"  ✓ {' · '.join(held)}"] if held else []
+        if held:
+            rest.append(f"  ✓ {' · '.join(held)}")
         rest = rest[-max(room - 1, 0) :]
         lines = [f"  ✗ {c.name} ({c.earned}/{c.possible})" for c in failed]
         lines[1:] = [
@@ -205,8 +211,9 @@ class Verdict:
         if len(lines) > room:
             more = failed[room - 1 :]
             own, due = ([c.name for c in more if c.follows is follows] for follows in (False, True))
-            told = [" · ".join(own)] * bool(own)
-            told += [f"{FOLLOWS}: {' · '.join(due)}"] * bool(due)
+            told = [" · ".join(own)] if own else []
+            if due:
+                told.append(f"{FOLLOWS}: {' · '.join(due)}")
             lines = [*lines[: room - 1], f"  ✗ {'; '.join(told)}"]
         return lines + rest
 
@@ -217,13 +224,16 @@ class Verdict:
             return str(self)
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
         for c in self.criteria:
-            lines.append(f"  {c.mark} {c.name} ({c.earned}/{c.possible}){': ' * c.follows}")
-            lines[-1] += FOLLOWS * c.follows
+            lines.append(f"  {c.mark} {c.name} ({c.earned}/{c.possible})")
+            if c.follows:
+                lines[-1] += f": {FOLLOWS}"
             lines += ["      " + line for line in c.message.splitlines()]
         if not self.passed:
-            lines += [PRINTS] * self.printed
+            if self.printed:
+                lines.append(PRINTS)
             lines += ["", f"Read again: {self.section}.", *filter(None, (self.read, self.guide))]
-            lines += [] if self.given else [f"The same numbers again: {self.again}"]
+            if not self.given:
+                lines.append(f"The same numbers again: {self.again}")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -268,7 +278,7 @@ class Verdict:
             parts.append(picture_html(self.picture))
         parts.append(f'<ul style="list-style:none;padding:0;margin:.3em 0">{rows}</ul>')
         if not self.passed:
-            prints = f"{PRINTS} " * self.printed
+            prints = f"{PRINTS} " if self.printed else ""
             numbers = f" The same numbers again: <code>{escape(self.again)}</code>"
             parts.append(
                 f'<div style="opacity:.8;font-size:90%">{prints}Read again: '
@@ -327,7 +337,7 @@ def points_in_words(number: int) -> str:
 def inline(text: str) -> str:
     """Plain text as HTML, with `code` in backquotes, which stays in one line if it is short."""
     pieces = text.split("`")
-    whole = [' style="white-space:nowrap"' * (len(piece) <= SHORT) for piece in pieces]
+    whole = [(' style="white-space:nowrap"' if len(piece) <= SHORT else "") for piece in pieces]
     return "".join(
         f"<code{style}>{escape(piece)}</code>" if i % 2 else escape(piece)
         for i, (piece, style) in enumerate(zip(pieces, whole, strict=True))
@@ -352,7 +362,8 @@ MESSAGE_STYLE = (
 def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
     """One criterion; what went wrong is folded unless it is the first to read."""
     head = f"{c.mark} {escape(c.name)} <span style='opacity:.7'>{c.earned}/{c.possible}</span>"
-    head += f" <em>{FOLLOWS}</em>" * c.follows
+    if c.follows:
+        head += f" <em>{FOLLOWS}</em>"
     if not c.message:
         return f"<li>{head}</li>"
     state = " open" if is_open else ""

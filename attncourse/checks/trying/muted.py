@@ -68,16 +68,18 @@ def undrawn() -> Iterator[None]:
     pyplot = sys.modules.get("matplotlib.pyplot")
     before = set(pyplot.get_fignums()) if pyplot else set()
     with ExitStack() as stack:
-        for name in ("show", "pause") if pyplot else ():
-            function = getattr(pyplot, name, None)
-            if isinstance(function, types.FunctionType) and function.__closure__ is None:
-                stack.enter_context(replaced_body(function, body_of(ignore)))
+        if pyplot:
+            for name in ("show", "pause"):
+                function = getattr(pyplot, name, None)
+                if isinstance(function, types.FunctionType) and function.__closure__ is None:
+                    stack.enter_context(replaced_body(function, body_of(ignore)))
         try:
             yield
         finally:
             pyplot = sys.modules.get("matplotlib.pyplot")  # an answer may have been the first
-            for number in set(pyplot.get_fignums()) - before if pyplot else ():
-                pyplot.close(number)
+            if pyplot:
+                for number in set(pyplot.get_fignums()) - before:
+                    pyplot.close(number)
 
 
 def ignore(*args: Any, **kwargs: Any) -> None:

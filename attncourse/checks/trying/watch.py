@@ -239,8 +239,9 @@ PLAIN = {"int": 1, "float": 1.0, "bool": True, "List[int]": [1]}
 
 def prepare() -> None:
     """Looks up all that can be forbidden, where torch is in use."""
-    for name in OPERATORS if "torch" in sys.modules else ():
-        kernels(name), python_functions(name)
+    if "torch" in sys.modules:
+        for name in OPERATORS:
+            kernels(name), python_functions(name)
 
 
 def python_functions(name: str) -> list[types.FunctionType]:

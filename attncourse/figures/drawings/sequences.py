@@ -115,6 +115,7 @@ def leaking(kind: str) -> list[int]:
     for *_, size in FAMILIES:
         members = range(first, first + size)
         tested = [i for i in members if i in TESTED[kind]]
-        found += tested if len(tested) < size else []
+        if len(tested) < size:
+            found += tested
         first += size
     return found

@@ -98,7 +98,8 @@ def windows() -> Drawings:
                 same = (i - shift) // 4 == (3 - shift) // 4 and (j - shift) // 4 == (3 - shift) // 4
                 role = "query" if (i, j) == (3, 3) else "key" if same else "quiet"
                 picture.path(f"M{x + 4},{y + 4}h17v17h-17Z", role, filled=role != "quiet", thick=1)
-        for at in (0, 4, 8) if shift == 0 else (0, 2, 6, 8):
+        borders = (0, 4, 8) if shift == 0 else (0, 2, 6, 8)
+        for at in borders:
             picture.path(f"M{25 + 25 * at},30v200M25,{30 + 25 * at}h200", thick=2)
         picture.text(125, 246, "asks: row 3, column 3", "query", size=12)
         pictures.append(picture)

@@ -30,7 +30,8 @@ class Moving:
 
     def _repr_html_(self) -> str:
         style = modes("attncourse-moving") + beside("moving/moving.css") + beside("diagram.css")
-        style += beside(f"moving/{self.name}.css") if has(f"moving/{self.name}.css") else ""
+        if has(f"moving/{self.name}.css"):
+            style += beside(f"moving/{self.name}.css")
         own = "\n".join(lean(beside(f"moving/{name}.js")) for name in (*self.before, self.name))
         script = (
             f"(() => {{\n{lean(beside('moving/moving.js'))}\n"

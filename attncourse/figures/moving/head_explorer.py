@@ -53,7 +53,7 @@ def head_explorer(
         f'<option value="{i}">{escape(text)}</option>' for i, text in enumerate(sentences)
     )
     sorts = "".join(
-        f'<option value="{key}"{" selected" * (key == order)}>{escape(words)}</option>'
+        f'<option value="{key}"{" selected" if key == order else ""}>{escape(words)}</option>'
         for key, words in ORDERS.items()
     )
     return Moving(
@@ -98,8 +98,9 @@ def best_for_pair(held: bytes, n: int, pair: Sequence[int]) -> int:
 def shaded(held: bytes, n: int, head: int, query: int, tokens: Sequence[str]) -> str:
     """The sentence, each word on a ground as strong as its weight."""
     row = weights(held, n, head, query) + [0.0] * n
+    marks = [" class=am-query" if i == query else "" for i in range(len(tokens))]
     return "".join(
-        f'<span{" class=am-query" * (i == query)} style="background:color-mix(in srgb,var(--key) '
+        f'<span{marks[i]} style="background:color-mix(in srgb,var(--key) '
         f'{row[i] * 60:.0f}%,transparent)">{escape(token)}</span>'
         for i, token in enumerate(tokens)
     )

@@ -29,8 +29,9 @@ def kept_answers(answers: Sequence[dict], chosen: int = 0) -> Moving:
     if not 0 <= chosen < len(answers):
         raise ValueError(f"chosen: expected one of {len(answers)} questions, got {chosen}")
     options = "".join(
-        f'<option value="{i}"{" selected" * (i == chosen)}>{escape(one["question"])}</option>'
-        for i, one in enumerate(answers)
+        f'<option value="{i}"{" selected" if i == chosen else ""}>{escape(answer["question"])}'
+        "</option>"
+        for i, answer in enumerate(answers)
     )
     one = answers[chosen]
     return Moving(

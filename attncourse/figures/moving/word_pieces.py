@@ -62,6 +62,6 @@ def line(symbols: list[str]) -> str:
 
 def said(rows: list[list[str]]) -> str:
     pieces = rows[-1]
-    count = f"{len(pieces)} piece{'s' * (len(pieces) != 1)}"
-    merges = f"{len(rows) - 1} merge{'s' * (len(rows) != 2)}"
+    count = f"{len(pieces)} piece{'s' if len(pieces) != 1 else ''}"
+    merges = f"{len(rows) - 1} merge{'s' if len(rows) != 2 else ''}"
     return f"{merges}, {count}: {' + '.join(pieces).replace('Ġ', '␣')}."

@@ -42,7 +42,8 @@ def is_folder(name: str) -> bool:
 def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
     """One submission's results, with the points of the gradebook."""
     said = [r.lateness] if r.lateness else []
-    said += [] if r.status == "graded" else [f"status: {r.status}"]
+    if r.status != "graded":
+        said.append(f"status: {r.status}")
     made = {
         "score": r.score,
         "output": fit("\n".join([*said, *r.notes]) or "graded"),

@@ -85,8 +85,12 @@ def feedback(r: StudentResult) -> str:
     one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
     """
     said = shown_mistakes(r.mistakes)
-    said += [r.lateness] if r.lateness else []
-    said += [*r.notes, r.waits] if r.waits else r.notes
+    if r.lateness:
+        said.append(r.lateness)
+    if r.waits:
+        said += [*r.notes, r.waits]
+    else:
+        said += r.notes
     text = "\n".join(one_line(line) for line in said)
     text = escape(text).replace("\\", "&#92;")
     return SIGNS.sub(lambda run: re.sub(r"\S", lambda c: f"&#{ord(c[0])};", run[0]), text)

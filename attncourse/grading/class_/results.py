@@ -222,9 +222,10 @@ def without_leftover(
 def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
     """The reports on an assignment by student, in order; of one that cannot be read, why."""
     place = course / "reports" / name
-    for path in sorted(place.glob("*.json")) if place.is_dir() else []:
-        if not path.name.startswith("."):
-            yield path.stem, read_report(path)
+    if place.is_dir():
+        for path in sorted(place.glob("*.json")):
+            if not path.name.startswith("."):
+                yield path.stem, read_report(path)
 
 
 def read_report(path: Path) -> Report | str:

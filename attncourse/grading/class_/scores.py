@@ -97,7 +97,8 @@ def how_late(seconds: float, penalty: float, extension: float = 0.0) -> str:
     if not seconds and not penalty:
         return ""
     said = f"{span(seconds)} late" if seconds else "late"
-    said += f", with {span(extension * 86400)} more than others" if extension else ""
+    if extension:
+        said += f", with {span(extension * 86400)} more than others"
     return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
 
 
@@ -179,9 +180,12 @@ def scores(connection: "Connection", key: str, zone: Zone) -> Scores:
         standing, label = standings[student], labels[cell]
         given = auto if manual is None else manual
         standing.points[label] = 0.0 if given is None else finite(given) + finite(extra or 0)
-        standing.manual += (label,) * (manual is not None)
-        standing.waiting += (label,) * bool(waits and manual is None)
-        standing.stale += (label,) * bool(waits and manual is not None)
+        if manual is not None:
+            standing.manual += (label,)
+        if waits and manual is None:
+            standing.waiting += (label,)
+        if waits and manual is not None:
+            standing.stale += (label,)
     for student, name, comment in rows_of(connection, COMMENTS, id=key):
         standings[student].comments[name] = comment
     people = tuple(people_in(connection))

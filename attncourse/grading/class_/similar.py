@@ -116,11 +116,12 @@ def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
     piece = in_one_piece(page.read_text(encoding="utf-8")) if page.is_file() else ""
     for where, source in ((PACKAGE, package), (PAGE, piece)):
         tree = parse(source)
-        for node in tree.body if tree else ():
-            if getattr(node, "name", "") in cells:
-                node.decorator_list = []
-                tree.body = [node]
-                found[where][node.name] = fingerprints(tree) - given
+        if tree:
+            for node in tree.body:
+                if getattr(node, "name", "") in cells:
+                    node.decorator_list = []
+                    tree.body = [node]
+                    found[where][node.name] = fingerprints(tree) - given
     return {name: answers for name, answers in found.items() if answers}
 
 

@@ -52,7 +52,8 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
         found = {kind: [n for n in places if n not in people] for kind, places in found.items()}
         found["participant"] = people[:1]
     for kind, fits in (("email", addresses), ("at", times), ("name", whole_names)):
-        if not any(found[one] for one in (WHOLE if kind == "name" else (kind,))):
+        kinds = WHOLE if kind == "name" else (kind,)
+        if not any(found[name] for name in kinds):
             taken = {n for places in found.values() for n in places}
             found[kind] = [n for n, seen in cells.items() if n not in taken and fits(seen)][:1]
     return found

@@ -51,13 +51,14 @@ def enter_class(
             if before is None or new:
                 gradebook.update_or_create_student(member.id, **new)
     absent = [str(Member(person)) for who, person in known.items() if who not in members]
-    lines = [f"no names in {', '.join(map(str, rosters))}: numbers and ids alone"] * (
-        not any(member.called for member in members.values())
-    )
+    lines = []
+    if not any(member.called for member in members.values()):
+        lines.append(f"no names in {', '.join(map(str, rosters))}: numbers and ids alone")
     if gone := everybody - len(members):
         lines.append(f"{count(gone, 'student')} listed who were forgotten: not entered")
     lines += changed
-    lines += [f"in the gradebook and on no list: {', '.join(absent[:20])}"] if absent else []
+    if absent:
+        lines.append(f"in the gradebook and on no list: {', '.join(absent[:20])}")
     same = len(members) - len(made) - len(changed)
     counts = f"{len(made)} new, {len(changed)} changed, {same} as before"
     return [*lines, f"{count(len(members), 'student')}: {counts}"]

@@ -80,11 +80,12 @@ def claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | None:
     said = read[place].get(folder, {}) if rest else {}
     people, found, file = said.get(":submitters"), [], PurePosixPath(*rest)
     at = text(said, ":created_at")
-    for person in people if isinstance(people, list) else ():
-        email, number, name = (text(person, key) for key in (":email", ":sid", ":name"))
-        ids = tuple(filter(None, (email, number)))
-        if names := (*ids, *filter(None, [name])):
-            found.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=at))
+    if isinstance(people, list):
+        for person in people:
+            email, number, name = (text(person, key) for key in (":email", ":sid", ":name"))
+            ids = tuple(filter(None, (email, number)))
+            if names := (*ids, *filter(None, [name])):
+                found.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=at))
     return found
 
 

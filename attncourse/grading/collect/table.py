@@ -37,9 +37,12 @@ def handed_in(row: Chosen, name: str) -> str:
     """What the platform calls the student, and the file where it is not called as it should be."""
     claim = row.owned.claim
     parts = [claim.names[0]] if claim.names[0] != row.student else []
-    parts += ["for the group"] if row.owned.group else []
-    parts += [row.shown] if row.shown != f"{name}.ipynb" else []
-    parts += [f"the latest of {row.attempts}"] if row.attempts > 1 else []
+    if row.owned.group:
+        parts.append("for the group")
+    if row.shown != f"{name}.ipynb":
+        parts.append(row.shown)
+    if row.attempts > 1:
+        parts.append(f"the latest of {row.attempts}")
     return one_line(", ".join(parts), 160)
 
 

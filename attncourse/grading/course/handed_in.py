@@ -73,7 +73,8 @@ def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
         raise kind("; ".join([*unseen(closed), str(problem)])) from None
     rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
     said = [where(chosen, name, inner)] if chosen.path != exact or inner else []
-    said += [f"also there and not graded: {listing(rest)}"] if rest else []
+    if rest:
+        said.append(f"also there and not graded: {listing(rest)}")
     said += unseen(closed)
     return data, "; ".join(said), home.joinpath(*chosen.path.parts[:-1][:1])
 

@@ -272,10 +272,11 @@ def untouched(notebook: str) -> dict[str, bool]:
     from nbgrader.utils import compute_checksum
 
     found = {}
-    for cell in json.loads(notebook)["cells"] if notebook else ():
-        marks = cell["metadata"].get("nbgrader", {})
-        if marks.get("solution") or marks.get("task"):
-            whole = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
-            same = marks.get("checksum") == compute_checksum(whole)
-            found[marks["grade_id"]] = same and not marks.get("task")
+    if notebook:
+        for cell in json.loads(notebook)["cells"]:
+            marks = cell["metadata"].get("nbgrader", {})
+            if marks.get("solution") or marks.get("task"):
+                whole = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
+                same = marks.get("checksum") == compute_checksum(whole)
+                found[marks["grade_id"]] = same and not marks.get("task")
     return found

@@ -76,17 +76,18 @@ def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
     given: dict[str, str] = {}
     taken: dict[str, Taken] = {}
     for step in steps[:end]:
-        for node in getattr(parse(step.source), "body", ()) if step.kind != "test" else ():
-            bound, star = bound_names(ast.Module([node], [])), built_ins_of_star(node)
-            if isinstance(node, GIVES) and not star:
-                given |= dict.fromkeys(bound, ast.unparse(node))
-                taken = {n: one for n, one in taken.items() if n not in bound}
-                continue
-            for one in star or bound:
-                own = sorted(n for n in star or {one} if hasattr(builtins, n))
-                built_in = "\n".join(BUILT_IN.format(name=n) for n in own)
-                if before := given.get(one, built_in):
-                    taken[one] = Taken(one, str(Statement(node)), step.name, before)
+        if step.kind != "test":
+            for node in getattr(parse(step.source), "body", ()):
+                bound, star = bound_names(ast.Module([node], [])), built_ins_of_star(node)
+                if isinstance(node, GIVES) and not star:
+                    given |= dict.fromkeys(bound, ast.unparse(node))
+                    taken = {n: one for n, one in taken.items() if n not in bound}
+                    continue
+                for one in star or bound:
+                    own = sorted(n for n in star or {one} if hasattr(builtins, n))
+                    built_in = "\n".join(BUILT_IN.format(name=n) for n in own)
+                    if before := given.get(one, built_in):
+                        taken[one] = Taken(one, str(Statement(node)), step.name, before)
     used = reached([name], touched_by(steps[:end]))
     yield from (one for n, one in sorted(taken.items()) if n in used)
 

@@ -63,7 +63,8 @@ def unwritten(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
     for step, outcome in found.pairs():
         name = step.name.removeprefix("cell ")
         stub = step.kind == "cell" and outcome is not None and outcome.error == STUB
-        empty += [name] if stub and not name.isdigit() else []
+        if stub and not name.isdigit():
+            empty.append(name)
     return list(dict.fromkeys(empty))
 
 

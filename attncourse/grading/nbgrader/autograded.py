@@ -201,7 +201,8 @@ def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     said = found.message if found else ""
     said = "" if verdicts or points == cell.points else message(said)
     html = f"<strong>{score(points, cell.points)}</strong>"
-    html += f'<pre style="{MESSAGE_STYLE}">{escape(said)}</pre>' if said else ""
+    if said:
+        html += f'<pre style="{MESSAGE_STYLE}">{escape(said)}</pre>'
     return [*made, data_of("execute_result", repr(points), FRAME.format(html))]
 
 

@@ -181,11 +181,12 @@ def clear(place: Path, timestamp: str) -> None:
     nbgrader has copied there what lay beside the submission, and the formgrader would serve it,
     scripts and all, to a browser that is logged in.
     """
-    for path in place.iterdir() if place.is_dir() else ():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        elif path.suffix != ".ipynb":
-            path.unlink()
+    if place.is_dir():
+        for path in place.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            elif path.suffix != ".ipynb":
+                path.unlink()
     if timestamp:
         place.mkdir(parents=True, exist_ok=True)
         (place / "timestamp.txt").write_text(timestamp + "\n", encoding="utf-8")

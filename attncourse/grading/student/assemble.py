@@ -53,7 +53,8 @@ class Assembled:
                     lines.append(f"{chapter.stem}.{name} is yours: right{given_right(others)}")
             lines += [f"{chapter.stem}.{n} is ours: {chapter.why[n]}" for n in chapter.ours]
         names = [f"from mine.{c.stem} import {c.mine[0]}" for c in self.chapters if c.mine]
-        lines += [f"in Python, in the folder above: {names[-1]}"] if names else []
+        if names:
+            lines.append(f"in Python, in the folder above: {names[-1]}")
         lines += [f"what you had changed by hand is kept in {path}" for path in self.copies]
         return "\n".join(lines)
 

@@ -93,10 +93,11 @@ def definitions(cells: Iterable[Cell]) -> tuple[Definition, ...]:
         own = cell.code and not cell.test and not cell.source.startswith(INSTALLS)
         source = python_alone(cell.source) if own else ""
         lines, tree = source.split("\n"), parse(source)
-        for node in tree.body if tree else ():
-            if defines(node):
-                text = "\n".join(lines[begins_at(node) - 1 : node.end_lineno])
-                found.append(Definition(node, text))
+        if tree:
+            for node in tree.body:
+                if defines(node):
+                    text = "\n".join(lines[begins_at(node) - 1 : node.end_lineno])
+                    found.append(Definition(node, text))
     return tuple(found)
 
 

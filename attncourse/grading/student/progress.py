@@ -191,12 +191,15 @@ def summary(found: FolderProgress) -> str:
     """What has been done, and what comes next, in a line each."""
     done, tried = found.count("done"), found.count("tried")
     every = len(found.states) + len(questions())
-    lines = [f"{done} of {every} exercises done" + (f", {tried} tried" * (tried > 0))]
+    lines = [f"{done} of {every} exercises done"]
+    if tried > 0:
+        lines[-1] += f", {tried} tried"
     lines[0] += found.for_a_person()
     yours = sum(ours == 0 for ours in found.reached.values())
     lines.append(f"{yours} of {len(MILESTONES)} milestones are yours")
     runs = [f"{name} {as_reached(ours)}" for name, ours in found.reached.items() if ours]
-    lines[-1] += f"; {', '.join(runs)}" * bool(runs)
+    if runs:
+        lines[-1] += f"; {', '.join(runs)}"
     if found.within_reach:
         name = found.within_reach[0]
         lines.append(

@@ -95,10 +95,11 @@ def statements(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
         node = waiting.pop()
         for name in BODIES:
             value = getattr(node, name, None)
-            for inner in value if isinstance(value, list) else ():
-                if not is_text(inner):
-                    yield list(nodes(inner, own))
-                    waiting.append(inner)
+            if isinstance(value, list):
+                for inner in value:
+                    if not is_text(inner):
+                        yield list(nodes(inner, own))
+                        waiting.append(inner)
 
 
 def nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:

@@ -48,10 +48,11 @@ def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
 def imported(source: str) -> tuple[str, ...]:
     """What a cell imports anywhere in it, by full names; of a file that it writes, that one's."""
     tree, found = parse(python_alone(file_written(source)[1] or source)), []
-    for node in ast.walk(tree) if tree else ():
-        if isinstance(node, ast.Import):
-            found += [item.name for item in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            private = [item.name for item in node.names if item.name.startswith("_")]
-            found += [*(f"{node.module}.{name}" for name in private), node.module]
+    if tree:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found += [item.name for item in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                private = [item.name for item in node.names if item.name.startswith("_")]
+                found += [*(f"{node.module}.{name}" for name in private), node.module]
     return tuple(found)

@@ -47,7 +47,7 @@ def rewritten(source: str) -> Iterator[tuple[str, list[Version]]]:
     yield source, used
     for pattern, older, version in OLDER:
         source, count = pattern.subn(older, source)
-        yield source, [version] * bool(count)
+        yield source, ([version] if count else [])
     yield without_templates(source)
 
 

@@ -80,7 +80,8 @@ def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[st
         waiting[place].append(cell)
     stands: list[Stand] = [*waiting[-1]]
     for number, part in enumerate(parts):
-        stands += [part] if part.edited or not part.copy_of else []
+        if part.edited or not part.copy_of:
+            stands.append(part)
         stands += waiting[number]
     copies = {part.copy_of for part in parts}.union(assignment.added)
     shown = {g for g, test in assignment.tests.items() if any(names(as_released(test)) or "?")}
@@ -137,8 +138,9 @@ class Places:
         self.answers: dict[str, list[int]] = defaultdict(list)
         self.binders: dict[str, list[int]] = defaultdict(list)
         for n, part in enumerate(parts):
-            for answer in part.answers if part.runs else ():
-                self.answers[answer].append(n)
+            if part.runs:
+                for answer in part.answers:
+                    self.answers[answer].append(n)
             for name in part.names.bound:
                 self.binders[name].append(n)
 

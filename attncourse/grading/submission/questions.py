@@ -127,6 +127,7 @@ def in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part
     at = own[0] if own else several[0]
     asked = parts[at].cell.source.replace(EMPTY, "").rstrip() if own else ""
     texts = [asked, *(parts[other].cell.source.strip() for other in several if other != at)]
-    texts += [] if own else [parts[at].cell.source.strip()]
+    if not own:
+        texts.append(parts[at].cell.source.strip())
     source = "\n\n".join(dict.fromkeys(filter(None, texts)))
     return at, as_prose(replace(parts[at], cell=replace(parts[at].cell, source=source)), cell)

@@ -115,7 +115,8 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
             quote, depth, goes_on = after(line, quote, depth)
             continue
         lines[i], matters = found
-        lost += [f"{shorten(line)} was not run"] if matters else []
+        if matters:
+            lost.append(f"{shorten(line)} was not run")
         while line.rstrip().endswith("\\") and i + 1 < len(lines):  # the command goes on
             i += 1
             line, lines[i] = lines[i], ""

@@ -121,12 +121,13 @@ def decode(data: bytes) -> tuple[str, list[str]]:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
     text, called = data.decode("utf-8", "surrogateescape").translate(WINDOWS), "Windows-1252"
-    for encoding in CODE_PAGES if BROKEN.search(text) else ():
-        with suppress(UnicodeDecodeError):
-            other = data.decode(encoding)
-            if BROKEN.search(other) is None:
-                text, called = other, encoding
-                break
+    if BROKEN.search(text):
+        for encoding in CODE_PAGES:
+            with suppress(UnicodeDecodeError):
+                other = data.decode(encoding)
+                if BROKEN.search(other) is None:
+                    text, called = other, encoding
+                    break
     return text, [f"line {line} of the file is not UTF-8: it was read as {called}"]
 
 

@@ -70,10 +70,11 @@ def rows_held(book: Book) -> str:
         names = inspect(connection).get_table_names()
         if names and "student" not in names:
             return f"its tables are {', '.join(sorted(names)[:5])}"
-        for name in ("student", "assignment") if names else ():
-            number = connection.execute(text(f"select count(*) from {name}")).scalar_one()
-            if number:
-                return f"{name}: {number}"
+        if names:
+            for name in ("student", "assignment"):
+                number = connection.execute(text(f"select count(*) from {name}")).scalar_one()
+                if number:
+                    return f"{name}: {number}"
     return ""
 
 
@@ -94,7 +95,8 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
             "the old term; attncourse move-gradebook --to sqlite:///gradebook.db brings it here"
         )
     there = [course / one for one in WORK if (course / one).exists()]
-    there += [book.file] if book.file.exists() else []
+    if book.file.exists():
+        there.append(book.file)
     if not there:
         raise UserError(f"there is no term's work in {course}: nothing to move")
     for lock in (

@@ -33,7 +33,8 @@ class Mirrors:
 
     def base(self, names: Any) -> type:
         """``RemoteModule``, below the first of torch's own classes among the names."""
-        kinds = (getattr(nn, str(n), None) for n in (names if isinstance(names, list) else ()))
+        known = names if isinstance(names, list) else []
+        kinds = (getattr(nn, str(name), None) for name in known)
         modules = (k for k in kinds if isinstance(k, type) and issubclass(k, nn.Module))
         known = next(modules, nn.Module)
         if known is nn.Module:

@@ -254,13 +254,14 @@ def exception_class(name: Any, above: Any) -> type[Exception]:
     if isinstance(name, str) and name in OURS:
         return OURS[name]
     safe = name if isinstance(name, str) and NAME.fullmatch(name) else "Error"
-    for base in above[:ABOVE] if isinstance(above, list) else ():
-        known = getattr(builtins, base, None) if isinstance(base, str) else None
-        if not isinstance(known, type) or not issubclass(known, BaseException):
-            continue
-        if base in ENDS_LOOPS or not issubclass(known, Exception):
-            return type(safe, (RuntimeError,), {})
-        if issubclass(known, UnicodeError | ExceptionGroup):  # they want other arguments
-            return type(safe, (ValueError if issubclass(known, ValueError) else Exception,), {})
-        return known if known.__name__ == safe else type(safe, (known,), {})
+    if isinstance(above, list):
+        for base in above[:ABOVE]:
+            known = getattr(builtins, base, None) if isinstance(base, str) else None
+            if not isinstance(known, type) or not issubclass(known, BaseException):
+                continue
+            if base in ENDS_LOOPS or not issubclass(known, Exception):
+                return type(safe, (RuntimeError,), {})
+            if issubclass(known, UnicodeError | ExceptionGroup):  # they want other arguments
+                return type(safe, (ValueError if issubclass(known, ValueError) else Exception,), {})
+            return known if known.__name__ == safe else type(safe, (known,), {})
     return type(safe, (Exception,), {})
