@@ -15,6 +15,8 @@ import pickle
 import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc
@@ -53,13 +55,14 @@ class PartedWorker(ExecutionWorkerLocalMProc):
             kernel = KernelProcess()
             local_provisioner.launch_kernel = kernel.begin
         try:
-            return single_nb_execution(
-                with_checks_that_may_fail(project_nb.nb),
-                cwd=str(Path(project_nb.uri).parent),
-                timeout=data.timeout,
-                allow_errors=data.allow_errors,
-                coalesce_streams=True,  # a line that is sent in two parts stands in one row
-            )
+            with checks_that_may_fail(project_nb.nb) as page:
+                return single_nb_execution(
+                    page,
+                    cwd=str(Path(project_nb.uri).parent),
+                    timeout=data.timeout,
+                    allow_errors=data.allow_errors,
+                    coalesce_streams=True,  # a line that is sent in two parts stands in one row
+                )
         except Exception as error:
             ended = f"; {kernel.ending()}" if kernel else ""
             said = " ".join(f"{type(error).__name__}: {error}".split())
@@ -67,15 +70,21 @@ class PartedWorker(ExecutionWorkerLocalMProc):
             raise
 
 
-def with_checks_that_may_fail(page: NotebookNode) -> NotebookNode:
-    """Return the page, whose run does not end where a sentence does not hold on this machine.
+@contextmanager
+def checks_that_may_fail(page: NotebookNode) -> Iterator[NotebookNode]:
+    """The page, whose run does not end where a sentence does not hold on this machine.
 
-    `prose_numbers.py` reports it. A reader elsewhere still gets the book.
+    `prose_numbers.py` reports it. A reader elsewhere still gets the book. Afterwards the page is
+    tagged as before, since its outputs are kept, and found again, by its cells and their tags.
     """
-    for cell in page.cells:
-        if PROSE_TAG in (tags := cell.metadata.get("tags", [])):
-            cell.metadata["tags"] = [*tags, GOES_ON]
-    return page
+    checks = [cell for cell in page.cells if PROSE_TAG in cell.metadata.get("tags", [])]
+    for cell in checks:
+        cell.metadata["tags"].append(GOES_ON)
+    try:
+        yield page
+    finally:
+        for cell in checks:
+            cell.metadata["tags"].remove(GOES_ON)
 
 
 class KernelProcess:

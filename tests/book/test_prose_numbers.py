@@ -10,7 +10,7 @@ import prose_numbers
 import pytest
 from conftest import ROOT
 from course import load
-from forked_kernel import with_checks_that_may_fail
+from forked_kernel import checks_that_may_fail
 from jupyter_cache.executors.utils import single_nb_execution
 
 from attncourse.figures.prose_numbers import MIME, PROSE_TAG, compare_prose, written_numbers
@@ -127,8 +127,13 @@ def test_a_check_that_fails_is_told_and_the_page_runs_on():
     page = nbformat.v4.new_notebook()
     for source, tags in ("share = 1 / 3", []), ("assert share > 1 / 2", [PROSE_TAG]), ("share", []):
         page.cells.append(nbformat.v4.new_code_cell(source, metadata={"tags": tags}))
-    ran = single_nb_execution(with_checks_that_may_fail(page), ".", 60, False)
+    tags = [list(cell.metadata["tags"]) for cell in page.cells]
+    with checks_that_may_fail(page):
+        ran = single_nb_execution(page, ".", 60, False)
     assert ran.err is None
+    assert [
+        cell.metadata["tags"] for cell in page.cells
+    ] == tags  # by which outputs are found again
     assert page.cells[2].execution_count == 3
     (fault,) = prose_numbers.read_page("", page).faults
     assert fault == "a check of the text ended in AssertionError, at “assert share > 1 / 2”"
