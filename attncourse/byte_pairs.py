@@ -220,9 +220,9 @@ class BytePairs:
 
         Raises ``ValueError`` for a file that is not whole, and for pieces that are made otherwise.
         """
-        from attncourse.gguf_file import pieces_of, read_gguf
+        from attncourse.gguf_file import gguf_pieces, read_gguf
 
-        return cls(**pieces_of(read_gguf(file)))
+        return cls(**gguf_pieces(read_gguf(file)))
 
 
 def parted(text: str, special: Iterable[str]) -> list[str]:

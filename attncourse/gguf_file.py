@@ -58,7 +58,7 @@ def read_gguf(file: "str | PathLike | GGUF") -> GGUF:
     return GGUF(str(file), reader.fields, tensors)
 
 
-def llama_sizes(file: GGUF) -> dict[str, Any]:
+def gguf_sizes(file: GGUF) -> dict[str, Any]:
     """What a ``LlamaConfig`` is made with. Raises ``ValueError`` for a model unlike a ``Llama``."""
     kind = file.field("general.architecture")
     if kind != "llama":
@@ -97,7 +97,7 @@ def llama_sizes(file: GGUF) -> dict[str, Any]:
     }
 
 
-def pieces_of(file: GGUF) -> dict[str, Any]:
+def gguf_pieces(file: GGUF) -> dict[str, Any]:
     """What ``BytePairs`` are made with. Raises ``ValueError`` for other pieces."""
     for name, known in (("model", ("gpt2",)), ("pre", tuple(SINGLE_DIGITS))):
         if (got := file.field(f"tokenizer.ggml.{name}")) not in known:
@@ -138,7 +138,7 @@ def names_and_shapes(sizes: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple
             yield f"blk.{layer}.{theirs}.weight", f"blocks.{layer}.{ours}", shape
 
 
-def llama_weights(file: GGUF, sizes: Mapping[str, Any]) -> dict[str, Tensor]:
+def gguf_weights(file: GGUF, sizes: Mapping[str, Any]) -> dict[str, Tensor]:
     """The weights in float32 by the names of a ``Llama`` of these sizes.
 
     Raises ``ValueError`` for a tensor that is missing, of another shape than the fields say, stored

@@ -136,7 +136,7 @@ LLAMA_NAMES = {  # theirs, ours
 }
 
 
-def llama_sizes(model: nn.Module) -> dict[str, Any]:
+def transformers_sizes(model: nn.Module) -> dict[str, Any]:
     """What a ``LlamaConfig`` is made with. Raises ``ValueError`` for a model unlike a ``Llama``."""
     theirs = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "llama" or not hasattr(model, "lm_head"):
@@ -166,7 +166,7 @@ def llama_sizes(model: nn.Module) -> dict[str, Any]:
     }
 
 
-def llama_weights(model: nn.Module) -> dict[str, Tensor]:
+def transformers_weights(model: nn.Module) -> dict[str, Tensor]:
     """The weights of a Llama by the names of ours; rows of W_q and W_k are as they were."""
     theirs = model.model
     state = {"tokens.weight": theirs.embed_tokens.weight, "norm.gain": theirs.norm.weight}
@@ -181,7 +181,7 @@ BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
 DIGITS = {"type": "Digits", "individual_digits": True}
 
 
-def pieces_of(folder: Path) -> dict[str, Any]:
+def transformers_pieces(folder: Path) -> dict[str, Any]:
     """What ``BytePairs`` are made with, from the folder of a model of ``transformers``.
 
     Raises ``ValueError`` where the files are missing, and for pieces that are made otherwise.

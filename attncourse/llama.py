@@ -411,11 +411,11 @@ class Llama(nn.Module):
         Raises ``ValueError`` for a file that is not whole, for another architecture, and for
         settings that a ``Llama`` lacks. Needs the library ``gguf``.
         """
-        from attncourse.gguf_file import llama_sizes, llama_weights, read_gguf
+        from attncourse.gguf_file import gguf_sizes, gguf_weights, read_gguf
 
         file = read_gguf(file)
-        sizes = llama_sizes(file)
-        return cls.of(LlamaConfig(**sizes), llama_weights(file, sizes))
+        sizes = gguf_sizes(file)
+        return cls.of(LlamaConfig(**sizes), gguf_weights(file, sizes))
 
     @classmethod
     def from_huggingface(cls, model: nn.Module) -> "Llama":
@@ -424,10 +424,10 @@ class Llama(nn.Module):
         Takes a ``LlamaForCausalLM``. Raises ``ValueError`` for any other, and for settings that a
         ``Llama`` lacks.
         """
-        from attncourse.huggingface import llama_sizes, llama_weights
+        from attncourse.huggingface import transformers_sizes, transformers_weights
 
-        config = LlamaConfig(**llama_sizes(model))
-        state = llama_weights(model)
+        config = LlamaConfig(**transformers_sizes(model))
+        state = transformers_weights(model)
         for name, weight in state.items():
             heads = {"W_q": config.n_heads, "W_k": config.n_kv_heads}.get(name.split(".")[-2])
             state[name] = pairs_from_halves(weight, heads) if heads else weight.clone()

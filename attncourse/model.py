@@ -75,12 +75,12 @@ def load(
     try:
         from attncourse.byte_pairs import BytePairs
         from attncourse.gguf_file import read_gguf
-        from attncourse.huggingface import pieces_of
+        from attncourse.huggingface import transformers_pieces
 
         if path is not None and Path(path).is_dir():
             from transformers import AutoModelForCausalLM
 
-            words = BytePairs(**pieces_of(Path(path)))
+            words = BytePairs(**transformers_pieces(Path(path)))
             return Llama.from_huggingface(AutoModelForCausalLM.from_pretrained(path)), words
         file = read_gguf(model_file(show) if path is None else path)
     except ImportError as missing:
@@ -97,12 +97,12 @@ def at_hand(show: bool | None = None) -> "tuple[Llama, BytePairs] | None":
     try:
         return load(show=show)
     except NoModel as reason:
-        why = str(reason).replace(str(folder()), "its folder")
+        why = str(reason).replace(str(model_folder()), "its folder")
         print(fill(f"What follows is kept, not computed here: {why}", 68))
         return None
 
 
-def folder() -> Path:
+def model_folder() -> Path:
     """Where the model is kept."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get(CACHE) or Path(home) / "attncourse").expanduser()
@@ -112,8 +112,8 @@ def within_reach() -> bool:
     """Whether ``load`` finds the model without fetching it, or another process is fetching it."""
     if os.environ.get(USE) == "no":
         return False
-    there = any(is_whole(folder() / one.name, one) for one in (FILE, WHEEL))
-    return there or being_fetched(folder())
+    there = any(has_pinned_length(model_folder() / one.name, one) for one in (FILE, WHEEL))
+    return there or being_fetched(model_folder())
 
 
 def model_file(show: bool | None = None) -> Path:
@@ -125,7 +125,7 @@ def model_file(show: bool | None = None) -> Path:
     use = os.environ.get(USE, "")
     if use == "no":
         raise NoModel(f"{USE}=no leaves the model out; unset it to have it")
-    place, show = folder(), someone_looks_on() if show is None else show
+    place, show = model_folder(), someone_looks_on() if show is None else show
     path = place / FILE.name
     lies_there = (place / WHEEL.name).exists()  # one that is cut off is to be named
     if not path.exists() and (use != "kept" or lies_there or within_reach()):
@@ -174,13 +174,13 @@ def download(made: Path, show: bool) -> None:
     command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet", "--progress-bar=off"]
     command += ["--retries=2", "--timeout=30", f"--dest={made}", f"{NAME}=={VERSION}"]
     log = made / "pip.log"
-    with log.open("w") as said, bar(show) as advance:
+    with log.open("w") as said, progress_bar(show) as advance:
         # Its parts lie on the disk where there is room, and show how far it has come.
         here = os.environ | {"TMPDIR": str(made), "TEMP": str(made)}
         pip = subprocess.Popen(command, stdout=said, stderr=said, env=here)
         try:
             while pip.poll() is None:
-                advance(min(size_of(made), WHEEL.size))
+                advance(min(folder_size(made), WHEEL.size))
                 time.sleep(0.1)
             advance(WHEEL.size)
         finally:
@@ -201,7 +201,7 @@ def download(made: Path, show: bool) -> None:
         )
 
 
-def size_of(made: Path) -> int:
+def folder_size(made: Path) -> int:
     """The bytes of all files in a folder, some of which may be gone in a moment."""
     total = 0
     for where, _, names in os.walk(made):
@@ -220,7 +220,7 @@ def require(path: Path, pinned: Pinned) -> None:
         was = f"it has {size:,} bytes, not {pinned.size:,}"
     else:
         with path.open("rb") as file:
-            digest = digest_of(file)
+            digest = file_digest(file)
         if digest == pinned.sha256:
             return
         was = f"its SHA-256 is {digest[:12]}…, not {pinned.sha256[:12]}…"
@@ -228,14 +228,14 @@ def require(path: Path, pinned: Pinned) -> None:
     raise NoModel(f"{path} {cause} ({was}); remove it, then attncourse model fetches it anew")
 
 
-def digest_of(file: IO[bytes]) -> str:
+def file_digest(file: IO[bytes]) -> str:
     digest = hashlib.sha256()
     while chunk := file.read(2**20):
         digest.update(chunk)
     return digest.hexdigest()
 
 
-def is_whole(path: Path, pinned: Pinned) -> bool:
+def has_pinned_length(path: Path, pinned: Pinned) -> bool:
     """Whether a file is there, as long as it must be; its hash is seen when it is read."""
     try:
         return path.stat().st_size == pinned.size
@@ -288,7 +288,7 @@ def refusals_of(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def bar(show: bool) -> Iterator:
+def progress_bar(show: bool) -> Iterator:
     """A function that says how many bytes are there."""
     if not show:
         yield lambda done: None

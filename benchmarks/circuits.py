@@ -25,11 +25,11 @@ ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "attncourse" / "data" / "circuits.json"
 MAPS = ROOT / "book" / "assets" / "real_heads.js"
 EXPERIMENTS = {
-    "professions": lambda model, words: professions.measured(model, words),
-    "facts": lambda model, words: facts.measured(model, words),
-    "said_twice": lambda model, words: said_twice.measured(model),
-    "sinks": lambda model, words: sinks.measured(model, words),
-    "pronouns": lambda model, words: pronoun_heads.measured(model, words),
+    "professions": lambda model, words: professions.measure_professions(model, words),
+    "facts": lambda model, words: facts.measure_facts(model, words),
+    "said_twice": lambda model, words: said_twice.measure_repeats(model),
+    "sinks": lambda model, words: sinks.measure_sinks(model, words),
+    "pronouns": lambda model, words: pronoun_heads.measure_pronoun_heads(model, words),
 }
 
 

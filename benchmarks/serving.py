@@ -34,23 +34,23 @@ from attncourse.tasks import (
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "attncourse" / "data" / "serving.json"
 WITHOUT_MODEL = {
-    "cache_sizes": cache_sizes.measured,
-    "pages": pages.measured,
-    "experts": experts.measured,
+    "cache_sizes": cache_sizes.cache_size_table,
+    "pages": pages.measure_pages,
+    "experts": experts.measure_experts,
     "letters": longer.letters_by_distance,
 }
 WITH_MODEL = {
-    "batches": batches.measured,
-    "bits": fewer_bits.measured,
+    "batches": batches.measure_paddings,
+    "bits": fewer_bits.measure_fewer_bits,
     "torn": longer.torn_texts,
-    "guesses": guesses.measured,
+    "guesses": guesses.measure_guesses,
     "long": lambda model, words: longer.bands_of(model, words.encode(prose())[:LONG]),
 }
 LONG = 9728  # tokens: three bands more than the model was made for
 TIMED = {
-    "roofline": lambda model, words: roofline.measured(model),
-    "batches_timed": lambda model, words: batches.timed(model),
-    "guesses_timed": guesses.timed,
+    "roofline": lambda model, words: roofline.measure_roofline(model),
+    "batches_timed": lambda model, words: batches.time_batches(model),
+    "guesses_timed": guesses.time_drafts,
 }
 PARTS = (*WITHOUT_MODEL, *WITH_MODEL, *TIMED)
 

@@ -26,7 +26,7 @@ from attncourse.milestones.bits import (
     tokens_a_word,
     with_fewer_bits,
 )
-from attncourse.milestones.undone import BEGUN, NEW, ROWS, TEXTS, nats, tried
+from attncourse.milestones.undone import BEGUN, NEW, ROWS, TEXTS, nats, try_undone
 from attncourse.model import FILE, NAME, VERSION, load, model_file
 
 DATA = Path(__file__).parent.parent / "attncourse" / "data"
@@ -54,7 +54,7 @@ def main() -> None:
     model, words = load()
     rows = []
     for row in ROWS:
-        rows.append(tried(row, model, words))
+        rows.append(try_undone(row, model, words))
         print(f"{rows[-1]['mean']:8.3f}  {row.name:32} {rows[-1]['writes']!r}", flush=True)
     given = words.chat(QUESTION)
     answer = model.generate(given, 40, stop=words.end)[len(given) :]

@@ -10,7 +10,7 @@ from test_byte_pairs import TEMPLATE, small
 from test_llama import llama, some_ids
 
 from attncourse.byte_pairs import BytePairs
-from attncourse.gguf_file import llama_sizes, names_and_shapes, read_gguf
+from attncourse.gguf_file import gguf_sizes, names_and_shapes, read_gguf
 from attncourse.llama import Llama
 from attncourse.model import load
 
@@ -193,6 +193,6 @@ def test_a_folder_of_transformers_is_read(tmp_path):
 
 def test_sizes_are_read_from_the_fields(tmp_path):
     file = read_gguf(written(tmp_path / "a.gguf", a_llama()))
-    assert llama_sizes(file)["eps"] == 1e-5
+    assert gguf_sizes(file)["eps"] == 1e-5
     with pytest.raises(ValueError, match=r"the field general.nothing is missing"):
         file.field("general.nothing")

@@ -204,12 +204,12 @@ def test_the_command_says_where_it_is_or_why_not(index, tmp_path, capsys):
 def test_the_folder_is_the_users_cache_unless_named(monkeypatch, tmp_path):
     monkeypatch.delenv("ATTNCOURSE_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert model.folder() == tmp_path / "attncourse"
+    assert model.model_folder() == tmp_path / "attncourse"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert model.folder() == tmp_path / ".cache" / "attncourse"
+    assert model.model_folder() == tmp_path / ".cache" / "attncourse"
     monkeypatch.setenv("ATTNCOURSE_CACHE", "~/models")
-    assert model.folder() == tmp_path / "models"
+    assert model.model_folder() == tmp_path / "models"
 
 
 def test_a_page_that_asks_for_the_model_runs_again_once_it_is_there(index, tmp_path):

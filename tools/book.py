@@ -28,7 +28,7 @@ from execution import counted, forget, last_lines, run_pages, without_colours
 
 from attncourse.grading.files import reserved
 from attncourse.grading.isolation import isolate
-from attncourse.model import FILE, USE, folder, is_whole, within_reach
+from attncourse.model import FILE, USE, has_pinned_length, model_folder, within_reach
 
 LAST = 15  # lines of a traceback
 SOURCES = {".bib", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".png", ".py", ".svg"}
@@ -162,8 +162,12 @@ def put_model_beside(html: Path) -> None:
 
     It is the same file under a second name where the disk allows that, or a copy.
     """
-    there, here = folder() / FILE.name, html / "model" / FILE.name
-    if os.environ.get(USE) == "no" or not is_whole(there, FILE) or is_whole(here, FILE):
+    there, here = model_folder() / FILE.name, html / "model" / FILE.name
+    if (
+        os.environ.get(USE) == "no"
+        or not has_pinned_length(there, FILE)
+        or has_pinned_length(here, FILE)
+    ):
         return
     here.parent.mkdir(exist_ok=True)
     here.unlink(missing_ok=True)

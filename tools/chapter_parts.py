@@ -68,7 +68,7 @@ def milestone(chapter: Chapter) -> str:
     """The model that can be made of the answers, after some chapters."""
     if chapter.stem not in MILESTONES:
         return ""
-    found = milestones.find(MILESTONES[chapter.stem])
+    found = milestones.find_milestone(MILESTONES[chapter.stem])
     return (
         "<p>Your answers to this chapter and those before it make a model. In the folder of your "
         f"notebooks, <code>attncourse assemble *.ipynb</code> and <code>attncourse milestone "

@@ -99,7 +99,7 @@ def table(course: Course, found: list[Week], titles: dict, links: dict) -> str:
 
 
 def row(course: Course, week: Week, titles: dict, links: dict) -> str:
-    by_stem = {module.after: module for module in map(milestones.find, milestones.NAMES)}
+    by_stem = {module.after: module for module in map(milestones.find_milestone, milestones.NAMES)}
     joined = " <em>or</em> " if week.choose else "<br>"
     read = joined.join(
         f'<a href="{escape(links[c.stem])}">{c.number}. {escape(titles[c.stem].split(":")[0])}</a>'

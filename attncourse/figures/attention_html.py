@@ -13,7 +13,7 @@ from html import escape
 import numpy as np
 
 from attncourse.figures.attention_table import tables
-from attncourse.figures.theme import beside, modes
+from attncourse.figures.theme import modes, read_asset
 
 MOST_IN_A_TABLE = 32  # tokens on a side; above, numbers and lines are too many to read
 
@@ -82,22 +82,22 @@ def note(view, most: float, small: bool) -> str:
 @cache
 def style(display: str) -> str:
     """The style sheet of views with this display, without comments and spare blanks."""
-    sheet = modes("attncourse-view") + beside("attention_view.css")
+    sheet = modes("attncourse-view") + read_asset("attention_view.css")
     if display == "arcs":
-        sheet += beside("attention_arcs.css")
-    return re.sub(r"\s*([{};,])\s*|(?<=:)\s+", r"\1", bare(sheet))
+        sheet += read_asset("attention_arcs.css")
+    return re.sub(r"\s*([{};,])\s*|(?<=:)\s+", r"\1", strip_comments(sheet))
 
 
 @cache
 def script(display: str) -> str:
     """The JavaScript of views with this display, in a scope of its own."""
-    whole = beside("attention_view.js").replace("KIND", display)
+    whole = read_asset("attention_view.js").replace("KIND", display)
     for place, name in zip(("DISPLAY()", "DRAWING()"), DISPLAYS[display], strict=False):
-        whole = whole.replace(place, beside(name))
-    return f"(()=>{{{bare(whole)}}})()"
+        whole = whole.replace(place, read_asset(name))
+    return f"(()=>{{{strip_comments(whole)}}})()"
 
 
-def bare(text: str) -> str:
+def strip_comments(text: str) -> str:
     """CSS or JavaScript without its indentation and the lines that are comments."""
     lines = (line.strip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))

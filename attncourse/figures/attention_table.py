@@ -39,7 +39,8 @@ def number_table(
     """A table of the weights ``(m, n)``, each on its shade; masked ones are hatched."""
     head = "".join(f'<th scope="col">{token_html(key)}</th>' for key in keys)
     body = "".join(
-        f'<tr><th scope="row">{token_html(query)}</th>{"".join(map(cell, row, hatched))}</tr>'
+        f'<tr><th scope="row">{token_html(query)}</th>'
+        f"{''.join(map(weight_cell, row, hatched))}</tr>"
         for query, row, hatched in zip(queries, weights, masked, strict=True)
     )
     corner = '<td><span class="av-q">query ↓</span> <span class="av-k">key →</span></td>'
@@ -65,7 +66,7 @@ def largest_table(
     )
 
 
-def cell(weight: float, masked: bool) -> str:
+def weight_cell(weight: float, masked: bool) -> str:
     """A weight from 0 to 1 as a cell of a table."""
     if masked:
         return '<td class="x">–</td>'

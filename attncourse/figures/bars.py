@@ -13,10 +13,10 @@ from attncourse.figures.svg import (
     TOP,
     Scale,
     bottom_axis,
-    finite,
-    marks,
-    short,
-    text,
+    finite_numbers,
+    short_labels,
+    svg_text,
+    tick_marks,
 )
 
 
@@ -39,8 +39,8 @@ class Bars:
     reference_name: str = ""
 
     def __post_init__(self):
-        self.amounts = np.round(finite("amounts", self.amounts, 2), 3)
-        self.labels = short("labels", self.labels, self.amounts.shape[1], longest=20)
+        self.amounts = np.round(finite_numbers("amounts", self.amounts, 2), 3)
+        self.labels = short_labels("labels", self.labels, self.amounts.shape[1], longest=20)
         if self.amounts.min() < 0 or self.amounts.max() == 0:
             raise ValueError("amounts: expected none below 0 and not all 0, "
                              f"got {self.amounts.min():g} to {self.amounts.max():g}")  # fmt: skip
@@ -64,15 +64,15 @@ class Bars:
     def svg(self, frame: int) -> str:
         """What stands inside the panel's ``<svg>`` for one frame."""
         left, right = self.across.start, self.across.end
-        parts = [bottom_axis(marks(self.across), self.xlabel, left, right)]
+        parts = [bottom_axis(tick_marks(self.across), self.xlabel, left, right)]
         for j, (label, amount) in enumerate(zip(self.labels, self.amounts[frame], strict=True)):
             top, middle = TOP + j * self.height, TOP + (j + 0.5) * self.height
             end = self.across(amount)
             parts += [
-                text(left - 6, middle + 4, label, "end"),
+                svg_text(left - 6, middle + 4, label, "end"),
                 f'<rect class="as-bar" x="{left:.1f}" y="{top + 0.15 * self.height:.1f}" '
                 f'width="{end - left:.1f}" height="{0.7 * self.height:.1f}"/>',
-                text(RIGHT, middle + 4, f"{amount:.3f}", "end", ' class="as-amount"'),
+                svg_text(RIGHT, middle + 4, f"{amount:.3f}", "end", ' class="as-amount"'),
             ]
         if self.reference is not None:
             at = self.across(self.reference)

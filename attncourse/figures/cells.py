@@ -32,7 +32,7 @@ class Cells(AxesImage):
             gc.set_linewidth(0)
             gc.set_antialiased(False)  # no hairlines between neighbours
             ink = (*to_rgb(WEIGHT), float(level))
-            renderer.draw_path(gc, squares(shades == level), self.axes.transData, ink)
+            renderer.draw_path(gc, cells_outline(shades == level), self.axes.transData, ink)
             gc.restore()
         renderer.close_group("cells")
 
@@ -58,7 +58,7 @@ def number_ink(shade: float) -> str:
     return DEEP if shade <= LIGHT else FIXED if shade <= HALF else PAPER
 
 
-def squares(where: np.ndarray) -> Path:
+def cells_outline(where: np.ndarray) -> Path:
     """One path around every cell, ``(m, n)``, that is true; neighbours in a row are joined."""
     edges = np.diff(np.pad(where.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     (rows, starts), (_, ends) = np.nonzero(edges == 1), np.nonzero(edges == -1)
@@ -80,5 +80,5 @@ def hatch_masked(mask, ax: Axes | None = None) -> Axes:
     ax = plt.gca() if ax is None else ax
     if not mask.all():
         look = {"facecolor": "none", "edgecolor": GREY, "linewidth": 0, "hatch": "////"}
-        ax.add_patch(PathPatch(squares(~mask), **look))
+        ax.add_patch(PathPatch(cells_outline(~mask), **look))
     return ax

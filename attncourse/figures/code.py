@@ -18,16 +18,16 @@ def show_source(*things: Callable):
     """
     from IPython.display import Markdown
 
-    files = ", ".join(map(linked, dict.fromkeys(map(file_of, things))))
+    files = ", ".join(map(linked, dict.fromkeys(map(repository_path, things))))
     whole = f"The whole, as it stands in the package: {files}"
-    return Markdown(f"{fenced(source(*things))}\n\n{whole}")
+    return Markdown(f"{fenced_code(source(*things))}\n\n{whole}")
 
 
-def fenced(code: str) -> str:
+def fenced_code(code: str) -> str:
     return f"```python\n{code}\n```"
 
 
-def file_of(thing: Callable) -> str:
+def repository_path(thing: Callable) -> str:
     """The file's path in the repository: ``attncourse/kqv.py``."""
     path = Path(sys.modules[thing.__module__].__file__).resolve()
     return path.relative_to(ROOT).as_posix()

@@ -16,12 +16,12 @@ from attncourse.figures.svg import (
     TOP,
     Scale,
     bottom_axis,
-    finite,
+    finite_numbers,
     increasing,
     left_axis,
-    marks,
     path,
-    text,
+    svg_text,
+    tick_marks,
 )
 
 STEPS = 1000  # a curve's heights are whole numbers from 0 to this
@@ -59,7 +59,7 @@ class Curves:
         self.x = increasing("x", self.x)
         if self.log and self.x[0] <= 0:
             raise ValueError(f"x: expected numbers above 0 for a log axis, got {self.x[0]:g}")
-        self.lines = {name: finite(name, line, 1, 2) for name, line in self.lines.items()}
+        self.lines = {name: finite_numbers(name, line, 1, 2) for name, line in self.lines.items()}
         for name, line in self.lines.items():
             if line.shape[-1] != len(self.x):
                 raise ValueError(f"{name}: expected one number for each of the {len(self.x)} x, "
@@ -83,7 +83,7 @@ class Curves:
 
     def within(self, name: str, places, axis: int) -> np.ndarray:
         """``places``, their x and y along ``axis``, where x lies between the ends of the curves."""
-        array = finite(name, places, 2)
+        array = finite_numbers(name, places, 2)
         if array.shape[axis] != 2:
             wanted = ("(2, number)", "(frames, 2)")[axis]
             raise ValueError(f"{name}: expected shape {wanted}, got {array.shape}")
@@ -147,8 +147,8 @@ class Curves:
     def svg(self, frame: int) -> str:
         """What stands inside the panel's ``<svg>`` for one frame."""
         parts = [
-            left_axis(marks(self.up), self.ylabel),
-            bottom_axis(marks(self.across), self.xlabel),
+            left_axis(tick_marks(self.up), self.ylabel),
+            bottom_axis(tick_marks(self.across), self.xlabel),
         ]
         if self.points is not None:
             at = zip(self.across(self.points[0]), self.up(self.points[1]), strict=True)
@@ -162,7 +162,7 @@ class Curves:
             x, y = frames[frame] or (0, 0)
             shown = "visible" if frames[frame] else "hidden"
             more = f' class="as-name {kind}" visibility="{shown}"'
-            parts.append(text(x, y, name, more=more))
+            parts.append(svg_text(x, y, name, more=more))
         if self.dots is not None:
             x, y = self.places()[frame]
             parts.append(f'<circle class="as-dot" cx="{x}" cy="{y}" r="5.5"/>')

@@ -11,9 +11,9 @@ from math import hypot
 
 import numpy as np
 
-from attncourse.figures.ink import Place, centre, head, lowered, paint, wide
-from attncourse.figures.theme import beside as file_beside
+from attncourse.figures.ink import Place, arrow_head, centre, lowered, paint, wide
 from attncourse.figures.theme import modes
+from attncourse.figures.theme import read_asset as file_beside
 
 NEAR = 8  # pixels from a box, where an arrow begins or ends at it
 WIDEST = 340  # of a drawing, in CSS pixels: what a phone has room for
@@ -128,7 +128,8 @@ class Diagram:
         colour, dash = paint(role), ' stroke-dasharray="5 4"' if dashed else ""
         self.parts.append(
             f'<path d="{way}" style="stroke:{colour};stroke-width:{thick:g}"{dash}/>'
-            f'<path class="ad-head" style="fill:{colour}" d="{head(last, points[-1], thick)}"/>'
+            f'<path class="ad-head" style="fill:{colour}" '
+            f'd="{arrow_head(last, points[-1], thick)}"/>'
         )
         if label:
             middle = points[len(points) // 2 - 1], points[len(points) // 2]

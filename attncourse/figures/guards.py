@@ -13,7 +13,7 @@ def is_check(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and bool(CHECK.fullmatch(ast.unparse(node.func)))
 
 
-def checked(call: ast.Call) -> ast.expr:
+def checked_argument(call: ast.Call) -> ast.expr:
     """What such a call returns: its first argument that is not a name in quotes."""
     for argument in call.args:
         if not isinstance(argument, ast.Constant):
@@ -26,30 +26,30 @@ def is_silence(node: ast.AST) -> bool:
     return isinstance(node, ast.With) and "np.errstate(" in ast.unparse(node.items[0])
 
 
-def walk(top: ast.AST, without: Collection[ast.AST] = ()) -> Iterator[ast.AST]:
+def walk_listing(top: ast.AST, without: Collection[ast.AST] = ()) -> Iterator[ast.AST]:
     """The tree under a node as a listing has it: not what is left out, of a check its argument."""
     yield top
     if top in without:
         return
-    children = [checked(top)] if is_check(top) else ast.iter_child_nodes(top)
+    children = [checked_argument(top)] if is_check(top) else ast.iter_child_nodes(top)
     for child in children:
-        yield from walk(child, without)
+        yield from walk_listing(child, without)
 
 
-def guards(top: ast.stmt) -> set[ast.stmt]:
+def guard_statements(top: ast.stmt) -> set[ast.stmt]:
     """The statements under ``top`` that a listing leaves out: docstrings, checks, their helpers."""
     found = {node for node in ast.walk(top) if isinstance(node, ast.stmt) and guards_only(node)}
     before = -1
     while before < len(found):
         before = len(found)
-        for node in list(walk(top, found)):
+        for node in list(walk_listing(top, found)):
             body, rest = getattr(node, "body", None), getattr(node, "orelse", None)
             if isinstance(body, list) and not rest and found.issuperset(body):
                 if isinstance(node, FUNCTIONS):
                     raise ValueError(f"{node.name}: expected more than checks, got no other line")
                 found.add(node)
             if isinstance(node, FUNCTIONS):
-                found |= {s for s in walk(node, found) if serves_only(s, node, found)}
+                found |= {s for s in walk_listing(node, found) if serves_only(s, node, found)}
     return found
 
 
@@ -63,7 +63,7 @@ def guards_only(node: ast.stmt) -> bool:
         case ast.If(body=[*_, ast.Raise()], orelse=[]):
             return True
         case ast.Assign(targets=[target], value=ast.Call() as call) if is_check(call):
-            given = call.args if isinstance(target, ast.Tuple) else [checked(call)]
+            given = call.args if isinstance(target, ast.Tuple) else [checked_argument(call)]
             return ast.unparse(target).strip("()") == ", ".join(map(ast.unparse, given))
     return False
 
@@ -73,8 +73,10 @@ def serves_only(node: ast.AST, function: ast.AST, left_out: Collection[ast.stmt]
     if not isinstance(node, ast.Assign):
         return False
     names = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}
-    return bool(names & read(ast.walk(function))) and not names & read(walk(function, left_out))
+    return bool(names & names_read(ast.walk(function))) and not names & names_read(
+        walk_listing(function, left_out)
+    )
 
 
-def read(nodes: Iterator[ast.AST]) -> set[str]:
+def names_read(nodes: Iterator[ast.AST]) -> set[str]:
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

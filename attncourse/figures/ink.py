@@ -43,7 +43,7 @@ def centre(where: Place | tuple[float, float]) -> tuple[float, float]:
     return where.middle if isinstance(where, Place) else where
 
 
-def head(before: tuple[float, float], tip: tuple[float, float], thick: float) -> str:
+def arrow_head(before: tuple[float, float], tip: tuple[float, float], thick: float) -> str:
     """An arrow's head at ``tip``, as SVG's ``d``."""
     (x0, y0), (x, y) = before, tip
     long = hypot(x - x0, y - y0) or 1

@@ -33,8 +33,8 @@ def beside_curves(names: list[str], heights: np.ndarray, marks, before: list[Spo
         best, most = None, 0.0
         others = np.delete(heights, i, axis=0)
         for spot, box in candidates(heights[i], LETTER * len(name)):
-            room = min([distance(box, others), *(apart(box, other) for other in taken)])
-            if room < CLEAR or covers(box, marks):
+            room = min([distance(box, others), *(box_distance(box, other) for other in taken)])
+            if room < CLEAR or box_covers_mark(box, marks):
                 continue
             stays = before[i] is not None and before[i][0] == spot[0]
             good = min(room, ENOUGH) + ENOUGH * stays
@@ -66,13 +66,13 @@ def distance(box, heights: np.ndarray) -> float:
     return float(np.maximum(beside - bottom, top - beside).min(initial=np.inf))
 
 
-def apart(box, other) -> float:
+def box_distance(box, other) -> float:
     """How far two boxes are from each other, along the axis where it is more."""
     left, top, right, bottom = box
     return max(left - other[2], other[0] - right, top - other[3], other[1] - bottom)
 
 
-def covers(box, marks: np.ndarray) -> bool:
+def box_covers_mark(box, marks: np.ndarray) -> bool:
     """Whether a mark lies in a box or touches it."""
     left, top, right, bottom = box
     x, y = marks.T

@@ -16,8 +16,15 @@ import tokenize
 from collections.abc import Callable
 from itertools import groupby
 
-from attncourse.figures.guards import FUNCTIONS, checked, guards, is_check, is_silence, walk
-from attncourse.figures.signature import GLUE, head, wrap
+from attncourse.figures.guards import (
+    FUNCTIONS,
+    checked_argument,
+    guard_statements,
+    is_check,
+    is_silence,
+    walk_listing,
+)
+from attncourse.figures.signature import GLUE, signature_head, wrap
 
 WIDTH = 72
 
@@ -29,7 +36,7 @@ def source(*things: Callable) -> str:
     does not fit: then the package wants a shorter one.
     """
     texts = []
-    for owner, members in groupby(things, owner_of):
+    for owner, members in groupby(things, class_of_method):
         those = [whole_source(member) for member in members]
         if owner is not None:
             first = re.search(r"^class .*?:\n", whole_source(owner), re.MULTILINE | re.DOTALL)[0]
@@ -43,7 +50,7 @@ def whole_source(thing: Callable) -> str:
     return textwrap.dedent(inspect.getsource(inspect.unwrap(thing))).rstrip()
 
 
-def owner_of(thing: Callable) -> type | None:
+def class_of_method(thing: Callable) -> type | None:
     """The class that a method belongs to, None for a class and a function."""
     name = thing.__qualname__.rpartition(".")[0]
     return getattr(sys.modules[thing.__module__], name) if name else None
@@ -63,12 +70,12 @@ class Edits:
         self.lines = self.code.splitlines(keepends=True)
         self.made: list[tuple[int, int, str]] = []
         (self.top,) = ast.parse(code).body
-        left_out = guards(self.top)
-        for node in walk(self.top, left_out):
+        left_out = guard_statements(self.top)
+        for node in walk_listing(self.top, left_out):
             if node in left_out:
                 self.cut(*self.around(node))
             elif is_check(node):
-                self.put(node, ast.get_source_segment(code, checked(node)))
+                self.put(node, ast.get_source_segment(code, checked_argument(node)))
             elif is_silence(node):
                 first, _ = self.end_of_head(node)
                 self.cut(node.lineno, first)
@@ -79,7 +86,7 @@ class Edits:
                     if re.match(r"shaped\b", ast.unparse(one)):
                         self.cut(one.lineno, one.end_lineno)
                 start = node.lineno, node.col_offset
-                self.edit(start, self.end_of_head(node), head(code, node, WIDTH))
+                self.edit(start, self.end_of_head(node), signature_head(code, node, WIDTH))
 
     def applied(self) -> str:
         text = self.code

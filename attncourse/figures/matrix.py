@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attncourse.figures.shades import FEW, levels, pixels, signs, squares
+from attncourse.figures.shades import FEW, levels, pixels, shade_paths, signs
 from attncourse.figures.svg import (
     BOTTOM,
     LEFT,
     RIGHT,
     TOP,
     Scale,
+    are_whole,
     bottom_axis,
-    finite,
+    finite_numbers,
     increasing,
-    is_whole,
     left_axis,
-    marks,
+    tick_marks,
 )
 
 IMAGE = "data:image/png;base64,"
@@ -44,7 +44,7 @@ class Matrix:
     own_scale: bool = False
 
     def __post_init__(self):
-        self.weights = finite("weights", self.weights, 3)
+        self.weights = finite_numbers("weights", self.weights, 3)
         if self.weights.min() < 0:
             raise ValueError(f"weights: expected none below 0, got {self.weights.min():g}")
         m, n = self.weights.shape[1:]
@@ -88,8 +88,8 @@ class Matrix:
         high, wide = (BOTTOM - TOP) / len(self.queries), (self.right - LEFT) / len(self.keys)
         rows, columns = self.queries[[0, -1]], self.keys[[0, -1]]
         return (
-            Scale(*rows, TOP + high / 2, BOTTOM - high / 2, whole=is_whole(self.queries)),
-            Scale(*columns, LEFT + wide / 2, self.right - wide / 2, whole=is_whole(self.keys)),
+            Scale(*rows, TOP + high / 2, BOTTOM - high / 2, whole=are_whole(self.queries)),
+            Scale(*columns, LEFT + wide / 2, self.right - wide / 2, whole=are_whole(self.keys)),
         )
 
     def svg(self, frame: int) -> str:
@@ -99,7 +99,7 @@ class Matrix:
         if self.few():
             m, n = self.weights.shape[1:]
             move = f"translate({LEFT} {TOP}) scale({wide / n:.4f} {high / m:.4f})"
-            cells = squares(signs(self.ink(frame)))
+            cells = shade_paths(signs(self.ink(frame)))
             picture = f'<g class="as-picture" transform="{move}">{cells}</g>'
         else:
             picture = (
@@ -110,8 +110,8 @@ class Matrix:
         return (
             f'<path class="as-rim" d="M{LEFT},{TOP}H{self.right:.1f}V{BOTTOM}"/>'
             + picture
-            + left_axis(marks(down), self.ylabel)
-            + bottom_axis(marks(across), self.xlabel, LEFT, self.right)
+            + left_axis(tick_marks(down), self.ylabel)
+            + bottom_axis(tick_marks(across), self.xlabel, LEFT, self.right)
         )
 
     def key(self, frame: int) -> list[str]:

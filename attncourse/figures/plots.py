@@ -112,7 +112,7 @@ def label_lines(ax: plt.Axes | None = None, *, spacing: float = 1.15) -> plt.Axe
     heights = ends[:, 1].copy()
     for column in np.unique(ends[:, 0]):
         mine = ends[:, 0] == column
-        heights[mine] = apart(ends[mine, 1], spacing * size * point)
+        heights[mine] = spread_heights(ends[mine, 1], spacing * size * point)
     places = ax.transData.inverted().transform(ends)
     for line, place, moved in zip(lines, places, (heights - ends[:, 1]) / point, strict=True):
         leads, colour = abs(moved) > 0.3 * size, line.get_color()
@@ -142,7 +142,7 @@ def end(ax: plt.Axes, line: Line2D) -> np.ndarray:
     return ax.transData.transform(points[np.argmax(points[:, 0])])
 
 
-def apart(heights: np.ndarray, least: float) -> np.ndarray:
+def spread_heights(heights: np.ndarray, least: float) -> np.ndarray:
     """The heights, each moved as little as leaves ``least`` between any two, in the same order."""
     order = np.argsort(heights, kind="stable")
     groups: list[list[float]] = []  # of neighbours that touch: their wished places

@@ -28,7 +28,7 @@ def signs(shades: np.ndarray) -> str:
     return " ".join("".join(SIGNS[shade] for shade in row) for row in shades)
 
 
-def squares(text: str) -> str:
+def shade_paths(text: str) -> str:
     """What ``signs`` wrote as SVG: a path for each shade, squares 1 by 1. So does slider.js."""
     paths: dict[str, str] = {}
     for i, row in enumerate(text.split(" ")):

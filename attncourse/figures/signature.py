@@ -6,7 +6,7 @@ import textwrap
 GLUE = "\N{NO-BREAK SPACE}"  # holds together what is to stay on one line
 
 
-def head(code: str, node: ast.FunctionDef, width: int) -> str:
+def signature_head(code: str, node: ast.FunctionDef, width: int) -> str:
     """``def`` with names and defaults, and under it which array has which shape.
 
     ``code`` is the text that ``node`` comes from. The result begins at the function's own column,
@@ -17,7 +17,7 @@ def head(code: str, node: ast.FunctionDef, width: int) -> str:
     line = f"def {node.name}({', '.join(names)}):".replace(GLUE, " ")
     if node.col_offset + len(line) > width:
         line = f"def {node.name}(\n{wrap(', '.join(names), width, inside)}\n{outside}):"
-    if said := shapes(node):
+    if said := shape_line(node):
         line += "\n" + wrap(said, width, inside + "# ")
     return line
 
@@ -45,7 +45,7 @@ def parameters(code: str, given: ast.arguments) -> list[str]:
     return names + ([f"**{given.kwarg.arg}"] if given.kwarg else [])
 
 
-def shapes(node: ast.FunctionDef) -> str:
+def shape_line(node: ast.FunctionDef) -> str:
     """``query (..., m, d), key (..., n, d) -> (..., m, n)``; empty where no shape is known."""
     a = node.args
     named = [*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs]

@@ -16,7 +16,7 @@ from attncourse.figures.bars import Bars
 from attncourse.figures.curves import Curves
 from attncourse.figures.matrix import Matrix
 from attncourse.figures.svg import HEIGHT, WIDTH, increasing
-from attncourse.figures.theme import beside, modes
+from attncourse.figures.theme import modes, read_asset
 
 HTML = Template(
     '<div class="attncourse-slider tex2jax_ignore mathjax_ignore" role="group" aria-label="$name">'
@@ -79,8 +79,8 @@ class Slider:
             final=escape(self.shown[-1]),
             panels=panels,
             data=self.json(),
-            css=modes("attncourse-slider") + beside("slider.css"),
-            js=beside("slider.js"),
+            css=modes("attncourse-slider") + read_asset("slider.css"),
+            js=read_asset("slider.js"),
         )
 
     def json(self) -> str:

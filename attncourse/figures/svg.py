@@ -13,7 +13,7 @@ LEFT, TOP, RIGHT, BOTTOM = 50, 8, 306, 184  # of what lies between the axes
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def finite(name: str, numbers, *dimensions: int) -> np.ndarray:
+def finite_numbers(name: str, numbers, *dimensions: int) -> np.ndarray:
     """``numbers`` as floats; ``ValueError`` where one is not finite or the shape is another."""
     array = np.asarray(numbers, dtype=float)
     if array.ndim not in dimensions:
@@ -26,17 +26,17 @@ def finite(name: str, numbers, *dimensions: int) -> np.ndarray:
 
 def increasing(name: str, numbers) -> np.ndarray:
     """``numbers`` as floats; ``ValueError`` unless each is larger than the one before."""
-    array = finite(name, numbers, 1)
+    array = finite_numbers(name, numbers, 1)
     if len(array) < 2 or (np.diff(array) <= 0).any():
         raise ValueError(f"{name}: expected two or more numbers, each larger than the one before")
     return array
 
 
-def is_whole(numbers: np.ndarray) -> bool:
+def are_whole(numbers: np.ndarray) -> bool:
     return bool((numbers == np.round(numbers)).all())
 
 
-def short(name: str, labels: Sequence[str], count: int, longest: int) -> list[str]:
+def short_labels(name: str, labels: Sequence[str], count: int, longest: int) -> list[str]:
     """``labels``; ``ValueError`` where they are not ``count`` strings with room on the page."""
     labels = list(labels)
     if len(labels) != count:
@@ -78,7 +78,7 @@ class Scale:
         return [float(t) for t in ticks if self.low - slack <= t <= self.high + slack]
 
 
-def number(value: float) -> str:
+def tick_label(value: float) -> str:
     """A tick's label: short, with a minus sign; far from 1, a power of ten as such."""
     exponent = round(math.log10(value)) if value > 0 else 0
     if abs(exponent) > 3 and math.isclose(value, 10.0**exponent):
@@ -91,27 +91,27 @@ def path(xs, ys) -> str:
     return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
 
 
-def text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
+def svg_text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
 
 
 def bottom_axis(marks: list, label: str, left: float = LEFT, right: float = RIGHT) -> str:
-    """The axis below a panel: ``marks`` are places in pixels with their labels."""
+    """The axis below a panel: ``tick_marks`` are places in pixels with their labels."""
     lines = "".join(f"M{at:.1f},{BOTTOM}v4" for at, _ in marks)
-    words = "".join(text(at, BOTTOM + 17, mark) for at, mark in marks)
-    name = text((left + right) / 2, HEIGHT - 6, label)
+    words = "".join(svg_text(at, BOTTOM + 17, mark) for at, mark in marks)
+    name = svg_text((left + right) / 2, HEIGHT - 6, label)
     return f'<path class="as-axis" d="M{left:.1f},{BOTTOM}H{right:.1f}{lines}"/>{words}{name}'
 
 
 def left_axis(marks: list, label: str, left: float = LEFT) -> str:
-    """The axis left of a panel: ``marks`` are places in pixels with their labels."""
+    """The axis left of a panel: ``tick_marks`` are places in pixels with their labels."""
     lines = "".join(f"M{left:.1f},{at:.1f}h-4" for at, _ in marks)
-    words = "".join(text(left - 7, at + 4, mark, "end") for at, mark in marks)
+    words = "".join(svg_text(left - 7, at + 4, mark, "end") for at, mark in marks)
     middle = (TOP + BOTTOM) / 2
-    name = text(12, middle, label, more=f' transform="rotate(-90 12 {middle:g})"')
+    name = svg_text(12, middle, label, more=f' transform="rotate(-90 12 {middle:g})"')
     return f'<path class="as-axis" d="M{left:.1f},{TOP}V{BOTTOM}{lines}"/>{words}{name}'
 
 
-def marks(scale: Scale) -> list[tuple[float, str]]:
+def tick_marks(scale: Scale) -> list[tuple[float, str]]:
     """The places of a scale's round numbers, in pixels, and how they are written."""
-    return [(float(scale(tick)), number(tick)) for tick in scale.ticks()]
+    return [(float(scale(tick)), tick_label(tick)) for tick in scale.ticks()]

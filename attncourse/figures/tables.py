@@ -47,12 +47,12 @@ class Table:
         )
 
     def _repr_html_(self) -> str:
-        right = [all(map(is_number, column)) for column in zip(*self.rows, strict=True)]
+        right = [all(map(is_number_cell, column)) for column in zip(*self.rows, strict=True)]
         right = right or [False] * len(self.head)
         names = zip(self.head, right, strict=True)
-        head = "".join(cell(HEAD if name else "td", name, r) for name, r in names)
+        head = "".join(table_cell(HEAD if name else "td", name, r) for name, r in names)
         body = "".join(
-            f"<tr>{''.join(map(cell, KINDS, row, right, links))}</tr>"
+            f"<tr>{''.join(map(table_cell, KINDS, row, right, links))}</tr>"
             for row, links in zip(self.rows, self.links, strict=True)
         )
         style = modes("attncourse-table") + LOOK
@@ -66,14 +66,14 @@ HEAD = 'th scope="col"'
 KINDS = ('th scope="row"', "td", "td", "td")
 
 
-def cell(kind: str, words: str, right: bool, address: str = "") -> str:
+def table_cell(kind: str, words: str, right: bool, address: str = "") -> str:
     look = ' class="at-number"' if right else ""
     words = re.sub(r"(?<!\w)-(?=\d)", "−", words)  # a minus as long as a plus
     shown = f'<a href="{escape(address)}">{escape(words)}</a>' if address else escape(words)
     return f"<{kind}{look}>{shown}</{kind.split()[0]}>"
 
 
-def is_number(words: str) -> bool:
+def is_number_cell(words: str) -> bool:
     """Whether a cell is a number, perhaps with a sign, a unit of percent, or a dash for none."""
     return words.replace("−", "-").replace(",", "").strip("+-% ×").replace(
         ".", "", 1

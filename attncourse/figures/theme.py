@@ -34,7 +34,7 @@ def modes(name: str) -> str:
 
 
 @cache
-def beside(name: str) -> str:
+def read_asset(name: str) -> str:
     """A file that lies in this folder or below it."""
     return files("attncourse.figures").joinpath(name).read_text(encoding="utf-8")
 

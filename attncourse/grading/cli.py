@@ -177,17 +177,17 @@ def milestone(
     """Train a model made of your parts, and see what it can do. Status 0: it can, 1: not yet."""
     from attncourse.grading.files import explained
     from attncourse.grading.student.package import has_reached
-    from attncourse.milestones import find
-    from attncourse.milestones.milestone import run
+    from attncourse.milestones import find_milestone
+    from attncourse.milestones.milestone import run_milestone
     from attncourse.milestones.parts import read_parts
     from attncourse.milestones.talking import require_answers, talk
 
     place = picture or Path(f"{name}.png")
     try:
         with stopping("nothing was drawn"):
-            made = find(name)
+            made = find_milestone(name)
             require_answers(made, ask)
-            outcome = run(made, read_parts(parts))
+            outcome = run_milestone(made, read_parts(parts))
             print(outcome)
             if outcome.passed:
                 talk(outcome, ask)

@@ -12,7 +12,7 @@ def as_reached(ours: int) -> str:
     return f"runs, with {ours} of ours" if ours else "is yours"
 
 
-def find(name: str):
+def find_milestone(name: str):
     """The milestone called that. Raises ``ValueError`` where there is none."""
     if name not in NAMES:
         raise ValueError(f"no milestone is called {name!r}: expected one of {', '.join(NAMES)}")

@@ -40,7 +40,7 @@ LANGUAGES = {
 }
 
 
-def rounded(weight: Tensor, bits: int, shared: str) -> Tensor:
+def round_to_bits(weight: Tensor, bits: int, shared: str) -> Tensor:
     """The matrix ``(d_out, d_in)`` with ``2^bits`` numbers left to those that share a scale.
 
     ``minimum + scale · round((w − minimum) / scale)``, ``scale = (max − min) / (2^bits − 1)``.
@@ -73,7 +73,7 @@ def with_fewer_bits(model: Llama, bits: int, shared: str) -> Iterator[None]:
     kept = [matrix.data for matrix in matrices]
     try:
         for matrix in matrices:
-            matrix.data = rounded(matrix.data, bits, shared).contiguous()
+            matrix.data = round_to_bits(matrix.data, bits, shared).contiguous()
         yield
     finally:
         for matrix, old in zip(matrices, kept, strict=True):

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attncourse.milestones.gates import SMALL, apart, differs
+from attncourse.milestones.gates import SMALL, difference_message, relative_difference
 from attncourse.milestones.parts import Parts
 
 
-def block(parts: Parts, d: int, heads: int) -> nn.Module:
+def make_block(parts: Parts, d: int, heads: int) -> nn.Module:
     """A student's block around a student's attention and feed-forward layer."""
     made = parts["transformer.EncoderBlock"](d, heads)
     made.attention = parts["multihead.MultiHeadAttention"](d, heads)
@@ -56,13 +56,13 @@ def branches_add(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
         x = some()
         last = [layer for b in model.blocks for layer in (b.attention.W_o, b.feed_forward.W_2)]
         with made_zero(last):
-            far = differs(model(x), model.read_out(model.embed(x)))
-        return apart("blocks whose branches add nothing still change a token", far)
+            far = relative_difference(model(x), model.read_out(model.embed(x)))
+        return difference_message("blocks whose branches add nothing still change a token", far)
 
     return shut
 
 
-def made_of_their_parts(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
+def block_parts_gate(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
     """A block is heads that attend, then a feed-forward layer, each read through a norm."""
 
     def shut(model: nn.Module) -> str:
@@ -74,30 +74,30 @@ def made_of_their_parts(some: Callable[[], Tensor], causal: bool) -> Callable[[n
             query, key, value = (model.split(view(y), model.heads) for view in views)
             right = x + attention.W_o(model.merge(model.blend(query, key, value, mask)))
             right = right + layer.W_2(F.gelu(layer.W_1(one.norm_2(right))))
-            far = differs(right, one(x, mask))
+            far = relative_difference(right, one(x, mask))
             if far > SMALL:
-                return apart("a block is not what its heads and its layers say", far)
+                return difference_message("a block is not what its heads and its layers say", far)
             x = right
         return ""
 
     return shut
 
 
-def rows_of_one_size(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
+def norm_rows_gate(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
     """The last norm takes a row's size and its mean away, and gives it a gain and a bias."""
 
     def shut(model: nn.Module) -> str:
         x = model.embed(some())
-        if differs(model.read_out(x), model.read_out(30 * x + 30)) > 0.03:
+        if relative_difference(model.read_out(x), model.read_out(30 * x + 30)) > 0.03:
             return "what is said depends on the size of a row, not on its direction"
         right = F.layer_norm(x, x.shape[-1:], model.gain, model.bias)
-        return apart("rows do not come out of the last norm at one size",
-                     differs(right, model.norm(x, model.gain, model.bias)))  # fmt: skip
+        return difference_message("rows do not come out of the last norm at one size",
+                     relative_difference(right, model.norm(x, model.gain, model.bias)))  # fmt: skip
 
     return shut
 
 
-def maps_are_shares(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
+def map_rows_gate(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
     """A map for each head, with a row for each token: its shares of those that it may see."""
 
     def shut(model: nn.Module) -> str:
@@ -107,6 +107,6 @@ def maps_are_shares(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Mo
             return f"expected maps of shape {(len(x), heads, n, n)}, got {tuple(maps.shape[1:])}"
         ahead = maps.triu(1).abs().max() if causal else torch.zeros(())
         far = max(float(ahead), float((maps.sum(-1) - 1).abs().max()), -float(maps.min()))
-        return apart("a token's weights are no shares of what it may see", far)
+        return difference_message("a token's weights are no shares of what it may see", far)
 
     return shut

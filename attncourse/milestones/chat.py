@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from attncourse import model as real
 from attncourse.llama import Llama, LlamaConfig
 from attncourse.milestones.chat_gates import TRAINED, UNTRAINED
-from attncourse.milestones.chat_picture import picture
+from attncourse.milestones.chat_picture import draw_chat
 from attncourse.milestones.milestone import Milestone
 from attncourse.milestones.parts import Parts
 
@@ -147,15 +147,15 @@ def small() -> Llama:
 
 
 @cache
-def loaded() -> "tuple[Llama, BytePairs]":
+def load_real_model() -> "tuple[Llama, BytePairs]":
     """The real model, read once."""
     ours, words = real.load()
     return ours.requires_grad_(False), words
 
 
-def trained(parts: Parts, show: bool = False) -> nn.Module:
+def train_chat(parts: Parts, show: bool = False) -> nn.Module:
     """The real model, which others have trained, through these parts."""
-    return Talker(parts, *loaded())
+    return Talker(parts, *load_real_model())
 
 
 MILESTONE = Milestone(
@@ -164,9 +164,9 @@ MILESTONE = Milestone(
     what="SmolLM2, a real model, answers a question",
     uses=USES,
     build=lambda parts: Talker(parts, small()),
-    train=trained,
+    train=train_chat,
     untrained=UNTRAINED,
     trained=TRAINED,
-    picture=picture,
+    picture=draw_chat,
     answer=Talker.answer,
 )

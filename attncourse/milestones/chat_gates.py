@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from attncourse import llama
 from attncourse.milestones import gates
-from attncourse.milestones.gates import SMALL, apart, differs, of_shape
+from attncourse.milestones.gates import SMALL, difference_message, of_shape, relative_difference
 from attncourse.milestones.language_gates import drawn_as_often
 from attncourse.milestones.milestone import Gate
 
@@ -23,18 +23,18 @@ WORDS = ("abcd", "ababe", "aaaaa", "eabcdaab", "", "e", "bcbcbcd")
 
 
 @cache
-def some(n: int = 4) -> Tensor:
+def sample_chat_ids(n: int = 4) -> Tensor:
     """Ids for the small model, ``(n, 11)``."""
     return torch.randint(61, (n, 11), generator=torch.Generator().manual_seed(77))
 
 
 @cache
-def rows() -> Tensor:
+def sample_block_input() -> Tensor:
     """Tokens ``(3, 7, 54)`` for one block."""
     return torch.randn(3, 7, 54, generator=torch.Generator().manual_seed(78))
 
 
-def pieces(model: nn.Module) -> str:
+def check_word_pieces(model: nn.Module) -> str:
     for word in WORDS:
         got, right = model.merge_pairs(list(word), RANKS), llama.merge_pairs(list(word), RANKS)
         if got != right:
@@ -42,25 +42,27 @@ def pieces(model: nn.Module) -> str:
     return ""
 
 
-def rows_of_one_size(model: nn.Module) -> str:
+def check_rms_norm(model: nn.Module) -> str:
     """A row's mean square, and nothing else, is taken out."""
-    x, gain = rows() + 2, torch.linspace(-1, 2, 54)
+    x, gain = sample_block_input() + 2, torch.linspace(-1, 2, 54)
     for eps in (1e-5, 3.0):
-        far = differs(F.rms_norm(x, (54,), gain, eps), model.norm(x, gain, eps))
+        far = relative_difference(F.rms_norm(x, (54,), gain, eps), model.norm(x, gain, eps))
         if far > SMALL:
-            return apart("rows are not divided by the root of their mean square", far)
-    return apart("without a gain a row is not at a mean square of 1",
-                 differs(F.rms_norm(x, (54,), eps=1e-5), model.norm(x)))  # fmt: skip
+            return difference_message("rows are not divided by the root of their mean square", far)
+    return difference_message("without a gain a row is not at a mean square of 1",
+                 relative_difference(F.rms_norm(x, (54,), eps=1e-5), model.norm(x)))  # fmt: skip
 
 
 def gated(model: nn.Module) -> str:
     """silu of one view times the other, feature by feature."""
-    layer, x = model.blocks[0].feed_forward, rows()
+    layer, x = model.blocks[0].feed_forward, sample_block_input()
     right = layer.W_down(F.silu(layer.W_gate(x)) * layer.W_up(x))
-    return apart("a gated layer is not W_down(silu(W_gate x) · W_up x)", differs(right, layer(x)))
+    return difference_message(
+        "a gated layer is not W_down(silu(W_gate x) · W_up x)", relative_difference(right, layer(x))
+    )
 
 
-def pairs(model: nn.Module) -> str:
+def check_rotary_pairs(model: nn.Module) -> str:
     """The rows of W_q and W_k, stored for two halves, stand for pairs."""
     for one, theirs in zip(model.blocks, model.ours.blocks, strict=True):
         for name in ("W_q", "W_k"):
@@ -71,35 +73,37 @@ def pairs(model: nn.Module) -> str:
 
 
 def logits_for_every_piece(model: nn.Module) -> str:
-    ids = some()
+    ids = sample_chat_ids()
     return of_shape(model(ids), (*ids.shape, 61))
 
 
-def distances_alone(model: nn.Module) -> str:
+def check_chat_relative_positions(model: nn.Module) -> str:
     """Further on everything is as before; further apart it is not."""
-    one, x = model.blocks[0], rows()
+    one, x = model.blocks[0], sample_block_input()
     near = one(x)
-    far = differs(near, one(x, positions=torch.arange(7) + 20))
+    far = relative_difference(near, one(x, positions=torch.arange(7) + 20))
     if far > SMALL:
-        return apart("a block says something else where all positions are 20 further on", far)
-    apart_ = differs(near, one(x, positions=5 * torch.arange(7)))
+        return difference_message(
+            "a block says something else where all positions are 20 further on", far
+        )
+    apart_ = relative_difference(near, one(x, positions=5 * torch.arange(7)))
     return "positions five times as far apart change nothing" if apart_ < 0.01 else ""
 
 
-def made_of_their_parts(model: nn.Module) -> str:
+def check_chat_block_parts(model: nn.Module) -> str:
     """A block is heads that attend, then a gated layer, each read through a norm and added."""
     for one in model.blocks:
-        x, places = rows(), torch.arange(7)
+        x, places = sample_block_input(), torch.arange(7)
         views = model.views(one, model.norm(x, one.norm_1.gain, 1e-5), places)
         right = x + one.attention.W_o(model.merge(model.attend(*views, model.causal(7))))
         right = right + one.feed_forward(model.norm(right, one.norm_2.gain, 1e-5))
-        far = differs(right, one(x))
+        far = relative_difference(right, one(x))
         if far > SMALL:
-            return apart("a block is not what its heads and its layers say", far)
+            return difference_message("a block is not what its heads and its layers say", far)
     return ""
 
 
-def sees_itself(model: nn.Module) -> str:
+def check_chat_diagonal(model: nn.Module) -> str:
     return "a piece does not see itself" if not model.causal(8).diagonal().all() else ""
 
 
@@ -107,29 +111,31 @@ def no_key_no_blend(model: nn.Module) -> str:
     """A row that may see nothing, as padding to the left makes them, takes nothing."""
     mask = torch.ones(7, 7, dtype=torch.bool).tril()
     mask[:, :2] = False
-    one, x = model.blocks[0], rows()
+    one, x = model.blocks[0], sample_block_input()
     right = x + one.feed_forward(model.norm(x, one.norm_2.gain, 1e-5))
-    return apart("a token that may see nothing does not stay what it is",
-                 differs(right[:, :2], one(x, mask)[:, :2]))  # fmt: skip
+    return difference_message("a token that may see nothing does not stay what it is",
+                 relative_difference(right[:, :2], one(x, mask)[:, :2]))  # fmt: skip
 
 
 def as_ours(model: nn.Module) -> str:
-    ids = some()
-    return apart("its logits are not those of our parts", differs(model.ours(ids), model(ids)))
+    ids = sample_chat_ids()
+    return difference_message(
+        "its logits are not those of our parts", relative_difference(model.ours(ids), model(ids))
+    )
 
 
-def memory(model: nn.Module) -> str:
+def check_chat_cache(model: nn.Module) -> str:
     """Read piece by piece, with a cache, a text is what it is read at once."""
     said, caches = [], [None] * len(model.blocks)
-    for piece in some().split([5, 1, 4, 1], dim=1):
+    for piece in sample_chat_ids().split([5, 1, 4, 1], dim=1):
         logits, caches = model.with_cache(piece, caches)
         said.append(logits)
-    return apart("with a cache it says something else than without",
-                 differs(model(some()), torch.cat(said, dim=1)))  # fmt: skip
+    return difference_message("with a cache it says something else than without",
+                 relative_difference(model(sample_chat_ids()), torch.cat(said, dim=1)))  # fmt: skip
 
 
-def surprise(model: nn.Module) -> str:
-    ids = some()
+def check_chat_loss(model: nn.Module) -> str:
+    ids = sample_chat_ids()
     logits = model(ids)
     ours = float(F.cross_entropy(logits[:, :-1].mT, ids[:, 1:]))
     theirs = float(model.loss(logits, ids))
@@ -189,23 +195,23 @@ def same_with_a_cache(model: nn.Module) -> str:
 
 
 UNTRAINED = (
-    Gate("words in pieces", pieces),
-    Gate("rows of one size", rows_of_one_size),
+    Gate("words in pieces", check_word_pieces),
+    Gate("rows of one size", check_rms_norm),
     Gate("a gated layer", gated),
-    Gate("rows stored in halves become pairs", pairs),
+    Gate("rows stored in halves become pairs", check_rotary_pairs),
     Gate("drawn as often as likely", drawn_as_often),
     Gate("logits for every piece", logits_for_every_piece),
-    Gate("a piece sees itself", sees_itself),
-    Gate("nothing ahead is seen", gates.nothing_ahead(some, "pieces")),
-    Gate("everything behind is seen", gates.all_behind(some, "piece")),
-    Gate("one text at a time or many", gates.each_by_itself(some, "text")),
-    Gate("no batch axis", gates.without_a_batch(some, "text")),
-    Gate("distances alone", distances_alone),
-    Gate("blocks are their parts", made_of_their_parts),
+    Gate("a piece sees itself", check_chat_diagonal),
+    Gate("nothing ahead is seen", gates.nothing_ahead(sample_chat_ids, "pieces")),
+    Gate("everything behind is seen", gates.all_behind(sample_chat_ids, "piece")),
+    Gate("one text at a time or many", gates.batch_independence_gate(sample_chat_ids, "text")),
+    Gate("no batch axis", gates.no_batch_axis_gate(sample_chat_ids, "text")),
+    Gate("distances alone", check_chat_relative_positions),
+    Gate("blocks are their parts", check_chat_block_parts),
     Gate("nothing to see, nothing taken", no_key_no_blend),
     Gate("logits are ours", as_ours),
-    Gate("the loss is our own", surprise),
-    Gate("a cache changes nothing", memory),
+    Gate("the loss is our own", check_chat_loss),
+    Gate("a cache changes nothing", check_chat_cache),
 )
 TRAINED = (
     Gate("SmolLM2's pieces", same_pieces),

@@ -9,7 +9,7 @@ from attncourse.figures.style import KEY, QUERY, set_style
 LETTER, WIDTH = 0.0117, 1.0  # a letter's width as a share of the line; where a line ends
 
 
-def picture(model: nn.Module) -> Figure:
+def draw_chat(model: nn.Module) -> Figure:
     """The last question and its answer; the usual question where none was asked yet."""
     set_style()
     if not model.said:
@@ -18,13 +18,13 @@ def picture(model: nn.Module) -> Figure:
     figure, page = plt.subplots(figsize=(7.5, 3.2), layout="constrained")
     page.axis("off")
     page.set_title("SmolLM2 wrote this through your parts. Orange: how probable each piece was.")
-    lines = drawn(page, [(question, 0.0)], 0, QUERY)
-    lines = drawn(page, pieces, lines + 1, "black")
+    lines = draw_pieces(page, [(question, 0.0)], 0, QUERY)
+    lines = draw_pieces(page, pieces, lines + 1, "black")
     page.set(xlim=(0, WIDTH), ylim=(lines + 1, -0.8))
     return figure
 
 
-def drawn(page, pieces: list[tuple[str, float]], line: float, colour: str) -> float:
+def draw_pieces(page, pieces: list[tuple[str, float]], line: float, colour: str) -> float:
     """Pieces from a line on, wrapped; returns the last line."""
     left = 0.0
     for piece, probability in pieces:

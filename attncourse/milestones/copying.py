@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attncourse.figures.style import KEY, QUERY, set_style
 from attncourse.milestones import gates
-from attncourse.milestones.gates import apart, differs, of_shape
+from attncourse.milestones.gates import difference_message, of_shape, relative_difference
 from attncourse.milestones.milestone import Gate, Milestone
 from attncourse.milestones.parts import Parts
 from attncourse.tasks.copying import LETTERS, copy, sequences
@@ -51,7 +51,7 @@ class Copier(nn.Module):
         return self.rotate(query, where), self.rotate(key, where), value
 
 
-def trained(parts: Parts, show: bool = False) -> nn.Module:
+def train_copier(parts: Parts, show: bool = False) -> nn.Module:
     task = copy(SHORT)
     return train(
         lambda: Copier(parts), task, rate=RATE, steps=STEPS, fade=True, seed=1, show=show
@@ -61,28 +61,30 @@ def trained(parts: Parts, show: bool = False) -> nn.Module:
 # --- gates ----------------------------------------------------------------------------------------
 
 
-def some(n: int = SHORT) -> Tensor:
+def sample_letters(n: int = SHORT) -> Tensor:
     return sequences(20, n, torch.Generator().manual_seed(77))
 
 
 def names_every_letter(model: nn.Module) -> str:
-    return of_shape(model(some()), (20, SHORT, LETTERS))
+    return of_shape(model(sample_letters()), (20, SHORT, LETTERS))
 
 
 def a_letter_at_two_places(model: nn.Module) -> str:
     """Two different letters, then one of them at either place: positions must tell."""
     one, other = torch.tensor([[3, 4, 9]]), torch.tensor([[4, 3, 9]])
-    far = differs(model(one)[:, -1], model(other)[:, -1])
+    far = relative_difference(model(one)[:, -1], model(other)[:, -1])
     return "two letters that change places make no difference to the third" if far < 1e-3 else ""
 
 
-def distances_alone(model: nn.Module) -> str:
+def check_copier_relative_positions(model: nn.Module) -> str:
     """Scores depend on how far apart two tokens stand, not on where they do."""
-    x = model.letters(some(4))[:, :2].repeat(1, 6, 1)  # the same two letters at 0 and 1, 2 and 3, …
+    x = model.letters(sample_letters(4))[:, :2].repeat(
+        1, 6, 1
+    )  # the same two letters at 0 and 1, 2 and 3, …
     query, key, _ = model.heads(model.views[0](x))
     scores = query @ key.mT
     near = scores.diagonal(-1, -2, -1)[..., ::2]  # letter 1 asks letter 0, in every place
-    far = differs(near, near[..., :1])
+    far = relative_difference(near, near[..., :1])
     return (
         f"the score of two neighbours depends on where they stand, by {far:.2g}"
         if far > 1e-2
@@ -98,30 +100,32 @@ def heads_apart(model: nn.Module) -> str:
         want = (2, HEADS, SHORT, D // HEADS)
         return f"expected heads of shape {want}, got {tuple(value.shape)}"
     back = model.merge(value)
-    far = differs(views[..., 2 * D :], back)
-    return apart("merged heads are not what was split", far)
+    far = relative_difference(views[..., 2 * D :], back)
+    return difference_message("merged heads are not what was split", far)
 
 
-def weights(model: nn.Module) -> tuple[Tensor, Tensor]:
+def first_layer_maps(model: nn.Module) -> tuple[Tensor, Tensor]:
     """The first layer's attention maps and scores over √d_k, ``(batch, h, n, n)``."""
-    query, key, _ = model.heads(model.views[0](model.letters(some(6))))
+    query, key, _ = model.heads(model.views[0](model.letters(sample_letters(6))))
     n = query.shape[-2]
     one_hot = torch.eye(n).expand(*query.shape[:-2], n, n)
     maps = model.attend(query, key, one_hot, torch.ones(n, n, dtype=torch.bool).tril())
     return maps, query @ key.mT / query.shape[-1] ** 0.5
 
 
-def sees_itself(model: nn.Module) -> str:
+def check_copier_diagonal(model: nn.Module) -> str:
     mask = model.causal(SHORT)
     return "" if bool(mask.diagonal().all()) else "a letter does not see itself"
 
 
-def scores_over_root(model: nn.Module) -> str:
+def check_copier_scaling(model: nn.Module) -> str:
     """The last token sees all: its weights' logarithms are its scores, but for one number."""
-    maps, scores = weights(model)
+    maps, scores = first_layer_maps(model)
     logs = maps[..., -1, :].clamp(min=1e-12).log()
     last = scores[..., -1, :]
-    far = differs(last - last.mean(dim=-1, keepdim=True), logs - logs.mean(dim=-1, keepdim=True))
+    far = relative_difference(
+        last - last.mean(dim=-1, keepdim=True), logs - logs.mean(dim=-1, keepdim=True)
+    )
     return f"weights are not the softmax of scores over √d_k, by {far:.2g}" if far > 1e-2 else ""
 
 
@@ -133,7 +137,7 @@ def copies(n: int):
     return shut
 
 
-def picture(model: nn.Module) -> Figure:
+def draw_copying(model: nn.Module) -> Figure:
     """Right answers by length: trained on 8 letters, asked up to 32."""
     set_style()
     lengths = list(range(4, LETTERS + 1, 2))
@@ -153,21 +157,24 @@ MILESTONE = Milestone(
     what="two causal layers, trained on 8 letters, copy 24",
     uses=USES,
     build=Copier,
-    train=trained,
+    train=train_copier,
     untrained=(
         Gate("logits for every letter", names_every_letter),
-        Gate("nothing ahead is seen", gates.nothing_ahead(some, "letters")),
-        Gate("everything behind is seen", gates.all_behind(some, "letter")),
-        Gate("a letter sees itself", sees_itself),
-        Gate("one sequence at a time or many", gates.each_by_itself(some, "sequence")),
+        Gate("nothing ahead is seen", gates.nothing_ahead(sample_letters, "letters")),
+        Gate("everything behind is seen", gates.all_behind(sample_letters, "letter")),
+        Gate("a letter sees itself", check_copier_diagonal),
+        Gate(
+            "one sequence at a time or many",
+            gates.batch_independence_gate(sample_letters, "sequence"),
+        ),
         Gate("heads apart", heads_apart),
-        Gate("softmax of scores over √d_k", scores_over_root),
+        Gate("softmax of scores over √d_k", check_copier_scaling),
         Gate("a letter at two places", a_letter_at_two_places),
-        Gate("distances alone", distances_alone),
+        Gate("distances alone", check_copier_relative_positions),
     ),
     trained=(
         Gate("fresh sequences as long as in training", copies(SHORT)),
         Gate("three times as long", copies(LONG)),
     ),
-    picture=picture,
+    picture=draw_copying,
 )

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from attncourse.milestones.dates_gates import ISO_LENGTH, TRAINED, UNTRAINED, dates, some
-from attncourse.milestones.dates_picture import picture
+from attncourse.milestones.dates_gates import ISO_LENGTH, TRAINED, UNTRAINED, dates, sample_dates
+from attncourse.milestones.dates_picture import draw_dates
 from attncourse.milestones.milestone import Milestone
 from attncourse.milestones.parts import Parts
 from attncourse.tasks.dates import ISO, WRITTEN
@@ -80,18 +80,24 @@ class Translator(nn.Module):
 @cache
 def learned_from() -> tuple[Tensor, Tensor]:
     """What it learns from: dates that no gate asks for."""
-    return dates(8000, seed=1, but=frozenset(some(1000)[2]))[:2]
+    return dates(8000, seed=1, but=frozenset(sample_dates(1000)[2]))[:2]
 
 
-def task(batch: int, generator: torch.Generator) -> tuple[tuple[Tensor, Tensor], Tensor]:
+def dates_task(batch: int, generator: torch.Generator) -> tuple[tuple[Tensor, Tensor], Tensor]:
     source, target = learned_from()
     chosen = torch.randint(len(source), (batch,), generator=generator)
     return (source[chosen], target[chosen]), target[chosen]
 
 
-def trained(parts: Parts, show: bool = False) -> nn.Module:
+def train_dates(parts: Parts, show: bool = False) -> nn.Module:
     return train(
-        lambda: Translator(parts), task, rate=RATE, steps=STEPS, batch=BATCH, fade=True, show=show
+        lambda: Translator(parts),
+        dates_task,
+        rate=RATE,
+        steps=STEPS,
+        batch=BATCH,
+        fade=True,
+        show=show,
     ).model
 
 
@@ -101,8 +107,8 @@ MILESTONE = Milestone(
     what="3 mar 1999, written as people do, becomes 1999-03-03",
     uses=USES,
     build=Translator,
-    train=trained,
+    train=train_dates,
     untrained=UNTRAINED,
     trained=TRAINED,
-    picture=picture,
+    picture=draw_dates,
 )

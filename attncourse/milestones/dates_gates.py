@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attncourse.milestones.blocks import made_zero
-from attncourse.milestones.gates import apart, differs, of_shape
+from attncourse.milestones.gates import difference_message, of_shape, relative_difference
 from attncourse.milestones.milestone import Gate
 from attncourse.tasks.characters import to_ids
 from attncourse.tasks.dates import ISO, WRITTEN, date_pairs
@@ -23,60 +23,60 @@ def dates(n: int, seed: int, but: frozenset = frozenset()) -> tuple[Tensor, Tens
 
 
 @cache
-def some(n: int = 12) -> tuple[Tensor, Tensor, list[str]]:
+def sample_dates(n: int = 12) -> tuple[Tensor, Tensor, list[str]]:
     """Fresh dates, of different lengths."""
     return dates(n, FRESH)
 
 
-def asked(model: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
+def cross_attention_inputs(model: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
     """Who asks, who is asked and the mask, as its cross-attention gets them."""
-    source, target, _ = some()
+    source, target, _ = sample_dates()
     states, mask = model.encode(source)
     return model.asks(states, mask, target[:, :-1]), states, mask
 
 
 def logits_for_every_character(model: nn.Module) -> str:
-    source, target, _ = some()
+    source, target, _ = sample_dates()
     return of_shape(model(source, target), (*target.shape, len(ISO) + 1))
 
 
-def padding(model: nn.Module) -> str:
-    source, target, _ = some()
-    far = differs(model(source, target), model(F.pad(source, (0, 5)), target))
-    return apart("more padding behind a date changes what is said", far)
+def check_date_padding(model: nn.Module) -> str:
+    source, target, _ = sample_dates()
+    far = relative_difference(model(source, target), model(F.pad(source, (0, 5)), target))
+    return difference_message("more padding behind a date changes what is said", far)
 
 
-def each_by_itself(model: nn.Module) -> str:
-    source, target, _ = some()
-    far = differs(model(source, target)[:1], model(source[:1], target[:1]))
-    return apart("a date is translated otherwise beside others", far)
+def check_date_alone(model: nn.Module) -> str:
+    source, target, _ = sample_dates()
+    far = relative_difference(model(source, target)[:1], model(source[:1], target[:1]))
+    return difference_message("a date is translated otherwise beside others", far)
 
 
-def without_a_batch(model: nn.Module) -> str:
-    asks, states, mask = asked(model)
+def check_date_without_batch(model: nn.Module) -> str:
+    asks, states, mask = cross_attention_inputs(model)
     alone = model.cross(asks[0], states[0], mask[0])
     far = max(
-        differs(model.cross(asks, states, mask)[0], alone),
-        differs(model.pool(states, mask)[0], model.pool(states[0], mask[0])),
+        relative_difference(model.cross(asks, states, mask)[0], alone),
+        relative_difference(model.pool(states, mask)[0], model.pool(states[0], mask[0])),
     )
-    return apart("a date without a batch axis is read otherwise", far)
+    return difference_message("a date without a batch axis is read otherwise", far)
 
 
 def every_character_is_read(model: nn.Module) -> str:
     """What one state of the source says reaches what is said, wherever it stands."""
-    asks, states, mask = asked(model)
+    asks, states, mask = cross_attention_inputs(model)
     right = model.cross(asks, states, mask)
     for place in range(4):
         changed = states.clone()
         changed[:, place] = states[:, place].roll(1, 0)
-        if differs(right, model.cross(asks, changed, mask)) < 1e-4:
+        if relative_difference(right, model.cross(asks, changed, mask)) < 1e-4:
             return f"what stands in place {place} of the source changes nothing"
     return ""
 
 
-def maps_are_shares(model: nn.Module) -> str:
+def check_date_map_rows(model: nn.Module) -> str:
     """Each row of a map shares out 1 among the characters, and nothing goes to the padding."""
-    asks, states, mask = asked(model)
+    asks, states, mask = cross_attention_inputs(model)
     for rows, maps in (
         (asks.shape[1], model.cross.weights(asks, states, mask)),
         (1, model.pool.weights(states, mask)),
@@ -87,24 +87,24 @@ def maps_are_shares(model: nn.Module) -> str:
         lost = maps.masked_fill(mask, 0).abs().max()
         far = max(float(lost), float((maps.sum(-1) - 1).abs().max()))
         if far > 1e-3:
-            return apart("weights are no shares of what is no padding", far)
+            return difference_message("weights are no shares of what is no padding", far)
     return ""
 
 
 def maps_blend(model: nn.Module) -> str:
-    asks, states, mask = asked(model)
-    far = differs(
+    asks, states, mask = cross_attention_inputs(model)
+    far = relative_difference(
         model.cross(asks, states, mask),
         model.cross.weights(asks, states, mask) @ model.cross.W_v(states),
     )
     summed = model.pool.weights(states, mask) @ model.pool.W_v(states)
-    far = max(far, differs(model.pool(states, mask), summed))
-    return apart("weights @ values is not what comes out", far)
+    far = max(far, relative_difference(model.pool(states, mask), summed))
+    return difference_message("weights @ values is not what comes out", far)
 
 
-def scores_over_root(model: nn.Module) -> str:
+def check_date_scaling(model: nn.Module) -> str:
     """A weight's logarithm is its score over √d_k, but for one number in each row."""
-    asks, states = (8 * x for x in asked(model)[:2])  # scores of order one
+    asks, states = (8 * x for x in cross_attention_inputs(model)[:2])  # scores of order one
     for maps, query, key in (
         (model.cross.weights(asks, states), model.cross.W_q(asks), model.cross.W_k(states)),
         (model.pool.weights(states), model.pool.queries, model.pool.W_k(states)),
@@ -113,14 +113,14 @@ def scores_over_root(model: nn.Module) -> str:
         logs = maps.clamp(min=1e-12).log()
         if logs.shape != scores.shape:
             return f"expected a map of shape {tuple(scores.shape)}, got {tuple(logs.shape)}"
-        far = differs(*(x - x.mean(-1, keepdim=True) for x in (scores, logs)))
+        far = relative_difference(*(x - x.mean(-1, keepdim=True) for x in (scores, logs)))
         if far > 1e-2:
             return f"weights are not the softmax of scores over √d_k, by {far:.2g}"
     return ""
 
 
-def large_entries(model: nn.Module) -> str:
-    asks, states, mask = asked(model)
+def check_date_large_entries(model: nn.Module) -> str:
+    asks, states, mask = cross_attention_inputs(model)
     fine = model.cross(1e5 * asks, 1e5 * states, mask).isfinite().all()
     fine = fine and model.pool(1e6 * states, mask).isfinite().all()
     return "" if fine else "large entries give NaN or infinity"
@@ -129,7 +129,7 @@ def large_entries(model: nn.Module) -> str:
 @torch.enable_grad()
 def everything_learns(model: nn.Module) -> str:
     """Every parameter gets a gradient, and so does what is read."""
-    source, target, _ = some()
+    source, target, _ = sample_dates()
     names = [n for n, _ in model.named_parameters()]
     if "pool.queries" not in names:
         return "the pooling's queries are no parameter"
@@ -148,21 +148,21 @@ def everything_learns(model: nn.Module) -> str:
 # --- once it has learned --------------------------------------------------------------------------
 
 
-def share_right(model: nn.Module, n: int = 300) -> float:
-    source, target, _ = some(1000)
+def share_of_dates_right(model: nn.Module, n: int = 300) -> float:
+    source, target, _ = sample_dates(1000)
     got = model.translate(source[:n])[0]
     return float((got == target[:n]).all(dim=1).float().mean())
 
 
 def translates(model: nn.Module) -> str:
-    right = share_right(model)
+    right = share_of_dates_right(model)
     return f"{right:.0%} of fresh dates are right, expected 97%" if right < 0.97 else ""
 
 
-def attention_counts(model: nn.Module) -> str:
+def check_date_attention(model: nn.Module) -> str:
     """With attention made uniform, which no query asks for, it is lost."""
     with made_zero([model.cross.W_q]):
-        right = share_right(model, 100)
+        right = share_of_dates_right(model, 100)
     return (
         f"with uniform attention {right:.0%} of fresh dates are still right" if right > 0.3 else ""
     )
@@ -170,17 +170,17 @@ def attention_counts(model: nn.Module) -> str:
 
 UNTRAINED = (
     Gate("logits for every character", logits_for_every_character),
-    Gate("padding has no influence", padding),
-    Gate("one date at a time or many", each_by_itself),
-    Gate("no batch axis", without_a_batch),
+    Gate("padding has no influence", check_date_padding),
+    Gate("one date at a time or many", check_date_alone),
+    Gate("no batch axis", check_date_without_batch),
     Gate("every character is read", every_character_is_read),
-    Gate("maps are shares", maps_are_shares),
+    Gate("maps are shares", check_date_map_rows),
     Gate("the map is the one that blends", maps_blend),
-    Gate("softmax of scores over √d_k", scores_over_root),
-    Gate("large entries", large_entries),
+    Gate("softmax of scores over √d_k", check_date_scaling),
+    Gate("large entries", check_date_large_entries),
     Gate("everything learns", everything_learns),
 )
 TRAINED = (
     Gate("fresh dates", translates),
-    Gate("its attention counts", attention_counts),
+    Gate("its attention counts", check_date_attention),
 )

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from attncourse.figures.style import KEY, QUERY, set_style
-from attncourse.milestones.dates_gates import some
+from attncourse.milestones.dates_gates import sample_dates
 from attncourse.tasks.characters import to_texts
 from attncourse.tasks.dates import ISO
 
@@ -16,10 +16,10 @@ SHOWN = (r".*the", r"[a-z]+ \d+,", r".*/")  # one of each of three formats
 
 
 @torch.no_grad()
-def picture(model: nn.Module) -> Figure:
+def draw_dates(model: nn.Module) -> Figure:
     """Three fresh dates: a row for each character written, shaded where it was read."""
     set_style()
-    source, _, written = some(1000)
+    source, _, written = sample_dates(1000)
     chosen = [next(i for i, text in enumerate(written) if re.match(f, text)) for f in SHOWN]
     ids, maps = model.translate(source[chosen])
     figure, axes = plt.subplots(

@@ -7,9 +7,9 @@ token answers. See ``attncourse.tasks.digits``.
 import torch
 from torch import Tensor, nn
 
-from attncourse.milestones.blocks import block, maps_of, widen
+from attncourse.milestones.blocks import make_block, maps_of, widen
 from attncourse.milestones.digits_gates import PATCH, SIDE, TRAINED, UNTRAINED, parts_of_fold
-from attncourse.milestones.digits_picture import picture
+from attncourse.milestones.digits_picture import draw_digits
 from attncourse.milestones.milestone import Milestone
 from attncourse.milestones.parts import Parts
 from attncourse.tasks.digits import train
@@ -32,7 +32,7 @@ class DigitReader(nn.Module):
         self.project = nn.Linear(PATCH * PATCH, D)
         self.class_token = nn.Parameter(0.5 * torch.randn(D))
         self.places = nn.Parameter(0.5 * torch.randn(n + 1, D))
-        self.blocks = nn.ModuleList(block(parts, D, HEADS) for _ in range(LAYERS))
+        self.blocks = nn.ModuleList(make_block(parts, D, HEADS) for _ in range(LAYERS))
         self.gain = nn.Parameter(1 + 0.1 * torch.randn(D))
         self.bias = nn.Parameter(0.1 * torch.randn(D))
         self.out, self.norm = nn.Linear(D, 10), parts["transformer.layer_norm"]
@@ -70,7 +70,7 @@ class DigitReader(nn.Module):
         return self.join(self.cut(images, PATCH)[..., order, :], PATCH, *images.shape[-2:])
 
 
-def trained(parts: Parts, show: bool = False) -> nn.Module:
+def train_digits(parts: Parts, show: bool = False) -> nn.Module:
     torch.manual_seed(0)
     model, (images, labels) = DigitReader(parts), parts_of_fold()[0]
     train(model, images, labels, rate=RATE, epochs=EPOCHS, show=show)
@@ -83,8 +83,8 @@ MILESTONE = Milestone(
     what="a vision transformer reads handwritten digits",
     uses=USES,
     build=DigitReader,
-    train=trained,
+    train=train_digits,
     untrained=UNTRAINED,
     trained=TRAINED,
-    picture=picture,
+    picture=draw_digits,
 )

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from attncourse.milestones import blocks, gates
-from attncourse.milestones.gates import apart, differs, of_shape
+from attncourse.milestones.gates import difference_message, of_shape, relative_difference
 from attncourse.milestones.milestone import Gate
 from attncourse.tasks.digits import digits, split
 
@@ -33,18 +33,18 @@ def regression() -> float:
     return float(LogisticRegression(C=0.05, max_iter=300).fit(images, labels).score(fresh, right))
 
 
-def some(n: int = 6) -> Tensor:
+def sample_images(n: int = 6) -> Tensor:
     """Held-out images, ``(n, 1, 8, 8)``."""
     return parts_of_fold()[1][0][:n]
 
 
 def logits_for_every_image(model: nn.Module) -> str:
-    return of_shape(model(some()), (6, 10))
+    return of_shape(model(sample_images()), (6, 10))
 
 
 def patches_are_squares(model: nn.Module) -> str:
     """A pixel is in the patch that covers it, and in no other."""
-    images = some(2)
+    images = sample_images(2)
     before, tokens = model.cut(images, PATCH), model.embed(images)
     if before.shape != (2, SIDE * SIDE, PATCH * PATCH):
         shape = (2, SIDE * SIDE, PATCH * PATCH)
@@ -67,18 +67,20 @@ def patches_are_squares(model: nn.Module) -> str:
 def pieces_make_the_image(model: nn.Module) -> str:
     """Cut and put together, an image is what it was: a wide one of three channels too."""
     images = torch.randn(2, 3, 4, 6, generator=torch.Generator().manual_seed(7))
-    for x in some(), images:
+    for x in sample_images(), images:
         again = model.join(model.cut(x, PATCH), PATCH, *x.shape[-2:])
         if again.shape != x.shape:
             return f"put together, an image of {tuple(x.shape)} is {tuple(again.shape)}"
-        if differs(x, again) > 1e-3:
-            return apart("an image that was cut and put together is another", differs(x, again))
+        if relative_difference(x, again) > 1e-3:
+            return difference_message(
+                "an image that was cut and put together is another", relative_difference(x, again)
+            )
     return ""
 
 
 def places_count(model: nn.Module) -> str:
     """Every token has a place of its own, the class token too."""
-    images = some()
+    images = sample_images()
     there, n = model.embed(images), SIDE * SIDE + 1
     for place in 0, 1, 7, n - 1:
         old = model.places[place].clone()
@@ -87,19 +89,21 @@ def places_count(model: nn.Module) -> str:
         model.places[place] = old
         if moved.nonzero().flatten().tolist() != [place]:
             return f"place {place} is not that of token {place} alone"
-    far = differs(model(images), model(model.in_disorder(images, torch.arange(16).flip(0))))
+    far = relative_difference(
+        model(images), model(model.in_disorder(images, torch.arange(16).flip(0)))
+    )
     return "patches in another order give the same answer" if far < 1e-3 else ""
 
 
 def answers_with_all(model: nn.Module) -> str:
     """The class token, the same in all images, hears of every patch."""
-    images = some()
+    images = sample_images()
     first = model.embed(images)[:, 0]
-    if differs(first, first[:1].expand_as(first)) > 1e-3:
+    if relative_difference(first, first[:1].expand_as(first)) > 1e-3:
         return "the first token depends on the image"
     old = model.class_token.clone()
     model.class_token += 1
-    moved = differs(first, model.embed(images)[:, 0])
+    moved = relative_difference(first, model.embed(images)[:, 0])
     model.class_token.copy_(old)
     if moved < 1e-3:
         return "the class token is not the first token"
@@ -113,7 +117,7 @@ def answers_with_all(model: nn.Module) -> str:
     for row, column in (0, 3), (5, 0), (7, 6):
         changed = images.clone()
         changed[..., row, column] += 2
-        if differs(right, model(changed)) < 1e-5:
+        if relative_difference(right, model(changed)) < 1e-5:
             return f"pixel ({row}, {column}) changes no answer"
     return ""
 
@@ -125,19 +129,21 @@ def laid_over_the_image(model: nn.Module) -> str:
     right = torch.tensor([[0.6, 0, 0], [0, 0.3, 0.1]]).expand(3, 2, 3)
     if got.shape != right.shape:
         return f"six patches of 2 × 3 are laid out as {tuple(got.shape)}"
-    return apart("attention is not laid where the patches are, as shares", differs(right, got))
+    return difference_message(
+        "attention is not laid where the patches are, as shares", relative_difference(right, got)
+    )
 
 
 # --- once it has learned --------------------------------------------------------------------------
 
 
-def share_right(model: nn.Module, images: Tensor, labels: Tensor) -> float:
+def share_of_digits_right(model: nn.Module, images: Tensor, labels: Tensor) -> float:
     return float((model(images).argmax(-1) == labels).float().mean())
 
 
 def reads_digits(model: nn.Module) -> str:
     """Chapter 15's contest ends in a tie, so two points less are no shame."""
-    right, theirs = share_right(model, *parts_of_fold()[1]), regression()
+    right, theirs = share_of_digits_right(model, *parts_of_fold()[1]), regression()
     return (
         (
             f"{right:.1%} of held-out digits are read, logistic regression reads {theirs:.1%}: "
@@ -152,22 +158,22 @@ def disorder_is_noticed(model: nn.Module) -> str:
     """With their patches in disorder, digits are no digits."""
     images, labels = parts_of_fold()[1]
     order = torch.randperm(SIDE * SIDE, generator=torch.Generator().manual_seed(5))
-    right = share_right(model, model.in_disorder(images, order), labels)
+    right = share_of_digits_right(model, model.in_disorder(images, order), labels)
     return f"with their patches in disorder it still reads {right:.0%}" if right > 0.5 else ""
 
 
 UNTRAINED = (
     Gate("logits for every image", logits_for_every_image),
-    Gate("one image at a time or many", gates.each_by_itself(some, "digit")),
-    Gate("no batch axis", gates.without_a_batch(some, "digit")),
+    Gate("one image at a time or many", gates.batch_independence_gate(sample_images, "digit")),
+    Gate("no batch axis", gates.no_batch_axis_gate(sample_images, "digit")),
     Gate("patches are squares", patches_are_squares),
     Gate("pieces make the image again", pieces_make_the_image),
     Gate("places count", places_count),
     Gate("the class token answers with all", answers_with_all),
-    Gate("maps are shares", blocks.maps_are_shares(some, causal=False)),
-    Gate("branches add to the stream", blocks.branches_add(some)),
-    Gate("blocks are their parts", blocks.made_of_their_parts(some, causal=False)),
-    Gate("rows of one size", blocks.rows_of_one_size(some)),
+    Gate("maps are shares", blocks.map_rows_gate(sample_images, causal=False)),
+    Gate("branches add to the stream", blocks.branches_add(sample_images)),
+    Gate("blocks are their parts", blocks.block_parts_gate(sample_images, causal=False)),
+    Gate("rows of one size", blocks.norm_rows_gate(sample_images)),
     Gate("attention laid over the image", laid_over_the_image),
 )
 TRAINED = (

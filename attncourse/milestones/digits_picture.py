@@ -7,11 +7,16 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from attncourse.figures.style import INK, KEY, PURPLE, set_style
-from attncourse.milestones.digits_gates import PATCH, parts_of_fold, regression, share_right
+from attncourse.milestones.digits_gates import (
+    PATCH,
+    parts_of_fold,
+    regression,
+    share_of_digits_right,
+)
 
 
 @torch.no_grad()
-def picture(model: nn.Module) -> Figure:
+def draw_digits(model: nn.Module) -> Figure:
     """Ten digits with what it says they are, orange where the class token looked; and its score."""
     set_style()
     images, labels = parts_of_fold()[1]
@@ -27,7 +32,7 @@ def picture(model: nn.Module) -> Figure:
         ax.set(xticks=[], yticks=[])
         ax.set_title(f"{digit}", color=INK if digit == right else PURPLE)
         ax.set_xlabel("" if digit == right else f"it is a {right}", color=PURPLE)
-    score, theirs = share_right(model, images, labels), regression()
+    score, theirs = share_of_digits_right(model, images, labels), regression()
     figure.suptitle(
         f"Your model reads {score:.1%} of digits that it never saw, logistic regression "
         f"{theirs:.1%}.\nOrange: where it looked."

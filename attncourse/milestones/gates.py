@@ -11,7 +11,7 @@ from torch import Tensor, nn
 SMALL = 1e-3  # what two ways of computing one thing may differ by, in units of its spread
 
 
-def differs(first: Tensor, second: Tensor) -> float:
+def relative_difference(first: Tensor, second: Tensor) -> float:
     """By how much two outputs differ, in units of how much the first varies; NaN is very far."""
     far = (first - second).abs().max() / first.std().clamp(min=1e-9)
     return float(far.nan_to_num(nan=torch.inf))
@@ -24,7 +24,7 @@ def of_shape(got: Tensor, shape: tuple[int, ...]) -> str:
     return "" if got.isfinite().all() else "some logits are not finite"
 
 
-def apart(said: str, far: float) -> str:
+def difference_message(said: str, far: float) -> str:
     """What is said where two outputs differ, and by how much they do."""
     return f"{said}, by {far:.2g}" if far > SMALL else ""
 
@@ -37,9 +37,11 @@ def nothing_ahead(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module]
         right, n = model(ids), ids.shape[1]
         for cut in sorted({1, 2, n // 3, n // 2, n - 1}):
             changed = torch.cat([ids[:, :cut], ids[:, cut:].roll(1, 0)], dim=1)
-            far = differs(right[:, :cut], model(changed)[:, :cut])
+            far = relative_difference(right[:, :cut], model(changed)[:, :cut])
             if far > SMALL:
-                return apart(f"{what} from position {cut} on change what is said before", far)
+                return difference_message(
+                    f"{what} from position {cut} on change what is said before", far
+                )
         return ""
 
     return shut
@@ -59,19 +61,19 @@ def all_behind(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], s
     return shut
 
 
-def each_by_itself(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+def batch_independence_gate(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
     def shut(model: nn.Module) -> str:
         x = some()
-        far = differs(model(x)[:1], model(x[:1]))
-        return apart(f"a {what} is answered otherwise beside others", far)
+        far = relative_difference(model(x)[:1], model(x[:1]))
+        return difference_message(f"a {what} is answered otherwise beside others", far)
 
     return shut
 
 
-def without_a_batch(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+def no_batch_axis_gate(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
     def shut(model: nn.Module) -> str:
         x = some()
-        return apart(f"a {what} without a batch axis is answered otherwise",
-                     differs(model(x)[0], model(x[0])))  # fmt: skip
+        return difference_message(f"a {what} without a batch axis is answered otherwise",
+                     relative_difference(model(x)[0], model(x[0])))  # fmt: skip
 
     return shut

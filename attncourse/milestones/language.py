@@ -9,9 +9,9 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from attncourse.milestones.blocks import block, maps_of, widen
+from attncourse.milestones.blocks import make_block, maps_of, widen
 from attncourse.milestones.language_gates import TRAINED, UNTRAINED
-from attncourse.milestones.language_picture import picture
+from attncourse.milestones.language_picture import draw_language
 from attncourse.milestones.milestone import Milestone
 from attncourse.milestones.parts import Parts
 from attncourse.tasks.language_model import train
@@ -36,7 +36,7 @@ class Writer(nn.Module):
         self.max_length = world.longest
         self.words = nn.Embedding(len(world.words), D)
         self.places = nn.Embedding(self.max_length, D)
-        self.blocks = nn.ModuleList(block(parts, D, HEADS) for _ in range(LAYERS))
+        self.blocks = nn.ModuleList(make_block(parts, D, HEADS) for _ in range(LAYERS))
         self.gain = nn.Parameter(1 + 0.1 * torch.randn(D))
         self.bias = nn.Parameter(0.1 * torch.randn(D))
         self.out = nn.Linear(D, len(world.words), bias=False)
@@ -95,7 +95,7 @@ def stories() -> Tensor:
     return PronounWorld(seed=1).sample(STEPS * BATCH).unflatten(0, (STEPS, BATCH))
 
 
-def trained(parts: Parts, show: bool = False) -> nn.Module:
+def train_language(parts: Parts, show: bool = False) -> nn.Module:
     """A model that learns with the loss that is among its parts."""
     torch.manual_seed(0)
     model = Writer(parts)
@@ -110,8 +110,8 @@ MILESTONE = Milestone(
     what="a model of two blocks writes stories, word by word",
     uses=USES,
     build=Writer,
-    train=trained,
+    train=train_language,
     untrained=UNTRAINED,
     trained=TRAINED,
-    picture=picture,
+    picture=draw_language,
 )

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attncourse.milestones import blocks, gates
-from attncourse.milestones.gates import apart, differs, of_shape
+from attncourse.milestones.gates import difference_message, of_shape, relative_difference
 from attncourse.milestones.milestone import Gate
 from attncourse.tasks.language_model import floor_of_window
 from attncourse.tasks.pronouns import PAD, PronounWorld
@@ -17,14 +17,14 @@ FRESH = 4242  # the seed of stories that no training reads
 
 
 @cache
-def some(n: int = 8) -> Tensor:
+def sample_stories(n: int = 8) -> Tensor:
     """Ids of fresh stories, ``(n, 17)``."""
     return PronounWorld(seed=FRESH).sample(n)
 
 
-def opened() -> Tensor:
+def story_openings() -> Tensor:
     """The first eight words of stories, without the start that all have."""
-    return some()[:, 1:9]
+    return sample_stories()[:, 1:9]
 
 
 def surprises(model: nn.Module, ids: Tensor) -> Tensor:
@@ -34,26 +34,26 @@ def surprises(model: nn.Module, ids: Tensor) -> Tensor:
 
 
 def logits_for_every_word(model: nn.Module) -> str:
-    ids = some()
+    ids = sample_stories()
     return of_shape(model(ids), (*ids.shape, len(PronounWorld().words)))
 
 
-def sees_itself(model: nn.Module) -> str:
+def check_language_diagonal(model: nn.Module) -> str:
     return "a word does not see itself" if not model.causal(8).diagonal().all() else ""
 
 
-def memory(model: nn.Module) -> str:
+def check_language_cache(model: nn.Module) -> str:
     """Read piece by piece, with a cache, a text is what it is read at once."""
     said, caches = [], [None] * len(model.blocks)
-    for piece in some().split([1, 4, 1, 11], dim=1):
+    for piece in sample_stories().split([1, 4, 1, 11], dim=1):
         logits, caches = model.with_cache(piece, caches)
         said.append(logits)
-    far = differs(model(some()), torch.cat(said, dim=1))
-    return apart("with a cache it says something else than without", far)
+    far = relative_difference(model(sample_stories()), torch.cat(said, dim=1))
+    return difference_message("with a cache it says something else than without", far)
 
 
-def surprise(model: nn.Module) -> str:
-    ids = some()
+def check_language_loss(model: nn.Module) -> str:
+    ids = sample_stories()
     logits = model(ids)
     ours = float(surprises(model, ids).mean())
     theirs = float(model.loss(logits, ids, PAD))
@@ -70,7 +70,7 @@ def surprise(model: nn.Module) -> str:
 
 def goes_on(model: nn.Module) -> str:
     """It writes behind what there is, the likeliest word each time, beyond its context too."""
-    ids = written = some()[:4, :15]
+    ids = written = sample_stories()[:4, :15]
     for _ in range(4):
         row = model(written[:, -model.max_length :])[:, -1]
         written = torch.cat([written, row.argmax(-1, keepdim=True)], dim=1)
@@ -111,7 +111,7 @@ def drawn_as_often(model: nn.Module) -> str:
 
 def only_the_likely(model: nn.Module) -> str:
     """What is cut is −∞; what stays is as it was, and as much as was asked for."""
-    logits = model(some())[:, -4:].flatten(0, 1)  # (32, words)
+    logits = model(sample_stories())[:, -4:].flatten(0, 1)  # (32, words)
     best = logits.topk(5).indices
     kept = model.likely(logits, top_k=5)
     if kept.shape != logits.shape or not torch.equal(kept.gather(1, best), logits.gather(1, best)):
@@ -131,7 +131,7 @@ def only_the_likely(model: nn.Module) -> str:
 
 def choices(model: nn.Module) -> str:
     """Perplexity of two batches of different sizes is that of both together."""
-    parts = [surprises(model, ids) for ids in some().split([3, 5])]
+    parts = [surprises(model, ids) for ids in sample_stories().split([3, 5])]
     right = float(torch.cat(parts).mean().exp())
     got = model.perplexity([float(p.mean()) for p in parts], [len(p) for p in parts])
     return (
@@ -145,7 +145,7 @@ def choices(model: nn.Module) -> str:
 
 
 def near_the_floor(model: nn.Module) -> str:
-    ids = some(1000)
+    ids = sample_stories(1000)
     loss, world = float(surprises(model, ids).mean()), PronounWorld()
     pairs, floor = floor_of_window(ids, 1, PAD), world.entropy_rate()
     if loss < floor + 0.25 * (pairs - floor):
@@ -156,9 +156,9 @@ def near_the_floor(model: nn.Module) -> str:
     )
 
 
-def attention_counts(model: nn.Module) -> str:
+def check_language_attention(model: nn.Module) -> str:
     """With attention made uniform, which no query asks for, it is lost."""
-    ids = some(200)
+    ids = sample_stories(200)
     before = float(surprises(model, ids).mean())
     with blocks.made_zero(b.attention.W_q for b in model.blocks):
         after = float(surprises(model, ids).mean())
@@ -181,24 +181,24 @@ def stories_are_right(model: nn.Module) -> str:
 
 UNTRAINED = (  # what takes least time first
     Gate("perplexity is that of all words", choices),
-    Gate("the loss is our own", surprise),
+    Gate("the loss is our own", check_language_loss),
     Gate("only the likely are left", only_the_likely),
     Gate("drawn as often as likely", drawn_as_often),
     Gate("logits for every word", logits_for_every_word),
-    Gate("a word sees itself", sees_itself),
-    Gate("one story at a time or many", gates.each_by_itself(some, "story")),
-    Gate("no batch axis", gates.without_a_batch(some, "story")),
-    Gate("everything behind is seen", gates.all_behind(opened, "word")),
-    Gate("nothing ahead is seen", gates.nothing_ahead(some, "words")),
-    Gate("maps are shares", blocks.maps_are_shares(some, causal=True)),
-    Gate("branches add to the stream", blocks.branches_add(some)),
-    Gate("rows of one size", blocks.rows_of_one_size(some)),
-    Gate("blocks are their parts", blocks.made_of_their_parts(some, causal=True)),
-    Gate("a cache changes nothing", memory),
+    Gate("a word sees itself", check_language_diagonal),
+    Gate("one story at a time or many", gates.batch_independence_gate(sample_stories, "story")),
+    Gate("no batch axis", gates.no_batch_axis_gate(sample_stories, "story")),
+    Gate("everything behind is seen", gates.all_behind(story_openings, "word")),
+    Gate("nothing ahead is seen", gates.nothing_ahead(sample_stories, "words")),
+    Gate("maps are shares", blocks.map_rows_gate(sample_stories, causal=True)),
+    Gate("branches add to the stream", blocks.branches_add(sample_stories)),
+    Gate("rows of one size", blocks.norm_rows_gate(sample_stories)),
+    Gate("blocks are their parts", blocks.block_parts_gate(sample_stories, causal=True)),
+    Gate("a cache changes nothing", check_language_cache),
     Gate("it goes on with the likeliest", goes_on),
 )
 TRAINED = (
     Gate("fresh stories, near the least loss", near_the_floor),
-    Gate("its attention counts", attention_counts),
+    Gate("its attention counts", check_language_attention),
     Gate("what it writes are stories", stories_are_right),
 )

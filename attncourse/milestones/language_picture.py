@@ -9,14 +9,14 @@ from matplotlib.figure import Figure
 from torch import Tensor, nn
 
 from attncourse.figures.style import GREY, KEY, QUERY, VALUE, set_style
-from attncourse.milestones.language_gates import some
+from attncourse.milestones.language_gates import sample_stories
 from attncourse.tasks.language_model import floor_of_window
 from attncourse.tasks.pronouns import PAD, PronounWorld
 
 STORIES, LETTER = 5, 0.0117  # how many are shown; a letter's width, as a share of the line
 
 
-def picture(model: nn.Module) -> Figure:
+def draw_language(model: nn.Module) -> Figure:
     """Stories that it wrote, with where a head looked before *she* or *he*, over its losses."""
     set_style()
     figure, (page, curve) = plt.subplots(
@@ -27,7 +27,7 @@ def picture(model: nn.Module) -> Figure:
     page.set_title(
         "Your model wrote this. Shaded: where one of its heads looked, just before he or she."
     )
-    stories = chosen(model)
+    stories = right_stories(model)
     looks = where_it_looked(model, stories)
     for line, (ids, look) in enumerate(zip(stories, looks, strict=True)):
         draw_story(page, ids, look, line)
@@ -35,7 +35,7 @@ def picture(model: nn.Module) -> Figure:
     return figure
 
 
-def chosen(model: nn.Module) -> list[Tensor]:
+def right_stories(model: nn.Module) -> list[Tensor]:
     """The first stories that it wrote right, all different."""
     world, found = PronounWorld(), {}
     for ids in model.write(60, seed=11):
@@ -45,7 +45,7 @@ def chosen(model: nn.Module) -> list[Tensor]:
     return list(found.values())[:STORIES]
 
 
-def words_of(ids: Tensor) -> tuple[list[str], int]:
+def story_words(ids: Tensor) -> tuple[list[str], int]:
     """A story's words, and where its pronoun stands."""
     words = PronounWorld().decode(ids[1:]).split()
     return words, next(i for i, word in enumerate(words) if word in ("she", "he"))
@@ -59,7 +59,7 @@ def where_it_looked(model: nn.Module, stories: list[Tensor]) -> list[Tensor]:
     """
     rows, names = [], []
     for ids in stories:
-        words, at = words_of(ids)
+        words, at = story_words(ids)
         rows.append(model.maps(ids)[:, :, at, 1 : at + 1].flatten(0, 1))  # (heads, words before)
         names.append(rows[-1][:, words.index("is") - 1])
     head = torch.stack(names).mean(0).argmax()
@@ -68,7 +68,7 @@ def where_it_looked(model: nn.Module, stories: list[Tensor]) -> list[Tensor]:
 
 def draw_story(page: Axes, ids: Tensor, look: Tensor, line: int) -> None:
     """One story, each word on as much orange as it had attention."""
-    words, at = words_of(ids)
+    words, at = story_words(ids)
     shades = [*look.tolist(), *[0.0] * (len(words) - at)]
     left = 0.0
     for place, (word, shade) in enumerate(zip(words, shades, strict=True)):
@@ -85,7 +85,7 @@ def draw_story(page: Axes, ids: Tensor, look: Tensor, line: int) -> None:
 def draw_losses(curve: Axes, losses: list[float]) -> None:
     """Loss by step, between the least of a model that sees one word and the least of any."""
     curve.plot(losses, "-", color=QUERY)
-    steps, pairs = len(losses), floor_of_window(some(1000), 1, PAD)
+    steps, pairs = len(losses), floor_of_window(sample_stories(1000), 1, PAD)
     levels = (
         (pairs, KEY, "whoever sees one word only"),
         (PronounWorld().entropy_rate(), VALUE, "the least there is"),

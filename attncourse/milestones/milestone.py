@@ -96,7 +96,7 @@ class MilestoneResult:
         return "\n".join(lines)
 
 
-def run(
+def run_milestone(
     milestone: Milestone, parts: Parts, show: bool | None = None, patience: float = 60.0
 ) -> MilestoneResult:
     """Builds, trains and tries a milestone. Never raises for what a part does.
@@ -111,14 +111,16 @@ def run(
             f"none of the {len(milestone.uses)} parts of {milestone.name} is yours yet: write one, "
             f"say {own[-1]}, then make your parts with attncourse assemble NOTEBOOK…"
         )
-    return reached(milestone, parts, someone_looks_on() if show is None else show, patience)
+    return reach_milestone(milestone, parts, someone_looks_on() if show is None else show, patience)
 
 
-def reached(milestone: Milestone, parts: Parts, show: bool, patience: float) -> MilestoneResult:
+def reach_milestone(
+    milestone: Milestone, parts: Parts, show: bool, patience: float
+) -> MilestoneResult:
     """What comes of a milestone, whoever's its parts are."""
     started = time.monotonic()
-    with one_thread(), as_a_process_starts():
-        shut, model = tried(milestone, parts, show)
+    with single_thread(), as_a_process_starts():
+        shut, model = try_gates(milestone, parts, show)
         repair = to_blame(milestone, parts, show, time.monotonic() + patience) if shut else ()
     return MilestoneResult(milestone, parts, shut, time.monotonic() - started, repair, model)
 
@@ -145,7 +147,7 @@ def to_blame(milestone: Milestone, parts: Parts, show: bool, until: float) -> tu
         if time.monotonic() > until:
             raise TimeoutError
         with parts.exchanged(*given) as mended:
-            return bool(given) and not tried(milestone, mended, show, first=True)[0]
+            return bool(given) and not try_gates(milestone, mended, show, first=True)[0]
 
     mine = [t for t in reversed(milestone.uses) if parts.owner(t) == "yours"]
     try:
@@ -155,7 +157,7 @@ def to_blame(milestone: Milestone, parts: Parts, show: bool, until: float) -> tu
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def single_thread() -> Iterator[None]:
     """Matrices as small as these are multiplied faster by one thread."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -165,7 +167,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def tried(
+def try_gates(
     milestone: Milestone, parts: Parts, show: bool, first: bool = False
 ) -> tuple[dict[str, str], Any]:
     """The gates that are shut, or the first of them, and the trained model.

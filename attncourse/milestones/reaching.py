@@ -4,8 +4,8 @@ import sys
 from collections.abc import Callable
 
 from attncourse.checks.trying.settings import as_a_process_imports, as_a_process_starts
-from attncourse.milestones import find
-from attncourse.milestones.milestone import Milestone, MilestoneResult, run
+from attncourse.milestones import find_milestone
+from attncourse.milestones.milestone import Milestone, MilestoneResult, run_milestone
 from attncourse.milestones.parts import Parts
 from attncourse.milestones.talking import require_answers, talk
 from attncourse.written import write_line
@@ -30,19 +30,19 @@ def reach(name: str, /, ask: str = "", **parts: Callable) -> None:
     there is not, ``NoModel`` where a real model is asked for and not within reach.
     """
     with as_a_process_imports():
-        made = find(name)
+        made = find_milestone(name)
     require_answers(made, ask)
     patience = WITH_A_REAL_MODEL if made.answer else PATIENCE
-    outcome = run(made, Parts(targets(made, parts), modules()), patience=patience)
+    outcome = run_milestone(made, Parts(parts_by_target(made, parts), modules()), patience=patience)
     if not outcome.passed:
         raise NotYet(str(outcome))
     write_line(str(outcome), sys.stdout)
     with as_a_process_starts():
         talk(outcome, ask)
-        show(outcome)
+        show_outcome(outcome)
 
 
-def targets(made: Milestone, parts: dict[str, Callable]) -> dict[str, Callable]:
+def parts_by_target(made: Milestone, parts: dict[str, Callable]) -> dict[str, Callable]:
     """The parts by their targets."""
     known = {target.split(".")[1]: target for target in made.uses}
     for name, part in parts.items():
@@ -58,7 +58,7 @@ def modules() -> tuple:
     return (sys.modules["__main__"],)
 
 
-def show(outcome: MilestoneResult) -> None:
+def show_outcome(outcome: MilestoneResult) -> None:
     """Draws the picture where a notebook can show it."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from attncourse.figures.style import GREY, KEY, set_style
 from attncourse.milestones import gates
-from attncourse.milestones.gates import apart, differs, of_shape
+from attncourse.milestones.gates import difference_message, of_shape, relative_difference
 from attncourse.milestones.milestone import Gate, Milestone
 from attncourse.milestones.parts import Parts
 from attncourse.tasks.recall import ASKED, DIGITS, LETTERS, recall
@@ -33,60 +33,60 @@ class Recaller(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Logits for every token, ``(batch, 9, 10)``; the last row answers the question."""
-        return self.head(x, others(x) if mask is None else mask)
+        return self.head(x, others_mask(x) if mask is None else mask)
 
     def weights(self, x: Tensor) -> Tensor:
         """The attention map, ``(batch, 9, 9)``."""
-        return self.head.weights(x, others(x))
+        return self.head.weights(x, others_mask(x))
 
 
-def others(x: Tensor) -> Tensor:
+def others_mask(x: Tensor) -> Tensor:
     """True where a token may attend: everywhere but to itself."""
     return ~torch.eye(x.shape[-2], dtype=torch.bool)
 
 
-def trained(parts: Parts, show: bool = False) -> nn.Module:
+def train_recaller(parts: Parts, show: bool = False) -> nn.Module:
     return train(lambda: Recaller(parts), recall, rate=RATE, steps=STEPS, show=show).model
 
 
 # --- gates ----------------------------------------------------------------------------------------
 
 
-def some(batch: int = 50) -> Tensor:
+def sample_questions(batch: int = 50) -> Tensor:
     """Sequences that no training has seen."""
     return recall(batch, torch.Generator().manual_seed(77))[0]
 
 
 def answers_every_token(model: nn.Module) -> str:
-    return of_shape(model(some()), (50, 9, CLASSES))
+    return of_shape(model(sample_questions()), (50, 9, CLASSES))
 
 
 def order_of_pairs(model: nn.Module) -> str:
-    x = some()
+    x = sample_questions()
     shuffled = torch.cat([x[:, :8].flip(1), x[:, 8:]], dim=1)
-    far = differs(model(x)[:, -1], model(shuffled)[:, -1])
-    return apart("the answer changes when the eight pairs change places", far)
+    far = relative_difference(model(x)[:, -1], model(shuffled)[:, -1])
+    return difference_message("the answer changes when the eight pairs change places", far)
 
 
 def what_is_forbidden(model: nn.Module) -> str:
-    x, mask = some(), torch.ones(9, 9, dtype=torch.bool)
+    x, mask = sample_questions(), torch.ones(9, 9, dtype=torch.bool)
     mask[:, 3] = False  # nobody may attend to the fourth pair
     changed = x.clone()
     changed[:, 3] = x[:, 3].roll(1, dims=-1)
     kept = [i for i in range(9) if i != 3]  # its own query is its own
-    far = differs(model(x, mask)[:, kept], model(changed, mask)[:, kept])
-    return apart("a forbidden token changes the others' answers", far)
+    far = relative_difference(model(x, mask)[:, kept], model(changed, mask)[:, kept])
+    return difference_message("a forbidden token changes the others' answers", far)
 
 
 def map_of_blends(model: nn.Module) -> str:
-    x = some()
+    x = sample_questions()
     values = model.head.W_v(x)
-    far = differs(model(x), model.weights(x) @ values)
+    far = relative_difference(model(x), model.weights(x) @ values)
     return f"weights @ values is not what comes out: they differ by {far:.2g}" if far > 1e-3 else ""
 
 
-def shares(model: nn.Module) -> str:
-    sums = model.weights(some()).sum(dim=-1)
+def check_recall_map_rows(model: nn.Module) -> str:
+    sums = model.weights(sample_questions()).sum(dim=-1)
     low, high = float(sums.min()), float(sums.max())
     return (
         f"a token's weights sum to {low:.3g} to {high:.3g}, not to 1"
@@ -95,13 +95,17 @@ def shares(model: nn.Module) -> str:
     )
 
 
-def large_entries(model: nn.Module) -> str:
-    return "" if model(1e5 * some()).isfinite().all() else "large entries give NaN or infinity"
+def check_recall_large_entries(model: nn.Module) -> str:
+    return (
+        ""
+        if model(1e5 * sample_questions()).isfinite().all()
+        else "large entries give NaN or infinity"
+    )
 
 
 def scale_of_scores(model: nn.Module) -> str:
     """Scores of random projections have a spread that does not grow with d_k."""
-    x = some()
+    x = sample_questions()
     spread = model.weights(x).clamp(min=1e-12).log()[:, -1, :8].std(dim=-1).mean()
     query, key = model.head.W_q(x)[:, -1:], model.head.W_k(x)[:, :8]
     right = ((query @ key.mT) / D_K**0.5).std(dim=-1).mean()
@@ -116,7 +120,7 @@ def recalls(model: nn.Module) -> str:
 
 def looks_at_the_pair(model: nn.Module) -> str:
     """The pair with the letter that is asked for is what the question attends to most."""
-    x = some(500)
+    x = sample_questions(500)
     pair = (x[:, :8, LETTERS] * x[:, 8:, ASKED]).sum(-1).argmax(-1)
     found = model.weights(x)[:, -1, :8].argmax(-1)
     share = float((found == pair).float().mean())
@@ -125,7 +129,7 @@ def looks_at_the_pair(model: nn.Module) -> str:
     )
 
 
-def picture(model: nn.Module) -> Figure:
+def draw_recall(model: nn.Module) -> Figure:
     """Four fresh questions: how the head's attention is shared among the eight pairs."""
     set_style()
     x, answers = recall(4, torch.Generator().manual_seed(5))
@@ -153,15 +157,18 @@ MILESTONE = Milestone(
     what="a head answers c5 a1 h7 … c? with 5",
     uses=USES,
     build=Recaller,
-    train=trained,
+    train=train_recaller,
     untrained=(
         Gate("logits for every token", answers_every_token),
         Gate("pairs in any order", order_of_pairs),
-        Gate("one sequence at a time or many", gates.each_by_itself(some, "sequence")),
-        Gate("no batch axis", gates.without_a_batch(some, "sequence")),
+        Gate(
+            "one sequence at a time or many",
+            gates.batch_independence_gate(sample_questions, "sequence"),
+        ),
+        Gate("no batch axis", gates.no_batch_axis_gate(sample_questions, "sequence")),
         Gate("what is forbidden has no influence", what_is_forbidden),
-        Gate("weights are shares", shares),
-        Gate("large entries", large_entries),
+        Gate("weights are shares", check_recall_map_rows),
+        Gate("large entries", check_recall_large_entries),
         Gate("the map is the one that blends", map_of_blends),
         Gate("scores over √d_k", scale_of_scores),
     ),
@@ -169,5 +176,5 @@ MILESTONE = Milestone(
         Gate("fresh questions", recalls),
         Gate("the question finds its pair", looks_at_the_pair),
     ),
-    picture=picture,
+    picture=draw_recall,
 )

@@ -21,7 +21,7 @@ def talk(outcome: MilestoneResult, question: str = "") -> None:
     for number, (piece, probability) in enumerate(pieces):
         if not number:
             print(f"  > {outcome.model.said[0]}\n  ", end="")
-        print(shaded(piece, probability) if colours else piece, end="", flush=True)
+        print(shade_piece(piece, probability) if colours else piece, end="", flush=True)
     print("\n")
 
 
@@ -31,7 +31,7 @@ def require_answers(milestone: Milestone, question: str) -> None:
         raise ValueError(f"{milestone.name} answers no questions: leave the question out")
 
 
-def shaded(piece: str, probability: float) -> str:
+def shade_piece(piece: str, probability: float) -> str:
     """Black on a shade between white and orange, for a terminal."""
     shade = (round(w + probability * (o - w)) for w, o in zip(PAPER, ORANGE, strict=True))
     colour = ";".join(map(str, shade))

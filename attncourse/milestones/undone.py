@@ -2,8 +2,8 @@
 
 Each row of ``ROWS`` takes one decision back in a ``Llama`` that has learned with it: for a while a
 wrong option of the course's own checks stands in the place of the right one. ``nats`` says what the
-model then loses a token, ``writes`` how it goes on. ``python benchmarks/undone.py`` tries all and
-keeps what comes out in ``attncourse/data/undone.json``.
+model then loses a token, ``write_greedily`` how it goes on. ``python benchmarks/undone.py`` tries
+all and keeps what comes out in ``attncourse/data/undone.json``.
 """
 
 import math
@@ -133,7 +133,7 @@ def one_for_all(self: RotaryAttention, x: Tensor) -> Tensor:
     return x.mean(-3, keepdim=True).expand(*x.shape[:-3], self.n_heads, *x.shape[-2:])
 
 
-def nothing(module: Any, x: Tensor, *given: Any) -> Tensor:
+def zero_branch(module: Any, x: Tensor, *given: Any) -> Tensor:
     """A branch that adds nothing."""
     return torch.zeros_like(x)
 
@@ -174,10 +174,10 @@ ROWS = (
         lambda model: {"LlamaBlock.forward": without_a_stream},
         ("transformer.EncoderBlock", "the residual is missing")),
     UndoneDecision("no attention", "transformer",
-        lambda model: {"RotaryAttention.forward": nothing},
+        lambda model: {"RotaryAttention.forward": zero_branch},
         ("transformer.EncoderBlock", "no attention")),
     UndoneDecision("no feed-forward layer", "transformer",
-        lambda model: {"SwiGLU.forward": nothing},
+        lambda model: {"SwiGLU.forward": zero_branch},
         ("transformer.EncoderBlock", "no feed-forward layer")),
 )  # fmt: skip
 
@@ -203,18 +203,18 @@ def nats(model: Llama, words: BytePairs, text: str) -> float:
         return math.nan
 
 
-def writes(model: Llama, words: BytePairs, text: str, n_new: int = NEW) -> str:
+def write_greedily(model: Llama, words: BytePairs, text: str, n_new: int = NEW) -> str:
     """The likeliest words behind a text, token by token; the whole text is read for each."""
     ids = words.encode(text)
     return words.decode(generate(model, ids, n_new)[len(ids) :])
 
 
-def tried(row: UndoneDecision, model: Llama, words: BytePairs) -> dict[str, Any]:
+def try_undone(row: UndoneDecision, model: Llama, words: BytePairs) -> dict[str, Any]:
     """What becomes of the model: nats a token on each text, and what it writes."""
     with undone(row, model):
         losses = {name: round(nats(model, words, text), 4) for name, text in TEXTS.items()}
         mean = sum(losses.values()) / len(losses)
         # Of logits that are no numbers none is the likeliest.
-        said = "" if math.isnan(mean) else writes(model, words, BEGUN)
+        said = "" if math.isnan(mean) else write_greedily(model, words, BEGUN)
     return {"name": row.name, "stem": row.stem, "entry": row.entry, "nats": losses,
             "mean": round(mean, 4), "writes": said}  # fmt: skip

@@ -36,7 +36,9 @@ class Adam:
         rows = (row.split(sizes) for row in (self.numbers, self.gradient))
         for p, own, gradient in zip(parameters, *rows, strict=True):
             p.data, p.grad = own.view(p.shape), gradient.view(p.shape)
-        self.rate: float | Tensor = rate if isinstance(rate, float | int) else spread(rate, sizes)
+        self.rate: float | Tensor = (
+            rate if isinstance(rate, float | int) else rates_per_number(rate, sizes)
+        )
 
     def zero_grad(self) -> None:
         """All gradients 0."""
@@ -60,7 +62,7 @@ class Adam:
             self.numbers.addcdiv_(self.mean, size, value=-width * self.rate)
 
 
-def spread(rates: Sequence[float], sizes: Sequence[int]) -> Tensor:
+def rates_per_number(rates: Sequence[float], sizes: Sequence[int]) -> Tensor:
     """The rate of each number: every parameter has as many for each of the runs."""
     rates = torch.as_tensor(rates)
     return torch.cat([rates.repeat_interleave(size // len(rates)) for size in sizes])

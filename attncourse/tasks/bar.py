@@ -4,7 +4,7 @@ import os
 import sys
 
 
-def bar(steps: int):
+def steps_bar(steps: int):
     """A bar that shows steps, the loss and the seconds."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 

@@ -2,8 +2,8 @@
 
 ``paddings`` compares what is said about the next token in a batch with what is said alone, for a
 model with turned positions (the real one; five prompts of 5 to 34 tokens) and for one with learned
-positions (chapter 13's GPT, trained on pronoun world, three seeds). ``shifted`` gives that GPT's
-loss on 2000 stories behind so many tokens of padding.
+positions (chapter 13's GPT, trained on pronoun world, three seeds). ``shifted_losses`` gives that
+GPT's loss on 2000 stories behind so many tokens of padding.
 
 Measured, by ``python benchmarks/serving.py batches_timed``: seconds of one core until the first
 word behind ``LENGTH`` tokens is there, and between two words, by batch, the least of three.
@@ -84,7 +84,7 @@ def paddings(model: Llama | GPT, sequences: Sequence[Tensor], pad: int) -> dict[
     return found
 
 
-def storyteller(seed: int, steps: int = STEPS) -> GPT:
+def roomy_storyteller(seed: int, steps: int = STEPS) -> GPT:
     """Chapter 13's GPT after its training, with some positions that no story reaches."""
     world = PronounWorld(1 + seed)
     torch.manual_seed(seed)
@@ -94,7 +94,7 @@ def storyteller(seed: int, steps: int = STEPS) -> GPT:
 
 
 @torch.no_grad()
-def shifted(model: GPT, n: int = STORIES) -> list[float]:
+def shifted_losses(model: GPT, n: int = STORIES) -> list[float]:
     """The mean loss of stories behind 0, 1, … ``ROOM`` tokens of padding that is masked, where
     positions count it."""
     stories = PronounWorld(1000).sample(n)
@@ -106,7 +106,7 @@ def shifted(model: GPT, n: int = STORIES) -> list[float]:
     return losses
 
 
-def measured(
+def measure_paddings(
     model: Llama, words: "BytePairs", seeds: Sequence[int] = range(3), steps: int = STEPS
 ) -> dict:
     """What the page shows of paddings."""
@@ -115,8 +115,8 @@ def measured(
     begun = [torch.tensor(world.beginning(text)) for text in BEGUN]
     learned = []
     for seed in seeds:
-        gpt = storyteller(seed, steps)
-        learned.append({"ways": paddings(gpt, begun, PAD), "shifted": shifted(gpt)})
+        gpt = roomy_storyteller(seed, steps)
+        learned.append({"ways": paddings(gpt, begun, PAD), "shifted": shifted_losses(gpt)})
     return {
         "prompts": {text: len(ids) for text, ids in zip(PROMPTS, prompts, strict=True)},
         "turned": paddings(model, prompts, words.end),
@@ -127,7 +127,7 @@ def measured(
 
 
 @torch.no_grad()
-def timed(model: Llama, batches: Sequence[int] = BATCHES, times: int = 3) -> dict:
+def time_batches(model: Llama, batches: Sequence[int] = BATCHES, times: int = 3) -> dict:
     """By batch: seconds to the first word, between two words, and words a second of all."""
     generator = torch.Generator().manual_seed(0)
     rows = []

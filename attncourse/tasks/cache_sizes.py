@@ -50,7 +50,7 @@ MODELS = (
 )
 
 
-def row(one: Sizes) -> dict:
+def cache_size_row(one: Sizes) -> dict:
     """A row of the table: bytes a token, their share of what a key/value head for each query head
     would take, and how many texts of ``TOKENS`` tokens ``ROOM`` bytes hold."""
     token = BYTES * one.numbers()
@@ -62,7 +62,7 @@ def row(one: Sizes) -> dict:
     }
 
 
-def measured() -> dict:
+def cache_size_table() -> dict:
     """The table."""
-    rows = [row(one) for one in MODELS]
+    rows = [cache_size_row(one) for one in MODELS]
     return {"bytes_per_number": BYTES, "tokens": TOKENS, "room": ROOM, "rows": rows}

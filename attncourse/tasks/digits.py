@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attncourse.tasks.adam import Adam
-from attncourse.tasks.bar import bar
+from attncourse.tasks.bar import steps_bar
 from attncourse.vision import VisionTransformer, patchify, unpatchify
 
 PATCH, FOLDS, BATCH = 2, 4, 32
@@ -33,10 +33,10 @@ def digits() -> tuple[Float[Tensor, "1797 1 8 8"], Int[Tensor, "1797"]]:
 
     loaded = load_digits()
     ink = torch.tensor(loaded.images, dtype=torch.float32)[:, None]
-    return normal(ink), torch.tensor(loaded.target)
+    return normalise_ink(ink), torch.tensor(loaded.target)
 
 
-def normal(ink: Tensor) -> Tensor:
+def normalise_ink(ink: Tensor) -> Tensor:
     """Ink from 0 to 16 as the models read it, with mean near 0 and variance near 1."""
     return (ink - 5) / 6
 
@@ -95,7 +95,7 @@ def logistic() -> nn.Sequential:
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
 
 
-def in_order(images: Tensor, order: Int[Tensor, "*b n"]) -> Tensor:
+def reorder_patches(images: Tensor, order: Int[Tensor, "*b n"]) -> Tensor:
     """The images with patch ``order[i]`` in place i; one order for all, or a row for each image."""
     patches = patchify(images, PATCH)  # (b, n, 4)
     order = order.expand(patches.shape[:-1])[..., None].expand_as(patches)
@@ -105,15 +105,15 @@ def in_order(images: Tensor, order: Int[Tensor, "*b n"]) -> Tensor:
 def fixed(images: Tensor, generator: torch.Generator | None = None, seed: int = 5) -> Tensor:
     """All images with their patches in the same disorder."""
     order = torch.randperm(16, generator=torch.Generator().manual_seed(seed))
-    return in_order(images, order)
+    return reorder_patches(images, order)
 
 
 def fresh(images: Tensor, generator: torch.Generator) -> Tensor:
     """Each image with its patches in a disorder of its own."""
-    return in_order(images, torch.rand(len(images), 16, generator=generator).argsort(-1))
+    return reorder_patches(images, torch.rand(len(images), 16, generator=generator).argsort(-1))
 
 
-def as_they_are(images: Tensor, generator: torch.Generator) -> Tensor:
+def unchanged_images(images: Tensor, generator: torch.Generator) -> Tensor:
     return images
 
 
@@ -125,7 +125,7 @@ def train(
     rate: float = RATE,
     epochs: int = EPOCHS,
     seed: int = 0,
-    change: Change = as_they_are,
+    change: Change = unchanged_images,
     show: bool = False,
 ) -> list[float]:
     """Trains with AdamW and returns the loss of each batch, in nats; equal seeds, equal runs.
@@ -137,7 +137,7 @@ def train(
     adam = Adam(model.parameters(), rate, betas=(0.9, 0.98), decay=DECAY)
     steps = epochs * (len(images) // BATCH)
     model.train()
-    with bar(steps) if show else nullcontext() as progress:
+    with steps_bar(steps) if show else nullcontext() as progress:
         while len(losses) < steps:
             for some in torch.randperm(len(images), generator=generator).split(BATCH):
                 step = len(losses)
@@ -155,7 +155,7 @@ def train(
 
 
 @torch.no_grad()
-def answers(model: nn.Module, images: Tensor, change: Change = as_they_are) -> Tensor:
+def answers(model: nn.Module, images: Tensor, change: Change = unchanged_images) -> Tensor:
     """The model's logits for images changed in the same way, with a seed of their own."""
     return model.eval()(change(images, torch.Generator().manual_seed(1000)))
 
@@ -171,18 +171,18 @@ def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
 
 
 CONTESTANTS: dict[str, tuple[Callable[[], nn.Module], Change]] = {
-    "logistic regression": (logistic, as_they_are),
-    "convolutional network": (conv_net, as_they_are),
-    "vision transformer": (vit, as_they_are),
+    "logistic regression": (logistic, unchanged_images),
+    "convolutional network": (conv_net, unchanged_images),
+    "vision transformer": (vit, unchanged_images),
     "convolutional network, one disorder": (conv_net, fixed),
     "vision transformer, one disorder": (vit, fixed),
     "convolutional network, fresh disorder": (conv_net, fresh),
     "vision transformer, fresh disorder": (vit, fresh),
-    "vision transformer, no positions": (lambda: vit(positions=False), as_they_are),
+    "vision transformer, no positions": (lambda: vit(positions=False), unchanged_images),
 }
 
 
-def contest(
+def digits_contest(
     names: Sequence[str] = tuple(CONTESTANTS),
     *,
     rates: Sequence[float] = RATES,
@@ -228,6 +228,6 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     results: dict = {"made": {"torch": torch.__version__, "command": "attncourse.tasks.digits"}}
     for name in CONTESTANTS:
-        results |= contest([name])
+        results |= digits_contest([name])
         print(name, results[name]["rate"], list(map(len, results[name]["wrong"])), flush=True)
         KEPT.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")

@@ -88,7 +88,7 @@ CONTESTANTS: dict[str, tuple[Callable[[], GPT], bool]] = {
 }
 
 
-def trained(name: str, rate: float, seed: int, steps: int = STEPS) -> GPT:
+def train_experts(name: str, rate: float, seed: int, steps: int = STEPS) -> GPT:
     """One training."""
     build, even = CONTESTANTS[name]
     torch.manual_seed(seed)
@@ -129,7 +129,7 @@ def who_goes_where(model: GPT, n: int = 1000, least: int = 20) -> dict:
     return {"layers": found}
 
 
-def contest(
+def experts_contest(
     names: Sequence[str] = tuple(CONTESTANTS),
     rates: Sequence[float] = RATES,
     seeds: int = SEEDS,
@@ -139,10 +139,13 @@ def contest(
     unread, test = PronounWorld(1 + seeds).sample(1000), PronounWorld(1000).sample(4000)
     rows = []
     for name in names:
-        first = {rate: trained(name, rate, 0, steps) for rate in rates}
+        first = {rate: train_experts(name, rate, 0, steps) for rate in rates}
         tried = {rate: mean_loss(model, unread, PAD) for rate, model in first.items()}
         rate = min(tried, key=tried.__getitem__)
-        models = [first[rate], *(trained(name, rate, seed, steps) for seed in range(1, seeds))]
+        models = [
+            first[rate],
+            *(train_experts(name, rate, seed, steps) for seed in range(1, seeds)),
+        ]
         row = {"name": name, "rate": rate, **hidden_numbers(models[0])}
         row["tried"] = {str(rate): round(loss, 4) for rate, loss in tried.items()}
         row["losses"] = [round(mean_loss(model, test, PAD), 4) for model in models]
@@ -154,7 +157,7 @@ def contest(
     return rows
 
 
-def measured(**how) -> dict:
+def measure_experts(**how) -> dict:
     """What the page shows of it."""
     return {
         "floor": round(PronounWorld().entropy_rate(), 4),
@@ -162,5 +165,5 @@ def measured(**how) -> dict:
         "chosen": CHOSEN,
         "steps": how.get("steps", STEPS),
         "seeds": how.get("seeds", SEEDS),
-        "rows": contest(**how),
+        "rows": experts_contest(**how),
     }

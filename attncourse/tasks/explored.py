@@ -43,18 +43,18 @@ def explored(model: Llama, words: "BytePairs", text: str, pronoun=None, noun=Non
     if not 2 <= len(ids) <= MOST_TOKENS:
         raise ValueError(f"{text!r}: expected 2 to {MOST_TOKENS} tokens, got {len(ids)}")
     tokens = [words.decode([i]) for i in ids.tolist()]
-    pair = [place_of(tokens, word) for word in (pronoun, noun)] if pronoun else None
-    return {"tokens": tokens, "pair": pair, "maps": packed(attention_maps(model, ids))}
+    pair = [token_place(tokens, word) for word in (pronoun, noun)] if pronoun else None
+    return {"tokens": tokens, "pair": pair, "maps": pack_maps(attention_maps(model, ids))}
 
 
-def place_of(tokens: Sequence[str], word: str) -> int:
+def token_place(tokens: Sequence[str], word: str) -> int:
     places = [i for i, token in enumerate(tokens) if token.strip() == word]
     if len(places) != 1:
         raise ValueError(f"{word!r}: expected one token that stands once among {tokens}")
     return places[0]
 
 
-def packed(maps: Float[Tensor, "l h n n"]) -> str:
+def pack_maps(maps: Float[Tensor, "l h n n"]) -> str:
     """The lower triangles, row by row, a byte for each weight in steps of 1/255, in base 64."""
     n = maps.shape[-1]
     below = maps[..., *torch.tril_indices(n, n)]  # (l, h, n (n + 1) / 2)
@@ -62,7 +62,7 @@ def packed(maps: Float[Tensor, "l h n n"]) -> str:
     return base64.b64encode(steps.numpy().tobytes()).decode("ascii")
 
 
-def unpacked(text: str, n: int, n_layers: int, n_heads: int) -> Float[np.ndarray, "l h n n"]:
+def unpack_maps(text: str, n: int, n_layers: int, n_heads: int) -> Float[np.ndarray, "l h n n"]:
     """The maps again, each weight at most 1/510 from what it was."""
     steps = np.frombuffer(base64.b64decode(text), dtype=np.uint8)
     maps = np.zeros((n_layers, n_heads, n, n))

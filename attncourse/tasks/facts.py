@@ -10,7 +10,7 @@ from torch import Tensor
 from attncourse.circuits import Edge, Head, logit_lens, patched, without_edges
 from attncourse.interpret import residual_stream
 from attncourse.llama import Llama
-from attncourse.tasks.pronoun_heads import name_of
+from attncourse.tasks.pronoun_heads import head_name
 
 if TYPE_CHECKING:
     from attncourse.byte_pairs import BytePairs
@@ -156,7 +156,7 @@ def carriers(
     )
 
 
-def measured(
+def measure_facts(
     model: Llama, words: "BytePairs", pairs=PAIRS, layers: Sequence[int] | None = None
 ) -> dict:
     """What the page shows of it; pairs and layers may be fewer."""
@@ -174,7 +174,7 @@ def measured(
         "gap_without_edge": [[round(x, 3) for x in row] for row in left.tolist()],
         "carriers": [
             {
-                "head": name_of(head),
+                "head": head_name(head),
                 "gap": [round(x, 3) for x in gaps_without(model, asked, [head]).tolist()],
                 "other_keys": [
                     round(gaps_without(model, asked, [head], key).mean().item(), 3)

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from attncourse.llama import Llama, RotaryAttention
 from attncourse.serving import dequantize, quantize
 from attncourse.tasks.sinks import TEXTS as LONG
-from attncourse.tasks.sinks import nats
+from attncourse.tasks.sinks import masked_loss
 
 if TYPE_CHECKING:
     from attncourse.byte_pairs import BytePairs
@@ -139,20 +139,20 @@ CACHES: dict[str, tuple[Rounded | None, Rounded | None]] = {
 }
 
 
-def texts_of(words: "BytePairs") -> dict[str, Tensor]:
+def texts_as_ids(words: "BytePairs") -> dict[str, Tensor]:
     """The ids of the texts, cut to ``MOST``."""
     return {name: words.encode(text)[:MOST] for name, text in TEXTS.items()}
 
 
-def losses(model: Llama, texts: dict[str, Tensor]) -> dict[str, float]:
+def losses_by_text(model: Llama, texts: dict[str, Tensor]) -> dict[str, float]:
     """Nats a token, text by text."""
-    return {name: round(nats(model, ids), 4) for name, ids in texts.items()}
+    return {name: round(masked_loss(model, ids), 4) for name, ids in texts.items()}
 
 
 def weights_row(model: Llama, texts: dict[str, Tensor], name: str, bits: int) -> dict:
     """Weights in so many bits, where ``name`` shares a scale."""
     with with_weights(model, lambda weight: SHARED[name](weight, bits)):
-        found = losses(model, texts)
+        found = losses_by_text(model, texts)
     return {"shared": name, "bits": bits, "bits_a_number": bits_a_number(model, name, bits),
             "nats": found}  # fmt: skip
 
@@ -160,19 +160,21 @@ def weights_row(model: Llama, texts: dict[str, Tensor], name: str, bits: int) ->
 def cache_row(model: Llama, texts: dict[str, Tensor], name: str) -> dict:
     """A cache of ``CACHES``."""
     with with_cache(*CACHES[name]):
-        return {"cache": name, "nats": losses(model, texts)}
+        return {"cache": name, "nats": losses_by_text(model, texts)}
 
 
-def measured(model: Llama, words: "BytePairs", rows: Sequence[tuple[str, int]] = ()) -> dict:
+def measure_fewer_bits(
+    model: Llama, words: "BytePairs", rows: Sequence[tuple[str, int]] = ()
+) -> dict:
     """What the page shows: the model as it is, its weights and its cache in fewer bits."""
-    texts = texts_of(words)
+    texts = texts_as_ids(words)
     rows = rows or [(name, bits) for name in SHARED for bits in WEIGHT_BITS]
     with ExitStack() as stack:
         stack.enter_context(with_weights(model, lambda weight: along_a_row(weight, 4)))
-        again = losses(model, texts)
+        again = losses_by_text(model, texts)
     return {
         "texts": {name: len(ids) for name, ids in texts.items()},
-        "as_it_is": losses(model, texts),
+        "as_it_is": losses_by_text(model, texts),
         "again": again,
         "weights": [weights_row(model, texts, *one) for one in rows],
         "cache": [cache_row(model, texts, name) for name in CACHES],

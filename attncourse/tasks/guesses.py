@@ -85,7 +85,7 @@ def draft_of(model: Llama, name: str) -> Draft:
     return ModelDraft(with_layers(model, layers))
 
 
-def counted(draft: Draft, guesses: list[int]) -> Draft:
+def counting_draft(draft: Draft, guesses: list[int]) -> Draft:
     """The draft, which notes how many ids it guesses in each pass."""
 
     def noting(ids: Tensor, k: int):
@@ -96,19 +96,19 @@ def counted(draft: Draft, guesses: list[int]) -> Draft:
     return noting
 
 
-def written(model: Llama, ids: Tensor, draft: Draft, k: int, n_new: int) -> dict:
+def write_with_draft(model: Llama, ids: Tensor, draft: Draft, k: int, n_new: int) -> dict:
     """What is written, in how many passes, of how many guesses how many are kept."""
     guesses: list[int] = []
-    pieces = list(speculative_stream(model, ids, n_new, counted(draft, guesses), k))
+    pieces = list(speculative_stream(model, ids, n_new, counting_draft(draft, guesses), k))
     kept = sum(len(piece) - 1 for piece in pieces)
     return {"new": torch.cat(pieces), "passes": len(pieces), "kept": kept, "guessed": sum(guesses)}
 
 
-def tried(
+def try_draft(
     model: Llama, prompts: Sequence[Tensor], alone: Sequence[Tensor], name: str, k: int, n_new: int
 ) -> dict:
     """A draft on some prompts: tokens a pass, the fraction kept, where the same is written."""
-    runs = [written(model, ids, draft_of(model, name), k, n_new) for ids in prompts]
+    runs = [write_with_draft(model, ids, draft_of(model, name), k, n_new) for ids in prompts]
     guessed, passes = (sum(run[what] for run in runs) for what in ("guessed", "passes"))
     return {
         "draft": name,
@@ -120,7 +120,7 @@ def tried(
     }
 
 
-def measured(
+def measure_guesses(
     model: Llama,
     words: "BytePairs",
     kinds: Sequence[str] = tuple(KINDS),
@@ -135,7 +135,7 @@ def measured(
         found[kind] = {
             "prompts": list(KINDS[kind]),
             "writes": [words.decode(ids.tolist()) for ids in alone],
-            "rows": [tried(model, prompts, alone, *one, n_new) for one in drafts],
+            "rows": [try_draft(model, prompts, alone, *one, n_new) for one in drafts],
         }
     return {"new": n_new, "kinds": found}
 
@@ -146,7 +146,7 @@ def seconds_once(call: Callable) -> float:
     return time.process_time() - began
 
 
-def timed(
+def time_drafts(
     model: Llama,
     words: "BytePairs",
     drafts: Sequence[tuple[str, int]] = ((LOOKUP, 4), (LOOKUP, 8), ("24 of 30 layers", 4)),
@@ -163,7 +163,7 @@ def timed(
             seconds.append(round(alone, 2))
             for name, k in drafts:
                 draft = draft_of(model, name)
-                took = seconds_once(lambda: written(model, ids, draft, k, n_new))  # noqa: B023
+                took = seconds_once(lambda: write_with_draft(model, ids, draft, k, n_new))  # noqa: B023
                 ratios[f"{name}, k = {k}"].append(round(alone / took, 2))
         rows.append({"kind": kind, "seconds_alone": seconds, "faster": ratios})
     return {"machine": machine(), "new": n_new, "rows": rows}

@@ -16,7 +16,7 @@ from torch.nn import functional as F
 
 from attncourse.gpt import next_token_loss
 from attncourse.tasks.adam import Adam
-from attncourse.tasks.bar import bar, someone_looks_on
+from attncourse.tasks.bar import someone_looks_on, steps_bar
 
 Loss = Callable[[Tensor, Tensor, int | None], Tensor]
 RISE, FALL = 30, 0.8  # steps in which the rate rises, the share of them over which it falls
@@ -50,7 +50,7 @@ def train(
     losses: list[float] = []
     model.train()
     show = someone_looks_on() if show is None else show
-    with bar(len(batches)) if show else nullcontext() as progress:
+    with steps_bar(len(batches)) if show else nullcontext() as progress:
         try:
             for step, ids in enumerate(batches):
                 look(step)

@@ -48,7 +48,7 @@ def peak_bytes(device: str) -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * PER_UNIT
 
 
-def clock(device: str) -> float:
+def device_clock(device: str) -> float:
     """Seconds of this process's work; of a GPU's, once it has done all that it was told to do."""
     if device == "cuda":
         torch.cuda.synchronize()
@@ -72,9 +72,9 @@ def once(method: str, n: int, device: str = "cpu", least: float = 0.05) -> dict:
         attend(query, key, value)
         peak = peak_bytes(device) - before
         while len(seconds) < 3 or sum(seconds) < least:
-            begin = clock(device)
+            begin = device_clock(device)
             attend(query, key, value)
-            seconds.append(clock(device) - begin)
+            seconds.append(device_clock(device) - begin)
     return {"method": method, "n": n, "ms": 1e3 * min(seconds), "peak_mb": peak / MB}
 
 

@@ -49,14 +49,14 @@ def encode(sentences: list[list[str]]) -> Tensor:
     return ids
 
 
-def split() -> tuple[Tensor, Tensor]:
+def split_sentences() -> tuple[Tensor, Tensor]:
     """The sentences in random order, always the same: 122 to train on, 40 to test, as ids."""
     order = torch.randperm(len(SENTENCES), generator=torch.Generator().manual_seed(5))
     ids = encode(SENTENCES)[order]
     return ids[:122], ids[122:]
 
 
-TRAINED, UNSEEN = split()
+TRAINED, UNSEEN = split_sentences()
 
 
 def pairs(ids: Tensor) -> tuple[Tensor, Tensor]:

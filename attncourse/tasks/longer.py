@@ -34,7 +34,7 @@ from attncourse.positions import apply_rope
 from attncourse.tasks import copying
 from attncourse.tasks.adam import Adam
 from attncourse.tasks.copying import Reader, copy
-from attncourse.tasks.fewer_bits import texts_of
+from attncourse.tasks.fewer_bits import texts_as_ids
 from attncourse.tasks.runs import faded
 from attncourse.tasks.training import accuracy, classes, train
 
@@ -61,7 +61,7 @@ def slower(way: str, factor: float, x: Tensor, positions: Tensor, base: float = 
 
 
 @contextmanager
-def turned(module: object, way: str, factor: float) -> Iterator[None]:
+def turn_rope(module: object, way: str, factor: float) -> Iterator[None]:
     """What a module calls ``apply_rope`` turns in one of the ``WAYS``, for a while."""
     with patch.object(module, "apply_rope", partial(slower, way, factor)):
         yield
@@ -87,7 +87,9 @@ def trained_more(model: Reader, steps: int, seed: int, back: int = BACK) -> None
         adam.step(faded(step, steps))
 
 
-def letters(seeds: Sequence[int] = range(3), more: Sequence[int] = MORE, back: int = BACK) -> dict:
+def letters_at_lengths(
+    seeds: Sequence[int] = range(3), more: Sequence[int] = MORE, back: int = BACK
+) -> dict:
     """By way and by steps of more training: right answers at 32 letters and at 8, seed by seed."""
     rows, readers = [], [reader(seed, back) for seed in seeds]
     for way in WAYS:
@@ -95,7 +97,7 @@ def letters(seeds: Sequence[int] = range(3), more: Sequence[int] = MORE, back: i
             right: dict[str, list[float]] = {"long": [], "short": []}
             for seed, trained in zip(seeds, readers, strict=True):
                 model = deepcopy(trained)
-                with turned(copying, way, LONG / TRAINED):
+                with turn_rope(copying, way, LONG / TRAINED):
                     trained_more(model, steps, seed, back)
                     for name, n in (("long", LONG), ("short", TRAINED)):
                         right[name].append(round(accuracy(model, copy(n, back), 500), 3))
@@ -104,8 +106,8 @@ def letters(seeds: Sequence[int] = range(3), more: Sequence[int] = MORE, back: i
 
 
 def letters_by_distance(distances: Sequence[int] = (1, BACK)) -> dict:
-    """``letters`` for the letter just before and for the one three before."""
-    return {f"{back} back": letters(back=back) for back in distances}
+    """``letters_at_lengths`` for the letter just before and for the one three before."""
+    return {f"{back} back": letters_at_lengths(back=back) for back in distances}
 
 
 # --- the real model -------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ def letters_by_distance(distances: Sequence[int] = (1, BACK)) -> dict:
 def bands(model: Llama, ids: Tensor, way: str, factor: float = FACTOR) -> list[float]:
     """Nats a token of a long text, by bands of ``BAND`` tokens, read in pieces with a cache."""
     cache, found = [], []
-    with turned(chapter_18, way, factor), patch.object(model, "max_length", len(ids)):
+    with turn_rope(chapter_18, way, factor), patch.object(model, "max_length", len(ids)):
         for at in range(0, len(ids) - 1, PIECE):
             piece = ids[at : at + PIECE]
             logits, cache = model(piece, cache)
@@ -129,7 +131,7 @@ def torn(model: Llama, ids: Tensor, gap: int, way: str, factor: float = FACTOR) 
     """Nats a token of the second half, whose positions lie ``gap`` further on than they should."""
     half = len(ids) // 2
     positions = torch.arange(len(ids)) + gap * (torch.arange(len(ids)) >= half)
-    with turned(chapter_18, way, factor):
+    with turn_rope(chapter_18, way, factor):
         logits = model(ids, positions=positions)
     return round(float(F.cross_entropy(logits[half:-1], ids[half + 1 :])), 3)
 
@@ -143,7 +145,7 @@ def second_half_alone(model: Llama, ids: Tensor) -> float:
 
 def torn_texts(model: Llama, words: "BytePairs") -> dict:
     """What the page shows of the real model: each text, each way, each gap."""
-    texts = texts_of(words)
+    texts = texts_as_ids(words)
     return {
         "made_for": model.config.max_length,
         "factor": FACTOR,

@@ -34,7 +34,7 @@ def views(x: Tensor, W: Tensor) -> Tensor:
     return torch.einsum("rbif,rfd->rbid", x, W)
 
 
-def lengths(x: Tensor, W: Tensor) -> Tensor:
+def vector_lengths(x: Tensor, W: Tensor) -> Tensor:
     """Of the vectors x W, ``(runs, batch, i, 1)``, again without making them."""
     return (views(x, W @ W.mT) * x).sum(-1, keepdim=True).sqrt()
 
@@ -75,7 +75,7 @@ class Heads(nn.Module):
         # letters and pairs have far fewer features than queries and keys.
         scores = views(asked, self.W_q @ self.W_k.mT) @ pairs.mT
         if self.normalised:
-            scores = scores / (lengths(asked, self.W_q) * lengths(pairs, self.W_k).mT)
+            scores = scores / (vector_lengths(asked, self.W_q) * vector_lengths(pairs, self.W_k).mT)
         return scores
 
     def weights(self, asked: Tensor, pairs: Tensor) -> Tensor:

@@ -57,7 +57,7 @@ def batch_of(runs: int, size: int, generator: torch.Generator) -> tuple[Tensor, 
     return x.unflatten(0, (runs, size)), answer.view(runs, size)
 
 
-def losses(logits: Tensor, answer: Tensor) -> Tensor:
+def losses_by_run(logits: Tensor, answer: Tensor) -> Tensor:
     """The mean loss of each run, ``(runs,)``, in nats."""
     each = F.cross_entropy(logits.flatten(0, 1), answer.flatten(), reduction="none")
     return each.view(answer.shape).mean(1)
@@ -83,7 +83,7 @@ def learn(
     last = torch.zeros(len(rates))
     for step in range(steps):
         x, answer = batch_of(seeds, batch, generator)
-        found = torch.stack([losses(group(x), answer) for group in groups])  # (rates, seeds)
+        found = torch.stack([losses_by_run(group(x), answer) for group in groups])  # (rates, seeds)
         for adam in optimizers:
             adam.zero_grad()
         found.sum().backward()

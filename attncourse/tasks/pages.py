@@ -120,7 +120,7 @@ class Second:
     put_back: int
 
 
-def serve(
+def serve_questions(
     questions: Sequence[Question],
     way: str,
     look: Callable[[Second], None] = lambda second: None,
@@ -181,7 +181,7 @@ def serve(
 # --- a day, and a rush ---------------------------------------------------------------------------
 
 
-def drawn(came: Sequence[int], rng: np.random.Generator) -> list[Question]:
+def draw_questions(came: Sequence[int], rng: np.random.Generator) -> list[Question]:
     """Questions that come in at these seconds."""
     n = len(came)
     system = rng.integers(len(SYSTEMS), size=n)
@@ -191,12 +191,12 @@ def drawn(came: Sequence[int], rng: np.random.Generator) -> list[Question]:
     return [Question(at, s, SYSTEMS[s], o, a) for at, s, o, a in zip(*columns, strict=True)]
 
 
-def a_day(seed: int, mean: float = 1.5) -> list[Question]:
+def day_of_questions(seed: int, mean: float = 1.5) -> list[Question]:
     """The questions of a day, ``mean`` a second on average."""
     rng = np.random.default_rng(seed)
     rate = mean * (1 - np.cos(2 * np.pi * np.arange(DAY) / DAY))
     came = np.repeat(np.arange(DAY), rng.poisson(rate))
-    return drawn(came.tolist(), rng)
+    return draw_questions(came.tolist(), rng)
 
 
 def whole_day(seed: int, way: str) -> dict:
@@ -212,8 +212,8 @@ def whole_day(seed: int, way: str) -> dict:
         given += len(now.memory.users) * PAGE
         put_back = now.put_back
 
-    questions = a_day(seed)
-    waited = np.array(serve(questions, way, look))
+    questions = day_of_questions(seed)
+    waited = np.array(serve_questions(questions, way, look))
     return {
         "seed": seed,
         "way": way,
@@ -241,7 +241,7 @@ def rush(seed: int, way: str, n: int = 1000) -> dict:
             running.append(len(now.running))
             held.append(now.memory.held(now.running))
 
-    serve(drawn([0] * n, np.random.default_rng(1000 + seed)), way, look)
+    serve_questions(draw_questions([0] * n, np.random.default_rng(1000 + seed)), way, look)
     return {
         "seed": seed,
         "way": way,
@@ -252,7 +252,7 @@ def rush(seed: int, way: str, n: int = 1000) -> dict:
     }
 
 
-def measured(seeds: Sequence[int] = range(3), day: Callable = whole_day) -> dict:
+def measure_pages(seeds: Sequence[int] = range(3), day: Callable = whole_day) -> dict:
     """What the page shows of it: the rush and the day in each of the three ways."""
     return {
         "page": PAGE,

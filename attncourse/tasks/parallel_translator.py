@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attncourse.shapes import Count, shaped
-from attncourse.tasks.characters import require_ids
+from attncourse.tasks.characters import require_character_ids
 from attncourse.transformer import Transformer
 
 
@@ -21,8 +21,8 @@ class ParallelTranslator(Transformer):
 
         Each is predicted from the source and the *right* characters before it.
         """
-        require_ids("source", source, self.source.num_embeddings, least=1)
-        require_ids("target", target, self.target.num_embeddings)
+        require_character_ids("source", source, self.source.num_embeddings, least=1)
+        require_character_ids("target", target, self.target.num_embeddings)
         return super().forward(source, F.pad(target, (1, 0)), self.no_padding(source))
 
     @torch.no_grad()

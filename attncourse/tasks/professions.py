@@ -32,7 +32,7 @@ CONTROLS = ("girl", "boy")
 
 
 @torch.no_grad()
-def gaps(
+def pronoun_log_gaps(
     model: Llama, words: "BytePairs", who: str, templates: Sequence[str] = TEMPLATES
 ) -> list[float]:
     """log p(she) − log p(he) after each template, in nats.
@@ -49,14 +49,14 @@ def gaps(
     return found
 
 
-def measured(
+def measure_professions(
     model: Llama,
     words: "BytePairs",
     professions: Sequence[str] = PROFESSIONS,
     templates: Sequence[str] = TEMPLATES,
 ) -> dict:
     """What the page shows of it: raw gaps, and intervals over a baseline of both controls."""
-    raw = {who: gaps(model, words, who, templates) for who in (*CONTROLS, *professions)}
+    raw = {who: pronoun_log_gaps(model, words, who, templates) for who in (*CONTROLS, *professions)}
     baseline = np.mean([raw[who] for who in CONTROLS], axis=0)
     rng = np.random.default_rng(0)
     return {

@@ -80,26 +80,26 @@ class Sentence:
 def sentences(words: "BytePairs") -> list[Sentence]:
     """The fifty sentences, in pairs with one opening."""
     return [
-        sentence(words, kind, opening, first)
+        make_sentence(words, kind, opening, first)
         for kind, openings in OPENINGS.items()
         for opening in openings
         for first in (True, False)
     ]
 
 
-def sentence(words: "BytePairs", kind: str, opening: Sequence[str], first: bool) -> Sentence:
+def make_sentence(words: "BytePairs", kind: str, opening: Sequence[str], first: bool) -> Sentence:
     """One of them. Raises ``ValueError`` for a noun of several tokens, or one that comes twice."""
     one, verb, two, *pronouns = opening
     pronoun = pronouns[0 if first else 1]
     text = f"Today {one} {verb} {two}. {pronoun}"
     ids = words.encode(text)
-    places = [place_of(words, ids, noun) for noun in (one, two)]
+    places = [noun_place(words, ids, noun) for noun in (one, two)]
     noun, other = places if first else places[::-1]
     asked = words.encode(", that is," + ("" if kind == "names" else " the"))
     return Sentence(kind, text, first, ids, noun, other, asked, int(ids[noun]), int(ids[other]))
 
 
-def place_of(words: "BytePairs", ids: Tensor, noun: str) -> int:
+def noun_place(words: "BytePairs", ids: Tensor, noun: str) -> int:
     """Where the last word of a noun stands."""
     token = words.encode(" " + noun.split()[-1])
     places = (ids == token[0]).nonzero().flatten().tolist()
@@ -111,7 +111,7 @@ def place_of(words: "BytePairs", ids: Tensor, noun: str) -> int:
 # --- where heads look -------------------------------------------------------------------------
 
 
-def looks(model: Llama, asked: Sequence[Sentence]) -> Float[Tensor, "s 2 l h"]:
+def pronoun_attention(model: Llama, asked: Sequence[Sentence]) -> Float[Tensor, "s 2 l h"]:
     """The attention of each head from the pronoun to its noun, and to the other."""
     rows = []
     for one in asked:
@@ -143,7 +143,7 @@ def chosen_on_half(found: Float[Tensor, "s 2 l h"], draws: int = 500, seed: int 
 
 
 @torch.no_grad()
-def gaps(
+def noun_log_gaps(
     model: Llama, asked: Sequence[Sentence], stream: Tensor | None = None, layer: int = 0
 ) -> Float[Tensor, "s"]:
     """log p(noun) − log p(other) for what comes after *He, that is, the*, in nats.
@@ -178,7 +178,7 @@ def gap_without(
     """The mean gap while these heads are switched off."""
     first = 0 if stream is None else min(layer for layer, _ in heads)
     with without_heads(model, heads):
-        return round(gaps(model, asked, stream, first).mean().item(), 3)
+        return round(noun_log_gaps(model, asked, stream, first).mean().item(), 3)
 
 
 def gaps_without_edge(
@@ -189,17 +189,19 @@ def gaps_without_edge(
     for one in asked:
         edge = one.pronoun, getattr(one, to)
         with without_edges(model, {head: [edge]}):
-            found.append(gaps(model, [one]))
+            found.append(noun_log_gaps(model, [one]))
     return torch.cat(found)
 
 
-def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = None) -> dict:
+def measure_pronoun_heads(
+    model: Llama, words: "BytePairs", heads: Sequence[Head] | None = None
+) -> dict:
     """What the page shows of it; of what the model is without a head, for these heads alone."""
     asked = sentences(words)
-    found = looks(model, asked)
+    found = pronoun_attention(model, asked)
     right = hits(found)
     stream = residual_stream(model, prompts(asked)[0])
-    as_it_is = gaps(model, asked, stream, len(model.blocks))
+    as_it_is = noun_log_gaps(model, asked, stream, len(model.blocks))
     every = [(layer, head) for layer in range(found.shape[2]) for head in range(found.shape[3])]
     best = right.mean(0).flatten() + 1e-3 * found[:, 0].mean(0).flatten()
     finders = [every[i] for i in best.argsort(descending=True)[:8].tolist()]
@@ -208,7 +210,7 @@ def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = No
         "sentences": [{"kind": one.kind, "text": one.text, "first": one.first} for one in asked],
         "finders": [
             {
-                "head": name_of(head),
+                "head": head_name(head),
                 "hits": [int(x) for x in right[:, head[0], head[1]]],
                 "noun": round(found[:, 0, head[0], head[1]].mean().item(), 3),
                 "other": round(found[:, 1, head[0], head[1]].mean().item(), 3),
@@ -219,35 +221,35 @@ def measured(model: Llama, words: "BytePairs", heads: Sequence[Head] | None = No
         "chosen_on_half": round(chosen_on_half(found), 3),
         "gap": [round(x, 2) for x in as_it_is.tolist()],
         "gap_without_head": {
-            name_of(head): gap_without(model, asked, [head], stream) for head in alone
+            head_name(head): gap_without(model, asked, [head], stream) for head in alone
         },
         "gap_without_edge": {
-            name_of(head): {
+            head_name(head): {
                 to: round(gaps_without_edge(model, asked, head, to).mean().item(), 3)
                 for to in ("noun", "other")
             }
             for head in cut_at
         },
         "gap_without_random_edge": {
-            name_of(head): round(gaps_without_edge(model, asked, head).mean().item(), 3)
-            for head in drawn(every, finders, 10 if heads is None else 1, 1)[0]
+            head_name(head): round(gaps_without_edge(model, asked, head).mean().item(), 3)
+            for head in draw_heads(every, finders, 10 if heads is None else 1, 1)[0]
         },
         "gap_without_finders": {
             str(n): gap_without(model, asked, finders[:n], stream) for n in (2, 4, 8)
         },
         "gap_without_random": [
             gap_without(model, asked, some, stream)
-            for some in drawn(every, finders, 8, 10 if heads is None else 1)
+            for some in draw_heads(every, finders, 8, 10 if heads is None else 1)
         ],
     }
 
 
-def drawn(every: Sequence[Head], but: Sequence[Head], n: int, times: int, seed: int = 0):
+def draw_heads(every: Sequence[Head], but: Sequence[Head], n: int, times: int, seed: int = 0):
     """So many draws of n heads that are not among some."""
     rng, rest = np.random.default_rng(seed), [head for head in every if head not in but]
     return [[rest[i] for i in rng.choice(len(rest), n, replace=False)] for _ in range(times)]
 
 
-def name_of(head: Head) -> str:
+def head_name(head: Head) -> str:
     """Layer and head with a point between them: 13.8."""
     return f"{head[0]}.{head[1]}"

@@ -13,12 +13,12 @@ from attncourse.kqv import attention_weights
 LETTERS, DIGITS, ASKED = slice(0, 8), slice(8, 18), slice(18, 26)
 
 
-def shuffled(batch: int, n: int, generator: torch.Generator) -> Tensor:
+def shuffled_numbers(batch: int, n: int, generator: torch.Generator) -> Tensor:
     """Eight different numbers below n, in random order: ``(batch, 8)``."""
     return torch.rand(batch, n, generator=generator).argsort(dim=1)[:, :8]
 
 
-def one_hot(ids: Tensor, n: int) -> Tensor:
+def unit_rows(ids: Tensor, n: int) -> Tensor:
     """Rows of the unit matrix: 1 at the place of the id, ``(..., n)``."""
     return torch.eye(n)[ids]
 
@@ -28,12 +28,12 @@ def recall(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
     Returns x ``(batch, 9, 26)`` and the digits asked for, ``(batch, 1)``.
     """
-    letters, digits = shuffled(batch, 8, generator), shuffled(batch, 10, generator)
+    letters, digits = shuffled_numbers(batch, 8, generator), shuffled_numbers(batch, 10, generator)
     pick = torch.randint(8, (batch, 1), generator=generator)
     x = torch.zeros(batch, 9, 26)
-    x[:, :8, LETTERS] = one_hot(letters, 8)
-    x[:, :8, DIGITS] = one_hot(digits, 10)
-    x[:, 8:, ASKED] = one_hot(letters.gather(1, pick), 8)
+    x[:, :8, LETTERS] = unit_rows(letters, 8)
+    x[:, :8, DIGITS] = unit_rows(digits, 10)
+    x[:, 8:, ASKED] = unit_rows(letters.gather(1, pick), 8)
     return x, digits.gather(1, pick)
 
 
@@ -43,9 +43,9 @@ def ring(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     Returns x ``(batch, 8, 26)`` and, for every token, the digit of the one it points at,
     ``(batch, 8)``.
     """
-    names, digits = shuffled(batch, 8, generator), shuffled(batch, 10, generator)
+    names, digits = shuffled_numbers(batch, 8, generator), shuffled_numbers(batch, 10, generator)
     features = (names, 8), (digits, 10), (names.roll(-1, dims=1), 8)
-    x = torch.cat([one_hot(what, n) for what, n in features], dim=-1)
+    x = torch.cat([unit_rows(what, n) for what, n in features], dim=-1)
     return x, digits.roll(-1, dims=1)
 
 

@@ -222,7 +222,7 @@ def precision_of_top(weights: np.ndarray, starts: np.ndarray, size: int = 3) -> 
     return ((top >= starts[:, None]) & (top < starts[:, None] + size)).mean(-1)
 
 
-def inside(weights: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def is_in_motif(weights: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Whether the highest place of each row lies in its motif of three, ``(b,)``."""
     top = weights.argmax(-1)
     return (top >= starts) & (top < starts + 3)
@@ -240,7 +240,7 @@ def telling(reader, sequences: Sequence[str], labels, starts, n: int = 4) -> lis
     loops = [one for one, there in zip(sequences, known, strict=True) if there]
     ways = reader.weights(loops), ablated(reader, loops, labels[known])
     looks, falls = (
-        precision_of_top(way, starts[known]) + 2 * inside(way, starts[known]) for way in ways
+        precision_of_top(way, starts[known]) + 2 * is_in_motif(way, starts[known]) for way in ways
     )
     order = np.argsort(2 * looks - falls, kind="stable")
     return list(dict.fromkeys(loops[i] for i in order))[:n]

@@ -37,7 +37,7 @@ WRITING = tuple(Pass(1, batch, BEFORE) for batch in (1, 2, 4, 8, 16, 32, 64))
 POINTS = {"reading": READING, "writing": WRITING}
 
 
-def work(config: LlamaConfig, one: Pass, bytes_per_number: float = 4) -> dict[str, dict]:
+def pass_work(config: LlamaConfig, one: Pass, bytes_per_number: float = 4) -> dict[str, dict]:
     """Operations and bytes of a pass, part by part.
 
     A product and a sum are two operations. Bytes are those of the matrices, read once, and of keys
@@ -76,12 +76,12 @@ def bound(operations: float, moved: float, peaks: dict) -> dict:
     return {"least_ms": round(1e3 * seconds[by], 5), "bound": by}
 
 
-def points(config: LlamaConfig, peaks: dict, bytes_per_number: float = 4) -> list[dict]:
+def roofline_points(config: LlamaConfig, peaks: dict, bytes_per_number: float = 4) -> list[dict]:
     """Every pass of ``POINTS`` with its intensity and its bound on a machine."""
     rows = []
     for kind, passes in POINTS.items():
         for one in passes:
-            operations, moved = total(work(config, one, bytes_per_number))
+            operations, moved = total(pass_work(config, one, bytes_per_number))
             row = {"kind": kind, **one._asdict(), "operations": operations, "bytes": moved}
             row["intensity"] = round(operations / moved, 3)
             rows.append(row | bound(operations, moved, peaks))
@@ -125,13 +125,15 @@ def passed(model: Llama, one: Pass, times: int = 3) -> float:
     return seconds_of(lambda: model(ids[:, one.before :], cache), times)
 
 
-def measured(model: Llama, times: int = 3, longest: int = 2**20) -> dict:
+def measure_roofline(model: Llama, times: int = 3, longest: int = 2**20) -> dict:
     """What the page shows: peaks, and each pass with its seconds, on this core and by arithmetic.
 
     ``longest`` leaves out passes of more tokens.
     """
     own = peaks()
-    here = [row for row in points(model.config, own) if row["new"] * row["batch"] <= longest]
+    here = [
+        row for row in roofline_points(model.config, own) if row["new"] * row["batch"] <= longest
+    ]
     for row in here:
         row["ms"] = round(
             1e3 * passed(model, Pass(row["new"], row["batch"], row["before"]), times), 3
@@ -140,14 +142,17 @@ def measured(model: Llama, times: int = 3, longest: int = 2**20) -> dict:
         "machine": machine(),
         "peaks": {name: round(rate) for name, rate in own.items()},
         "here": here,
-        "H100": {"peaks": H100, "arithmetic": points(model.config, H100, bytes_per_number=2)},
+        "H100": {
+            "peaks": H100,
+            "arithmetic": roofline_points(model.config, H100, bytes_per_number=2),
+        },
         "parts": {
-            name: work(model.config, one)
+            name: pass_work(model.config, one)
             for name, one in (("reading", Pass(256)), ("writing", Pass(1, 1, BEFORE)))
         },
     }
 
 
-def columns(rows: Sequence[dict], kind: str, *names: str) -> tuple[list, ...]:
+def roofline_columns(rows: Sequence[dict], kind: str, *names: str) -> tuple[list, ...]:
     """For a figure: the numbers of these names, of one kind of pass."""
     return tuple([row[name] for row in rows if row["kind"] == kind] for name in names)

@@ -19,7 +19,7 @@ from attncourse.interpret import (
     previous_token_pattern,
 )
 from attncourse.llama import Llama
-from attncourse.tasks.pronoun_heads import drawn, name_of
+from attncourse.tasks.pronoun_heads import draw_heads, head_name
 
 LENGTH, ROWS = 40, 4
 
@@ -51,7 +51,7 @@ def previous_scores(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "l h
     return torch.stack([head_scores(attention_maps(model, row), pattern) for row in ids]).mean(0)
 
 
-def measured(
+def measure_repeats(
     model: Llama,
     seeds: Sequence[int] = range(5),
     draws: int = 10,
@@ -75,17 +75,17 @@ def measured(
 
     return {
         "scores": [[round(x, 3) for x in row] for row in scores.tolist()],
-        "heads": [name_of(head) for head in best],
+        "heads": [head_name(head) for head in best],
         "as_it_is": tried([]),
         "without": {str(n): tried(best[:n]) for n in n_off},
         "previous": {
-            name_of(head): {"score": round(previous[head].item(), 3), "nats": tried([head])}
+            head_name(head): {"score": round(previous[head].item(), 3), "nats": tried([head])}
             for head in before
         },
         "random": {
             str(n): [
-                {"heads": [name_of(head) for head in some], "nats": tried(some)}
-                for some in drawn(every, best, n, draws)
+                {"heads": [head_name(head) for head in some], "nats": tried(some)}
+                for some in draw_heads(every, best, n, draws)
             ]
             for n in n_off
             if n >= 4

@@ -54,7 +54,7 @@ def train_side_by_side(
     together = vmap(judged)
     seen = []
     for step in range(1, steps + 1):
-        x, answer = side_by_side([task(batch, one) for one in generators], len(rates))
+        x, answer = stack_runs([task(batch, one) for one in generators], len(rates))
         losses, right = together(weights, x, answer)
         adam.zero_grad()
         losses.sum().backward()  # no run shares a weight, so each gets its own gradient
@@ -68,7 +68,7 @@ def train_side_by_side(
     return {rate: runs[i * seeds : (i + 1) * seeds] for i, rate in enumerate(rates)}
 
 
-def side_by_side(batches: list[tuple], times: int) -> tuple[Tensor | tuple, Tensor]:
+def stack_runs(batches: list[tuple], times: int) -> tuple[Tensor | tuple, Tensor]:
     """The seeds' batches with an axis for the runs in front, all of them so many times."""
     x, answers = zip(*batches, strict=True)
     answers = stacked(answers, times, UNASKED)

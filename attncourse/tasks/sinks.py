@@ -55,7 +55,9 @@ TEXTS = {
 
 
 @torch.no_grad()
-def nats(model: Llama, ids: Tensor, mask: Tensor | None = None, after: int = SKIPPED) -> float:
+def masked_loss(
+    model: Llama, ids: Tensor, mask: Tensor | None = None, after: int = SKIPPED
+) -> float:
     """The mean loss on the tokens behind the first ``after``, in nats."""
     logits = model(ids, mask=mask)
     return float(next_token_loss(logits[after:], ids[after:]))
@@ -75,7 +77,7 @@ def hidden_first(n: int) -> Tensor:
     return mask
 
 
-def windows(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> list[dict]:
+def window_losses(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> list[dict]:
     """Nats a token by width: the window alone, with one and with four first tokens, with another.
 
     *Another* is the fifth token, kept in place of the first.
@@ -90,7 +92,7 @@ def windows(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> list[d
     }
     return [
         {"width": width}
-        | {name: round(nats(model, ids, mask(width)), 3) for name, mask in kinds.items()}
+        | {name: round(masked_loss(model, ids, mask(width)), 3) for name, mask in kinds.items()}
         for width in widths
     ]
 
@@ -117,10 +119,10 @@ def silenced(model: Llama, ids: Tensor, position: int) -> float:
     with ExitStack() as hooks:
         for block in model.blocks:
             hooks.callback(block.attention.W_v.register_forward_hook(silence).remove)
-        return nats(model, ids)
+        return masked_loss(model, ids)
 
 
-def measured(
+def measure_sinks(
     model: Llama,
     words: "BytePairs",
     widths: Sequence[int] = WIDTHS,
@@ -135,23 +137,23 @@ def measured(
         maps = attention_maps(model, ids)[..., 8:, :1].mean(-2)[..., 0]  # (l, h)
         found[name] = {
             "tokens": len(ids),
-            "whole": round(nats(model, ids), 3),
-            "windows": windows(model, ids, widths),
+            "whole": round(masked_loss(model, ids), 3),
+            "windows": window_losses(model, ids, widths),
             "first": {
-                word: round(nats(model, torch.cat([words.encode(word), ids[1:]])), 3)
+                word: round(masked_loss(model, torch.cat([words.encode(word), ids[1:]])), 3)
                 for word in first_words
             },
-            "hidden": round(nats(model, ids, hidden), 3),
+            "hidden": round(masked_loss(model, ids, hidden), 3),
             "value": {str(i): round(silenced(model, ids, i), 3) for i in (0, 1, 4, 16)},
             "to_first": [[round(x, 3) for x in row] for row in maps.tolist()],
             "shares": {
-                "as it is": shares(first_shares(model, ids)),
-                "hidden": shares(first_shares(model, ids, hidden)),
+                "as it is": sink_shares(first_shares(model, ids)),
+                "hidden": sink_shares(first_shares(model, ids, hidden)),
             },
         }
     return {"texts": TEXTS, "found": found}
 
 
-def shares(of_layers: Tensor) -> list[float]:
+def sink_shares(of_layers: Tensor) -> list[float]:
     """The mean over the layers of the attention to each of the first tokens."""
     return [round(x, 3) for x in of_layers.mean(0).tolist()]

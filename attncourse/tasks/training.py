@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from attncourse.tasks.adam import Adam
-from attncourse.tasks.bar import bar
+from attncourse.tasks.bar import steps_bar
 from attncourse.tasks.runs import Judge, Run, Task, classes, faded, last_loss, started
 from attncourse.tasks.side_by_side import train_side_by_side
 
@@ -48,10 +48,10 @@ def train(
     """
     model, generator = started(build, seed), torch.Generator().manual_seed(seed)
     adam, run = Adam(model.parameters(), rate), Run(model, [], [])
-    with bar(steps) if show else nullcontext() as progress:
+    with steps_bar(steps) if show else nullcontext() as progress:
         for step in range(1, steps + 1):
             x, answer = task(batch, generator)
-            loss, right = judge(called(model, x), answer)
+            loss, right = judge(call_model(model, x), answer)
             adam.zero_grad()
             loss.backward()
             adam.step(faded(step, steps) if fade else 1.0)
@@ -72,10 +72,10 @@ def accuracy(
 ) -> float:
     """The share of right answers on sequences that the model was not trained on, 0 to 1."""
     x, answer = task(sequences, torch.Generator().manual_seed(seed))
-    return judge(called(model.eval(), x), answer)[1].float().mean().item()
+    return judge(call_model(model.eval(), x), answer)[1].float().mean().item()
 
 
-def called(model: nn.Module, x: Tensor | tuple) -> Tensor:
+def call_model(model: nn.Module, x: Tensor | tuple) -> Tensor:
     """The model's output for one input, or for several."""
     return model(*x) if isinstance(x, tuple) else model(x)
 

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from attncourse.kqv import softmax_over_keys
 from attncourse.scoring import attend
 from attncourse.shapes import Count, shaped
-from attncourse.tasks.characters import require_ids
+from attncourse.tasks.characters import require_character_ids
 from attncourse.tasks.gru import GRU
 
 
@@ -91,7 +91,7 @@ class Seq2Seq(nn.Module):
 
         The last states, one of each direction, are ``(b, 1, 2·d_hidden)``; the mask ``(b, 1, n)``.
         """
-        require_ids("source", source, self.embed_source.num_embeddings, least=1)
+        require_character_ids("source", source, self.embed_source.num_embeddings, least=1)
         there = source != 0
         read = self.embed_source(source)  # (b, n, d_embed)
         states, last = self.encoder(read, lengths=there.sum(dim=1))  # last: (2, b, d_hidden)
@@ -99,7 +99,7 @@ class Seq2Seq(nn.Module):
 
     def write(self, encoded: tuple, target: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         """``step`` for a whole target at once, which begins after nothing (id 0)."""
-        require_ids("target", target, self.embed_target.num_embeddings)
+        require_character_ids("target", target, self.embed_target.num_embeddings)
         return self.step(encoded, F.pad(target, (1, 0)))
 
     def step(

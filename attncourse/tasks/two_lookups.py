@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attncourse.multihead import MultiHeadAttention, MultiHeadNaive
-from attncourse.tasks.recall import one_hot, shuffled
+from attncourse.tasks.recall import shuffled_numbers, unit_rows
 
 STEPS = 1, 3  # around the ring, from a token to the first and the second that it asks
 D_MODEL = 32
@@ -22,10 +22,10 @@ def two_lookups(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]
     Returns x ``(batch, 8, 34)``, features of the name (8), the digit (10) and the two names asked
     for (8 each), and the digits asked for, ``(batch, 8, 2)``.
     """
-    names, digits = shuffled(batch, 8, generator), shuffled(batch, 10, generator)
+    names, digits = shuffled_numbers(batch, 8, generator), shuffled_numbers(batch, 10, generator)
     asked = [names.roll(-step, dims=1) for step in STEPS]
     features = (names, 8), (digits, 10), *((name, 8) for name in asked)
-    x = torch.cat([one_hot(what, n) for what, n in features], dim=-1)
+    x = torch.cat([unit_rows(what, n) for what, n in features], dim=-1)
     return x, torch.stack([digits.roll(-step, dims=1) for step in STEPS], dim=-1)
 
 
@@ -35,9 +35,9 @@ def two_colours(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]
     Returns x ``(batch, 8, 27)``, features of the name (8), the two names asked for (8 each) and the
     colour (3), and the colours asked for, ``(batch, 8, 2, 3)``.
     """
-    names = shuffled(batch, 8, generator)
+    names = shuffled_numbers(batch, 8, generator)
     colours = 2 * torch.rand(batch, 8, 3, generator=generator) - 1
-    x = [one_hot(names.roll(-step, dims=1), 8) for step in (0, *STEPS)]
+    x = [unit_rows(names.roll(-step, dims=1), 8) for step in (0, *STEPS)]
     answers = [colours.roll(-step, dims=1) for step in STEPS]
     return torch.cat([*x, colours], dim=-1), torch.stack(answers, dim=-2)
 

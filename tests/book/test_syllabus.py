@@ -44,7 +44,7 @@ def test_a_row_adds_up_what_its_chapters_say():
     assert f"about {low} to {high} minutes" in second.get_text()
     assert " or " in second.get_text()
     assert "<br>" not in str(second.a)
-    recall = milestones.find("recall")
+    recall = milestones.find_milestone("recall")
     assert recall.after == "kqv"
     assert recall.what in first.get_text()
 

@@ -10,12 +10,12 @@ import torch
 from moving_pages import needs_browser
 
 from attncourse.figures.moving import block_parts
-from attncourse.figures.moving.block_parts import NAMES, example
+from attncourse.figures.moving.block_parts import NAMES, example_block
 from attncourse.multihead import MultiHeadAttention
 from attncourse.transformer import EncoderBlock, FeedForward, layer_norm
 
 RNG = np.random.default_rng(3)
-X, LAYERS = example()
+X, LAYERS = example_block()
 
 
 def module_of(layer: dict) -> tuple[MultiHeadAttention, FeedForward]:

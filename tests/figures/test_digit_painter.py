@@ -16,8 +16,8 @@ from torch.nn import functional as F
 
 from attncourse.figures.moving import DigitPainter
 from attncourse.figures.moving.figure import lean
-from attncourse.figures.theme import beside
-from attncourse.tasks.digits import normal, vit
+from attncourse.figures.theme import read_asset
+from attncourse.tasks.digits import normalise_ink, vit
 from attncourse.vision import VisionTransformer, attention_on_image
 
 RNG = np.random.default_rng(4)
@@ -35,7 +35,7 @@ def some(seed: int = 0, side=8, patch=2, d=12, heads=3, layers=2, channels=1) ->
 
 @torch.no_grad()
 def by_package(model: VisionTransformer, ink) -> dict[str, np.ndarray]:
-    image = normal(torch.as_tensor(np.array(ink), dtype=torch.float32))[None]
+    image = normalise_ink(torch.as_tensor(np.array(ink), dtype=torch.float32))[None]
     logits, maps = model(image), model.weights(image)
     across = model.image_size // model.patch
     looks = attention_on_image(maps[-1, :, 0].mean(0), across, across).flatten()
@@ -92,7 +92,7 @@ def test_the_first_state_is_what_the_model_reads():
 def test_the_trained_model_fits_into_400_kb_and_the_script_is_small():
     html = DigitPainter(vit(), INK)._repr_html_()
     assert len(html.encode()) < 400_000
-    assert len(lean(beside("moving/digit_painter.js")).encode()) < 4_500
+    assert len(lean(read_asset("moving/digit_painter.js")).encode()) < 4_500
 
 
 def tanh() -> VisionTransformer:

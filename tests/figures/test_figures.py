@@ -186,7 +186,7 @@ def test_numbers_can_be_read_on_every_shade(mode):
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_names_can_be_read_on_the_page_and_where_they_are_lit(mode):
     named = colours(mode)
-    lit = float(re.search(r"\.av-on \{.*currentColor (\d+)%", theme.beside(CSS))[1]) / 100
+    lit = float(re.search(r"\.av-on \{.*currentColor (\d+)%", theme.read_asset(CSS))[1]) / 100
     for role in ("query", "key", "ink"):
         assert contrast(named[role], named["page"]) >= 4.5
         assert contrast(named[role], mixed(lit, named[role], named["page"])) >= 4.5
@@ -194,8 +194,8 @@ def test_names_can_be_read_on_the_page_and_where_they_are_lit(mode):
 
 
 def test_the_style_sheet_has_the_figures_that_were_tested():
-    assert "--low: light-dark(#000, #fff); --high: light-dark(#fff, #000);" in theme.beside(CSS)
-    assert "color-mix(in srgb, var(--ink) var(--w), var(--page))" in theme.beside(CSS)
+    assert "--low: light-dark(#000, #fff); --high: light-dark(#fff, #000);" in theme.read_asset(CSS)
+    assert "color-mix(in srgb, var(--ink) var(--w), var(--page))" in theme.read_asset(CSS)
 
 
 def test_python_and_javascript_change_the_figures_at_the_same_weights():

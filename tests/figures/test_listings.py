@@ -29,7 +29,7 @@ from torch import Tensor, nn
 
 from attncourse.arrays import require_count, require_finite, require_positive
 from attncourse.figures import code, show_source, source
-from attncourse.figures.listing import owner_of, whole_source
+from attncourse.figures.listing import class_of_method, whole_source
 from attncourse.kqv import AttentionHead, project, softmax_over_keys
 from attncourse.lookup import soft_lookup
 from attncourse.multihead import merge_heads
@@ -101,7 +101,7 @@ def test_a_listing_has_no_checks_and_fits(things):
         assert guard not in text
     assert max(map(len, text.splitlines())) <= WIDTH
     assert "\n\n\n\n" not in text
-    whole = "\n\n\n".join(whole_source(one) for one in {owner_of(t) or t for t in things})
+    whole = "\n\n\n".join(whole_source(one) for one in {class_of_method(t) or t for t in things})
     assert len(text.splitlines()) < len(whole.splitlines())
 
 
@@ -110,8 +110,8 @@ def test_a_listing_has_no_checks_and_fits(things):
 
 @pytest.mark.parametrize("things", LISTED)
 def test_a_listing_computes_what_the_package_computes(things):
-    for thing in dict.fromkeys(owner_of(one) or one for one in things):
-        members = [one for one in things if (owner_of(one) or one) is thing]
+    for thing in dict.fromkeys(class_of_method(one) or one for one in things):
+        members = [one for one in things if (class_of_method(one) or one) is thing]
         if members == [thing] and body_of(source(thing)) == body_of(inspect.getsource(thing)):
             continue  # a run of training, say, whose arguments cannot be drawn
         ours = printed(thing, source(*members))

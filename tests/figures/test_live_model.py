@@ -18,8 +18,8 @@ from torch.nn import functional as F
 
 from attncourse.figures.moving import LiveModel
 from attncourse.figures.moving.figure import lean
-from attncourse.figures.moving.live_model import rounded
-from attncourse.figures.theme import beside
+from attncourse.figures.moving.live_model import round_to_16_bits
+from attncourse.figures.theme import read_asset
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.masking import causal_mask
 from attncourse.tasks.pronouns import PronounWorld
@@ -164,10 +164,10 @@ def test_the_model_itself_is_left_as_it_was():
 def test_numbers_are_kept_to_sixteen_binary_digits():
     drawn = np.random.default_rng(0).normal(size=2003) * 10.0 ** np.arange(-9, 9).repeat(112)[:2003]
     exact = np.float32([*drawn, 0, -0.0, 1, 1.9999999])
-    kept = rounded(exact)
+    kept = round_to_16_bits(exact)
     assert (kept.view("<u4") % 256 == 0).all()
     np.testing.assert_allclose(kept, exact, rtol=2**-16, atol=0)
-    np.testing.assert_array_equal(rounded(kept), kept)
+    np.testing.assert_array_equal(round_to_16_bits(kept), kept)
 
 
 def test_the_page_carries_every_weight_once():
@@ -179,13 +179,13 @@ def test_the_page_carries_every_weight_once():
         state = dict(model.named_parameters())
         assert [name for name, *_ in figure.data["shapes"]] == list(state)
         exact = np.concatenate([p.detach().numpy().ravel() for p in state.values()])
-        np.testing.assert_array_equal(numbers, rounded(exact))
+        np.testing.assert_array_equal(numbers, round_to_16_bits(exact))
 
 
 def test_the_trained_models_sizes_fit_into_600_kb():
     html = live(gpt(d_model=64, n_heads=4, d_ff=256))._repr_html_()
     assert len(html.encode()) < 600_000
-    scripts = [lean(beside(f"moving/{name}.js")) for name in ("transformer", "live_model")]
+    scripts = [lean(read_asset(f"moving/{name}.js")) for name in ("transformer", "live_model")]
     assert sum(len(script.encode()) for script in scripts) < 9_500
 
 
@@ -266,7 +266,7 @@ def test_it_computes_in_double_precision_with_the_numbers_it_has(opened):
     """With weights that three bytes hold exactly nothing is lost, GELU's tails included."""
     model = gpt()
     for parameter in model.parameters():
-        parameter.data = torch.tensor(rounded(4 * parameter.detach().numpy()))
+        parameter.data = torch.tensor(round_to_16_bits(4 * parameter.detach().numpy()))
     ids = [1, *range(3, 19)]
     logits, maps = by_package(model, ids, all_on(model))
     found = opened(live(model)).compute({"ids": ids, "on": all_on(model)})

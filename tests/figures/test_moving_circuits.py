@@ -16,7 +16,7 @@ from attncourse.interpret import (
     induction_pattern,
     previous_token_pattern,
 )
-from attncourse.tasks.explored import packed, unpacked
+from attncourse.tasks.explored import pack_maps, unpack_maps
 
 LAYERS, HEADS, N = 3, 4, 7
 TOKENS = ["Tom", " saw", " Ann", " <b>", " saw", " Ann", "."]
@@ -29,7 +29,7 @@ def maps_of(seed: int = 0) -> torch.Tensor:
     return scores.masked_fill(hidden, -torch.inf).softmax(-1)
 
 
-ONE = {"tokens": TOKENS, "pair": [5, 2], "maps": packed(maps_of())}
+ONE = {"tokens": TOKENS, "pair": [5, 2], "maps": pack_maps(maps_of())}
 TEXTS = ["".join(TOKENS), "another"]
 
 
@@ -38,7 +38,7 @@ def explorer(**changed):
 
 
 def test_a_byte_a_weight_is_at_most_half_a_step_off():
-    back = unpacked(ONE["maps"], N, LAYERS, HEADS)
+    back = unpack_maps(ONE["maps"], N, LAYERS, HEADS)
     assert np.abs(back - maps_of().numpy()).max() <= 0.5 / 255 + 1e-6
     assert back[..., *np.triu_indices(N, 1)].max() == 0
 
@@ -78,7 +78,7 @@ def test_markup_stays_text_and_bytes_stay_the_same():
 def test_heads_are_sorted_by_what_head_scores_says(opened, order, pattern):
     reader = opened(explorer())
     found = reader.compute(ONE, order)
-    held = torch.from_numpy(unpacked(ONE["maps"], N, LAYERS, HEADS))
+    held = torch.from_numpy(unpack_maps(ONE["maps"], N, LAYERS, HEADS))
     right = head_scores(held, pattern).flatten()
     assert sorted(head for head, _ in found) == list(range(LAYERS * HEADS))
     for (head, score), (_, after) in zip(found, [*found[1:], (0, -1)], strict=True):
@@ -89,7 +89,7 @@ def test_heads_are_sorted_by_what_head_scores_says(opened, order, pattern):
 @needs_browser
 def test_a_head_a_word_and_an_order_are_chosen(opened):
     reader = opened(explorer())
-    held = unpacked(ONE["maps"], N, LAYERS, HEADS)
+    held = unpack_maps(ONE["maps"], N, LAYERS, HEADS)
     best = int(held[..., 5, 2].argmax())
     assert reader.now["head"] == best
     assert reader.says.startswith(f"Head {best // HEADS}.{best % HEADS}: “Ann” looks at")
@@ -114,7 +114,7 @@ def test_the_other_sentences_come_with_the_books_script(browser, tmp_path):
     other = {
         "tokens": ["one", " two", " one"],
         "pair": None,
-        "maps": packed(maps_of(1)[..., :3, :3]),
+        "maps": pack_maps(maps_of(1)[..., :3, :3]),
     }
     (tmp_path / "_static").mkdir()
     kept = {"layers": LAYERS, "heads": HEADS, "sentences": [ONE, other]}

@@ -11,8 +11,14 @@ from moving_pages import FigureReader, needs_browser
 
 from attncourse.efficient import kv_cache_bytes
 from attncourse.figures.moving import LoopReader, StoryHeads, length_slider
-from attncourse.figures.moving.length_slider import CACHE, TILE, WINDOW, counted, size
-from attncourse.figures.moving.story_heads import nats, surprising
+from attncourse.figures.moving.length_slider import (
+    CACHE,
+    TILE,
+    WINDOW,
+    count_bytes_and_operations,
+    size_in_words,
+)
+from attncourse.figures.moving.story_heads import cost_in_nats, surprising
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.interpret import ablate, attention_maps
 from attncourse.sequences import ReceptorClassifier
@@ -104,18 +110,18 @@ def test_the_first_head_that_is_off_looks_hard_and_costs_least():
     costs = np.array([[0.5, 0.3, 0.0], [0.1, -1.0, 0.0]])
     assert surprising(looks, costs) == (1, 0)
     assert surprising(looks / 2, costs) == (1, 1)
-    assert [nats(x) for x in (-0.001, -0.25, 0.006)] == ["0.00", "−0.25", "0.01"]
+    assert [cost_in_nats(x) for x in (-0.001, -0.25, 0.006)] == ["0.00", "−0.25", "0.01"]
 
 
 def test_what_a_length_takes_is_what_the_package_counts():
     for n in (512, 4096, 131072):
-        found = counted(n)
+        found = count_bytes_and_operations(n)
         assert found["cache"] == kv_cache_bytes(n, **CACHE)
         assert found["map"] == torch.empty(n, n, device="meta").nbytes
         assert found["window"] == torch.empty(n, WINDOW, device="meta").nbytes
         assert found["tile"] == torch.empty(TILE, TILE, device="meta").nbytes
         assert found["operations"] == 2 * n * n * 64 * 2  # two products of 2 n² d
-    assert [size(x) for x in (68.7e9, 1.049e6, 9.96e3, 12)] == ["69 GB", "1.0 MB", "10 kB", "12 bytes"]  # fmt: skip  # noqa: E501
+    assert [size_in_words(x) for x in (68.7e9, 1.049e6, 9.96e3, 12)] == ["69 GB", "1.0 MB", "10 kB", "12 bytes"]  # fmt: skip  # noqa: E501
 
 
 def test_telling_loops_are_known_ones_where_attention_misses_the_motif():
@@ -223,11 +229,11 @@ def test_the_length_moves_square_and_bars(opened):
     for exponent in (9, 13, 17):
         reader.figure.locator("[data-part=length]").fill(str(exponent))
         n, now = 2**exponent, reader.now
-        expected = counted(n)
+        expected = count_bytes_and_operations(n)
         assert {name: now[name] for name in expected} == expected
         for name in ("map", "window", "cache", "tile"):
             cell = reader.figure.locator(f".am-stage td[data-part={name}]")
-            assert cell.inner_text() == size(expected[name])
+            assert cell.inner_text() == size_in_words(expected[name])
         side = float(reader.figure.locator("[data-part=square]").get_attribute("width"))
         assert side == pytest.approx(max(150 * n / 2**17, 1))
         assert f"{n:,} tokens: {n * n:,} scores" in reader.says

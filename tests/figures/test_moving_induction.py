@@ -11,7 +11,7 @@ import torch
 from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
-from attncourse.figures.moving.induction_steps import row_of
+from attncourse.figures.moving.induction_steps import induction_row
 from attncourse.interpret import induction_pattern
 
 WORDS = ["7", "2", "9", "4", "7", "2", "9"]
@@ -46,7 +46,7 @@ def expected(tokens: list[str], asks: int) -> np.ndarray:
 @pytest.mark.parametrize("tokens", TYPED, ids=" ".join)
 def test_the_row_is_the_packages(tokens):
     for asks in range(len(tokens)):
-        np.testing.assert_allclose(row_of(tokens, asks), expected(tokens, asks), atol=1e-12)
+        np.testing.assert_allclose(induction_row(tokens, asks), expected(tokens, asks), atol=1e-12)
 
 
 def test_equal_arguments_equal_bytes_and_no_markup_of_words():

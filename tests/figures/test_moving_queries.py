@@ -13,8 +13,8 @@ from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures.drawings import cross_attention as drawings
 from attncourse.figures.moving import line_writer, other_sentence
-from attncourse.figures.moving.line_writer import right
-from attncourse.figures.moving.live_model import rounded
+from attncourse.figures.moving.line_writer import right_translation
+from attncourse.figures.moving.live_model import round_to_16_bits
 from attncourse.kqv import attention_weights
 from attncourse.scoring import AdditiveScore, BilinearScore
 from attncourse.tasks.characters import to_ids, to_texts
@@ -39,7 +39,9 @@ def translator(seed: int, score=None, d=7) -> Seq2Seq:
     model = Seq2Seq(*N_IDS, d, score, d_embed=5)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.copy_(torch.from_numpy(rounded(torch.randn(parameter.shape).numpy())))
+            parameter.copy_(
+                torch.from_numpy(round_to_16_bits(torch.randn(parameter.shape).numpy()))
+            )
     return model
 
 
@@ -100,8 +102,8 @@ def test_what_does_not_fit_is_refused(make, message):
 
 def test_the_right_answer_is_the_tasks():
     lines, _ = day_lines(300, torch.Generator().manual_seed(1))
-    assert [right(read) for read, _ in lines] == [iso for _, iso in lines]
-    assert right("hello") == ""
+    assert [right_translation(read) for read, _ in lines] == [iso for _, iso in lines]
+    assert right_translation("hello") == ""
 
 
 def test_the_sentence_has_the_pages_numbers():
@@ -189,7 +191,10 @@ def test_a_line_that_is_typed_is_what_is_written(browser):
             model = list(writers(1).values())[m]
             (words,) = to_texts(model.translate(to_ids([line], WRITTEN), 12), ISO)
             assert reader.now["words"] == words
-            assert f"It writes {words or 'nothing'}. Right is {right(line)}." in reader.says
+            assert (
+                f"It writes {words or 'nothing'}. Right is {right_translation(line)}."
+                in reader.says
+            )
     field.fill("7 äug")
     assert "does not know “ä”" in reader.says
     field.fill("  ")

@@ -23,7 +23,7 @@ from attncourse.circuits import logit_lens, sink_mask, without_edges, without_he
 from attncourse.figures import moving
 from attncourse.figures.moving.figure import lean
 from attncourse.figures.moving.real_model import DECISIONS, FILE, SIZE, WORKER
-from attncourse.figures.theme import beside
+from attncourse.figures.theme import read_asset
 from attncourse.gpt import filter_logits
 from attncourse.interpret import (
     attention_maps,
@@ -297,8 +297,8 @@ def test_the_code_is_small_and_the_file_is_the_pinned_one():
     from attncourse.model import FILE as PINNED
 
     assert (FILE, SIZE) == (PINNED.name, PINNED.size)
-    scripts = [lean(beside(f"moving/{name}.js")) for name in (*WORKER, "real_model")]
-    assert sum(map(len, scripts)) + len(beside("moving/real_model.css")) < 60_000
+    scripts = [lean(read_asset(f"moving/{name}.js")) for name in (*WORKER, "real_model")]
+    assert sum(map(len, scripts)) + len(read_asset("moving/real_model.css")) < 60_000
     with pytest.raises(ValueError, match="texts: expected texts to try, got"):
         moving.real_model([" "])
 

@@ -23,8 +23,8 @@ from attncourse.figures.moving.playground import (
     W_Q,
     W_V,
     dictionary,
-    embed,
-    matrix,
+    feature_matrix,
+    feature_rows,
 )
 from attncourse.kqv import attention_weights, project
 from attncourse.masking import causal_mask, sliding_window_mask
@@ -45,9 +45,13 @@ def reader(browser):
 
 def by_package(tokens, temperature, scale, mask, views) -> tuple[torch.Tensor, torch.Tensor]:
     """Weights and outputs, with the functions of the chapters."""
-    X, own = embed(tokens)
+    X, own = feature_rows(tokens)
     X = torch.tensor(X)
-    W = [matrix(W_Q, ASKED, STRENGTH), matrix(W_K, ASKED), matrix(W_V, GIVEN)]
+    W = [
+        feature_matrix(W_Q, ASKED, STRENGTH),
+        feature_matrix(W_K, ASKED),
+        feature_matrix(W_V, GIVEN),
+    ]
     Q, K, V = (
         project(X, torch.tensor(np.vstack([w, np.zeros((len(own), w.shape[1]))]))) for w in W
     )
@@ -93,7 +97,7 @@ def test_equal_bytes_and_a_first_state_in_which_it_asks_for_sushi():
 
 
 def test_unknown_words_have_a_feature_of_their_own_and_known_ones_do_not():
-    X, own = embed(["Sushi,", "zebra", "ZEBRA!", "quux"])
+    X, own = feature_rows(["Sushi,", "zebra", "ZEBRA!", "quux"])
     assert own == ["zebra", "quux"]
     assert X[0, [FEATURES.index("thing"), FEATURES.index("food")]].tolist() == [STRENGTH] * 2
     assert X[0].sum() == 2 * STRENGTH
@@ -125,7 +129,7 @@ def test_it_computes_what_the_package_does(reader):
         }
         found = reader.compute(settings)
         assert_same(found, *settings.values())
-        np.testing.assert_array_equal(found["X"], embed(tokens)[0])
+        np.testing.assert_array_equal(found["X"], feature_rows(tokens)[0])
 
 
 @needs_browser

@@ -25,8 +25,8 @@ from attncourse.figures import (
     style,
     weight_matrix,
 )
-from attncourse.figures.cells import number_ink, squares
-from attncourse.figures.plots import apart
+from attncourse.figures.cells import cells_outline, number_ink
+from attncourse.figures.plots import spread_heights
 
 NAMES = {
     "query": style.QUERY,
@@ -183,7 +183,7 @@ def test_the_colour_map_is_ink():
 @given(st.integers(1, 7), st.integers(1, 11), st.integers(0, 2**32 - 1))
 def test_squares_go_around_what_is_true_and_nothing_else(m, n, seed):
     where = np.random.default_rng(seed).random((m, n)) < 0.5
-    parts = squares(where).to_polygons(closed_only=False) if where.any() else []
+    parts = cells_outline(where).to_polygons(closed_only=False) if where.any() else []
     covered = np.zeros((m, n), dtype=int)
     for polygon in parts:
         (left, top), (right, bottom) = polygon.min(axis=0), polygon.max(axis=0)
@@ -283,7 +283,7 @@ def test_labels_move_apart_as_little_as_possible(heights, least):
     n = range(len(heights))
     best = [max(min(wanted[a : b + 1].mean() for b in n if b >= i) for a in n if a <= i) for i in n]
     np.testing.assert_allclose(
-        apart(heights, least)[order], best + least * np.arange(len(heights)), atol=1e-6
+        spread_heights(heights, least)[order], best + least * np.arange(len(heights)), atol=1e-6
     )
 
 

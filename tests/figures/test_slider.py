@@ -17,7 +17,7 @@ from PIL import Image
 
 from attncourse.figures import Bars, Curves, Matrix, labels, shades, slider
 from attncourse.figures.matrix import IMAGE
-from attncourse.figures.svg import BOTTOM, LEFT, RIGHT, TOP, number
+from attncourse.figures.svg import BOTTOM, LEFT, RIGHT, TOP, tick_label
 
 VALUES = [0.1, 0.25, 1.0, 2.5, 10.0]
 X = np.array([0.0, 0.5, 1.5, 2.0, 3.5, 5.0, 8.0])
@@ -127,7 +127,7 @@ def test_curves_in_the_page_are_the_frames():
     ],
 )
 def test_ticks_are_short(value, label):
-    assert number(value) == label
+    assert tick_label(value) == label
 
 
 def inked(text: str, size: int) -> np.ndarray:

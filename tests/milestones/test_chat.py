@@ -11,10 +11,10 @@ from attncourse import STEMS, llama
 from attncourse.checks import exercises
 from attncourse.milestones import parts as places
 from attncourse.milestones.chat import MILESTONE, Talker, in_halves
-from attncourse.milestones.milestone import MilestoneResult, reached, tried
+from attncourse.milestones.milestone import MilestoneResult, reach_milestone, try_gates
 from attncourse.milestones.parts import Parts
 from attncourse.milestones.reaching import NotYet, reach
-from attncourse.milestones.talking import shaded, talk
+from attncourse.milestones.talking import shade_piece, talk
 from attncourse.model import NoModel
 
 
@@ -29,7 +29,7 @@ def first_shut(target: str, wrong) -> str:
     from dataclasses import replace
 
     alone = replace(MILESTONE, train=lambda parts, show: MILESTONE.build(parts), trained=())
-    return next(iter(tried(alone, Parts({target: wrong}), show=False, first=True)[0]), "")
+    return next(iter(try_gates(alone, Parts({target: wrong}), show=False, first=True)[0]), "")
 
 
 def test_our_parts_open_every_gate_before_the_real_weights():
@@ -142,16 +142,16 @@ def test_without_the_model_one_sentence_says_what_to_do(monkeypatch):
     from attncourse.milestones import chat
 
     monkeypatch.setenv("ATTNCOURSE_MODEL", "no")
-    chat.loaded.cache_clear()
+    chat.load_real_model.cache_clear()
     with pytest.raises(NoModel, match="leaves the model out"):
-        reached(MILESTONE, Parts(), show=False, patience=0)
+        reach_milestone(MILESTONE, Parts(), show=False, patience=0)
 
 
 def test_smollm2_answers_through_these_parts(real_model, monkeypatch, capsys):
     from attncourse.milestones import chat
 
-    monkeypatch.setattr(chat, "loaded", lambda: real_model)
-    outcome = reached(MILESTONE, Parts(), show=False, patience=0)
+    monkeypatch.setattr(chat, "load_real_model", lambda: real_model)
+    outcome = reach_milestone(MILESTONE, Parts(), show=False, patience=0)
     assert outcome.shut == {}
     talk(outcome)
     said = capsys.readouterr().out
@@ -173,7 +173,7 @@ def test_a_notebook_shows_a_sentence_and_no_traceback(monkeypatch):
     from attncourse.milestones import chat
 
     monkeypatch.setenv("ATTNCOURSE_MODEL", "no")
-    chat.loaded.cache_clear()
+    chat.load_real_model.cache_clear()
     with pytest.raises(NoModel) as absent:
         reach("chat", rms_norm=lambda x, gain=None, eps=1e-5: llama.rms_norm(x, gain, eps))
     assert absent.value._render_traceback_() == [str(absent.value)]
@@ -194,7 +194,7 @@ def test_the_part_to_blame_is_sought_for_a_minute(monkeypatch):
         given[made.name] = patience
         raise NotYet
 
-    monkeypatch.setattr(reaching, "run", run)
+    monkeypatch.setattr(reaching, "run_milestone", run)
     for name in ("chat", "recall"):
         with pytest.raises(NotYet):
             reach(name)
@@ -203,9 +203,9 @@ def test_the_part_to_blame_is_sought_for_a_minute(monkeypatch):
 
 
 def test_a_shade_is_between_white_and_orange():
-    assert shaded("a", 0.0) == "\x1b[30;48;2;255;255;255ma\x1b[0m"
-    assert shaded("a", 1.0) == "\x1b[30;48;2;230;159;0ma\x1b[0m"
-    assert shaded("a\n\nb", 1.0).count("\n") == 2
+    assert shade_piece("a", 0.0) == "\x1b[30;48;2;255;255;255ma\x1b[0m"
+    assert shade_piece("a", 1.0) == "\x1b[30;48;2;230;159;0ma\x1b[0m"
+    assert shade_piece("a\n\nb", 1.0).count("\n") == 2
 
 
 def test_a_question_is_for_models_that_answer_and_is_text(real_model):

@@ -15,9 +15,9 @@ from attncourse.checks import exercises
 from attncourse.grading.cli import app
 from attncourse.grading.errors import UserError
 from attncourse.milestones import NAMES
-from attncourse.milestones import find as milestone
-from attncourse.milestones.milestone import Gate, MilestoneResult, reached, tried
-from attncourse.milestones.milestone import run as reach
+from attncourse.milestones import find_milestone as milestone
+from attncourse.milestones.milestone import Gate, MilestoneResult, reach_milestone, try_gates
+from attncourse.milestones.milestone import run_milestone as reach
 from attncourse.milestones.parts import Parts, ours, read_parts
 from attncourse.milestones.reaching import NotYet
 from attncourse.milestones.reaching import reach as in_notebook
@@ -31,7 +31,7 @@ POOL, CROSS = "cross_attention.AttentionPooling", "cross_attention.CrossAttentio
 def test_a_milestone_stands_with_our_parts(name, request):
     if milestone(name).answer:  # of a real model
         request.getfixturevalue("real_model")
-    outcome = reached(milestone(name), Parts(), show=False, patience=0)
+    outcome = reach_milestone(milestone(name), Parts(), show=False, patience=0)
     assert outcome.shut == {}
     assert outcome.passed
     figure = milestone(name).picture(outcome.model)
@@ -66,7 +66,7 @@ def first_shut(name: str, target: str, wrong) -> str:
     made = milestone(name)
     untrained = replace(made, train=lambda parts, show: made.build(parts), trained=())
     torch.manual_seed(0)
-    shut, _ = tried(untrained, Parts({target: wrong}), show=False, first=True)
+    shut, _ = try_gates(untrained, Parts({target: wrong}), show=False, first=True)
     return next(iter(shut), "")
 
 
@@ -158,7 +158,7 @@ def test_a_mistake_shuts_the_gate_that_is_about_it(name, target, mistake, gate):
         trained=(),
     )
     torch.manual_seed(0)
-    assert list(tried(alone, Parts({target: wrong}), show=False)[0]) == [gate]
+    assert list(try_gates(alone, Parts({target: wrong}), show=False)[0]) == [gate]
 
 
 def mistaken(target: str, mistake: str):
@@ -180,7 +180,7 @@ def test_a_loss_that_teaches_nothing_is_shown_by_training_alone():
         return right.detach() + 0 * logits.sum()
 
     parts = Parts({"gpt.next_token_loss": deaf})
-    shut, _ = tried(milestone("language"), parts, show=False)
+    shut, _ = try_gates(milestone("language"), parts, show=False)
     assert "fresh stories, near the least loss" in shut
     assert "fresh stories cost" in shut["fresh stories, near the least loss"]
     assert "what it writes are stories" in shut

@@ -16,8 +16,8 @@ from attncourse.checks.substitution import called, namespace_of
 from attncourse.grading.student.package import ChapterParts, definitions, write
 from attncourse.grading.submission.notebook import read_cells
 from attncourse.milestones import NAMES
-from attncourse.milestones import find as milestone
-from attncourse.milestones.milestone import tried
+from attncourse.milestones import find_milestone as milestone
+from attncourse.milestones.milestone import try_gates
 from attncourse.milestones.parts import Parts, read_parts
 
 ALL = exercises()
@@ -78,6 +78,6 @@ def test_milestones_stand_with_the_published_answers(name, published):
     """Before training: all gates on the parts themselves."""
     made = milestone(name)
     untrained = replace(made, train=lambda parts, show: made.build(parts), trained=())
-    shut, _ = tried(untrained, published, show=False)
+    shut, _ = try_gates(untrained, published, show=False)
     assert shut == {}
     assert {published.owner(target) for target in made.uses} == {"yours"}

@@ -11,8 +11,8 @@ from attncourse import STEMS
 from attncourse import llama as chapter
 from attncourse.data import kept
 from attncourse.milestones import bits, undone
-from attncourse.milestones.bits import BITS, LANGUAGES, SHARED, rounded, with_fewer_bits
-from attncourse.milestones.undone import BEGUN, ROWS, TEXTS, UndoneDecision, nats, tried
+from attncourse.milestones.bits import BITS, LANGUAGES, SHARED, round_to_bits, with_fewer_bits
+from attncourse.milestones.undone import BEGUN, ROWS, TEXTS, UndoneDecision, nats, try_undone
 
 WORDS = small(40)
 ALL = {row.name: row for row in ROWS}
@@ -56,7 +56,7 @@ def test_rows_name_chapters_and_mistakes_that_there_are():
 
 
 def test_what_is_tried_is_the_loss_and_the_likeliest_words(model):
-    found = tried(ALL["no scale"], model, WORDS)
+    found = try_undone(ALL["no scale"], model, WORDS)
     with undone.undone(ALL["no scale"], model), torch.no_grad():
         ids = WORDS.encode(TEXTS["facts"])
         rows = model(ids).log_softmax(-1)
@@ -71,7 +71,7 @@ def test_where_no_numbers_come_out_the_loss_is_nan(model):
     broken = UndoneDecision(
         "NaN", "llama", lambda model: {"rms_norm": lambda x, gain, eps: x * math.nan}
     )
-    found = tried(broken, model, WORDS)
+    found = try_undone(broken, model, WORDS)
     assert math.isnan(found["mean"])
     assert found["writes"] == ""
 
@@ -83,7 +83,7 @@ def test_where_no_numbers_come_out_the_loss_is_nan(model):
 @pytest.mark.parametrize("shared", SHARED)
 def test_numbers_are_rounded_to_a_grid_of_those_who_share_it(n, shared):
     weight = torch.randn(64, 7)
-    got = rounded(weight, n, shared)
+    got = round_to_bits(weight, n, shared)
     groups = {
         SHARED[0]: lambda w: [c for column in w.T for c in column.split(32)],
         SHARED[1]: lambda w: list(w),
@@ -94,15 +94,17 @@ def test_numbers_are_rounded_to_a_grid_of_those_who_share_it(n, shared):
         assert len(after.unique()) <= 2**n
         assert (after - before).abs().max() <= step / 2 + 1e-6
         torch.testing.assert_close(after.max(), before.max())
-    torch.testing.assert_close(rounded(got, n, shared), got, atol=1e-5, rtol=0)  # once is enough
+    torch.testing.assert_close(
+        round_to_bits(got, n, shared), got, atol=1e-5, rtol=0
+    )  # once is enough
 
 
 def test_what_cannot_be_rounded_is_refused():
     with pytest.raises(ValueError, match="bits: expected a whole number from 2 to 8, got 1"):
-        rounded(torch.randn(32, 2), 1, SHARED[0])
+        round_to_bits(torch.randn(32, 2), 1, SHARED[0])
     with pytest.raises(ValueError, match="shared: expected one of"):
-        rounded(torch.randn(32, 2), 4, "a column")
-    assert torch.equal(rounded(torch.ones(32, 2), 4, SHARED[1]), torch.ones(32, 2))
+        round_to_bits(torch.randn(32, 2), 4, "a column")
+    assert torch.equal(round_to_bits(torch.ones(32, 2), 4, SHARED[1]), torch.ones(32, 2))
 
 
 def test_a_model_has_its_numbers_back(model):

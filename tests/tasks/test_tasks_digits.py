@@ -45,7 +45,7 @@ def test_no_image_stands_on_two_sides_and_none_is_tested_twice():
 def test_there_is_an_example_of_every_digit(images):
     labels = task.digits()[1]
     for digit, ink in enumerate(task.examples()):
-        same = (images[:, 0] == task.normal(ink.float())).all(-1).all(-1)
+        same = (images[:, 0] == task.normalise_ink(ink.float())).all(-1).all(-1)
         assert (labels[same] == digit).all()
         assert same.any()
 
@@ -62,7 +62,9 @@ def test_a_disorder_moves_whole_patches(images):
     assert torch.equal(one[0], one[1])
     assert not torch.equal(other[0], other[1])
     order = torch.arange(16).roll(1)
-    assert torch.equal(patchify(task.in_order(ramp, order), 2)[0, 1], patchify(ramp, 2)[0, 0])
+    assert torch.equal(
+        patchify(task.reorder_patches(ramp, order), 2)[0, 1], patchify(ramp, 2)[0, 0]
+    )
 
 
 def test_without_positions_the_order_does_not_matter(images):
@@ -103,7 +105,9 @@ def test_the_kept_contest_is_what_a_run_gives():
         assert kept[name]["rate"] in task.RATES
         for fold, wrong in enumerate(kept[name]["wrong"]):
             assert set(wrong) <= set(task.split(fold)[2].tolist())
-    again = task.contest(["logistic regression"], rates=[kept["logistic regression"]["rate"]])
+    again = task.digits_contest(
+        ["logistic regression"], rates=[kept["logistic regression"]["rate"]]
+    )
     for ours, theirs in zip(
         again["logistic regression"]["wrong"], kept["logistic regression"]["wrong"], strict=True
     ):

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from attncourse.tasks import lengths
-from attncourse.tasks.narrow_recall import Lookers, learn, losses
+from attncourse.tasks.narrow_recall import Lookers, learn, losses_by_run
 
 
 def test_each_point_has_its_row_and_the_naive_memory_is_counted():
@@ -90,8 +90,8 @@ def test_heads_side_by_side_do_not_hear_of_each_other():
 
     both, alone = Lookers(mean, 3, (4, 9)), Lookers(mean, 3, (9,))
     x, answer = torch.randn(2, 5, 9, 26), torch.randint(10, (2, 5))
-    losses(both(x), answer).sum().backward()
-    losses(alone(x[1:]), answer[1:]).sum().backward()
+    losses_by_run(both(x), answer).sum().backward()
+    losses_by_run(alone(x[1:]), answer[1:]).sum().backward()
     for one, other in zip(both.parameters(), alone.parameters(), strict=True):
         torch.testing.assert_close(one.grad[1:], other.grad)
 

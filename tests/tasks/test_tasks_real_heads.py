@@ -68,9 +68,9 @@ def test_the_gap_is_the_same_from_any_layer_on():
         for ids, more in (([1, 5, 2, 7, 9], [3]), ([4, 5, 8, 7], [3, 6]))
     ]
     stream = pronoun_heads.residual_stream(model, pronoun_heads.prompts(asked)[0])
-    whole = pronoun_heads.gaps(model, asked)
+    whole = pronoun_heads.noun_log_gaps(model, asked)
     for layer in range(3):
-        torch.testing.assert_close(pronoun_heads.gaps(model, asked, stream, layer), whole)
+        torch.testing.assert_close(pronoun_heads.noun_log_gaps(model, asked, stream, layer), whole)
     for one, gap in zip(asked, whole.tolist(), strict=True):
         logits = model(torch.cat([one.ids, one.question]))[-1]
         assert gap == pytest.approx((logits[5] - logits[7]).item(), abs=1e-5)
@@ -108,11 +108,15 @@ def test_windows_count_what_they_say():
         [1, 0, 0, 0], [0, 1, 0, 0], [0, 1, 1, 0], [0, 1, 0, 1],
     ]  # fmt: skip
     model, ids = small(), torch.arange(20)
-    rows = sinks.windows(model, ids, (3, 30))
-    assert rows[1]["window"] == rows[1]["first"] == pytest.approx(sinks.nats(model, ids), abs=1e-3)
-    before = sinks.nats(model, ids)
+    rows = sinks.window_losses(model, ids, (3, 30))
+    assert (
+        rows[1]["window"]
+        == rows[1]["first"]
+        == pytest.approx(sinks.masked_loss(model, ids), abs=1e-3)
+    )
+    before = sinks.masked_loss(model, ids)
     assert sinks.silenced(model, ids, 0) != before
-    assert sinks.nats(model, ids) == before
+    assert sinks.masked_loss(model, ids) == before
 
 
 def test_a_patch_at_the_last_word_of_the_last_block_brings_everything():
@@ -131,9 +135,9 @@ def test_what_is_several_tokens_is_refused():
     with pytest.raises(ValueError, match="'New York': expected a word of one token, got 2"):
         facts.answer_of(words, "New York")
     with pytest.raises(ValueError, match="'sales person': expected a word of one token"):
-        professions.gaps(small(), words, "sales person", ("The {} said",))
+        professions.pronoun_log_gaps(small(), words, "sales person", ("The {} said",))
     with pytest.raises(ValueError, match="'the c': expected one token that stands once"):
-        pronoun_heads.place_of(words, words.encode("a c c"), "the c")
+        pronoun_heads.noun_place(words, words.encode("a c c"), "the c")
     with pytest.raises(ValueError, match="2 to 18 tokens, got 19"):
         explored.explored(small(), words, "a " * 19)
     with pytest.raises(ValueError, match="'She': expected one token that stands once"):
@@ -144,10 +148,10 @@ def test_random_edges_are_those_of_heads_that_are_drawn_among_the_others():
     held = kept("circuits")["pronouns"]
     finders = [tuple(map(int, one["head"].split("."))) for one in held["finders"]]
     every = [(layer, head) for layer in range(30) for head in range(9)]
-    some = pronoun_heads.drawn(every, finders, 10, 1)[0]
+    some = pronoun_heads.draw_heads(every, finders, 10, 1)[0]
     assert len(set(some)) == 10
     assert not set(some) & set(finders)
-    assert set(held["gap_without_random_edge"]) == set(map(pronoun_heads.name_of, some))
+    assert set(held["gap_without_random_edge"]) == set(map(pronoun_heads.head_name, some))
 
 
 # --- with the real model -------------------------------------------------------------------------
@@ -166,15 +170,15 @@ def test_kept_gaps_are_those_of_the_model(real_model):
     held = kept("circuits")
     before = held["professions"]
     for who in ("nurse", "soldier"):
-        now = professions.gaps(model, words, who, before["templates"][:2])
+        now = professions.pronoun_log_gaps(model, words, who, before["templates"][:2])
         assert now == pytest.approx(before["gaps"][who][:2], abs=0.01)
     asked = pronoun_heads.sentences(words)
     assert [one.text for one in asked] == [one["text"] for one in held["pronouns"]["sentences"]]
-    looks = pronoun_heads.looks(model, asked[:4])
+    looks = pronoun_heads.pronoun_attention(model, asked[:4])
     for one in held["pronouns"]["finders"][:3]:
         layer, head = map(int, one["head"].split("."))
         assert pronoun_heads.hits(looks)[:, layer, head].tolist() == one["hits"][:4]
-    now = pronoun_heads.gaps(model, asked[:4]).tolist()
+    now = pronoun_heads.noun_log_gaps(model, asked[:4]).tolist()
     assert now == pytest.approx(held["pronouns"]["gap"][:4], abs=0.02)
 
 
@@ -194,7 +198,9 @@ def test_kept_runs_are_those_of_the_model(real_model):
     assert now == pytest.approx(held["said_twice"]["as_it_is"][0], abs=0.02)
     text = next(iter(sinks.TEXTS))
     ids = words.encode(sinks.TEXTS[text])
-    assert sinks.nats(model, ids) == pytest.approx(held["sinks"]["found"][text]["whole"], abs=0.01)
+    assert sinks.masked_loss(model, ids) == pytest.approx(
+        held["sinks"]["found"][text]["whole"], abs=0.01
+    )
 
 
 def test_kept_maps_are_those_of_the_model(real_model):
@@ -206,7 +212,7 @@ def test_kept_maps_are_those_of_the_model(real_model):
     now = explored.explored(model, words, *explored.SENTENCES[i])
     assert now["tokens"] == sentences[i]["tokens"]
     n, sizes = len(now["tokens"]), (len(model.blocks), model.config.n_heads)
-    difference = explored.unpacked(now["maps"], n, *sizes) - explored.unpacked(
+    difference = explored.unpack_maps(now["maps"], n, *sizes) - explored.unpack_maps(
         sentences[i]["maps"], n, *sizes
     )
     assert abs(difference).max() < 0.02

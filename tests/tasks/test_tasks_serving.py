@@ -44,23 +44,23 @@ def test_operations_are_those_that_torch_counts_and_bytes_those_of_its_tensors()
         cache = model(torch.zeros(5, 11, dtype=torch.long), [])[1]
         with FlopCounterMode(display=False) as counter:
             cache = model(torch.zeros(5, 1, dtype=torch.long), cache)[1]
-    operations, moved = roofline.total(roofline.work(SIZES, one, 4))
+    operations, moved = roofline.total(roofline.pass_work(SIZES, one, 4))
     assert operations == counter.get_total_flops()
     matrices = [p for p in model.parameters() if p.ndim == 2]
     assert moved == sum(x.nbytes for x in (*matrices, *(x for pair in cache for x in pair)))
 
 
 def test_a_causal_mask_halves_the_scores():
-    alone = roofline.work(SIZES, roofline.Pass(1, 1, 0))["attention"]["operations"]
-    assert roofline.work(SIZES, roofline.Pass(7))["attention"]["operations"] == 28 * alone
+    alone = roofline.pass_work(SIZES, roofline.Pass(1, 1, 0))["attention"]["operations"]
+    assert roofline.pass_work(SIZES, roofline.Pass(7))["attention"]["operations"] == 28 * alone
 
 
 def test_a_pass_is_bound_by_what_takes_longer():
     peaks = {"operations": 100.0, "bytes": 10.0}  # as many as in ten bytes' time
     assert roofline.bound(99, 10, peaks) == {"least_ms": 1000, "bound": "memory"}
     assert roofline.bound(200, 10, peaks) == {"least_ms": 2000, "bound": "arithmetic"}
-    rows = roofline.points(SIZES, peaks)
-    reading, writing = roofline.columns(rows, "reading", "intensity", "new")
+    rows = roofline.roofline_points(SIZES, peaks)
+    reading, writing = roofline.roofline_columns(rows, "reading", "intensity", "new")
     assert writing == [one.new for one in roofline.READING]
     assert reading == sorted(reading)
 
@@ -106,7 +106,7 @@ def test_shifted_stories_begin_further_on():
     model = GPT(GPTConfig(len(world.words), world.longest + batches.ROOM, 8, 2, 1))
     model.eval().requires_grad_(False)
     stories = batches.PronounWorld(1000).sample(20)
-    losses = batches.shifted(model, 20)
+    losses = batches.shifted_losses(model, 20)
     assert losses[0] == pytest.approx(float(next_token_loss(model(stories), stories, 0)), abs=1e-3)
     ahead = torch.cat([torch.zeros(20, 3, dtype=torch.long), stories], dim=1)
     mask = torch.ones(20, 20, dtype=torch.bool).tril()
@@ -143,7 +143,7 @@ def test_pages_are_given_once_and_given_back(way):
         }
         assert now.memory.held(now.running) == len(slots)
 
-    waited = pages.serve(FEW, way, look, memory=256, page=8, longest=160, speed=5)
+    waited = pages.serve_questions(FEW, way, look, memory=256, page=8, longest=160, speed=5)
     assert len(waited) == 40
     assert min(waited) == 0
     assert seen[-1] > 0
@@ -153,15 +153,19 @@ def test_pages_are_given_once_and_given_back(way):
 
 def test_nobody_waits_longer_where_pages_are_shared():
     how = {"memory": 512, "page": 8, "longest": 160, "speed": 5}
-    totals = [sum(pages.serve(FEW, way, **how)) for way in pages.WAYS]
+    totals = [sum(pages.serve_questions(FEW, way, **how)) for way in pages.WAYS]
     assert totals[0] > totals[1] > totals[2]
 
 
 def test_a_page_of_a_system_prompt_is_shared_only_where_it_is_full():
     asked = [pages.Question(0, 0, 20, 4, 9)] * 2
     tables = []
-    pages.serve(asked, "shared", lambda now: tables.append([one.table for one in now.running]),
-                memory=128, page=8, longest=64, speed=4)  # fmt: skip
+
+    def keep_tables(now):
+        tables.append([question.table for question in now.running])
+
+    sizes = {"memory": 128, "page": 8, "longest": 64, "speed": 4}
+    pages.serve_questions(asked, "shared", keep_tables, **sizes)
     one, other = (list(table) for table in tables[0])
     assert one[:2] == other[:2]
     assert not set(one[2:]) & set(other[2:])
@@ -177,11 +181,11 @@ def test_a_page_of_a_system_prompt_is_shared_only_where_it_is_full():
 )
 def test_a_memory_that_cannot_serve_is_refused(how, message):
     with pytest.raises(ValueError, match=message):
-        pages.serve(FEW, **{"way": "pages", "memory": 256, "longest": 160, **how})
+        pages.serve_questions(FEW, **{"way": "pages", "memory": 256, "longest": 160, **how})
 
 
 def test_a_day_has_its_rush_at_noon():
-    came = torch.tensor([one.came for one in pages.a_day(0, mean=0.05)])
+    came = torch.tensor([one.came for one in pages.day_of_questions(0, mean=0.05)])
     by_quarter = torch.bincount(came // (pages.DAY // 4), minlength=4).tolist()
     assert min(by_quarter[1:3]) > 3 * max(by_quarter[0], by_quarter[3])
     assert len(came) == pytest.approx(0.05 * pages.DAY, rel=0.05)
@@ -239,13 +243,15 @@ def test_a_number_takes_its_part_of_the_scales():
 def test_what_is_kept_is_counted():
     model, ids = small(), torch.tensor([3, 1, 4, 1, 5])
     alone = model.generate(ids, 12)[5:]
-    sure = guesses.written(model, ids, ModelDraft(model), 3, 12)
+    sure = guesses.write_with_draft(model, ids, ModelDraft(model), 3, 12)
     assert torch.equal(sure["new"], alone)
     assert (sure["passes"], sure["kept"], sure["guessed"]) == (3, 9, 9)
-    wrong = guesses.written(model, ids, lambda ids, k: (alone[len(ids) - 5 :][:k] + 1) % 41, 3, 12)
+    wrong = guesses.write_with_draft(
+        model, ids, lambda ids, k: (alone[len(ids) - 5 :][:k] + 1) % 41, 3, 12
+    )
     assert torch.equal(wrong["new"], alone)
     assert (wrong["passes"], wrong["kept"]) == (12, 0)
-    row = guesses.tried(model, [ids, ids], [alone, alone], "lookup", 4, 12)
+    row = guesses.try_draft(model, [ids, ids], [alone, alone], "lookup", 4, 12)
     assert row["same"] == 2
     assert all(1 <= one <= 5 for one in row["tokens_a_pass"])
 
@@ -283,7 +289,9 @@ def test_contestants_use_as_many_hidden_numbers():
 
 
 def test_a_short_contest():
-    rows = experts.contest(("two of eight, balanced",), rates=(0.01, 1e-6), seeds=2, steps=20)
+    rows = experts.experts_contest(
+        ("two of eight, balanced",), rates=(0.01, 1e-6), seeds=2, steps=20
+    )
     (row,) = rows
     assert row["rate"] == 0.01
     assert len(set(row["losses"])) == 2
@@ -321,7 +329,7 @@ def test_a_long_text_is_read_in_pieces(monkeypatch):
 
 
 def test_letters_are_learned_before_they_are_tried():
-    found = longer.letters(seeds=(0,), more=(0,), back=1)
+    found = longer.letters_at_lengths(seeds=(0,), more=(0,), back=1)
     by_way = {row["way"]: row for row in found["rows"]}
     assert by_way["as it is"]["short"][0] > 0.9
     assert by_way["interpolated"]["long"][0] < 0.3
@@ -335,7 +343,7 @@ def test_bytes_a_token_are_those_of_a_cache_and_those_of_the_papers():
     cache = model(torch.zeros(1, dtype=torch.long), [])[1]
     one = cache_sizes.Sizes("small", "grouped", 2, 6, 3, 2, "here")
     assert one.numbers() == sum(x.numel() for pair in cache for x in pair)
-    rows = {row["name"]: row for row in cache_sizes.measured()["rows"]}
+    rows = {row["name"]: row for row in cache_sizes.cache_size_table()["rows"]}
     deepseek = next(one for one in cache_sizes.MODELS if one.latent)
     # DeepSeek-AI (2024), section 2.1.4: as many as 2.25 key/value heads
     assert deepseek.numbers() == 2.25 * 2 * deepseek.layers * deepseek.d_head
@@ -358,20 +366,20 @@ def test_what_is_kept_says_where_it_comes_from():
 
 def test_kept_arithmetic_and_simulations_are_those_of_the_code():
     held = kept("serving")
-    assert held["cache_sizes"]["rows"] == cache_sizes.measured()["rows"]
+    assert held["cache_sizes"]["rows"] == cache_sizes.cache_size_table()["rows"]
     for way in pages.WAYS:
         assert pages.rush(1, way) in held["pages"]["rush"]
     arithmetic = held["roofline"]["H100"]["arithmetic"]
     sizes = LlamaConfig(49152, 8192, 576, 9, 3, 30, 1536)
-    assert arithmetic == roofline.points(sizes, roofline.H100, bytes_per_number=2)
+    assert arithmetic == roofline.roofline_points(sizes, roofline.H100, bytes_per_number=2)
 
 
 def test_kept_losses_are_those_of_the_model(real_model):
     model, words = real_model
     held = kept("serving")
     name = "a dialogue"
-    texts = {name: fewer_bits.texts_of(words)[name]}
-    assert fewer_bits.losses(model, texts)[name] == pytest.approx(
+    texts = {name: fewer_bits.texts_as_ids(words)[name]}
+    assert fewer_bits.losses_by_text(model, texts)[name] == pytest.approx(
         held["bits"]["as_it_is"][name], abs=0.01
     )
     whole = held["bits"]["as_it_is"][name]
@@ -391,6 +399,6 @@ def test_kept_guesses_are_those_of_the_model(real_model):
     held = kept("serving")["guesses"]["kinds"]["code"]
     row = next(row for row in held["rows"] if (row["draft"], row["k"]) == ("lookup", 4))
     ids, n = words.encode(held["prompts"][0]), kept("serving")["guesses"]["new"]
-    now = guesses.written(model, ids, guesses.draft_of(model, "lookup"), 4, n)
+    now = guesses.write_with_draft(model, ids, guesses.draft_of(model, "lookup"), 4, n)
     assert words.decode(now["new"].tolist()) == held["writes"][0]
     assert n / now["passes"] == pytest.approx(row["tokens_a_pass"][0], abs=0.01)

@@ -7,7 +7,7 @@ from math import sqrt
 import numpy as np
 
 from attncourse.arrays import as_floats
-from attncourse.figures.ink import head
+from attncourse.figures.ink import arrow_head
 from attncourse.figures.moving.controls import button, choice, controls
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
@@ -38,7 +38,8 @@ def attention_stepper(X, W_q, W_k, W_v, tokens: Sequence[str]) -> Moving:
         f"One attention head at work on “{' '.join(tokens)}”",
         controls(choice("asks", "Who asks?", [f"<bdi>{escape(t)}</bdi>" for t in tokens], 0))
         + controls(choice("stage", "Stage", STAGES, 1), button("next", "Next ▸"))
-        + f'<div class="st-flow">{left(numbers, views, tokens)}{right(views, tokens)}</div>'
+        + f'<div class="st-flow">{left(numbers, views, tokens)}'
+        + f"{stepper_columns(views, tokens)}</div>"
         + controls("Change any number with dots below it.", button("page", "Numbers of the page")),
         "Where JavaScript runs, the picture grows by a stage at a time, any token may ask, and all "
         "numbers of X and the three matrices can be changed.",
@@ -72,31 +73,33 @@ def require_fit(numbers: dict[str, np.ndarray], tokens: Sequence[str]) -> None:
 def left(numbers: dict, views: dict, tokens: Sequence[str]) -> str:
     """From the tokens to their three views: X, the matrices below it, Q, K and V below those."""
     fan = "".join(
-        arrow(colour, (176, 2), (x, 26))
+        stepper_arrow(colour, (176, 2), (x, 26))
         for colour, x in zip(COLOURS.values(), (92, 176, 260), strict=True)
     )
     columns = [
-        f'<div class="{colour}" data-lit="2">{matrix(f"W_{name.lower()}", numbers)}'
-        f'<span aria-hidden="true">↓</span>{matrix(name, views, tokens)}</div>'
+        f'<div class="{colour}" data-lit="2">{matrix_table(f"W_{name.lower()}", numbers)}'
+        f'<span aria-hidden="true">↓</span>{matrix_table(name, views, tokens)}</div>'
         for name, colour in COLOURS.items()
     ]
     names = "".join(f"<span>{escape(token)}</span>" for token in tokens)
     return (
-        f'<div class="st-left"><div class="st-x" data-lit="1">{matrix("X", numbers, tokens)}</div>'
+        '<div class="st-left"><div class="st-x" data-lit="1">'
+        f"{matrix_table('X', numbers, tokens)}</div>"
         f'<svg viewBox="0 0 304 28" aria-hidden="true" data-lit="2">{fan}</svg>'
         f'<div class="st-three"><div class="st-names" data-lit="2" aria-hidden="true">{names}</div>'
         f"{''.join(columns)}</div></div>"
     )
 
 
-def matrix(name: str, all_numbers: dict, tokens: Sequence[str] = ()) -> str:
+def matrix_table(name: str, all_numbers: dict, tokens: Sequence[str] = ()) -> str:
     """A matrix as a table, with its name and shape above it and a row for each token."""
     numbers = all_numbers[name]
     rows = ""
     for i, row in enumerate(numbers):
         head = f'<th scope="row">{escape(tokens[i])}</th>' if len(tokens) else ""
         cells = "".join(
-            f'<td data-at="{name}{i}{j}">{number(entry)}</td>' for j, entry in enumerate(row)
+            f'<td data-at="{name}{i}{j}">{stepper_number(entry)}</td>'
+            for j, entry in enumerate(row)
         )
         asks = f' data-row="{i}"' if len(tokens) else ""
         rows += f"<tr{asks}>{head}{cells}</tr>"
@@ -105,14 +108,14 @@ def matrix(name: str, all_numbers: dict, tokens: Sequence[str] = ()) -> str:
     return f'<table class="st-m"><caption>{symbol} <span>({m}, {n})</span></caption>{rows}</table>'
 
 
-def right(views: dict, tokens: Sequence[str]) -> str:
+def stepper_columns(views: dict, tokens: Sequence[str]) -> str:
     """From the first token's query to its blend: one column for each token that is asked."""
     Q, K, V = views.values()
     n, d_k = K.shape
     scores = K @ Q[0]  # (n,)
     weights = softmax(scores / sqrt(d_k))
     x = [round(230 * (j + 0.5) / n) for j in range(n)]
-    out = "".join(arrow("am-query", (115, 2), (at, 26)) for at in x)
+    out = "".join(stepper_arrow("am-query", (115, 2), (at, 26)) for at in x)
     back = "".join(
         f'<path class="am-value" data-at="f{j}" d="M{at} 2L115 26" '
         f'style="stroke-width:{0.5 + 6 * weights[j]:.2f}"/>'
@@ -149,8 +152,8 @@ def right(views: dict, tokens: Sequence[str]) -> str:
         + f'<tr data-lit="2 3 4 5"><td></td>{names}</tr>'
         + line("keys <i>k</i>", "3", "am-key", "k", map(vector, K))
         + arrows("3 4 5")
-        + line("<i>q</i> · <i>k</i>", "3", "st-plain", "s", map(number, scores))
-        + line(f"÷ √{d_k}", "3 4", "st-plain", "c", map(number, scores / sqrt(d_k)))
+        + line("<i>q</i> · <i>k</i>", "3", "st-plain", "s", map(stepper_number, scores))
+        + line(f"÷ √{d_k}", "3 4", "st-plain", "c", map(stepper_number, scores / sqrt(d_k)))
         + arrows("4 5")
         + line("weights", "4 5", "st-weight", "w", shade)
         + arrows("5", "×")
@@ -161,20 +164,20 @@ def right(views: dict, tokens: Sequence[str]) -> str:
     )
 
 
-def arrow(colour: str, start: tuple[float, float], end: tuple[float, float]) -> str:
+def stepper_arrow(colour: str, start: tuple[float, float], end: tuple[float, float]) -> str:
     (x, y), (to_x, to_y) = start, end
     near = x + 0.85 * (to_x - x), y + 0.85 * (to_y - y)  # inside the head
     return (
         f'<path class="{colour}" d="M{x} {y}L{near[0]:.1f} {near[1]:.1f}"/>'
-        f'<path class="{colour} st-head" d="{head(start, end, 2)}"/>'
+        f'<path class="{colour} st-head" d="{arrow_head(start, end, 2)}"/>'
     )
 
 
-def number(entry: float) -> str:
+def stepper_number(entry: float) -> str:
     """A number with at most two decimals, as the script writes it."""
     text = f"{entry:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text.replace("-", "−")
 
 
 def vector(entries) -> str:
-    return f"({', '.join(map(number, entries))})"
+    return f"({', '.join(map(stepper_number, entries))})"

@@ -5,7 +5,14 @@ from html import escape
 import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
-from attncourse.figures.moving.controls import button, cell, controls, scrolling, signed, slider
+from attncourse.figures.moving.controls import (
+    button,
+    controls,
+    role_cell,
+    scrolling,
+    signed,
+    slider_control,
+)
 from attncourse.figures.moving.figure import Moving
 
 NAMES = ("W_q", "W_k", "W_v", "W_o", "W_1", "W_2")
@@ -28,8 +35,8 @@ def block_parts(
 
     Raises ``ValueError`` for other shapes, and for a depth that there are no layers for.
     """
-    x = example()[0] if x is None else as_floats("x", x, "n d").astype(float)
-    layers = example()[1] if layers is None else layers
+    x = example_block()[0] if x is None else as_floats("x", x, "n d").astype(float)
+    layers = example_block()[1] if layers is None else layers
     require_finite(x=x)
     n, d = x.shape
     if not 1 <= n <= 6 or not 1 <= d <= 6 or not 1 <= len(layers) <= 12:
@@ -43,13 +50,13 @@ def block_parts(
     if not isinstance(depth, int) or not 0 <= depth <= len(layers):
         raise ValueError(f"depth: expected a whole number up to {len(layers)}, got {depth}")
     rows = attended(x, layers)
-    shares = [apart(X) for X in rows]
+    shares = [token_difference(X) for X in rows]
     return Moving(
         "block_parts",
         "What is left of the differences between tokens, block by block",
         controls("Attention, and", *(button(f"part-{name}", name, False) for name in PARTS))
         + scrolling(by_depth(shares, depth), "how far apart, by depth")
-        + controls(slider("depth", "blocks", 0, len(layers), depth))
+        + controls(slider_control("depth", "blocks", 0, len(layers), depth))
         + scrolling(token_rows(rows[depth], tokens), "rows of the tokens"),
         "In a browser that runs scripts, buttons switch the parts on and a slider sets the depth.",
         {
@@ -62,7 +69,7 @@ def block_parts(
     )
 
 
-def example() -> tuple[np.ndarray, list[dict]]:
+def example_block() -> tuple[np.ndarray, list[dict]]:
     """Four random tokens of four features, and eight layers with weights of Xavier's size."""
     rng = np.random.default_rng(12)
     shapes = dict.fromkeys(NAMES[:4], (4, 4)) | {"W_1": (4, 8), "W_2": (8, 4)}
@@ -101,7 +108,7 @@ def attended(x: np.ndarray, layers: list[dict]) -> list[np.ndarray]:
     return rows
 
 
-def apart(X: np.ndarray) -> float:
+def token_difference(X: np.ndarray) -> float:
     """How large the part of X is that is not the same for all tokens, from 0 to 1."""
     return float(np.linalg.norm(X - X.mean(axis=0)) / (np.linalg.norm(X) or 1))
 
@@ -111,7 +118,7 @@ def token_rows(X: np.ndarray, tokens: tuple[str, ...]) -> str:
     strongest = np.abs(X).max() or 1
     lines = "".join(
         f'<tr><th scope="row">{escape(token)}</th>'
-        + "".join(cell("value", number / strongest, signed(number, 3)) for number in row)
+        + "".join(role_cell("value", number / strongest, signed(number, 3)) for number in row)
         + "</tr>"
         for token, row in zip(tokens, X, strict=True)
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from html import escape
 
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.moving.controls import button, controls, live, pictures, side_by_side
+from attncourse.figures.moving.controls import beside_controls, button, controls, live, picture_row
 from attncourse.figures.moving.figure import Moving
 
 PARTS = {  # what a button changes, and its label
@@ -18,7 +18,7 @@ PLAIN = ("up, GELU, down", "silu(gate) · up, then down")
 NORM = ("layer norm: mean taken off, gain, bias", "RMS norm: gain")
 
 
-def labels(sizes: Mapping[str, int]) -> tuple[tuple[str, int, str, str], ...]:
+def block_labels(sizes: Mapping[str, int]) -> tuple[tuple[str, int, str, str], ...]:
     """Which part each label belongs to, where it stands, and what it says before and after."""
     h, h_kv = sizes["n_heads"], sizes["n_kv_heads"]
     return (
@@ -60,12 +60,16 @@ def block_today(sizes: Mapping[str, int]) -> Moving:
         "block_today",
         "From chapter 12's block to today's",
         controls(*(button(f"part-{name}", words, False) for name, words in PARTS.items()))
-        + side_by_side(pictures(block(sizes)), f'<table data-part="numbers">{table(now)}</table>'),
+        + beside_controls(
+            picture_row(today_block_diagram(sizes)),
+            f'<table data-part="numbers">{parameter_table(now)}</table>',
+        ),
         "In a browser that runs scripts, buttons change one part after the other.",
         {
             "sizes": {name: sizes[name] for name in SIZES},
             "labels": [
-                [name, y, [label(y, words) for words in both]] for name, y, *both in labels(sizes)
+                [name, y, [block_label(y, words) for words in both]]
+                for name, y, *both in block_labels(sizes)
             ],
         },
         "As in chapter 12. Change a part and look at its numbers.",
@@ -93,7 +97,7 @@ def counted(
     }
 
 
-def table(now: Mapping[str, int]) -> str:
+def parameter_table(now: Mapping[str, int]) -> str:
     """The numbers, one a row."""
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td>{number:,}</td></tr>' for name, number in now.items()
@@ -101,7 +105,7 @@ def table(now: Mapping[str, int]) -> str:
     return f"<tbody>{rows}</tbody>"
 
 
-def block(sizes: Mapping[str, int]) -> Diagram:
+def today_block_diagram(sizes: Mapping[str, int]) -> Diagram:
     """The stream on the left, two branches on the right; labels that change are the script's."""
     picture = Diagram(
         "The block",
@@ -123,12 +127,12 @@ def block(sizes: Mapping[str, int]) -> Diagram:
     for top in tops:
         picture.dot(STREAM, top + 110, radius=9, hollow=True)
         picture.path(f"M{STREAM - 5},{top + 110}h10m-5,-5v10")
-    for name, y, words, _ in labels(sizes):
-        live(picture, f"label-{name}-{y}", label(y, words))
+    for name, y, words, _ in block_labels(sizes):
+        live(picture, f"label-{name}-{y}", block_label(y, words))
     return picture
 
 
-def label(y: int, words: str) -> str:
+def block_label(y: int, words: str) -> str:
     middle = LEFT + WIDE / 2
     return (
         f'<text x="{middle:g}" y="{y}" text-anchor="middle" style="font-size:13px">'

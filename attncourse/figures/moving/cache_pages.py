@@ -6,7 +6,7 @@ import numpy as np
 
 from attncourse.arrays import require_count
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.moving.controls import choice, controls, live, pictures, slider
+from attncourse.figures.moving.controls import choice, controls, live, picture_row, slider_control
 from attncourse.figures.moving.figure import Moving
 
 WAYS = ("reserved", "pages", "shared")
@@ -140,7 +140,7 @@ def cache_pages(
         width=2 * LEFT + across * width,
         height=TOP + rows * (height + 2),
     )
-    live(field, "field", filled(now, way, rows, across, page, common))
+    live(field, "field", page_cells(now, way, rows, across, page, common))
     curves = Diagram(
         "Questions that wait",
         "Three curves over the steps, how many questions wait: one for each way to give out room.",
@@ -153,14 +153,14 @@ def cache_pages(
     curves.text(left + wide - 4, top + tall + 18, str(steps), "quiet", size=13)
     curves.text(left - 6, top + 10, str(most), "quiet", size=13, anchor="end")
     curves.path(f"M{left},{top}v{tall}h{wide}", "quiet", thick=1)
-    live(curves, "curves", lines(days, way, step, most))
+    live(curves, "curves", waiting_lines(days, way, step, most))
     return Moving(
         "cache_pages",
         "One cache, many questions",
         controls(choice("way", "room:", list(LABELS), WAYS.index(way)))
-        + controls(slider("step", "step", 0, steps - 1, step))
-        + pictures(field, curves)
-        + controls(slider("who", "question", 1, max(len(now["held"]), 1), len(now["held"])))
+        + controls(slider_control("step", "step", 0, steps - 1, step))
+        + picture_row(field, curves)
+        + controls(slider_control("who", "question", 1, max(len(now["held"]), 1), len(now["held"])))
         + legend(),
         "In a browser that runs scripts, one can move through the day, choose how room is given "
         "out, and see which pages a question holds.",
@@ -172,7 +172,7 @@ def cache_pages(
             "cell": [*CELL, LEFT, TOP],
             "curves": [*CURVES, most],
         },
-        told(now, way, rows * longest, page),
+        step_sentence(now, way, rows * longest, page),
     )
 
 
@@ -193,7 +193,7 @@ def tokens_on(now: dict, page: int) -> dict[int, int]:
     return found
 
 
-def told(now: dict, way: str, room: int, page: int) -> str:
+def step_sentence(now: dict, way: str, room: int, page: int) -> str:
     """What the figure says of a step."""
     share = sum(tokens_on(now, page).values()) / room
     n, waits = len(now["held"]), len(now["waiting"])
@@ -206,7 +206,7 @@ def told(now: dict, way: str, room: int, page: int) -> str:
     return f"{text} Question {number + 1}: {tokens} tokens in {where}."
 
 
-def filled(now: dict, way: str, rows: int, across: int, page: int, common: int) -> str:
+def page_cells(now: dict, way: str, rows: int, across: int, page: int, common: int) -> str:
     """The cells: outlines, what is reserved hatched, and tokens as high as the page is full."""
     (width, height), held = CELL, tokens_on(now, page)
     shared = common // page if way == "shared" else 0
@@ -228,7 +228,7 @@ def filled(now: dict, way: str, rows: int, across: int, page: int, common: int) 
     return "".join(parts)
 
 
-def lines(days: dict[str, list[dict]], way: str, step: int, most: int) -> str:
+def waiting_lines(days: dict[str, list[dict]], way: str, step: int, most: int) -> str:
     """How many wait, step by step, for each way; a mark at the step."""
     left, top, wide, tall = CURVES
 

@@ -7,7 +7,7 @@ shown, and on paper neither.
 from html import escape
 
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.ink import head, paint
+from attncourse.figures.ink import arrow_head, paint
 
 
 def controls(*parts: str) -> str:
@@ -15,7 +15,9 @@ def controls(*parts: str) -> str:
     return f'<div class="am-row am-controls">{"".join(parts)}</div>'
 
 
-def slider(name: str, label: str, low: float, high: float, value: float, step: float = 1) -> str:
+def slider_control(
+    name: str, label: str, low: float, high: float, value: float, step: float = 1
+) -> str:
     """A slider with its label before it and its value after it."""
     return (
         f'<label class="am-slider"><span>{label}</span><input type="range" data-part="{name}" '
@@ -39,18 +41,18 @@ def choice(name: str, label: str, options: list[str], chosen: int) -> str:
     )
 
 
-def pictures(*drawings: Diagram) -> str:
+def picture_row(*drawings: Diagram) -> str:
     """Drawings side by side where there is room."""
     return f'<div class="attncourse-diagram">{"".join(drawing.svg() for drawing in drawings)}</div>'
 
 
-def side_by_side(*parts: str) -> str:
+def beside_controls(*parts: str) -> str:
     """Pictures, and beside them what moves them or is read off; one below the other on a phone."""
     picture, *others = parts
     return f'<div class="am-beside">{picture}<div>{"".join(others)}</div></div>'
 
 
-def cell(role: str, strength: float, words: str) -> str:
+def role_cell(role: str, strength: float, words: str) -> str:
     """A cell in the colour of a role, as strong as its number is large."""
     percent = f"{abs(strength) * 45:.0f}%"
     colour = f"color-mix(in srgb,var(--{role}) {percent},transparent)"
@@ -70,9 +72,9 @@ def live(drawing: Diagram, name: str, markup: str = "") -> None:
     drawing.parts.append(f'<g data-part="{name}">{markup}</g>')
 
 
-def arrow(x: float, y: float, to_x: float, to_y: float, role: str, thick: float = 1.5) -> str:
+def svg_arrow(x: float, y: float, to_x: float, to_y: float, role: str, thick: float = 1.5) -> str:
     """An arrow between two points, as the scripts draw it."""
-    tip = head((x, y), (to_x, to_y), thick)
+    tip = arrow_head((x, y), (to_x, to_y), thick)
     return (
         f'<path style="stroke:{paint(role)};stroke-width:{thick:g}" '
         f'd="M{x:.1f},{y:.1f}L{to_x:.1f},{to_y:.1f}"/>'

@@ -9,7 +9,7 @@ import numpy as np
 from attncourse.arrays import as_floats
 from attncourse.figures.moving.controls import button, choice, controls
 from attncourse.figures.moving.figure import Moving
-from attncourse.figures.moving.live_model import carried, packed, percent
+from attncourse.figures.moving.live_model import carried, pack_arrays, percent
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.vision import VisionTransformer
@@ -32,7 +32,7 @@ class DigitPainter(Moving):
     """
 
     def __init__(self, model: "VisionTransformer", presets, chosen: int = 3):
-        kept = numbers_of(model)
+        kept = digit_painter_weights(model)
         side, patch = model.image_size, model.patch
         presets = as_floats("presets", presets, "k H W")
         if presets.shape[1:] != (side, side) or not 1 <= len(presets) <= len(kept["out.bias"]):
@@ -44,7 +44,7 @@ class DigitPainter(Moving):
             raise ValueError("presets: expected whole numbers from 0 to 16, counts of dots")
         if not 0 <= chosen < len(presets):
             raise ValueError(f"chosen: expected 0 to {len(presets) - 1}, got {chosen}")
-        chances, looks = read(model, kept, presets[chosen])
+        chances, looks = classify_digit(model, kept, presets[chosen])
         best, most, across = int(chances.argmax()), int(looks.argmax()), side // patch
         settings = {
             "side": side,
@@ -61,22 +61,22 @@ class DigitPainter(Moving):
             "digit_painter",
             "Paint a digit",
             controls(choice("preset", "Real digits", [str(i) for i in range(len(presets))], chosen))
-            + f'<div class="dp-parts"><div><p>Paint here</p>{grid(presets[chosen])}</div>'
+            + f'<div class="dp-parts"><div><p>Paint here</p>{pixel_grid(presets[chosen])}</div>'
             f"<div><p>Patches, blue: where it looks</p>{tiles(presets[chosen], looks, patch)}</div>"
-            f'<div class="dp-bars"><p>What it reads</p>{bars(chances)}</div></div>'
+            f'<div class="dp-bars"><p>What it reads</p>{digit_bars(chances)}</div></div>'
             + controls(
                 button("rub", "Rub out", False), button("clear", "Clear"), button("anew", "Reset")
             ),
             "Where JavaScript runs, you can paint, with the mouse, a finger or the keyboard, and "
             "the model reads along.",
-            settings | {"weights": packed(kept.values())},
+            settings | {"weights": pack_arrays(kept.values())},
             f"It reads a {best}, {percent(chances[best])}. The class token looks most at patch row "
             f"{most // across}, column {most % across}: {percent(looks[most])}.",
             before=["transformer"],
         )
 
 
-def numbers_of(model: "VisionTransformer") -> dict[str, np.ndarray]:
+def digit_painter_weights(model: "VisionTransformer") -> dict[str, np.ndarray]:
     """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
     from attncourse.vision import VisionTransformer
 
@@ -90,7 +90,7 @@ def numbers_of(model: "VisionTransformer") -> dict[str, np.ndarray]:
     return carried(model)
 
 
-def read(model: "VisionTransformer", kept: dict, ink) -> tuple[np.ndarray, np.ndarray]:
+def classify_digit(model: "VisionTransformer", kept: dict, ink) -> tuple[np.ndarray, np.ndarray]:
     """The probability of each class, and the patches' shares of attention, in reading order."""
     import torch
 
@@ -106,7 +106,7 @@ def read(model: "VisionTransformer", kept: dict, ink) -> tuple[np.ndarray, np.nd
     return chances.numpy(), attention_on_image(row, across, across).flatten().numpy()
 
 
-def grid(ink: np.ndarray) -> str:
+def pixel_grid(ink: np.ndarray) -> str:
     """The pixels to paint on."""
     rows = "".join(
         "<tr>" + "".join(f'<td style="--dark:{x / INK:.4f}"></td>' for x in row) + "</tr>"
@@ -133,7 +133,7 @@ def tiles(ink: np.ndarray, looks: np.ndarray, patch: int) -> str:
     return f'<div class="dp-tiles" aria-hidden="true" style="{columns}">{pieces}</div>'
 
 
-def bars(chances: np.ndarray) -> str:
+def digit_bars(chances: np.ndarray) -> str:
     """A line for each class, with its probability."""
     best = int(chances.argmax())
     lines = "".join(

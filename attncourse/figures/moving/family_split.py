@@ -6,7 +6,7 @@ from html import escape
 import numpy as np
 
 from attncourse.arrays import require_count
-from attncourse.figures.moving.controls import button, controls, slider
+from attncourse.figures.moving.controls import button, controls, slider_control
 from attncourse.figures.moving.figure import Moving
 
 MOST, LONGEST = 24, 14  # sequences, and letters of one: what a phone has room for
@@ -39,7 +39,7 @@ def family_split(
         raise ValueError(f"test_fraction: expected a share between 0 and 1, got {test_fraction}")
     listed = [sequences[i] for i in nested(sequences)]
     keys = np.random.default_rng(4).permutation(len(listed)).tolist()
-    clusters = numbered(listed, max_distance)
+    clusters = cluster_numbers(listed, max_distance)
     rows = "".join(
         f"<tr{' class=fs-first' if k and clusters[k] != clusters[k - 1] else ''}>"
         f'<th scope="row">{escape(one)}</th><td>{clusters[k] + 1}</td><td></td><td></td></tr>'
@@ -51,7 +51,9 @@ def family_split(
         '<table data-part="rows"><thead><tr><th scope="col">sequence</th><th scope="col">cluster'
         '</th><th scope="col">random</th><th scope="col">by similarity</th></tr></thead>'
         f"<tbody>{rows}</tbody></table>"
-        + controls(slider("distance", "max_distance", 0, 4, max_distance), button("again", "Draw")),
+        + controls(
+            slider_control("distance", "max_distance", 0, 4, max_distance), button("again", "Draw")
+        ),
         "In a browser that runs scripts, a slider changes the edit distance, and both splits are "
         "drawn again and again.",
         {"sequences": listed, "fraction": test_fraction, "keys": keys},
@@ -59,7 +61,7 @@ def family_split(
     )
 
 
-def numbered(sequences: Sequence[str], max_distance: int) -> list[int]:
+def cluster_numbers(sequences: Sequence[str], max_distance: int) -> list[int]:
     """The number of each sequence's cluster, counted from 0 in the order of the list."""
     from attncourse.sequences import similarity_clusters  # pages on NumPy do without torch
 
@@ -72,5 +74,5 @@ def numbered(sequences: Sequence[str], max_distance: int) -> list[int]:
 
 def nested(sequences: Sequence[str]) -> list[int]:
     """An order in which the clusters at every distance from 0 to 4 stand together."""
-    levels = [numbered(sequences, distance) for distance in (4, 3, 2, 1, 0)]
+    levels = [cluster_numbers(sequences, distance) for distance in (4, 3, 2, 1, 0)]
     return sorted(range(len(sequences)), key=lambda i: tuple(level[i] for level in levels))

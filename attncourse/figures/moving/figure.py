@@ -3,7 +3,7 @@
 import json
 from html import escape
 
-from attncourse.figures.theme import beside, has, modes
+from attncourse.figures.theme import has, modes, read_asset
 
 
 class Moving:
@@ -29,12 +29,14 @@ class Moving:
         return f"moving figure: {self.title}. {self.moves}"
 
     def _repr_html_(self) -> str:
-        style = modes("attncourse-moving") + beside("moving/moving.css") + beside("diagram.css")
+        style = (
+            modes("attncourse-moving") + read_asset("moving/moving.css") + read_asset("diagram.css")
+        )
         if has(f"moving/{self.name}.css"):
-            style += beside(f"moving/{self.name}.css")
-        own = "\n".join(lean(beside(f"moving/{name}.js")) for name in (*self.before, self.name))
+            style += read_asset(f"moving/{self.name}.css")
+        own = "\n".join(lean(read_asset(f"moving/{name}.js")) for name in (*self.before, self.name))
         script = (
-            f"(() => {{\n{lean(beside('moving/moving.js'))}\n"
+            f"(() => {{\n{lean(read_asset('moving/moving.js'))}\n"
             f"const begin = (root, data) => {{\n{own}\n}};\n"
             f"start({json.dumps(self.name)}, begin);\n}})();"
         )

@@ -4,7 +4,7 @@ import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.moving.controls import controls, live, pictures, slider
+from attncourse.figures.moving.controls import controls, live, picture_row, slider_control
 from attncourse.figures.moving.figure import Moving
 
 WIDTH, HEIGHT, EDGE = 340, 210, 14
@@ -31,18 +31,18 @@ def four_bits(weights, bits: int = 4) -> Moving:
         height=HEIGHT,
     )
     live(picture, "levels")
-    live(picture, "dots", dots(row, rounded(row, bits)))
+    live(picture, "dots", rounding_dots(row, round_to_levels(row, bits)))
     return Moving(
         "four_bits",
         "Fewer bits a number",
-        controls(slider("bits", "bits", 2, 8, bits)) + pictures(picture),
+        controls(slider_control("bits", "bits", 2, 8, bits)) + picture_row(picture),
         "In a browser that runs scripts, a slider sets the number of bits.",
         {"weights": [round(float(w), 6) for w in row], "size": [WIDTH, HEIGHT, EDGE]},
         f"{bits} bits, {2**bits} levels: off by {100 * off(row, bits):.1f} % of the weights' size.",
     )
 
 
-def rounded(row: np.ndarray, bits: int) -> np.ndarray:
+def round_to_levels(row: np.ndarray, bits: int) -> np.ndarray:
     """Each number at the nearest level."""
     step = (row.max() - row.min()) / (2**bits - 1)
     return row.min() + np.rint((row - row.min()) / step) * step
@@ -50,10 +50,10 @@ def rounded(row: np.ndarray, bits: int) -> np.ndarray:
 
 def off(row: np.ndarray, bits: int) -> float:
     """The size of the error over that of the weights, each a root of a sum of squares."""
-    return float(np.linalg.norm(rounded(row, bits) - row) / np.linalg.norm(row))
+    return float(np.linalg.norm(round_to_levels(row, bits) - row) / np.linalg.norm(row))
 
 
-def dots(row: np.ndarray, to: np.ndarray) -> str:
+def rounding_dots(row: np.ndarray, to: np.ndarray) -> str:
     """Hollow dots at the weights, full ones where they land, a line from one to the other."""
     low, high = row.min(), row.max()
     across = (WIDTH - 2 * EDGE) / (len(row) - 1)

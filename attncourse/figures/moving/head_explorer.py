@@ -60,7 +60,8 @@ def head_explorer(
         "head_explorer",
         f"{layers * heads} heads of a real model",
         controls(f'<select data-part="sentence" aria-label="Sentence">{options}</select>')
-        + f'<div class="he-words" data-part="words">{shaded(held, n, first, query, tokens)}</div>'
+        + '<div class="he-words" data-part="words">'
+        + f"{shade_sentence(held, n, first, query, tokens)}</div>"
         + controls(
             f'<label>sorted by <select data-part="order">{sorts}</select></label>',
             '<label class="am-slider"><span data-part="name">head</span><input type="range" '
@@ -83,7 +84,7 @@ def head_explorer(
     )
 
 
-def weights(held: bytes, n: int, head: int, query: int) -> list[float]:
+def kept_map_row(held: bytes, n: int, head: int, query: int) -> list[float]:
     """A row of one head's map, as it is kept."""
     start = head * (n * (n + 1) // 2) + query * (query + 1) // 2
     return [step / 255 for step in held[start : start + query + 1]]
@@ -92,12 +93,12 @@ def weights(held: bytes, n: int, head: int, query: int) -> list[float]:
 def best_for_pair(held: bytes, n: int, pair: Sequence[int]) -> int:
     """The head that looks most from the pronoun to its noun."""
     count = len(held) // (n * (n + 1) // 2)
-    return max(range(count), key=lambda head: weights(held, n, head, pair[0])[pair[1]])
+    return max(range(count), key=lambda head: kept_map_row(held, n, head, pair[0])[pair[1]])
 
 
-def shaded(held: bytes, n: int, head: int, query: int, tokens: Sequence[str]) -> str:
+def shade_sentence(held: bytes, n: int, head: int, query: int, tokens: Sequence[str]) -> str:
     """The sentence, each word on a ground as strong as its weight."""
-    row = weights(held, n, head, query) + [0.0] * n
+    row = kept_map_row(held, n, head, query) + [0.0] * n
     marks = [" class=am-query" if i == query else "" for i in range(len(tokens))]
     return "".join(
         f'<span{marks[i]} style="background:color-mix(in srgb,var(--key) '

@@ -7,7 +7,7 @@ import numpy as np
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.ink import wide
-from attncourse.figures.moving.controls import button, cell, controls, scrolling, signed
+from attncourse.figures.moving.controls import button, controls, role_cell, scrolling, signed
 from attncourse.figures.moving.figure import Moving
 
 LEAST, WIDEST = 102, 158  # of a map in pixels: three or two beside each other on a phone
@@ -58,7 +58,7 @@ def heads_off(
     outputs = A @ V  # (h, n, d_head)
     whole = np.concatenate(list(outputs), axis=-1)  # (n, h·d_head)
     concat = np.concatenate([outputs[i] * on[i] for i in range(h)], axis=-1)
-    change = np.linalg.norm((concat - whole) @ W, axis=1) / lengths(whole @ W)
+    change = np.linalg.norm((concat - whole) @ W, axis=1) / row_lengths(whole @ W)
     heads = "".join(one_head(i, A[i], tokens, names[i], on[i]) for i in range(h))
     mixed = [("times W<sub>o</sub>", W.shape[1], True)]
     over = [(escape(name), V.shape[2], on[i]) for i, name in enumerate(names)]
@@ -68,8 +68,8 @@ def heads_off(
         f'<div class="am-row am-heads">{heads}</div>'
         + controls(button("all", "All on"))
         + '<div class="am-row am-tables">'
-        + table("concat", concat, tokens, over, strongest(whole))
-        + table("output", concat @ W, tokens, mixed, strongest(whole @ W), change)
+        + strength_table("concat", concat, tokens, over, strongest(whole))
+        + strength_table("output", concat @ W, tokens, mixed, strongest(whole @ W), change)
         + "</div>",
         "In a browser that runs scripts, a button under each map switches its head off.",
         {"maps": A.tolist(), "values": V.tolist(), "W_o": W.tolist(), "tokens": list(tokens)}
@@ -79,7 +79,7 @@ def heads_off(
     )
 
 
-def lengths(rows: np.ndarray) -> np.ndarray:
+def row_lengths(rows: np.ndarray) -> np.ndarray:
     """The length of each row, 1 for a row of zeros."""
     found = np.linalg.norm(rows, axis=1)
     return np.where(found > 0, found, 1)
@@ -109,7 +109,7 @@ def one_head(i: int, weights: np.ndarray, tokens: list[str], name: str, on: bool
     )
 
 
-def table(
+def strength_table(
     part: str, numbers: np.ndarray, tokens: list[str], over: list, most: float, change=()
 ) -> str:
     """Numbers in cells as dark as their part of ``most``, a row for each token.
@@ -119,7 +119,7 @@ def table(
     """
     lines = "".join(
         f'<tr><th scope="row">{escape(token)}</th>'
-        + "".join(cell("value", x / most, signed(x, 1)) for x in row)
+        + "".join(role_cell("value", x / most, signed(x, 1)) for x in row)
         + (f"<td>{signed(100 * change[i], 0)} %</td>" if len(change) else "")
         + "</tr>"
         for i, (token, row) in enumerate(zip(tokens, numbers, strict=True))

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from attncourse.figures.moving.controls import cell, choice, controls, scrolling
+from attncourse.figures.moving.controls import choice, controls, role_cell, scrolling
 from attncourse.figures.moving.figure import Moving
 
 MOST, LETTERS = 12, 8  # tokens, and letters in one
@@ -26,7 +26,7 @@ def induction_steps(tokens: list[str], asks: int) -> Moving:
             raise ValueError(f"tokens: expected words of 1 to {LETTERS} letters, got {word!r}")
     if isinstance(asks, bool) or not isinstance(asks, int) or not 0 <= asks < len(tokens):
         raise ValueError(f"asks: expected a token from 0 to {len(tokens) - 1}, got {asks!r}")
-    weights, says = row_of(tokens, asks), ""
+    weights, says = induction_row(tokens, asks), ""
     found = {t: sum(w for w, u in zip(weights, tokens, strict=True) if u == t) for t in tokens}
     best = max(found, key=found.get)
     says = f"“{tokens[asks]}” has not come before: there is nothing to copy."
@@ -38,21 +38,21 @@ def induction_steps(tokens: list[str], asks: int) -> Moving:
         '<div class="am-controls"><label>Sequence <input type="text" data-part="words" '
         f'maxlength="110" autocomplete="off" value="{escape(" ".join(tokens))}"></label></div>'
         + controls(choice("step", "step", STEPS, 2))
-        + table(tokens, asks, weights),
+        + induction_table(tokens, asks, weights),
         "In a browser that runs scripts, you type the sequence and choose who asks.",
         {"tokens": list(tokens), "asks": asks},
         says,
     )
 
 
-def row_of(tokens: list[str], asks: int) -> list[float]:
+def induction_row(tokens: list[str], asks: int) -> list[float]:
     """The row of the token that asks: even weights on what came behind its like, or zeros."""
     n = len(tokens)
     places = [j for j in range(1, n) if j <= asks and tokens[j - 1] == tokens[asks]]
     return [1 / len(places) if j in places else 0.0 for j in range(n)]
 
 
-def table(tokens: list[str], asks: int, weights: list[float]) -> str:
+def induction_table(tokens: list[str], asks: int, weights: list[float]) -> str:
     """Three lines below the tokens: the notes, the weights of who asks, what is copied."""
     head = "".join(
         f'<th scope="col"><button type="button" aria-pressed="{str(i == asks).lower()}">'
@@ -61,10 +61,10 @@ def table(tokens: list[str], asks: int, weights: list[float]) -> str:
     )
     notes = [f"after {escape(before)}" for before in ["", *tokens[:-1]]]
     lines = {
-        "note": [cell("value", 0.0, note if i else "–") for i, note in enumerate(notes)],
-        "weight": [cell("key", w, f"{w:.2f}") for w in weights],
+        "note": [role_cell("value", 0.0, note if i else "–") for i, note in enumerate(notes)],
+        "weight": [role_cell("key", w, f"{w:.2f}") for w in weights],
         "copies": [
-            cell("value", w, escape(token) if w else "")
+            role_cell("value", w, escape(token) if w else "")
             for w, token in zip(weights, tokens, strict=True)
         ],
     }

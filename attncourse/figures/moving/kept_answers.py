@@ -40,7 +40,7 @@ def kept_answers(answers: Sequence[dict], chosen: int = 0) -> Moving:
         controls(f'<select data-part="question" aria-label="Question">{options}</select>')
         + controls(button("next", "Next word"), button("all", "All"), button("again", "Again"))
         + f'<p class="ka-asked" data-part="asked">{escape(one["question"])}</p>'
-        f'<p class="ka-answer" data-part="answer">{words(one)}</p>'
+        f'<p class="ka-answer" data-part="answer">{answer_words(one)}</p>'
         '<table data-part="rivals"><tbody></tbody></table>',
         "In a browser that runs scripts, other questions can be chosen, and each word shows which "
         "others the model thought of.",
@@ -62,7 +62,7 @@ def kept_answers(answers: Sequence[dict], chosen: int = 0) -> Moving:
     )
 
 
-def words(one: dict) -> str:
+def answer_words(one: dict) -> str:
     """The answer, each piece on a ground as strong as it was likely."""
     return "".join(
         f'<span style="{ground(p)}">{escape(piece)}</span>'

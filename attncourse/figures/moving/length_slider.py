@@ -3,7 +3,7 @@
 from math import log2, log10
 
 from attncourse.arrays import require_count
-from attncourse.figures.moving.controls import controls, slider
+from attncourse.figures.moving.controls import controls, slider_control
 from attncourse.figures.moving.figure import Moving
 
 LOW, HIGH = 9, 17  # lengths are powers of 2: 512 to 131,072 tokens
@@ -29,23 +29,25 @@ def length_slider(n: int = 2**HIGH) -> Moving:
     require_count("n", n)
     if n not in [2**e for e in range(LOW, HIGH + 1)]:
         raise ValueError(f"n: expected a power of 2 from {2**LOW} to {2**HIGH}, got {n}")
-    found = counted(n)
+    found = count_bytes_and_operations(n)
     return Moving(
         "length_slider",
         "How long a text, and what has to be held?",
-        controls(slider("length", "tokens", LOW, HIGH, log2(n)))
-        + f'<div class="ls-parts"><div class="ls-map">{square(n)}<p>All scores of one head, '
+        controls(slider_control("length", "tokens", LOW, HIGH, log2(n)))
+        + f'<div class="ls-parts"><div class="ls-map">{score_square(n)}<p>All scores of one head, '
         f"to scale: half the tokens, a quarter of the square.</p></div>"
-        f"<div>{bars(found)}<p>Each step of the axis is a thousand times as much.</p></div></div>",
+        f"<div>{memory_bars(found)}<p>Each step of the axis is a thousand times as much.</p>"
+        "</div></div>",
         "In a browser that runs scripts, a slider changes the length from 512 to 131,072 tokens.",
         {"side": SIDE, "high": HIGH, "d_head": D_HEAD, "window": WINDOW, "tile": TILE}
         | {"cache": CACHE, "least": LEAST, "most": MOST},
-        f"{n:,} tokens: {n * n:,} scores, {size(found['map'])} for one head of one layer, and "
+        f"{n:,} tokens: {n * n:,} scores, {size_in_words(found['map'])} for one head of one layer, "
+        "and "
         f"{power(found['operations'])} operations.",
     )
 
 
-def counted(n: int) -> dict[str, int]:
+def count_bytes_and_operations(n: int) -> dict[str, int]:
     """Bytes of each thing at n tokens, in float32 but for the cache, and one head's operations."""
     return {
         "map": 4 * n * n,
@@ -62,7 +64,7 @@ def power(number: float) -> str:
     return f"{digits} · 10" + str(int(exponent)).translate(str.maketrans("0123456789", RAISED))
 
 
-def size(amount: float) -> str:
+def size_in_words(amount: float) -> str:
     """Bytes with two figures and a unit."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if amount >= unit:
@@ -71,7 +73,7 @@ def size(amount: float) -> str:
     return f"{amount:.0f} bytes"
 
 
-def square(n: int) -> str:
+def score_square(n: int) -> str:
     """The n × n scores, to scale, and the square of the greatest length around them."""
     long = max(SIDE * n / 2**HIGH, 1)
     return (
@@ -81,20 +83,21 @@ def square(n: int) -> str:
     )
 
 
-def bars(found: dict[str, int]) -> str:
+def memory_bars(found: dict[str, int]) -> str:
     """A line for each thing that is held, on a logarithmic axis."""
     lines = "".join(
-        f'<tr><th scope="row">{label}</th><td data-part="{name}">{size(found[name])}</td></tr>'
-        f'<tr><td colspan="2"><i style="width:{share(found[name]):.1f}%"></i></td></tr>'
+        f'<tr><th scope="row">{label}</th>'
+        f'<td data-part="{name}">{size_in_words(found[name])}</td></tr>'
+        f'<tr><td colspan="2"><i style="width:{axis_share(found[name]):.1f}%"></i></td></tr>'
         for name, label in ROWS.items()
     )
     marks = "".join(
-        f'<span style="left:{share(at):.1f}%">{name}</span>'
+        f'<span style="left:{axis_share(at):.1f}%">{name}</span>'
         for at, name in ((1e6, "1 MB"), (1e9, "1 GB"))
     )
     return f'<table>{lines}<tr><td colspan="2"><div class="ls-axis">{marks}</div></td></tr></table>'
 
 
-def share(amount: float) -> float:
+def axis_share(amount: float) -> float:
     """Where an amount stands on the axis, in percent of its length."""
     return 100 * log10(max(amount, LEAST) / LEAST) / log10(MOST / LEAST)

@@ -9,9 +9,16 @@ import numpy as np
 
 from attncourse.arrays import require_finite
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.moving.controls import button, choice, controls, live, pictures, slider
+from attncourse.figures.moving.controls import (
+    button,
+    choice,
+    controls,
+    live,
+    picture_row,
+    slider_control,
+)
 from attncourse.figures.moving.figure import Moving
-from attncourse.figures.moving.live_model import packed, rounded
+from attncourse.figures.moving.live_model import pack_arrays, round_to_16_bits
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.tasks.translator import Seq2Seq
@@ -47,12 +54,12 @@ def line_writer(
             raise ValueError(f"line: expected 1 to {MOST} characters of {reads!r}, got {text!r}")
     kept = {}
     for i, (name, model) in enumerate(models.items()):
-        found = {f"{i}.{key}": value for key, value in numbers_of(name, model).items()}
+        found = {f"{i}.{key}": value for key, value in line_writer_weights(name, model).items()}
         require_finite(**found)
-        kept |= {key: rounded(value) for key, value in found.items()}
+        kept |= {key: round_to_16_bits(value) for key, value in found.items()}
     first = next(iter(models))
     written, weights = written_by(models[first], line, reads, writes)
-    at = first_wrong(written, right(line))
+    at = first_wrong(written, right_translation(line))
     return Moving(
         "line_writer",
         "A translator writes",
@@ -64,21 +71,22 @@ def line_writer(
         )
         + controls(choice("model", "Translator", [escape(name) for name in models], 0))
         + controls(
-            slider("letter", "letter", 1, max(len(written), 2), at + 1), button("next", "Next ▸")
+            slider_control("letter", "letter", 1, max(len(written), 2), at + 1),
+            button("next", "Next ▸"),
         )
-        + pictures(picture(line, written, weights, at)),
+        + picture_row(line_picture(line, written, weights, at)),
         "Where JavaScript runs, the line that is read is yours, and the translators write it.",
         {"reads": reads, "writes": writes, "names": list(models), "months": MONTHS}
         | {"attends": [model.score is not None for model in models.values()]}
         | {"longest": LONGEST, "wide": WIDE, "top": TOP, "bottom": BOTTOM}
         | {"shapes": [[key, *value.shape] for key, value in kept.items()]}
-        | {"weights": packed(kept.values())},
+        | {"weights": pack_arrays(kept.values())},
         says(line, written, weights, at),
         before=["transformer"],
     )
 
 
-def numbers_of(name: str, model: "Seq2Seq") -> dict[str, np.ndarray]:
+def line_writer_weights(name: str, model: "Seq2Seq") -> dict[str, np.ndarray]:
     """A translator's weights under the names that the script reads them by."""
     state = {key: value.detach().cpu().numpy() for key, value in model.state_dict().items()}
     needed = {f"score.{key}.weight" for key in ("W_q", "W_k", "w")}
@@ -105,7 +113,7 @@ def written_by(model: "Seq2Seq", line: str, reads: str, writes: str):
         return written, model.weights(source, ids[:, : len(written)])[0].numpy()
 
 
-def right(line: str) -> str:
+def right_translation(line: str) -> str:
     """What is to be written for the days that are found in a line: ``03-03 11-18``."""
     days = [(day, name) for day, name in DAY.findall(line) if name in MONTHS]
     return " ".join(f"{MONTHS.index(name) + 1:02d}-{int(day):02d}" for day, name in days)
@@ -116,20 +124,20 @@ def first_wrong(written: str, goal: str) -> int:
     return next((i for i, c in enumerate(written) if goal and c != goal[i : i + 1]), 0)
 
 
-def picture(line: str, written: str, weights: np.ndarray | None, at: int) -> Diagram:
+def line_picture(line: str, written: str, weights: np.ndarray | None, at: int) -> Diagram:
     """What is written above, what is read below, and what stands between for one letter."""
     drawing = Diagram("Two rows of characters", SAYS, width=WIDE, height=HIGH)
-    live(drawing, "between", between(line, weights, at))
-    live(drawing, "read", row(line, BOTTOM, -1, ""))
-    live(drawing, "written", row(written[: at + 1], TOP, at, right(line)))
+    live(drawing, "between", attention_curves(line, weights, at))
+    live(drawing, "read", character_row(line, BOTTOM, -1, ""))
+    live(drawing, "written", character_row(written[: at + 1], TOP, at, right_translation(line)))
     return drawing
 
 
-def row(text: str, y: int, at: int, goal: str) -> str:
+def character_row(text: str, y: int, at: int, goal: str) -> str:
     """Characters in a row; the one at ``at`` framed, those that ``goal`` has not underlined."""
     parts = []
     for i, character in enumerate(text):
-        x = place(i, max(len(text), LONGEST if at >= 0 else 1))
+        x = character_place(i, max(len(text), LONGEST if at >= 0 else 1))
         wrong = at >= 0 and goal and character != goal[i : i + 1]
         if i == at:
             parts.append(
@@ -141,17 +149,17 @@ def row(text: str, y: int, at: int, goal: str) -> str:
     return "".join(parts)
 
 
-def place(i: int, n: int) -> float:
+def character_place(i: int, n: int) -> float:
     """Where character i of n stands: in the middle of the picture, at most 18 pixels apart."""
     step = min(18, (WIDE - 8) / n)
     return WIDE / 2 + (i - (n - 1) / 2) * step
 
 
-def between(line: str, weights: np.ndarray | None, at: int) -> str:
+def attention_curves(line: str, weights: np.ndarray | None, at: int) -> str:
     """Curves from the letter to what it looks at, or through one vector."""
-    x, n, middle = place(at, LONGEST), len(line), WIDE / 2
+    x, n, middle = character_place(at, LONGEST), len(line), WIDE / 2
     if weights is None:
-        left, end, low = place(0, n), place(n - 1, n), BOTTOM - 20
+        left, end, low = character_place(0, n), character_place(n - 1, n), BOTTOM - 20
         return (
             f'<path class="lw-all" d="M{left:.1f},{low}L{middle:g},108L{end:.1f},{low}Z"/>'
             '<path class="lw-curve" style="stroke-width:4" '
@@ -162,7 +170,7 @@ def between(line: str, weights: np.ndarray | None, at: int) -> str:
     return "".join(
         f'<path class="lw-curve" style="stroke-width:{1 + 7 * w:.2f};'
         f'stroke-opacity:{0.25 + 0.7 * w:.2f}" d="M{x:.1f},{TOP + 8}C{x:.1f},90 '
-        f'{place(j, n):.1f},96 {place(j, n):.1f},{BOTTOM - 16}"/>'
+        f'{character_place(j, n):.1f},96 {character_place(j, n):.1f},{BOTTOM - 16}"/>'
         for j, w in enumerate(weights[at])
         if w >= 0.02
     )
@@ -170,7 +178,7 @@ def between(line: str, weights: np.ndarray | None, at: int) -> str:
 
 def says(line: str, written: str, weights: np.ndarray | None, at: int) -> str:
     """What was written, whether it is right, and where the letter looks."""
-    goal = right(line)
+    goal = right_translation(line)
     judged = "" if not goal else " That is right." if written == goal else f" Right is {goal}."
     looks = "Every letter is made of the same vector."
     if weights is not None:

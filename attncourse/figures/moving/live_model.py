@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from attncourse.arrays import require_count, require_finite
-from attncourse.figures.moving.controls import button, controls, scrolling, slider
+from attncourse.figures.moving.controls import button, controls, scrolling, slider_control
 from attncourse.figures.moving.figure import Moving
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
@@ -60,7 +60,7 @@ class LiveModel(Moving):
         seed: int = 2,
         heads: bool = True,
     ):
-        kept = numbers_of(model)
+        kept = live_model_weights(model)
         if len(world.words) != model.config.n_vocab:
             raise ValueError(
                 f"world: expected {model.config.n_vocab} words, one for each id of the model, got "
@@ -74,7 +74,7 @@ class LiveModel(Moving):
                     f"beginning: expected at most {model.max_length - 2} words, got {text!r}"
                 )
         ids = world.beginning(beginning)
-        logits, maps = read(model, kept, ids)
+        logits, maps = live_model_forward(model, kept, ids)
         shown = BARS if heads else FEW_BARS
         tokens, top = [world.words[i] for i in ids], top_tokens(logits, world, shown)
         settings = {"words": list(world.words), "start": ids[0], "most": model.max_length}
@@ -88,10 +88,11 @@ class LiveModel(Moving):
         super().__init__(
             "live_model",
             "A language model at work",
-            asked(beginning, examples, world)
-            + f'<div class="lm-parts"><div class="lm-next" data-part="bars">{bars(top)}</div>'
+            live_model_controls(beginning, examples, world)
+            + '<div class="lm-parts"><div class="lm-next" data-part="bars">'
+            + f"{next_token_bars(top)}</div>"
             + f"<div{'' if heads else ' hidden'}>"
-            + f'<div class="lm-rows" data-part="rows">{rows(tokens, maps)}</div></div></div>'
+            + f'<div class="lm-rows" data-part="rows">{head_rows(tokens, maps)}</div></div></div>'
             + f"<div{'' if heads else ' hidden'}>"
             + f'<div class="lm-layers" data-part="maps">{cards(maps)}</div>'
             + controls(
@@ -105,13 +106,13 @@ class LiveModel(Moving):
                 if heads
                 else "."
             ),
-            settings | {"weights": packed(kept.values())},
+            settings | {"weights": pack_arrays(kept.values())},
             f"Likeliest next: “{top[0][0]}”, {percent(top[0][1])}.",
             before=["transformer", "gpt"],
         )
 
 
-def numbers_of(model: "GPT") -> dict[str, np.ndarray]:
+def live_model_weights(model: "GPT") -> dict[str, np.ndarray]:
     """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
     from attncourse.gpt import GPT
 
@@ -137,22 +138,24 @@ def carried(model: "nn.Module", but: Collection[str] = ()) -> dict[str, np.ndarr
         raise ValueError(
             f"model: expected at most {MOST} numbers, which a page carries, got {count}"
         )
-    return {name: rounded(array) for name, array in state.items()}
+    return {name: round_to_16_bits(array) for name, array in state.items()}
 
 
-def rounded(array: np.ndarray) -> np.ndarray:
+def round_to_16_bits(array: np.ndarray) -> np.ndarray:
     """As float32 whose lowest byte is 0, the nearest: 16 binary digits."""
     bits = np.ascontiguousarray(array, dtype="<f4").view("<u4")
     return ((bits + 128) & ~np.uint32(255)).view("<f4")
 
 
-def packed(arrays) -> str:
+def pack_arrays(arrays) -> str:
     """The upper three bytes of each number, one after the other, in base64."""
     upper = [array.reshape(-1, 1).view(np.uint8)[:, 1:].tobytes() for array in arrays]
     return base64.b64encode(b"".join(upper)).decode()
 
 
-def read(model: "GPT", kept: dict, ids: list[int]) -> tuple[np.ndarray, list[np.ndarray]]:
+def live_model_forward(
+    model: "GPT", kept: dict, ids: list[int]
+) -> tuple[np.ndarray, list[np.ndarray]]:
     """Logits for the next token, ``(n_vocab,)``, and each layer's maps, ``(h, n, n)``."""
     import torch
 
@@ -189,7 +192,7 @@ def percent(p: float) -> str:
     return f"{100 * p:.{1 if 0 < p < 0.0995 else 0}f}\u00a0%"
 
 
-def asked(beginning: str, examples: Sequence[str], world: World) -> str:
+def live_model_controls(beginning: str, examples: Sequence[str], world: World) -> str:
     """What a reader writes, chooses and presses."""
     field = (
         '<label class="lm-field"><span>Story so far</span><input type="text" data-part="story" '
@@ -208,14 +211,14 @@ def asked(beginning: str, examples: Sequence[str], world: World) -> str:
             button("next", "Next word"),
             button("on", "Write on"),
             button("anew", "Start anew"),
-            slider("temperature", "Temperature", 0, 2, 1, 0.1),
+            slider_control("temperature", "Temperature", 0, 2, 1, 0.1),
         )
         + '<details class="am-controls" data-part="known"><summary>Words that it knows'
         f'</summary><div class="am-row lm-known">{offered}</div></details>'
     )
 
 
-def bars(top: list[tuple[str, float]]) -> str:
+def next_token_bars(top: list[tuple[str, float]]) -> str:
     """The likeliest next tokens, a bar for each."""
     lines = "".join(
         f'<tr><th scope="row">{escape(word)}</th><td><i style="width:{100 * share:.2f}%"></i></td>'
@@ -225,7 +228,7 @@ def bars(top: list[tuple[str, float]]) -> str:
     return f"<table><caption>Next word</caption>{lines}</table>"
 
 
-def rows(tokens: list[str], maps: list[np.ndarray]) -> str:
+def head_rows(tokens: list[str], maps: list[np.ndarray]) -> str:
     """Where the last token looks: a row for each head, darker for more."""
     heads = "".join(f'<th scope="col"><span>{escape(token)}</span></th>' for token in tokens)
     lines = "".join(
@@ -247,7 +250,7 @@ def cards(maps: list[np.ndarray]) -> str:
     return "".join(
         "<div>"
         + "".join(
-            f'<div class="lm-head">{picture(weights)}<span>{layer}.{h}</span></div>'
+            f'<div class="lm-head">{map_picture(weights)}<span>{layer}.{h}</span></div>'
             for h, weights in enumerate(heads)
         )
         + "</div>"
@@ -255,7 +258,7 @@ def cards(maps: list[np.ndarray]) -> str:
     )
 
 
-def picture(weights: np.ndarray) -> str:
+def map_picture(weights: np.ndarray) -> str:
     """A map ``(n, n)`` in cells of ink; weights below one per cent are left white."""
     n = len(weights)
     ink = "".join(

@@ -9,7 +9,7 @@ import numpy as np
 
 from attncourse.figures.moving.controls import choice, controls
 from attncourse.figures.moving.figure import Moving
-from attncourse.figures.moving.live_model import carried, packed, percent
+from attncourse.figures.moving.live_model import carried, pack_arrays, percent
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.sequences import ReceptorClassifier
@@ -39,7 +39,7 @@ class LoopReader(Moving):
     ):
         from attncourse.sequences import ALPHABET, encode_cdr3
 
-        kept = numbers_of(model)
+        kept = loop_reader_weights(model)
         longest = len(model.positions.table)
         if isinstance(loops, str) or not loops:
             raise ValueError(f"loops: expected one loop or more, got {loops!r}")
@@ -50,7 +50,7 @@ class LoopReader(Moving):
                 f"classes: expected {len(kept['out.bias'])} names, one for each class of the "
                 f"model, got {len(classes)}"
             )
-        chances, looks, falls = read(model, kept, loops[0])
+        chances, looks, falls = classify_loop(model, kept, loops[0])
         settings = {
             "alphabet": ALPHABET,
             "turns": TURNS,
@@ -72,18 +72,18 @@ class LoopReader(Moving):
             "Which virus? Press a letter to exchange it",
             controls(field, choice("given", "or", [str(k + 1) for k in range(len(loops))], 0))
             + "<p>Where it <b class='am-query'>looks</b></p>"
-            + letters("looks", loops[0], looks, motifs)
+            + shaded_letters("looks", loops[0], looks, motifs)
             + "<p>What the answer <b class='am-key'>depends on</b></p>"
-            + letters("falls", loops[0], falls, motifs)
-            + f'<div class="lr-bars" data-part="bars">{bars(classes, chances)}</div>',
+            + shaded_letters("falls", loops[0], falls, motifs)
+            + f'<div class="lr-bars" data-part="bars">{loop_class_bars(classes, chances)}</div>',
             "Where JavaScript runs, the loop is yours, and every letter can be exchanged.",
-            settings | {"weights": packed(kept.values())},
-            sentence(loops[0], looks, falls, classes, chances),
+            settings | {"weights": pack_arrays(kept.values())},
+            loop_sentence(loops[0], looks, falls, classes, chances),
             before=["transformer"],
         )
 
 
-def numbers_of(model: "ReceptorClassifier") -> dict[str, np.ndarray]:
+def loop_reader_weights(model: "ReceptorClassifier") -> dict[str, np.ndarray]:
     """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
     from attncourse.sequences import ReceptorClassifier
 
@@ -94,7 +94,7 @@ def numbers_of(model: "ReceptorClassifier") -> dict[str, np.ndarray]:
     return carried(model)
 
 
-def read(model: "ReceptorClassifier", kept: dict, loop: str):
+def classify_loop(model: "ReceptorClassifier", kept: dict, loop: str):
     """The classes' probabilities, the attention, and the fall of log p by letter."""
     import torch
 
@@ -114,7 +114,7 @@ def read(model: "ReceptorClassifier", kept: dict, loop: str):
     return p[0], looks, logs[0] - logs[1:].reshape(n, len(TURNS)).mean(1)
 
 
-def marked(loop: str, motifs: Sequence[str]) -> set[int]:
+def motif_places(loop: str, motifs: Sequence[str]) -> set[int]:
     """The places that belong to a motif."""
     return {
         at + k
@@ -125,10 +125,10 @@ def marked(loop: str, motifs: Sequence[str]) -> set[int]:
     }
 
 
-def letters(part: str, loop: str, strength, motifs: Sequence[str]) -> str:
+def shaded_letters(part: str, loop: str, strength, motifs: Sequence[str]) -> str:
     """The letters in a row, each on a ground as strong as its number is large."""
     strength = np.maximum(strength, 0)
-    strength, lined = strength / max(strength.max(), 1e-9), marked(loop, motifs)
+    strength, lined = strength / max(strength.max(), 1e-9), motif_places(loop, motifs)
     tiles = "".join(
         f'<button type="button" data-part="letter" style="--strong:{s:.3f}"'
         f"{' class=lr-motif' if k in lined else ''}>{letter}</button>"
@@ -137,7 +137,7 @@ def letters(part: str, loop: str, strength, motifs: Sequence[str]) -> str:
     return f'<div class="lr-letters lr-{part}" data-part="{part}">{tiles}</div>'
 
 
-def bars(classes: Sequence[str], chances) -> str:
+def loop_class_bars(classes: Sequence[str], chances) -> str:
     """A line for each class, with its probability."""
     lines = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td><i style="width:{100 * p:.2f}%"></i></td>'
@@ -147,7 +147,7 @@ def bars(classes: Sequence[str], chances) -> str:
     return f"<table><tbody>{lines}</tbody></table>"
 
 
-def sentence(loop: str, looks, falls, classes: Sequence[str], chances) -> str:
+def loop_sentence(loop: str, looks, falls, classes: Sequence[str], chances) -> str:
     """What the first state says."""
     best, look, fall = int(chances.argmax()), int(looks.argmax()), int(np.argmax(falls))
     return (

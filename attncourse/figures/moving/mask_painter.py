@@ -6,8 +6,8 @@ from html import escape
 import numpy as np
 
 from attncourse.arrays import as_floats
-from attncourse.figures.moving.attention_stepper import number, vector
-from attncourse.figures.moving.controls import choice, controls, slider
+from attncourse.figures.moving.attention_stepper import stepper_number, vector
+from attncourse.figures.moving.controls import choice, controls, slider_control
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
@@ -51,14 +51,19 @@ def mask_painter(
     offered = presets(n)[: len(names)]
     first = names.index(start)
     mask, words = np.array(offered[first][0]), offered[first][1]
-    weights = np.array([shared_out(row, seen) for row, seen in zip(scores, mask, strict=True)])
+    weights = np.array(
+        [masked_softmax_row(row, seen) for row, seen in zip(scores, mask, strict=True)]
+    )
     if brief:
-        body = f'<div class="mp-pair">{grid("Weights", "w", weights, mask, tokens)}</div>'
+        body = f'<div class="mp-pair">{mask_grid("Weights", "w", weights, mask, tokens)}</div>'
     else:
         body = (
-            f'<div class="mp-pair">{grid("Scores: what may be seen", "s", scores, mask, tokens)}'
-            f"{grid('Weights over the rest', 'w', weights, mask, tokens)}</div>"
-            + controls(slider("layers", "What each token can know after … layers:", 1, n, 1))
+            '<div class="mp-pair">'
+            f"{mask_grid('Scores: what may be seen', 's', scores, mask, tokens)}"
+            f"{mask_grid('Weights over the rest', 'w', weights, mask, tokens)}</div>"
+            + controls(
+                slider_control("layers", "What each token can know after … layers:", 1, n, 1)
+            )
             + knowledge(weights @ values, mask, tokens)
         )
     return Moving(
@@ -78,7 +83,7 @@ def mask_painter(
     )
 
 
-def shared_out(scores: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def masked_softmax_row(scores: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """The weights of one row over the keys that are seen, all 0 where none is."""
     weights = np.zeros(len(scores))
     if seen.any():
@@ -103,7 +108,7 @@ def presets(n: int) -> list[tuple[list, str]]:
     return [(mask.tolist(), words) for words, mask in masks.items()]
 
 
-def grid(title: str, kind: str, numbers: np.ndarray, mask: np.ndarray, tokens) -> str:
+def mask_grid(title: str, kind: str, numbers: np.ndarray, mask: np.ndarray, tokens) -> str:
     """A table with a row for each query and a column for each key; what is masked is hatched."""
     keys = "".join(f'<th scope="col"><span>{escape(token)}</span></th>' for token in tokens)
     rows = ""
@@ -114,7 +119,7 @@ def grid(title: str, kind: str, numbers: np.ndarray, mask: np.ndarray, tokens) -
             if kind == "w":
                 inside = f'<i style="--weight:{numbers[i, j]:.4f}"></i><b>{numbers[i, j]:.2f}</b>'
             else:
-                inside = f"<b>{number(numbers[i, j])}</b>"
+                inside = f"<b>{stepper_number(numbers[i, j])}</b>"
             cells += f'<td data-at="{kind}{i}-{j}"{look}>{inside}</td>'
         rows += f'<tr><th scope="row">{escape(token)}</th>{cells}</tr>'
     return (

@@ -5,13 +5,13 @@ import numpy as np
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
-    arrow,
+    beside_controls,
     button,
     controls,
     live,
-    pictures,
-    side_by_side,
-    slider,
+    picture_row,
+    slider_control,
+    svg_arrow,
 )
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
@@ -49,18 +49,20 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
         f'd="{hills(X, kappa)}"/><circle class="ad-thin" cx="{MIDDLE}" cy="{MIDDLE}" r="{RADIUS}" '
         'style="stroke:var(--quiet);fill:var(--page)"/>'
     )
-    live(circle, "arrows", arrows(X, kappa))
-    points = (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="am-point"/>' for x, y in placed(X))
+    live(circle, "arrows", shift_arrows(X, kappa))
+    points = (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="am-point"/>' for x, y in circle_pixels(X)
+    )
     live(circle, "points", "".join(points))
     return Moving(
         "mean_shift_circle",
         "Self-attention, again and again",
-        side_by_side(
-            pictures(circle),
+        beside_controls(
+            picture_row(circle),
             "<p>An arrow leads from each point to its output "
             '<span class="am-value">U</span>, a blend of all points. A step moves the point there, '
             "and back onto the circle. Grey: how densely points lie.</p>",
-            controls(slider("kappa", "κ", 0.5, 40, kappa, 0.5)),
+            controls(slider_control("kappa", "κ", 0.5, 40, kappa, 0.5)),
             controls(button("step", "Step"), button("more", "10 steps"), button("reset", "Back")),
         ),
         "In a browser that runs scripts, a button moves every point where its arrow leads, and a "
@@ -76,16 +78,16 @@ def hills(X: np.ndarray, kappa: float) -> str:
     ring = np.column_stack([np.cos(turn), np.sin(turn)])  # (121, 2)
     density = np.exp(kappa * (ring @ X.T - 1)).sum(axis=1)  # (121,), none above n
     out = 1 + density / density.max() * HILL / RADIUS
-    return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in placed(ring * out[:, None])) + "Z"
+    return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in circle_pixels(ring * out[:, None])) + "Z"
 
 
-def arrows(X: np.ndarray, kappa: float) -> str:
+def shift_arrows(X: np.ndarray, kappa: float) -> str:
     """An arrow from each point to its output."""
     U = softmax(kappa * X @ X.T) @ X
-    ways = np.hstack([placed(X), placed(U)])  # (n, 4)
-    return "".join(arrow(*way, role="value", thick=1) for way in ways)
+    ways = np.hstack([circle_pixels(X), circle_pixels(U)])  # (n, 4)
+    return "".join(svg_arrow(*way, role="value", thick=1) for way in ways)
 
 
-def placed(points: np.ndarray) -> np.ndarray:
+def circle_pixels(points: np.ndarray) -> np.ndarray:
     """Points in pixels; the second feature grows upwards."""
     return MIDDLE + RADIUS * points * [1, -1]

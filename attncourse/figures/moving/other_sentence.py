@@ -8,7 +8,14 @@ import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.moving.controls import choice, controls, live, pictures, signed, slider
+from attncourse.figures.moving.controls import (
+    choice,
+    controls,
+    live,
+    picture_row,
+    signed,
+    slider_control,
+)
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
@@ -54,26 +61,26 @@ def other_sentence(
     x = [WIDE * (j + 0.5) / len(words) for j in range(len(words))]
     picture.box(70, 14, "", role="query", width=200, height=32)
     live(picture, "asks", asks(names[0], queries[0]))
-    live(picture, "lines", "".join(map(line, x, weights)))
+    live(picture, "lines", "".join(map(weight_line, x, weights)))
     for at, word in zip(x, words, strict=True):
         picture.box(at - 31, ASKED, word, role="key", width=62)
-    live(picture, "weights", "".join(map(weight, x, weights)))
+    live(picture, "weights", "".join(map(weight_label, x, weights)))
     return Moving(
         "other_sentence",
         "A question to another sentence",
         controls(choice("question", "Ask:", [escape(name) for name in names], 0))
         + controls(
             *(
-                slider(f"feature-{i}", escape(feature), -MOST, MOST, queries[0, i], 0.5)
+                slider_control(f"feature-{i}", escape(feature), -MOST, MOST, queries[0, i], 0.5)
                 for i, feature in enumerate(features)
             )
         )
-        + pictures(picture),
+        + picture_row(picture),
         "Where JavaScript runs, buttons choose the question, and two sliders make any other.",
         {"queries": queries.tolist(), "keys": keys.tolist(), "values": values.tolist(), "x": x}
         | {"names": list(names), "words": list(words), "parts": list(parts), "asks": ASKS}
         | {"asked": ASKED},
-        answer(weights, weights @ values, words, parts),
+        blend_sentence(weights, weights @ values, words, parts),
     )
 
 
@@ -83,7 +90,7 @@ def asks(name: str, query: np.ndarray) -> str:
     return f'<text x="{WIDE / 2:g}" y="35" text-anchor="middle">{escape(name)} ({numbers})</text>'
 
 
-def line(x: float, weight: float) -> str:
+def weight_line(x: float, weight: float) -> str:
     """From the question to a word, as thick as the word's weight."""
     return (
         f'<path class="am-query" d="M{WIDE / 2:g},{ASKS}L{x:.1f},{ASKED}" '
@@ -91,12 +98,12 @@ def line(x: float, weight: float) -> str:
     )
 
 
-def weight(x: float, weight: float) -> str:
+def weight_label(x: float, weight: float) -> str:
     """The number below a word."""
     return f'<text x="{x:.1f}" y="{ASKED + 46}" text-anchor="middle">{weight:.2f}</text>'
 
 
-def answer(weights: np.ndarray, blend: np.ndarray, words, parts) -> str:
+def blend_sentence(weights: np.ndarray, blend: np.ndarray, words, parts) -> str:
     """What came out, in a sentence, as the script writes it."""
     most = int(np.argmax(weights))
     told = ", ".join(f"{part} {signed(b, 2)}" for part, b in zip(parts, blend, strict=True))

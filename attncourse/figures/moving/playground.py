@@ -5,7 +5,7 @@ from html import escape
 
 import numpy as np
 
-from attncourse.figures.moving.controls import choice, controls, slider
+from attncourse.figures.moving.controls import choice, controls, slider_control
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
@@ -59,9 +59,9 @@ def playground() -> Moving:
     is still there. The reader chooses the temperature, the scale 1/√d, and a mask.
     """
     tokens = SENTENCE.split()
-    X, own = embed(tokens)
+    X, own = feature_rows(tokens)
     kinds = X[:, : len(FEATURES)]
-    Q, K = kinds @ matrix(W_Q, ASKED, STRENGTH), kinds @ matrix(W_K, ASKED)
+    Q, K = kinds @ feature_matrix(W_Q, ASKED, STRENGTH), kinds @ feature_matrix(W_K, ASKED)
     weights = softmax(Q @ K.T / np.sqrt(len(ASKED)))
     asks = tokens.index("it")
     return Moving(
@@ -77,8 +77,9 @@ def playground() -> Moving:
         "mask and the number of views can be changed.",
         {
             "features": FEATURES, "words": dictionary(), "most": MOST, "strength": STRENGTH,
-            "W_q": matrix(W_Q, ASKED, STRENGTH).tolist(), "W_k": matrix(W_K, ASKED).tolist(),
-            "W_v": matrix(W_V, GIVEN).tolist(), "gives": GIVEN,
+            "W_q": feature_matrix(W_Q, ASKED, STRENGTH).tolist(),
+            "W_k": feature_matrix(W_K, ASKED).tolist(),
+            "W_v": feature_matrix(W_V, GIVEN).tolist(), "gives": GIVEN,
             "pronouns": [FEATURES.index("refers"), FEATURES.index("someone")],
         },
         f"“it” asks for a thing and listens most to “sushi” ({weights[asks].max():.2f}).",
@@ -94,7 +95,7 @@ def dictionary() -> dict[str, list[int]]:
     }
 
 
-def embed(tokens: list[str]) -> tuple[np.ndarray, list[str]]:
+def feature_rows(tokens: list[str]) -> tuple[np.ndarray, list[str]]:
     """The words as rows ``(n, 9 + u)``, and the u unknown words, which have the last columns."""
     words = [re.sub(r"[\W_]", "", token.lower()) for token in tokens]
     known = dictionary()
@@ -105,7 +106,7 @@ def embed(tokens: list[str]) -> tuple[np.ndarray, list[str]]:
     return X, own
 
 
-def matrix(entries: dict[str, str], columns: list[str], value: float = 1.0) -> np.ndarray:
+def feature_matrix(entries: dict[str, str], columns: list[str], value: float = 1.0) -> np.ndarray:
     """The matrix ``(9, columns)`` that has ``value`` where a feature meets its column."""
     W = np.zeros((len(FEATURES), len(columns)))
     for feature, column in entries.items():
@@ -131,7 +132,7 @@ def moved() -> str:
         + controls(choice("views", "Views", views, 1))
         + '<details class="pg-all pg-more"><summary>Mask, scale, temperature</summary>'
         + controls(choice("mask", "Mask", ["none", "causal", "window of 3"], 0), scale)
-        + controls(slider("temperature", "Temperature", 0.1, 4, 1, 0.1))
+        + controls(slider_control("temperature", "Temperature", 0.1, 4, 1, 0.1))
         + "</details>"
     )
 

@@ -5,15 +5,15 @@ import numpy as np
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
-    arrow,
+    beside_controls,
     button,
     choice,
     controls,
     live,
-    pictures,
-    side_by_side,
+    picture_row,
     signed,
-    slider,
+    slider_control,
+    svg_arrow,
 )
 from attncourse.figures.moving.figure import Moving
 
@@ -55,23 +55,23 @@ def position_dial(
     pace = base ** (-2 * np.arange(HANDS) / (2 * HANDS))  # (4,) radians per position
     names = [f"{x:.3g}" for x in pace]
     chosen = 1
-    (score,) = scores(pair, [s - t], pace[chosen])
+    (score,) = distance_scores(pair, [s - t], pace[chosen])
     moved = [
         controls(
-            slider("s", '<span class="am-query">query</span> at s', 0, LAST, s),
-            slider("t", '<span class="am-key">key</span> at t', 0, LAST, t),
+            slider_control("s", '<span class="am-query">query</span> at s', 0, LAST, s),
+            slider_control("t", '<span class="am-key">key</span> at t', 0, LAST, t),
             button("back", "Both back by 1"),
             button("on", "Both on by 1"),
         ),
         controls(choice("pace", "turn by ω =", names, chosen)),
     ]
-    pair_drawn = arrows(pair, s, t, pace[chosen])
+    pair_drawn = dial_arrows(pair, s, t, pace[chosen])
     if brief:
-        body = side_by_side(pictures(pair_drawn), *moved)
+        body = beside_controls(picture_row(pair_drawn), *moved)
     else:
-        body = side_by_side(pictures(clocks(s, pace, names, chosen)), *moved) + pictures(
-            pair_drawn, curve(pair, s - t, pace[chosen])
-        )
+        body = beside_controls(
+            picture_row(frequency_clocks(s, pace, names, chosen)), *moved
+        ) + picture_row(pair_drawn, curve(pair, s - t, pace[chosen]))
     return Moving(
         "position_dial",
         "Positions turn",
@@ -85,18 +85,18 @@ def position_dial(
     )
 
 
-def turned(vector: np.ndarray, angle: float) -> np.ndarray:
+def rotate_pair(vector: np.ndarray, angle: float) -> np.ndarray:
     """A pair of features turned by an angle, as RoPE turns it."""
     (x, y), cos, sin = vector, np.cos(angle), np.sin(angle)
     return np.array([x * cos - y * sin, x * sin + y * cos])
 
 
-def scores(pair: np.ndarray, distances, pace: float) -> list[float]:
+def distance_scores(pair: np.ndarray, distances, pace: float) -> list[float]:
     """The score of q and k at distances s − t, turning by ``pace`` at each position."""
-    return [float(turned(pair[0], at * pace) @ pair[1]) for at in distances]
+    return [float(rotate_pair(pair[0], at * pace) @ pair[1]) for at in distances]
 
 
-def clocks(s: int, pace: np.ndarray, names: list[str], chosen: int) -> Diagram:
+def frequency_clocks(s: int, pace: np.ndarray, names: list[str], chosen: int) -> Diagram:
     """A clock for each frequency: a hand that points at (sin, cos), straight up at position 0."""
     picture = Diagram(
         "Four clocks",
@@ -119,7 +119,7 @@ def clocks(s: int, pace: np.ndarray, names: list[str], chosen: int) -> Diagram:
     return picture
 
 
-def arrows(pair: np.ndarray, s: int, t: int, pace: float) -> Diagram:
+def dial_arrows(pair: np.ndarray, s: int, t: int, pace: float) -> Diagram:
     """The query and the key, turned by their positions, and faintly as they were."""
     picture = Diagram(
         "A query and a key that turn",
@@ -133,14 +133,18 @@ def arrows(pair: np.ndarray, s: int, t: int, pace: float) -> Diagram:
     for vector, role, name, at in zip(pair, ("query", "key"), "qk", (s, t), strict=True):
         x, y = vector * size
         picture.path(f"M170,124l{x:.1f},{-y:.1f}", role, thick=1, dashed=True)
-        x, y = turned(vector, at * pace) * size
+        x, y = rotate_pair(vector, at * pace) * size
         far = 1 + 13 / np.hypot(x, y)
-        live(picture, name, arrow(170, 124, 170 + x, 124 - y, role, 3) + label(x, y, far, role))
-    live(picture, "arc", arc(turned(pair[0], s * pace), turned(pair[1], t * pace)))
+        live(
+            picture,
+            name,
+            svg_arrow(170, 124, 170 + x, 124 - y, role, 3) + arrow_label(x, y, far, role),
+        )
+    live(picture, "arc", angle_arc(rotate_pair(pair[0], s * pace), rotate_pair(pair[1], t * pace)))
     return picture
 
 
-def arc(query: np.ndarray, key: np.ndarray) -> str:
+def angle_arc(query: np.ndarray, key: np.ndarray) -> str:
     """The angle from the key to the query, which the distance s − t alone decides."""
     (a, b), (c, d) = (30 * vector / np.linalg.norm(vector) for vector in (key, query))
     wide = int(a * d - b * c < 0)  # more than half a turn, anticlockwise
@@ -148,7 +152,7 @@ def arc(query: np.ndarray, key: np.ndarray) -> str:
     return f'<path style="stroke:var(--quiet)" d="{way}"/>'
 
 
-def label(x: float, y: float, far: float, role: str) -> str:
+def arrow_label(x: float, y: float, far: float, role: str) -> str:
     """The name of an arrow, a little beyond its tip."""
     return (
         f'<text x="{170 + x * far:.1f}" y="{129 - y * far:.1f}" text-anchor="middle" '
@@ -166,9 +170,9 @@ def curve(pair: np.ndarray, distance: int, pace: float) -> Diagram:
     )
     unit = HIGH / np.linalg.norm(pair, axis=1).prod()
     places = np.arange(-LAST, LAST + 0.25, 0.5)
-    heights = MIDDLE - unit * np.array(scores(pair, places, pace))
+    heights = MIDDLE - unit * np.array(distance_scores(pair, places, pace))
     line = "L".join(f"{170 + UNIT * x:.1f},{y:.1f}" for x, y in zip(places, heights, strict=True))
-    (score,) = scores(pair, [distance], pace)
+    (score,) = distance_scores(pair, [distance], pace)
     picture.text(170, 15, "score q · k against distance s − t", bold=True)
     picture.path(f"M20,{MIDDLE}H320M170,{MIDDLE - HIGH - 8}V{MIDDLE + HIGH + 8}", "quiet", thick=1)
     for x in (-LAST, 0, LAST):

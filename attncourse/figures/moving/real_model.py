@@ -10,9 +10,9 @@ asks.
 from collections.abc import Sequence
 from html import escape
 
-from attncourse.figures.moving.controls import button, choice, controls, scrolling, slider
+from attncourse.figures.moving.controls import button, choice, controls, scrolling, slider_control
 from attncourse.figures.moving.figure import Moving, lean
-from attncourse.figures.theme import beside
+from attncourse.figures.theme import read_asset
 
 WORKER = ("real_model_file", "real_model_engine", "real_model_worker")
 FILE, SIZE = "SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432  # as attncourse.model has pinned them
@@ -66,13 +66,14 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
         "real_model",
         "A real model, live",
         loading()
-        + f'<div data-part="model" hidden>{asked(texts)}{inside()}{switches()}'
+        + f'<div data-part="model" hidden>{real_model_inputs(texts)}{real_model_maps()}'
+        + decision_switches()
         + '<p class="rm-head" data-part="about"></p>'
         + controls(button("forget", "Remove the file from this browser"))
         + "</div>",
         "In a browser that runs scripts, a real model can be loaded here, and asked.",
         {
-            "worker": "\n".join(lean(beside(f"moving/{name}.js")) for name in WORKER),
+            "worker": "\n".join(lean(read_asset(f"moving/{name}.js")) for name in WORKER),
             "file": f"{FOLDER}/{FILE}",
             "memory": MEMORY,
             "seed": seed,
@@ -105,7 +106,7 @@ def loading() -> str:
     )
 
 
-def asked(texts: Sequence[str]) -> str:
+def real_model_inputs(texts: Sequence[str]) -> str:
     """What a reader writes, and what the model says next."""
     field = controls(
         '<label class="rm-text"><span data-part="asks">Your text</span>'
@@ -121,15 +122,15 @@ def asked(texts: Sequence[str]) -> str:
             button("next", "Next word"),
             button("on", "Write on"),
             button("anew", "Take all back"),
-            slider("temperature", "Temperature", 0, 2, 1, 0.1),
-            slider("topp", "Top-p", 0.05, 1, 1, 0.05),
+            slider_control("temperature", "Temperature", 0, 2, 1, 0.1),
+            slider_control("topp", "Top-p", 0.05, 1, 1, 0.05),
         )
         + '<p class="rm-out" data-part="out" dir="auto"></p>'
         + '<div class="rm-next" data-part="bars"></div>'
     )
 
 
-def inside() -> str:
+def real_model_maps() -> str:
     """Where a piece looks, in which head; what each layer would say."""
     sorts = "".join(f'<option value="{key}">{words}</option>' for key, words in ORDERS.items())
     return (
@@ -157,7 +158,7 @@ def inside() -> str:
     )
 
 
-def switches() -> str:
+def decision_switches() -> str:
     """The decisions of the book, each with the option that was taken and those that were not."""
     rows = "".join(
         '<div class="rm-switch">'

@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
-from attncourse.figures.moving.controls import button, controls, slider
+from attncourse.figures.moving.controls import button, controls, slider_control
 from attncourse.figures.moving.figure import Moving
 
 
@@ -37,8 +37,8 @@ def sampling(
     if not 0 <= temperature <= 3:
         raise ValueError(f"temperature: expected a number from 0 to 3, got {temperature}")
     top_k = n if top_k is None else top_k
-    shares = chances(scores, temperature, top_k, top_p)
-    plain = chances(scores, 1.0, n, 1.0)
+    shares = sampling_shares(scores, temperature, top_k, top_p)
+    plain = sampling_shares(scores, 1.0, n, 1.0)
     lines = "".join(
         f'<tr><th scope="row">{escape(token)}</th><td class="am-bar">'
         f'<i style="width:{100 * a:.4g}%"></i><b style="width:{100 * b:.4g}%"></b></td>'
@@ -51,9 +51,9 @@ def sampling(
         "Which token comes next?",
         f'<table data-part="bars"><tbody>{lines}</tbody></table>'
         + controls(
-            slider("temperature", "temperature", 0, 3, temperature, 0.05),
-            slider("k", "top-k", 1, n, top_k),
-            slider("p", "top-p", 0.05, 1, top_p, 0.05),
+            slider_control("temperature", "temperature", 0, 3, temperature, 0.05),
+            slider_control("k", "top-k", 1, n, top_k),
+            slider_control("p", "top-p", 0.05, 1, top_p, 0.05),
         )
         + controls(button("draw", "Draw ten"), button("reset", "Back")),
         "In a browser that runs scripts, three sliders change the bars.",
@@ -63,7 +63,7 @@ def sampling(
     )
 
 
-def chances(logits: np.ndarray, temperature: float, top_k: int, top_p: float) -> np.ndarray:
+def sampling_shares(logits: np.ndarray, temperature: float, top_k: int, top_p: float) -> np.ndarray:
     """The shares that tokens are drawn with, ``(n,)``; at temperature 0 the likeliest has all."""
     import torch  # pages on NumPy do without
 

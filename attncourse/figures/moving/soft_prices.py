@@ -6,7 +6,13 @@ import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.moving.controls import controls, live, pictures, side_by_side, slider
+from attncourse.figures.moving.controls import (
+    beside_controls,
+    controls,
+    live,
+    picture_row,
+    slider_control,
+)
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
@@ -30,7 +36,7 @@ def soft_prices(
         as_floats(name, a, "n").astype(float) for name, a in (("keys", keys), ("values", values))
     )
     require_finite(keys=k, values=v)
-    if not 2 <= len(k) <= 8 or len(k) != len(v) or not within(k, v):
+    if not 2 <= len(k) <= 8 or len(k) != len(v) or not is_on_axes(k, v):
         raise ValueError(
             f"expected 2 to 8 keys and values above 0, at most 999, got {list(k)} and {list(v)}"
         )
@@ -42,11 +48,13 @@ def soft_prices(
     return Moving(
         "soft_prices",
         "Asking for a car that is not there",
-        side_by_side(
-            pictures(picture(k, v, query, temperature, ends)),
+        beside_controls(
+            picture_row(prices_picture(k, v, query, temperature, ends)),
             controls(
-                slider("query", "age, years", 0, ends[0], query, 0.1),
-                slider("heat", "temperature", COLD, HOT, round(np.log10(temperature), 1), 0.1),
+                slider_control("query", "age, years", 0, ends[0], query, 0.1),
+                slider_control(
+                    "heat", "temperature", COLD, HOT, round(np.log10(temperature), 1), 0.1
+                ),
             ),
             "<p>Dots: cars that are known. Line: the price that the lookup gives to each age.</p>",
         ),
@@ -61,25 +69,27 @@ def soft_prices(
             "seen": SEEN,
         },
         f"{query:g} years, temperature {temperature:g}: "
-        f"{answers(np.array([query]), k, v, temperature)[0]:.1f} thousand.",
+        f"{soft_answers(np.array([query]), k, v, temperature)[0]:.1f} thousand.",
     )
 
 
-def within(k: np.ndarray, v: np.ndarray) -> bool:
+def is_on_axes(k: np.ndarray, v: np.ndarray) -> bool:
     return bool((np.minimum(k, v) > 0).all() and (np.maximum(k, v) <= 999).all())
 
 
-def steps(end: float) -> list[int]:
+def axis_ticks(end: float) -> list[int]:
     """Round numbers along an axis from 0, four to eight of them."""
     step = next(s for s in (1, 2, 4, 5, 10, 20, 50, 100, 200) if end / s < 7)
     return list(range(0, int(end) + 1, step))
 
 
-def answers(queries: np.ndarray, k: np.ndarray, v: np.ndarray, temperature: float) -> np.ndarray:
+def soft_answers(
+    queries: np.ndarray, k: np.ndarray, v: np.ndarray, temperature: float
+) -> np.ndarray:
     return softmax(-((queries[:, None] - k) ** 2) / 2, temperature=temperature) @ v
 
 
-def picture(k, v, query: float, temperature: float, ends: list[float]) -> Diagram:
+def prices_picture(k, v, query: float, temperature: float, ends: list[float]) -> Diagram:
     """The axes and the known entries, which stay, and what moves: curve, threads and answer."""
     drawing = Diagram(
         "Prices by age",
@@ -93,15 +103,15 @@ def picture(k, v, query: float, temperature: float, ends: list[float]) -> Diagra
         return LEFT + (RIGHT - LEFT) * x / ends[0], BOTTOM - (BOTTOM - TOP) * y / ends[1]
 
     drawing.path(f"M{LEFT},{TOP}V{BOTTOM}H{RIGHT}", "quiet", thick=1)
-    for x in steps(ends[0]):
+    for x in axis_ticks(ends[0]):
         drawing.text(at(x, 0)[0], BOTTOM + 16, f"{x}", "quiet", size=12)
-    for y in steps(ends[1]):
+    for y in axis_ticks(ends[1]):
         drawing.text(LEFT - 6, at(0, y)[1] + 4, f"{y}", "quiet", size=12, anchor="end")
     drawing.text((LEFT + RIGHT) / 2, BOTTOM + 33, "age, years", "key", size=12)
     drawing.text(LEFT + 6, TOP, "price, thousands", "value", size=12, anchor="start")
     xs = np.linspace(0, ends[0], PLACES)
-    curve = np.column_stack(at(xs, answers(xs, k, v, temperature)))
-    answer = at(query, answers(np.array([query]), k, v, temperature)[0])
+    curve = np.column_stack(at(xs, soft_answers(xs, k, v, temperature)))
+    answer = at(query, soft_answers(np.array([query]), k, v, temperature)[0])
     line = "L".join(f"{x:.1f},{y:.1f}" for x, y in curve)
     weights = softmax(-((query - k) ** 2) / 2, temperature=temperature)
     cars = list(zip(*at(k, v), weights, strict=True))

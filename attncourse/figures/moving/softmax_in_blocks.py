@@ -30,7 +30,7 @@ def softmax_in_blocks(scores: np.ndarray, values: np.ndarray, block: int = 2) ->
     if block < 1 or not 2 <= math.ceil(len(row) / block) <= 6 or block > 4:
         raise ValueError(f"block: expected 2 to 6 blocks of 1 to 4 keys, got {block}")
     lines = ""
-    for start, step in zip(range(0, len(row), block), steps(row, v, block), strict=True):
+    for start, step in zip(range(0, len(row), block), block_steps(row, v, block), strict=True):
         part = range(start, min(start + block, len(row)))
         fields = "".join(
             f'<input type="number" step="0.5" min="-50" max="50" data-part="score-{j}" '
@@ -58,7 +58,9 @@ def softmax_in_blocks(scores: np.ndarray, values: np.ndarray, block: int = 2) ->
     )
 
 
-def steps(scores: np.ndarray, values: np.ndarray, block: int) -> list[list[tuple[float, int]]]:
+def block_steps(
+    scores: np.ndarray, values: np.ndarray, block: int
+) -> list[list[tuple[float, int]]]:
     """After each block: largest score, factor, normaliser, output, each with its digits."""
     found, maximum, normaliser, total = [], -math.inf, 0.0, 0.0
     for start in range(0, len(scores), block):

@@ -11,7 +11,7 @@ from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.ink import wide
 from attncourse.figures.moving.controls import button, choice, controls
 from attncourse.figures.moving.figure import Moving
-from attncourse.figures.moving.live_model import World, numbers_of, packed, percent
+from attncourse.figures.moving.live_model import World, live_model_weights, pack_arrays, percent
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.gpt import GPT
@@ -41,7 +41,7 @@ class StoryHeads(Moving):
     def __init__(
         self, model: "GPT", world: World, looks, costs, who: Sequence[str] = WHO, line: str = LINE
     ):
-        kept = numbers_of(model)
+        kept = live_model_weights(model)
         looks, costs = (
             as_floats(name, x, "layers heads").astype(float)
             for name, x in (("looks", looks), ("costs", costs))
@@ -56,8 +56,8 @@ class StoryHeads(Moving):
         if looks.min() < 0 or looks.max() > 1:
             raise ValueError("looks: expected attention, from 0 to 1")
         off, short = surprising(looks, costs), [one.removeprefix("the ") for one in who]
-        stories = [told(world, one, line) for one in who]
-        maps, now, before = read(model, kept, world, stories[0]["ids"], off)
+        stories = [story_record(world, one, line) for one in who]
+        maps, now, before = story_maps(model, kept, world, stories[0]["ids"], off)
         settings = {"heads": [shape[1]] * shape[0], "eps": model.norm.eps, "off": off}
         settings |= {"stories": stories, "asked": [world.words.index(w) for w in ("she", "he")]}
         settings |= {"above": ABOVE, "below": BELOW, "least": LEAST}
@@ -67,11 +67,11 @@ class StoryHeads(Moving):
             "Press a head to switch it off",
             controls(choice("who", "About", short, 0), button("all", "All on"))
             + f'<div class="attncourse-diagram">{drawing(stories[0], maps, off)}</div>'
-            + f'<div class="sh-heads">{switches(looks, costs, off)}</div>'
-            + f'<div class="sh-next" data-part="next">{bars(now, before)}</div>',
+            + f'<div class="sh-heads">{head_switches(looks, costs, off)}</div>'
+            + f'<div class="sh-next" data-part="next">{pronoun_bars(now, before)}</div>',
             "Where JavaScript runs, every head can be switched off, and the character chosen.",
-            settings | {"weights": packed(kept.values())},
-            sentence(stories[0], maps, now, before, off),
+            settings | {"weights": pack_arrays(kept.values())},
+            story_sentence(stories[0], maps, now, before, off),
             before=["transformer", "gpt"],
         )
 
@@ -83,7 +83,7 @@ def surprising(looks: np.ndarray, costs: np.ndarray) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-def told(world: World, who: str, line: str) -> dict:
+def story_record(world: World, who: str, line: str) -> dict:
     """A story: its ids, its words, where they stand in the drawing, and which is the character."""
     ids = world.beginning(f"{who} {line}")
     tokens = [world.words[i] for i in ids]
@@ -97,7 +97,7 @@ def told(world: World, who: str, line: str) -> dict:
     return {"ids": list(ids), "tokens": tokens, "x": places, "who": mark}
 
 
-def read(model: "GPT", kept: dict, world: World, ids: list[int], off: tuple[int, int]):
+def story_maps(model: "GPT", kept: dict, world: World, ids: list[int], off: tuple[int, int]):
     """Every head's map, and p(she), p(he), p(others) without a head and with all of them."""
     import torch
 
@@ -115,7 +115,7 @@ def read(model: "GPT", kept: dict, world: World, ids: list[int], off: tuple[int,
         return attention_maps(without, tokens).numpy(), *chances
 
 
-def arc(story: dict, layer: int, j: int, weight: float, lit: bool) -> str:
+def story_arc(story: dict, layer: int, j: int, weight: float, lit: bool) -> str:
     """From the full stop to token j: above the words for layer 0, below for the others."""
     x, to = story["x"][-1], story["x"][j]
     y, up = (ABOVE, -1) if layer == 0 else (BELOW, 1)
@@ -133,7 +133,7 @@ def drawing(story: dict, maps: np.ndarray, off: tuple[int, int]) -> str:
     for layer, heads in enumerate(maps):
         for head, weights in enumerate(heads):
             arcs = "".join(
-                arc(story, layer, j, w, (layer, head) != off)
+                story_arc(story, layer, j, w, (layer, head) != off)
                 for j, w in enumerate(weights[-1][:-1])
                 if w >= LEAST
             )
@@ -152,7 +152,7 @@ def drawing(story: dict, maps: np.ndarray, off: tuple[int, int]) -> str:
     )
 
 
-def switches(looks: np.ndarray, costs: np.ndarray, off: tuple[int, int]) -> str:
+def head_switches(looks: np.ndarray, costs: np.ndarray, off: tuple[int, int]) -> str:
     """A button for each head, with two bars: what it looks at, and what it costs."""
     most, parts = max(costs.max(), 0.01), ""
     for layer, head in np.ndindex(looks.shape):
@@ -162,7 +162,7 @@ def switches(looks: np.ndarray, costs: np.ndarray, off: tuple[int, int]) -> str:
             f"<b>{number}</b></span>"
             for name, long, number in (
                 ("looks", 100 * look, f"{look:.2f}"),
-                ("costs", 100 * max(cost, 0) / most, nats(cost)),
+                ("costs", 100 * max(cost, 0) / most, cost_in_nats(cost)),
             )
         )
         lit = "false" if (layer, head) == off else "true"
@@ -173,12 +173,12 @@ def switches(looks: np.ndarray, costs: np.ndarray, off: tuple[int, int]) -> str:
     return parts
 
 
-def nats(cost: float) -> str:
+def cost_in_nats(cost: float) -> str:
     """A cost with two decimals, and no minus before zero."""
     return f"{cost + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 
-def bars(now: list[float], before: list[float]) -> str:
+def pronoun_bars(now: list[float], before: list[float]) -> str:
     """What comes next, now and with all heads on."""
     lines = "".join(
         f'<tr><th scope="row">{word}</th><td><i style="width:{100 * p:.2f}%"></i>'
@@ -193,7 +193,7 @@ def bars(now: list[float], before: list[float]) -> str:
     )
 
 
-def sentence(story: dict, maps: np.ndarray, now, before, off: tuple[int, int]) -> str:
+def story_sentence(story: dict, maps: np.ndarray, now, before, off: tuple[int, int]) -> str:
     """What the first state says."""
     best = int(np.argmax(before[:2]))
     word, character = ("she", "he")[best], story["tokens"][story["who"]]

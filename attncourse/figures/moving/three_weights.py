@@ -4,7 +4,7 @@ import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
-from attncourse.figures.moving.controls import button, controls, live, pictures, side_by_side
+from attncourse.figures.moving.controls import beside_controls, button, controls, live, picture_row
 from attncourse.figures.moving.figure import Moving
 
 MIDDLE, REACH = 165, 110  # of the picture, and how far from it the corners are, in pixels
@@ -36,8 +36,8 @@ def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
     return Moving(
         "three_weights",
         "Three weights, one blend",
-        side_by_side(
-            pictures(triangle(X, a, centre, unit)),
+        beside_controls(
+            picture_row(blend_triangle(X, a, centre, unit)),
             controls(*(field(j, weight) for j, weight in enumerate(a))),
             controls(button("share", "Divide by their sum"), button("reset", "Back")),
         ),
@@ -57,7 +57,7 @@ def field(j: int, weight: float) -> str:
     )
 
 
-def triangle(X: np.ndarray, a: np.ndarray, centre: np.ndarray, unit: float) -> Diagram:
+def blend_triangle(X: np.ndarray, a: np.ndarray, centre: np.ndarray, unit: float) -> Diagram:
     """The three points, the triangle of their blends, and the blend of these weights."""
     picture = Diagram(
         "Three vectors and their blend",

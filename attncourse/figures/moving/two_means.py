@@ -8,13 +8,13 @@ import numpy as np
 from attncourse.arrays import as_floats
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
-    arrow,
+    beside_controls,
     choice,
     controls,
     live,
-    pictures,
-    side_by_side,
-    slider,
+    picture_row,
+    slider_control,
+    svg_arrow,
 )
 from attncourse.figures.moving.figure import Moving
 
@@ -46,8 +46,8 @@ def two_means(
         raise ValueError(f"sentences: expected 2 or 3 lists of words' numbers, got {sentences}")
     said = [" ".join(words[i] for i in sentence) for sentence in sentences]
     picture = Diagram("Words as arrows", SAYS, width=WIDTH, height=HEIGHT)
-    live(picture, "arrows", "".join(arrows(words, V)))
-    first, other = (placed(V[list(s)].mean(axis=0)) for s in sentences[:2])
+    live(picture, "arrows", "".join(word_arrows(words, V)))
+    first, other = (word_pixels(V[list(s)].mean(axis=0)) for s in sentences[:2])
     live(
         picture,
         "means",
@@ -57,14 +57,14 @@ def two_means(
     return Moving(
         "two_means",
         "Two sentences, two means",
-        side_by_side(
-            pictures(picture),
+        beside_controls(
+            picture_row(picture),
             f'<p><span class="am-value">●</span> mean of <i>{escape(said[0])}</i></p>',
             controls(
                 choice("ring", "○ of", [escape(words) for words in said[1:]], 0),
                 choice("word", "Move", [escape(word) for word in words], 0),
-                slider("x", "right", -FAR, FAR, V[0, 0], 0.05),
-                slider("y", "up", -UP, UP, V[0, 1], 0.05),
+                slider_control("x", "right", -FAR, FAR, V[0, 0], 0.05),
+                slider_control("y", "up", -UP, UP, V[0, 1], 0.05),
             ),
         ),
         "In a browser that runs scripts, every arrow can be dragged, and the cosines and means are "
@@ -84,16 +84,16 @@ def two_means(
     )
 
 
-def placed(point: np.ndarray) -> np.ndarray:
+def word_pixels(point: np.ndarray) -> np.ndarray:
     """A point in pixels; the second feature grows upwards."""
     return np.array([WIDTH, HEIGHT]) / 2 + UNIT * point * [1, -1]
 
 
-def arrows(words: Sequence[str], V: np.ndarray):
+def word_arrows(words: Sequence[str], V: np.ndarray):
     """An arrow to each word's vector, with its name behind the tip."""
     for i, (word, v) in enumerate(zip(words, V, strict=True)):
-        (x, y), way = placed(v), v / (np.linalg.norm(v) or 1)
-        yield arrow(WIDTH / 2, HEIGHT / 2, x, y, *(("quiet", 2) if i else ("ink", 3)))
+        (x, y), way = word_pixels(v), v / (np.linalg.norm(v) or 1)
+        yield svg_arrow(WIDTH / 2, HEIGHT / 2, x, y, *(("quiet", 2) if i else ("ink", 3)))
         yield (
             f'<text x="{x + 16 * way[0]:.1f}" y="{y - 14 * way[1] + 4:.1f}" '
             f'text-anchor="{"start" if way[0] > 0.3 else "end" if way[0] < -0.3 else "middle"}">'

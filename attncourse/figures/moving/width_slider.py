@@ -5,13 +5,13 @@ import numpy as np
 from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
+    beside_controls,
     choice,
     controls,
     live,
-    pictures,
-    side_by_side,
+    picture_row,
     signed,
-    slider,
+    slider_control,
 )
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
@@ -46,10 +46,10 @@ def width_slider(draws: np.ndarray = DRAWS, d_k: int = 64) -> Moving:
         "width_slider",
         "How wide, and divided by what?",
         controls(
-            slider("width", "width d", 0, 10, np.log2(d_k)),
+            slider_control("width", "width d", 0, 10, np.log2(d_k)),
             choice("divisor", "scores divided by", ["1", "√d", "d"], 0),
         )
-        + side_by_side(pictures(bars(draws, d_k)), table(draws, d_k)),
+        + beside_controls(picture_row(score_bars(draws, d_k)), measures_table(draws, d_k)),
         "In a browser that runs scripts, a slider changes the width from 1 to 1024, and three "
         "buttons choose what the scores are divided by.",
         {"draws": draws.tolist(), "zero": ZERO, "unit": UNIT, "full": FULL, "begins": START}
@@ -58,7 +58,7 @@ def width_slider(draws: np.ndarray = DRAWS, d_k: int = 64) -> Moving:
     )
 
 
-def bars(draws: np.ndarray, d_k: int) -> Diagram:
+def score_bars(draws: np.ndarray, d_k: int) -> Diagram:
     """A row for each key: its score as a bar and a number, and its weight."""
     scores = draws * np.sqrt(d_k)
     picture = Diagram("Scores and weights", SAYS, height=TOP + 6 + ROW * len(draws))
@@ -66,12 +66,12 @@ def bars(draws: np.ndarray, d_k: int) -> Diagram:
     picture.text(START, 15, "weight", bold=True, anchor="start")
     for j in range(len(draws)):
         picture.text(42, TOP + j * ROW + 18, f"key {j}", "key", anchor="end")
-    live(picture, "bars", "".join(map(row, range(len(draws)), scores, softmax(scores))))
+    live(picture, "bars", "".join(map(score_row, range(len(draws)), scores, softmax(scores))))
     picture.path(f"M{ZERO},{TOP}V{TOP + ROW * len(draws)}", "quiet", thick=1)
     return picture
 
 
-def row(j: int, score: float, weight: float) -> str:
+def score_row(j: int, score: float, weight: float) -> str:
     """The two bars of key j with their numbers; a bar that would be too long ends in a point."""
     y, side = TOP + j * ROW + 3, -1 if score < 0 else 1
     end = ZERO + np.clip(score, -FULL, FULL) * UNIT
@@ -92,7 +92,7 @@ def measures(scores: np.ndarray) -> tuple[float, float, float]:
     return p.max(), entropy, np.linalg.eigvalsh(np.diag(p) - np.outer(p, p))[-1]
 
 
-def table(draws: np.ndarray, d_k: int) -> str:
+def measures_table(draws: np.ndarray, d_k: int) -> str:
     """The three measures, a row each, for the three divisors."""
     columns = [measures(draws * np.sqrt(d_k) / divisor) for divisor in (1, np.sqrt(d_k), d_k)]
     numbers = np.transpose(columns)  # (3 measures, 3 divisors)

@@ -32,7 +32,8 @@ def word_pieces(ranks: Mapping[tuple[str, str], int], word: str = " rubs") -> Mo
     return Moving(
         "word_pieces",
         "Letters become pieces",
-        controls(field) + f'<div class="wp-tree" data-part="tree">{"".join(map(line, rows))}</div>',
+        controls(field)
+        + f'<div class="wp-tree" data-part="tree">{"".join(map(symbol_boxes, rows))}</div>',
         "In a browser that runs scripts, another word can be typed.",
         {"merges": "\n".join(" ".join(pair) for pair in order), "longest": LONGEST},
         said(rows),
@@ -51,7 +52,7 @@ def stages(symbols: list[str], ranks: Mapping[tuple[str, str], int]) -> list[lis
         rows.append(joined(rows[-1], min(known, key=ranks.__getitem__)))
 
 
-def line(symbols: list[str]) -> str:
+def symbol_boxes(symbols: list[str]) -> str:
     """A row of boxes, each as wide as it has letters."""
     boxes = "".join(
         f'<span style="flex-grow:{len(symbol)}">{escape(symbol.replace("Ġ", "␣"))}</span>'

@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
-from attncourse.figures.moving.controls import cell, choice, controls, scrolling, signed
+from attncourse.figures.moving.controls import choice, controls, role_cell, scrolling, signed
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
@@ -35,14 +35,14 @@ def worked_row(X: np.ndarray, tokens: list[str], chosen: int = 0) -> Moving:
         "worked_row",
         "One row, worked",
         controls(choice("token", "who asks", [escape(token) for token in tokens], chosen))
-        + table(X, tokens, chosen, shift),
+        + worked_table(X, tokens, chosen, shift),
         "In a browser that runs scripts, buttons choose which token asks.",
         {"X": X.tolist(), "tokens": list(tokens), "chosen": chosen, "shift": shift},
         f"Row of “{tokens[chosen]}”.",
     )
 
 
-def table(X: np.ndarray, tokens: list[str], chosen: int, shift: bool) -> str:
+def worked_table(X: np.ndarray, tokens: list[str], chosen: int, shift: bool) -> str:
     """A line for each token as a key, in four columns, and their sums below."""
     scores = X @ X[chosen]  # (n,)
     raw = np.exp(scores - (scores.max() if shift else 0))
@@ -51,14 +51,14 @@ def table(X: np.ndarray, tokens: list[str], chosen: int, shift: bool) -> str:
     strongest = np.abs(X).max() or 1
     lines = "".join(
         f'<tr><th scope="row">{escape(token)}</th>'
-        + cell("key", score / np.abs(scores).max() if scores.any() else 0, signed(score, 2))
+        + role_cell("key", score / np.abs(scores).max() if scores.any() else 0, signed(score, 2))
         + f"<td>{large(e)}</td>"
         + f'<td><span>{signed(share, 2)}</span><i style="opacity:{share:.3f}"></i></td>'
-        + "".join(cell("value", x / strongest, signed(x, 2)) for x in part)
+        + "".join(role_cell("value", x / strongest, signed(x, 2)) for x in part)
         + "</tr>"
         for token, score, e, share, part in zip(tokens, scores, raw, shares, parts, strict=True)
     )
-    below = "".join(cell("value", x / strongest, signed(x, 2)) for x in parts.sum(axis=0))
+    below = "".join(role_cell("value", x / strongest, signed(x, 2)) for x in parts.sum(axis=0))
     power = "exp, less the largest" if shift else "exp"
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("score", power, "weight"))
     span = f'<th scope="colgroup" colspan="{X.shape[1]}">weight times vector</th>'
