@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -16,17 +15,16 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def notes(root: Path, tag: str) -> str:
     """The changelog's section on the version that the tag names; SystemExit where they differ."""
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     package = (root / "attncourse" / "__init__.py").read_text(encoding="utf-8")
-    said = {
-        "pyproject.toml": project["version"],
-        "attncourse/__init__.py": re.search(r'(?m)^__version__ = "(.*)"$', package)[1],
-    }
-    for file, version in said.items():
-        if tag != f"v{version}":
-            sys.exit(
-                f"the tag is {tag}, {file} has version {version}: tag v{version}, or change it"
-            )
+    found = re.search(r'(?m)^__version__ = "(.*)"$', package)
+    if found is None:
+        sys.exit("attncourse/__init__.py has no line __version__ = …")
+    version = found[1]
+    if tag != f"v{version}":
+        sys.exit(
+            f"the tag is {tag}, attncourse/__init__.py has version {version}: "
+            f"tag v{version}, or change it"
+        )
     changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     sections = dict(re.findall(r"(?ms)^## (\S+).*?\n(.*?)(?=^## |\Z)", changes))
     if not sections.get(tag[1:], "").strip():

@@ -16,6 +16,7 @@ import code_rows
 import deeper
 import field_guide
 import formulas
+import functions_page
 import icons
 import page_head
 import page_plots
@@ -102,6 +103,7 @@ def setup(app):
     deeper.setup(app)
     field_guide.setup(app)
     formulas.setup(app)
+    functions_page.setup(app)
     page_plots.setup(app)
     syllabus.setup(app)
     app.connect("config-inited", add_libraries)

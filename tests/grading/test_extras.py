@@ -6,11 +6,9 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
 
-from conftest import ROOT
+from attncourse import __version__
 
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Every command, one after the other, where no extra is installed: what they come to.
 WITHOUT = """
 import sys
@@ -70,7 +68,7 @@ def test_every_command_works_or_names_its_extra(tmp_path):
         env={n: v for n, v in os.environ.items() if n != "PYTHONPATH"},
     )
     assert "Traceback" not in done.stderr, done.stderr
-    helps, _, _ = done.stdout.rpartition(f"attncourse {PROJECT['version']}\n")
+    helps, _, _ = done.stdout.rpartition(f"attncourse {__version__}\n")
     assert set(re.findall(r"^status [\w-]+ (\d)$", helps, re.M)) == {"0"}
     said = done.stderr.splitlines()
     for command, wanted in COMMANDS.items():
