@@ -15,7 +15,7 @@ from course import Chapter, Course, loaded
 from docstring_formulas import formula
 
 from attncourse.checks.index import index
-from attncourse.figures.signature import GLUE, parameters, shapes
+from attncourse.figures.signature import GLUE, parameters, shape_line
 
 MARK = "<!-- functions -->"
 CODE = re.compile(r"``(.+?)``", re.DOTALL)
@@ -100,7 +100,7 @@ def directive(
     if chapter is not None:
         lines.append(f":module: attncourse.{chapter.stem}")
     lines.append("")
-    said = shapes(node) if isinstance(node, ast.FunctionDef) else ""
+    said = shape_line(node) if isinstance(node, ast.FunctionDef) else ""
     if said:
         said = said.replace(GLUE, " ").replace("->", "→")
         lines += [f"returns `{said[2:]}`" if said.startswith("→ ") else f"`{said}`", ""]
