@@ -77,6 +77,7 @@ tidy: .venv/.stamp # style and contracts
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check . || { echo "run .venv/bin/ruff format" >&2; exit 1; }
 	@$(BIN)/codespell
+	@$(BIN)/pyrefly check --min-severity error > .venv/types.txt 2>&1 || { cat .venv/types.txt >&2; exit 1; }
 	@$(BIN)/lint-imports --no-cache > .venv/contracts.txt || { cat .venv/contracts.txt >&2; exit 1; }
 
 fresh: .venv/.stamp # generated files; and the tests are compiled once for all processes that run them

@@ -124,7 +124,7 @@ def sphinx(root: Path) -> int:
             command, cwd=root, stdout=subprocess.PIPE, stderr=errors, text=True
         ) as building,
     ):
-        tell_stages(building.stdout)
+        tell_stages(building.stdout or ())
         building.wait()
         errors.seek(0)
         said = errors.read()

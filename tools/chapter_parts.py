@@ -81,10 +81,11 @@ def offer_colab_notebook(app, page, template, context, doctree):
     course = loaded(Path(app.srcdir))
     chapter = course.chapter(page)
     offered = chapter is not None and (course.root / f"{page}.ipynb").exists()
+    folder = chapter.folder if chapter else ""
     for group in context.get("header_buttons", []):
         if group.get("label") == "download-buttons":
             group["buttons"] = [
-                button | {"url": f"{context['pathto'](PAGES, 1)}/{chapter.folder}.ipynb"}
+                button | {"url": f"{context['pathto'](PAGES, 1)}/{folder}.ipynb"}
                 if button["label"] == "download-notebook-button"
                 else button
                 for button in group["buttons"]

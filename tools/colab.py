@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -19,7 +20,7 @@ import nbformat
 import yaml
 from course import Course, CourseError
 from formulas import plain, wrong_place
-from pybtex.database import Entry, parse_file
+from pybtex.database import Entry, Person, parse_file
 from pybtex.richtext import Text
 
 from attncourse.figures.prose_numbers import PROSE_TAG
@@ -215,22 +216,33 @@ def figure_name(block: PagePiece) -> str:
     return block.options.get("name", "").strip()
 
 
+def people_of(entry: Entry) -> list[Person]:
+    """Return the authors of a source, or its editors."""
+    persons = entry.persons or {}
+    return persons.get("author") or persons["editor"]
+
+
+def fields_of(entry: Entry) -> Mapping[str, str]:
+    """Return what the bibliography says of a source: title, year, …"""
+    return entry.fields or {}
+
+
 def surname(entry: Entry) -> str:
     """`Vaswani et al.`, `Bahdanau and Cho`, `Nadaraya`: as the book prints it."""
-    people = entry.persons.get("author") or entry.persons["editor"]
+    people = people_of(entry)
     names = [" ".join(str(t) for t in p.rich_prelast_names + p.rich_last_names) for p in people]
     return f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
 
 
 def by_author(entry: Entry) -> tuple:
     """The bibliography's order, which the book keeps inside a citation too."""
-    people = entry.persons.get("author") or entry.persons["editor"]
-    return [" ".join(p.last_names).casefold() for p in people], entry.fields["year"]
+    people = people_of(entry)
+    return [" ".join(p.last_names or ()).casefold() for p in people], fields_of(entry)["year"]
 
 
 def reference(entry: Entry) -> str:
     """A line of the list of references."""
-    people = entry.persons.get("author") or entry.persons["editor"]
+    people = people_of(entry)
     names = [
         " ".join(
             str(t)
@@ -240,13 +252,10 @@ def reference(entry: Entry) -> str:
         for p in people
     ]  # fmt: skip
     authors = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-    fields = {
-        k: str(Text.from_latex(v)) for k, v in entry.fields.items() if k not in ("url", "doi")
-    }
+    told = fields_of(entry)
+    fields = {k: str(Text.from_latex(v)) for k, v in told.items() if k not in ("url", "doi")}
     venue = next((fields[k] for k in ("journal", "booktitle", "publisher") if k in fields), "")
-    link = entry.fields.get("url") or (
-        f"https://doi.org/{entry.fields['doi']}" if "doi" in entry.fields else ""
-    )
+    link = told.get("url") or (f"https://doi.org/{told['doi']}" if "doi" in told else "")
     text = f"{authors} ({fields['year']}). *{fields['title']}*."
     return text + (f" {venue}." if venue else "") + (f" <{link}>" if link else "")
 
@@ -316,8 +325,8 @@ class ColabPage:
         self.cited.update(keys)
         entries.sort(key=by_author)
         if name == "cite:t":
-            return ", ".join(f"{surname(e)} ({e.fields['year']})" for e in entries)
-        return "(" + "; ".join(f"{surname(e)}, {e.fields['year']}" for e in entries) + ")"
+            return ", ".join(f"{surname(e)} ({fields_of(e)['year']})" for e in entries)
+        return "(" + "; ".join(f"{surname(e)}, {fields_of(e)['year']}" for e in entries) + ")"
 
     def resolve(self, target: str) -> str:
         """`02_mixing`, `02_mixing.md`, `/book/02_mixing` → the page's name in `_toc.yml`."""
@@ -396,6 +405,8 @@ class ColabPage:
 
     def cells(self) -> list[nbformat.NotebookNode]:
         chapter = self.course.chapter(self.page)
+        if chapter is None:
+            fail(self.page, 1, "only a chapter has a notebook")
         blocks = [b for b in self.index.blocks[self.page] if b.kind != "label"]
         blocks = [b for b in blocks if b.kind != "text" or b.text.strip()]
         if not blocks or (blocks[0].kind, blocks[0].argument) != ("heading", "#"):

@@ -28,6 +28,7 @@ def fold_pieces(app, doctree, page):
             continue
         for piece in [child for child in section.children if isinstance(child, nodes.section)]:
             title = piece.next_node(nodes.title)
+            assert title is not None, "a section of a page has a title"
             fold = Fold("", *piece.children[piece.index(title) + 1 :], title=title.astext())
             piece.children = [title, fold]
             fold.parent = piece

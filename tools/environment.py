@@ -172,7 +172,10 @@ class Setup:
     def torch(self) -> str:
         """Return the version of torch that is pinned."""
         pins = (self.root / "requirements.txt").read_text(encoding="utf-8")
-        return re.search(r"^torch==(\S+)", pins, re.M)[1]
+        pinned = re.search(r"^torch==(\S+)", pins, re.M)
+        if pinned is None:
+            raise SetupError("requirements.txt does not pin torch: add a line torch==…")
+        return pinned[1]
 
     def fetch_torch(self) -> None:
         """Install torch's build for processors where Linux has it, and say how much is fetched.

@@ -20,13 +20,13 @@ from course import Course
 from progress import Progress
 
 if TYPE_CHECKING:
-    from jupyter_cache.base import JupyterCacheAbstract
+    from jupyter_cache.cache.main import JupyterCacheBase
 
 READER = {"name": "myst_nb_md", "type": "plugin"}
 NO_KERNEL = 2  # jupyter-cache's word for a page that ended otherwise than by an error of its code
 
 
-def cache_of(course: Course) -> JupyterCacheAbstract:
+def cache_of(course: Course) -> JupyterCacheBase:
     """The outputs that are kept; see ``drop_none`` for what becomes of the oldest."""
     from jupyter_cache import get_cache
 
@@ -130,7 +130,7 @@ def for_small_models(cpu: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
     return told
 
 
-def became(cache: JupyterCacheAbstract, uri: str) -> str:
+def became(cache: JupyterCacheBase, uri: str) -> str:
     """What became of a page that has just run."""
     record = cache.get_cached_project_nb(uri)
     return f"executed in {record.data['execution_seconds']:.1f} s" if record else "failed"

@@ -26,6 +26,7 @@ import time
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import colab
 import jupytext
@@ -73,12 +74,12 @@ def split(grade_id: str, names: set[str]) -> tuple[str, str] | None:
 def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> str:
     """The solved notebook of a chapter from its source and its exercises by name."""
     path = f"solutions/{chapter.folder}/{chapter.folder}.py"
-    source = jupytext.read(course.root / path, fmt="py:percent")
+    source: Any = jupytext.read(course.root / path, fmt="py:percent")
     seen: set[str] = set()
     cells, begun = [], False
     for number, cell in enumerate(source.cells, start=1):
         short = cell.metadata.get("nbgrader")
-        metadata = {}
+        metadata: dict[str, Any] = {}
         text = cell.source.strip("\n")
         if rubrics.is_question(short) and cell.cell_type == "markdown":
             marks, text = rubrics.question(short, text, path)
@@ -270,7 +271,7 @@ def generate_assignments(settings: Path, variants: Path, answers: dict[str, str]
             if not result["success"]:
                 raise CourseError(f"nbgrader cannot release {name}:\n{result.get('log') or result}")
             made = root / "exercises" / name / f"{name}.ipynb"
-            book = nbformat.read(made, as_version=4)
+            book: Any = nbformat.read(made, as_version=4)
             notebooks[name] = colab.as_notebook(book.cells)
             progress.done(f"exercises/{name}")
         api.gradebook.close()

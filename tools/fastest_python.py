@@ -38,7 +38,8 @@ def fastest(usual, places=PLACES, measured=measured):
     here = measured(usual)
     if here is None:
         return usual
-    version, least, best = *here, usual
+    version, least = here
+    best = usual
     for place in places:
         found = measured(place)
         if found and found[0] == version and found[1] < 0.9 * least:

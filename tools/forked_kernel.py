@@ -53,7 +53,7 @@ class PartedWorker(ExecutionWorkerLocalMProc):
         kernel = None
         if sys.platform == "linux":
             kernel = KernelProcess()
-            local_provisioner.launch_kernel = kernel.begin
+            vars(local_provisioner)["launch_kernel"] = kernel.begin
         try:
             with checks_that_may_fail(project_nb.nb) as page:
                 return single_nb_execution(
@@ -94,7 +94,8 @@ class KernelProcess:
 
     def __init__(self):
         reads, self.writes = os.pipe()
-        self.pid, self.returncode = os.fork(), None
+        self.pid = os.fork()
+        self.returncode: int | None = None
         if not self.pid:
             try:
                 os.close(self.writes)

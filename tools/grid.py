@@ -239,7 +239,7 @@ def cells_of(use: Use) -> Iterator[str]:
     yield from cells_of_shapes(sizes, batch, arrays)
     for name, array in arrays.items():
         if use.arguments[name].numbers:
-            yield from cells_of_numbers(name, as_numbers(array))
+            yield from cells_of_numbers(name, numbers_of(array))
     yield from (TWO_AXES.format(n) for n, a in arrays.items() if of_two_axes(n, a, batch))
     yield from (SQUARE.format(n) for n, a in arrays.items() if is_mask(n) and lopsided(a))
     yield from cells_of_parameters(use, arrays)
@@ -264,10 +264,11 @@ def sizes_of(use: Use, arrays: dict[str, Any]) -> tuple[dict[str, int], tuple[in
         known.append((use.returned, tuple(use.outcome.shape)))
     sizes, batch = {}, ()
     for argument, shape in known:
-        core = len(shape) - len(argument.axes)
+        axes = argument.axes or ()
+        core = len(shape) - len(axes)
         if core < 0 or (core and not argument.batched):
             continue
-        pairs = zip(argument.axes, shape[core:], strict=True)
+        pairs = zip(axes, shape[core:], strict=True)
         sizes |= {LENGTHS.get(axis, axis): n for axis, n in pairs if axis.isidentifier()}
         if not is_mask(argument.name):
             batch = max(batch, shape[:core], key=len)
@@ -341,9 +342,17 @@ def of_two_axes(name: str, array: Any, batch: tuple[int, ...]) -> bool:
 SQUARE = "a square {} that its transpose differs from"
 
 
+def numbers_of(array: Any) -> np.ndarray:
+    """Return an array, of whichever library, as NumPy's. Raises ``ValueError`` for what is none."""
+    numbers = as_numbers(array)
+    if numbers is None:
+        raise ValueError(f"expected an array, got {type(array).__name__}")
+    return numbers
+
+
 def lopsided(array: Any) -> bool:
     """Whether its last two axes fit each other, and exchanging them changes it."""
-    numbers = as_numbers(array)
+    numbers = numbers_of(array)
     square = numbers.ndim > 1 and numbers.shape[-1] == numbers.shape[-2]
     return square and not np.array_equal(numbers, numbers.swapaxes(-1, -2))
 
@@ -389,7 +398,8 @@ class Allowed:
         self.exercise, self.reference = exercise, exercise.reference
         self.uses = list(uses(exercise))
         self.module = inspect.isclass(self.reference)
-        function = self.reference.forward if self.module else self.reference
+        reference: Any = exercise.reference  # a class of modules has a method forward
+        function = reference.forward if self.module else reference
         self.named = arguments(function, method=self.module)
         self.built = arguments(self.reference) if self.module else {}
         self.returned = read_annotation("", inspect.signature(function).return_annotation)
@@ -622,7 +632,7 @@ def torch_calls(see: Callable[[Any], None]) -> Any:
     from torch.overrides import TorchFunctionMode
 
     class Watch(TorchFunctionMode):
-        def __torch_function__(self, func, types, args=(), kwargs=None):
+        def __torch_function__(self, func, types, args: tuple[Any, ...] = (), kwargs=None):
             if getattr(func, "__name__", "") in ("exp", "softmax", "log_softmax", "logsumexp"):
                 see(args[0])
             return func(*args, **(kwargs or {}))

@@ -43,7 +43,8 @@ def folder(kept: Path) -> Path:
 
 def style_sheet() -> str:
     """The style sheet: two small fonts, and a rule for each sign."""
-    roots = [Path(find_spec(name).origin).parent for name in THEMES]
+    specs = [find_spec(name) for name in THEMES]
+    roots = [Path(spec.origin).parent for spec in specs if spec and spec.origin]
     awesome = next(roots[0].rglob("fontawesome/*/css/all.min.css")).parents[1]
     named = re.findall(
         r"((?:\.fa-[\w-]+:before,?)+)\{content:\"\\([0-9a-f]+)\"\}",

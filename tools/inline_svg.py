@@ -67,7 +67,7 @@ def inline(svg: str, name: str, alt: str) -> str:
     tidy(root)
     rename(root, name)
     if not parts:
-        box = tuple(float(part) for part in root.get("viewBox").split())
+        box = tuple(float(part) for part in root.attrib["viewBox"].split())
         look = f"max-width:{LARGEST * PIXELS * box[2]:.0f}px"
         return written(picture(list(root), box, look, {"role": "img", "aria-label": alt}))
     return written(flowing(root, parts, alt))
@@ -80,7 +80,7 @@ def local(name: str) -> str:
 
 def is_grey(image: Element) -> bool:
     """Whether a picture of pixels has no colour: on a page of its own brightness it vanishes."""
-    pixels = Image.open(io.BytesIO(base64.b64decode(image.get("href").partition(",")[2])))
+    pixels = Image.open(io.BytesIO(base64.b64decode(image.attrib["href"].partition(",")[2])))
     return np.ptp(np.asarray(pixels.convert("RGB"), dtype=int), axis=-1).max() <= HARDLY
 
 
@@ -94,7 +94,7 @@ def recolour(element: Element, pictured: bool = False) -> None:
         if pictured:
             element.set("fill", "#000")  # matplotlib does not say where it is black
     if "style" in element.attrib:
-        look = COLOUR.sub(lambda found: colour(found[0], pictured), element.get("style"))
+        look = COLOUR.sub(lambda found: colour(found[0], pictured), element.attrib["style"])
         element.set("style", re.sub(r"([:;]) ", r"\1", look).strip("; "))
     for child in element:
         recolour(child, pictured)
@@ -117,7 +117,8 @@ def is_panel(group: Element) -> bool:
 
 def area(panel: Element) -> tuple[float, float, float, float]:
     """Left, top, width and height of a panel, which its first path outlines."""
-    numbers = [float(n) for n in re.findall(r"-?[\d.]+", panel.find(".//path").get("d"))]
+    outline = next(panel.iter("path"))
+    numbers = [float(n) for n in re.findall(r"-?[\d.]+", outline.attrib["d"])]
     left, top = min(numbers[::2]), min(numbers[1::2])
     return left, top, max(numbers[::2]) - left, max(numbers[1::2]) - top
 

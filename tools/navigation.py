@@ -119,7 +119,8 @@ def needs(course: Course) -> dict[str, tuple[str, ...]]:
 def modules_of(source: str) -> set[str]:
     """The chapters that a module imports from."""
     imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
-    return {node.module.split(".")[1] for node in imports if "attncourse." in (node.module or "")}
+    modules = [node.module or "" for node in imports]
+    return {module.split(".")[1] for module in modules if "attncourse." in module}
 
 
 def layers(root: Path) -> list[str]:

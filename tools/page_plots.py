@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from docutils import nodes
@@ -15,7 +14,7 @@ def put_into_the_page(app, doctree, page):
     if app.builder.format != "html":
         return
     stem = page.rpartition("/")[2]
-    short = re.match(r"\d*", stem)[0] or stem
+    short = stem[: len(stem) - len(stem.lstrip("0123456789"))] or stem
     plots = [i for i in doctree.findall(nodes.image) if "jupyter_execute/" in i["uri"]]
     for number, image in enumerate(i for i in plots if i["uri"].endswith(".svg")):
         svg = Path(app.srcdir, image["uri"]).read_text(encoding="utf-8")

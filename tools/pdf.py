@@ -15,6 +15,7 @@ import time
 from html import escape
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import chromium
 from course import ROOT, Course, load
@@ -60,10 +61,12 @@ def mend(target: Path, front: Path, headings: list[str]) -> int:
     Chromium's outline joins the words at a line's end, and doubles what moved to a next page.
     """
     from pypdf import PdfReader, PdfWriter
-    from pypdf.generic import NameObject, TextStringObject
+    from pypdf.generic import DictionaryObject, NameObject, TextStringObject
 
     writer = PdfWriter(target, incremental=True)  # writes only what changes: seconds, not minutes
-    items = outline_items(writer._root_object["/Outlines"])
+    outlines = writer._root_object["/Outlines"].get_object()
+    assert isinstance(outlines, DictionaryObject), "an outline is a dictionary"
+    items = outline_items(outlines)
     if len(items) != len(headings):
         raise PrintError(
             f"the PDF has {len(items)} entries in its outline, the book {len(headings)}"
@@ -92,8 +95,9 @@ def numbers(target: Path) -> dict[str, int]:
     from pypdf import PdfReader
 
     printed = PdfReader(target)
-    at = {page.indirect_reference.idnum: number for page, number in zip(printed.pages, count(1))}
-    places = printed.trailer["/Root"]["/Dests"]
+    references = [page.indirect_reference for page in printed.pages]
+    at = {place.idnum: number for place, number in zip(references, count(1)) if place}
+    places: Any = printed.root_object["/Dests"].get_object()
     return {name[1:]: at[places[name].get_object()[0].idnum] for name in places}
 
 

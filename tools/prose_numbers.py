@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,7 +122,7 @@ def executed_page(course: Course, page: str) -> nbformat.NotebookNode | None:
     return cache.get_cache_bundle(record.pk).nb if record else None
 
 
-def read_pages(course: Course, pages: list[str]) -> Iterator[PageNumbers]:
+def read_pages(course: Course, pages: Iterable[str]) -> Iterator[PageNumbers]:
     for page in pages:
         source = (course.root / f"{page}.md").read_text(encoding="utf-8")
         if CODE.search(source):

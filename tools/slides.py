@@ -72,17 +72,19 @@ def deck(page: str, chapter: Chapter) -> str:
     """The deck of a chapter, from the HTML of its page."""
     soup = BeautifulSoup(page, "html.parser")
     chapter_page = soup.select_one("article.bd-article > section")
+    if chapter_page is None or soup.head is None:
+        raise ValueError(f"the page of {chapter.folder} has no article: build the book first")
     for gone in chapter_page.select("a.headerlink, button.copybtn"):
         gone.decompose()
     lead_back(chapter_page, chapter)
     slides = [*opening(chapter_page)]
     for section in chapter_page.select(":scope > section"):
-        if plain(section.h2).casefold() not in WITHOUT_SLIDES:
+        if plain(first(section, "h2")).casefold() not in WITHOUT_SLIDES:
             slides += of_section(section)
     slides += closing(chapter_page, chapter)
     return DECK.format(
         head="\n".join(map(str, looks(soup.head))),
-        title=chapter_page.h1.get_text(),
+        title=first(chapter_page, "h1").get_text(),
         slides="\n".join(slide.html() for slide in slides),
     )
 
@@ -101,7 +103,7 @@ def looks(head: Tag) -> list[Tag]:
 def lead_back(page: Tag, chapter: Chapter) -> None:
     """Links of the page lead to the book from where the deck is."""
     for link in page.select("a[href]"):
-        href = link["href"]
+        href = str(link["href"])
         if href.startswith("#"):
             href = f"{chapter.folder}.html{href}"
         if not re.match(r"[a-z]+:|\.\./", href):
@@ -119,22 +121,22 @@ def inside(heading: Tag) -> str:
 
 def opening(page: Tag) -> Iterator[Slide]:
     """The title with the question, the figures before the first section, the guess."""
-    first = page.select_one(":scope > p:not([class])")
-    question = first.find_all("strong")[-1:] if first else []
-    yield Slide(inside(page.h1), words=[paragraph(q) for q in question], kind="title")
+    lead = page.select_one(":scope > p:not([class])")
+    question = lead.find_all("strong")[-1:] if lead else []
+    yield Slide(inside(first(page, "h1")), words=[paragraph(q) for q in question], kind="title")
     for part in page.find_all(recursive=False):
         if part.name == "section":
             return
         for figure in figures(part):
-            yield Slide(first_sentence(figure) or inside(page.h1), figure=figure)
-        if "tip" in part.get("class", []):
+            yield Slide(first_sentence(figure) or inside(first(page, "h1")), figure=figure)
+        if "tip" in (part.get("class") or ()):
             said = part.select(":scope > p:not(.admonition-title)")
             yield Slide("Guess first", words=[copy(p) for p in said], kind="guess")
 
 
 def of_section(section: Tag) -> Iterator[Slide]:
     """A section's equations and takeaway beside its first figure; the others by themselves."""
-    heading, drawn = inside(section.h2), figures(section)
+    heading, drawn = inside(first(section, "h2")), figures(section)
     words = [copy(e) for e in section.select(":scope > div.math[id]")[:EQUATIONS]]
     words += [copy(p) for p in section.select(":scope > p") if is_takeaway(p)]
     yield Slide(heading, words, drawn[0] if drawn else None)
@@ -146,9 +148,9 @@ def closing(page: Tag, chapter: Chapter) -> Iterator[Slide]:
     """The summary, and what there is to do."""
     for section in page.select(":scope > section"):
         said = section.select(":scope > p")
-        if plain(section.h2).casefold() == "summary" and said:
+        if plain(first(section, "h2")).casefold() == "summary" and said:
             yield Slide("Summary", [copy(p) for p in said])
-        if plain(section.h2).casefold() == "exercises" and said:
+        if plain(first(section, "h2")).casefold() == "exercises" and said:
             todo = said[0].get_text().partition("·")[0].strip()
             work = BeautifulSoup(
                 f"<p>{todo}</p><p><code>{chapter.folder}.ipynb</code></p>", "html.parser"
@@ -169,8 +171,16 @@ def is_takeaway(paragraph: Tag) -> bool:
     return bold is not None and len(bold.get_text()) > 0.7 * len(paragraph.get_text())
 
 
+def first(within: Tag, name: str) -> Tag:
+    """Return the first element of a name. Raises ``ValueError`` where there is none."""
+    found = within.find(name)
+    if found is None:
+        raise ValueError(f"the page has no <{name}> where the slides expect one")
+    return found
+
+
 def paragraph(bold: Tag) -> Tag:
-    around = BeautifulSoup("<p></p>", "html.parser").p
+    around = Tag(name="p")
     around.append(copy(bold))
     return around
 

@@ -24,14 +24,14 @@ def tidy(element: Element) -> None:
         if child.get("id", "").startswith(("cells_", "QuadMesh_")):
             child.set("shape-rendering", "crispEdges")  # no hairlines between neighbours
         for key in {"d", "x", "y", "width", "height"} & child.attrib.keys():
-            child.set(key, LONG.sub(short, child.get(key)))
+            child.set(key, LONG.sub(short, child.attrib[key]))
         if "d" in child.attrib:
-            child.set("d", brief(child.get("d")))
+            child.set("d", brief(child.attrib["d"]))
         if "transform" in child.attrib:  # in a scale all digits count
-            mended = MOVES.sub(lambda move: LONG.sub(short, move[0]), child.get("transform"))
+            mended = MOVES.sub(lambda move: LONG.sub(short, move[0]), child.attrib["transform"])
             child.set("transform", mended.replace(" 0)", ")") if "," not in mended else mended)
         if "href" in child.attrib:
-            child.set("href", "".join(child.get("href").split()))
+            child.set("href", "".join(child.attrib["href"].split()))
 
 
 def unseen(child: Element, parent: Element) -> bool:
@@ -84,7 +84,7 @@ def rename(root: Element, name: str) -> None:
 
     for element in root.iter():
         for key in set(REFERRING) & element.attrib.keys():
-            element.set(key, REFERENCE.sub(renamed, element.get(key)))
+            element.set(key, REFERENCE.sub(renamed, element.attrib[key]))
 
 
 def unwrap(element: Element) -> None:

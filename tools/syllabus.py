@@ -44,7 +44,7 @@ class Syllabus(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         try:
-            found = weeks(loaded(Path(self.env.srcdir)), self.content)
+            found = weeks(loaded(Path(self.env.srcdir)), list(self.content))
         except CourseError as problem:
             raise self.error(str(problem)) from problem
         return [SyllabusNode(weeks=found)]

@@ -23,6 +23,7 @@ from attncourse.checks.index import name_of_place
 from field_guide.listing import GuideEntry, entries, sources, with_code
 
 SECTION = "attn-section"
+HEADINGS = "field_guide_headings"  # where Sphinx's environment keeps them from build to build
 NO_SCRIPT = (
     '<noscript><p class="attn-noscript">An entry opens where JavaScript runs. The printed book has '
     "them all.</p></noscript>"
@@ -41,7 +42,10 @@ class FieldGuide(SphinxDirective):
         known = exercises()
         stems = [chapter.stem for chapter in course.chapters]
         found = [one for one in found if known[one.target].stem in stems]
-        page = [raw(NO_SCRIPT), self.section("symptoms", "By symptom", raw(by_symptom(found)))]
+        page: list[nodes.Node] = [
+            raw(NO_SCRIPT),
+            self.section("symptoms", "By symptom", raw(by_symptom(found))),
+        ]
         for chapter in course.chapters:
             parts = [
                 self.exercise(chapter, known[target], list(group))
@@ -50,7 +54,7 @@ class FieldGuide(SphinxDirective):
             ]
             title = headings(course, chapter)[0].removeprefix("# ")
             page.append(self.section(chapter.stem, f"Chapter {chapter.number} · {title}", *parts))
-        self.env.field_guide_headings = all_headings(course)
+        setattr(self.env, HEADINGS, all_headings(course))
         return page
 
     def section(self, name: str, title: str | nodes.Node, *children: nodes.Node) -> nodes.section:
@@ -80,7 +84,7 @@ class FieldGuide(SphinxDirective):
             nodes.inline("", exercise.section),
             refdomain="",
             reftype=SECTION,
-            reftarget=re.search("“(.+)”", exercise.section)[1],
+            reftarget=exercise.section.partition("“")[2].rpartition("”")[0],
             refpage=chapter.page,
             refdoc=self.env.docname,
             refwarn=True,
@@ -101,7 +105,7 @@ def all_headings(course: Course) -> list[list[str]]:
 def when_headings_change(app, env, added, changed, removed):
     """The guide shows chapters' titles and links to sections; nothing else of theirs."""
     course = loaded(Path(app.srcdir))
-    same = getattr(env, "field_guide_headings", None) == all_headings(course)
+    same = getattr(env, HEADINGS, None) == all_headings(course)
     return [] if same else [p for p in course.pages if p.endswith("/field_guide")]
 
 

@@ -8,6 +8,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -126,7 +127,7 @@ def names_in(node: ast.AST) -> list[str]:
 
 def replaced_body(node: Definition) -> Definition:
     """The node's head with `...` for a body."""
-    copy = ast.parse(ast.unparse(node)).body[0]
+    copy = deepcopy(node)
     copy.body = [ast.Expr(ast.Constant(...))]
     return copy
 

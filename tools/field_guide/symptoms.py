@@ -62,6 +62,8 @@ def first_failure(exercise: Exercise, mistake: Mistake) -> tuple[Criterion, list
     Later ones are not tried. What fails none of its own fails by an argument that it changed.
     """
     seen: list[Trial] = []
+    if mistake.wrong is None:
+        raise ValueError(f"{mistake.name} is a family: it has no one wrong implementation")
     trials = trials_of(exercise, mistake.wrong, SEED)
     for criterion, own in groupby(trials, key=attrgetter("criterion")):
         seen += own
@@ -88,7 +90,7 @@ def rows_sum_to_one(array: np.ndarray, axis: int | tuple[int, ...] = -1) -> bool
 def of_weights(got: np.ndarray, want: np.ndarray) -> bool:
     """Whether rows that sum to 1 were expected, and rows of some other kind came."""
     alike = got.ndim == want.ndim >= 1 and got.shape == want.shape and want.shape[-1] > 1
-    return alike and rows_sum_to_one(want) and (want >= 0).all() and not rows_sum_to_one(got)
+    return alike and rows_sum_to_one(want) and bool((want >= 0).all()) and not rows_sum_to_one(got)
 
 
 def by_one_factor(got: np.ndarray, want: np.ndarray) -> bool:
@@ -178,7 +180,8 @@ def of_values(trial: Trial, got: object, want: object) -> str:
         if key != next(iter(want)):
             return "right results, wrong gradients"
         return of_values(trial, got[key], want[key])
-    if trial.case.use is dtype_of or trial.problem.kind in ("type", "dtype"):
+    kind = trial.problem.kind if trial.problem else ""
+    if trial.case.use is dtype_of or kind in ("type", "dtype"):
         return "the wrong type"
     if isinstance(want, list):
         return "other tokens"

@@ -83,7 +83,7 @@ def lines_below(option: object) -> list[str]:
 
 def closed_over(option: object) -> list[tuple[str, object]]:
     """The names of its surroundings that a function of the checks reads, with their values."""
-    if not is_ours(option):
+    if not is_ours(option) or not isinstance(option, FunctionType):
         return []
     cells = zip(option.__code__.co_freevars, option.__closure__ or (), strict=True)
     return [(name, cell.cell_contents) for name, cell in cells]
@@ -106,8 +106,10 @@ def is_lambda(value: object) -> bool:
     return getattr(value, "__name__", "") == "<lambda>"
 
 
-def lambda_code(value: Callable) -> str:
+def lambda_code(value: object) -> str:
     module, node = by_object(value, "a function without a name")
+    if not isinstance(node, ast.Lambda):
+        raise LookupError(f"{value!r} is a function with a name")
     return module.expression(node)
 
 
@@ -127,12 +129,12 @@ def helpers_of(exercise: Exercise, mistake: Mistake) -> list[str]:
 
 
 @cache
-def written(exercise: Exercise, mistake: Mistake) -> tuple[CheckModule, ast.AST]:
+def written(exercise: Exercise, mistake: Mistake) -> tuple[CheckModule, ast.Lambda | Definition]:
     """The module and the node of the wrong implementation."""
     return by_object(mistake.wrong, f"{exercise.target}: {mistake.name}")
 
 
-def by_object(wrong: Callable, whose: str) -> tuple[CheckModule, ast.expr | Definition]:
+def by_object(wrong: object, whose: str) -> tuple[CheckModule, ast.Lambda | Definition]:
     """Where a function is defined, by its code's positions, or a class, by its name."""
     module = source(getattr(wrong, "__module__", ""))
     if isinstance(wrong, type) and wrong.__name__ in module.defined:
@@ -141,7 +143,7 @@ def by_object(wrong: Callable, whose: str) -> tuple[CheckModule, ast.expr | Defi
     places = [p for p in code.co_positions() if p[2] != p[3]] if code else []
     found = [
         node
-        for node in module.functions.get(wrong.__name__, ())
+        for node in module.functions.get(getattr(wrong, "__name__", ""), ())
         if all(covers(node, place) for place in places)
     ]
     if not found or not places:
@@ -149,9 +151,9 @@ def by_object(wrong: Callable, whose: str) -> tuple[CheckModule, ast.expr | Defi
     return module, found[-1]  # the innermost
 
 
-def covers(node: ast.AST, place: tuple) -> bool:
+def covers(node: ast.Lambda | Definition, place: tuple) -> bool:
     line, end_line, column, end_column = place
-    start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+    start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
     return start <= (line, column) and (end_line, end_column) <= end
 
 
