@@ -367,6 +367,83 @@ def test_a_phone_that_is_turned_while_it_writes_does_not_stop_it(figure):
     assert figure.wrong == []
 
 
+def test_progress_stands_in_the_button_that_was_pressed(figure):
+    figure.figure.evaluate(
+        """root => { root.read = []; const each = root.querySelector("[data-part=each]");
+            new MutationObserver(() => root.read.push(each.textContent)).observe(each,
+                {childList: true}); }"""
+    )
+    figure.button("Undo each in turn").click()
+    ready(figure)
+    wrong = sum(len(options) - 1 for _, _, options in DECISIONS)
+    read = figure.figure.evaluate("root => root.read")
+    assert read[:-1] == [f"Undoing {k} of {wrong} …" for k in range(1, wrong + 1)]
+    assert figure.button("Undo each in turn").is_visible()
+
+
+def test_heads_keep_their_order_while_they_are_switched_off(figure):
+    figure.figure.locator("[data-part=order]").select_option("induction")
+    ready(figure)
+
+    def heads() -> list[int]:
+        return [head for head, _ in figure.now["ranked"]]
+
+    before = heads()
+    for place in range(3):  # of the first layers: what later ones do changes
+        head = next(h for h in before[place:] if h < 4 and h not in figure.now["way"]["off"])
+        figure.figure.locator("[data-part=rank]").fill(str(before.index(head) + 1))
+        figure.button(f"Head {head // 4}.{head % 4} off").click()
+        ready(figure)
+        assert heads() == before
+    scores = [score for _, score in figure.now["ranked"]]
+    assert scores != sorted(scores, reverse=True)  # another order, by now
+    figure.button("Sort anew").click()
+    ready(figure)
+    scores = [score for _, score in figure.now["ranked"]]
+    assert scores == sorted(scores, reverse=True)
+    write(figure, "otters met. otters")
+    assert [score for _, score in figure.now["ranked"]] == sorted(
+        [score for _, score in figure.now["ranked"]], reverse=True
+    )
+
+
+def test_in_a_long_text_the_chosen_piece_is_in_its_box(figure):
+    write(figure, "Seven otters met. They sorted pebbles. " * 9)
+    place = """root => { const box = root.querySelector(".rm-words").getBoundingClientRect();
+        const word = root.querySelector(".rm-words [aria-pressed=true]").getBoundingClientRect();
+        return [word.top - box.top, box.bottom - word.bottom]; }"""
+    high, seen = figure.figure.evaluate(
+        """root => { const box = root.querySelector(".rm-words");
+            return [box.scrollHeight, box.clientHeight]; }"""
+    )
+    assert high > seen + 30
+    assert min(figure.figure.evaluate(place)) >= 0
+    figure.figure.locator(".rm-words button").first.click()
+    ready(figure)
+    assert min(figure.figure.evaluate(place)) >= 0
+
+
+def test_results_stay_in_sight(opened, path):
+    """Beside the decisions where there is room; else a strip of the three likeliest words."""
+    for width in (1280, 390):
+        reader = loaded(opened(moving.real_model([SENTENCE]), width=width), path)
+        reader.button("halves").scroll_into_view_if_needed()
+        reader.button("halves").click()
+        ready(reader)
+        seen = reader.page.locator(".rm-next table, .rm-words button >> visible=true")
+        inside = """all => all.map(one => one.getBoundingClientRect())
+            .map(box => box.top >= 0 && box.bottom <= innerHeight)"""
+        strip = reader.figure.locator(".rm-strip")
+        if width == 1280:
+            assert all(seen.evaluate_all(inside))
+            assert not strip.is_visible()
+        else:
+            assert all(strip.evaluate_all(inside))
+            three = [one["text"].replace(" ", "␣") for one in reader.now["next"][:3]]
+            assert strip.locator("b").all_inner_texts() == three
+        assert reader.overflow() == 0
+
+
 def test_what_belongs_to_another_text_is_faint(figure):
     bars = figure.figure.locator(".rm-next")
     field = figure.figure.locator("textarea")

@@ -5,7 +5,7 @@ const RIGHT = Object.assign({off: [], cuts: []}, ...data.decisions.map(one => on
 const marked = text => text.replaceAll("\n", "↵").replaceAll(" ", "␣"), plain = text => text.trim() || marked(text), quoted = text => `“\u2068${plain(text)}\u2069”`;
 const text = part("text"), above = document.documentElement.dataset.content_root, folder = location.protocol === "file:" || above === undefined;
 let worker = null, asked = 0, run = 0, over = 0, waiting = new Map(), about = null;
-let way = RIGHT, begun = [], written = [], pieces = [], query = 0, order = "previous", ranked = [], place = 0, weights = [], length = 0, writing = false, side = 18, wide = 0;
+let way = RIGHT, begun = [], written = [], pieces = [], query = 0, order = "previous", ranked = [], place = 0, weights = [], length = 0, writing = false, side = 18, wide = 0, sorted = "";
 
 // --- the worker ---
 const gone = error => { for (const {fail} of waiting.values()) fail(error); waiting.clear(); worker?.terminate(); worker = null; };
@@ -30,17 +30,23 @@ const ask = root.ask = (job, given = {}, seen = null) => new Promise((done, fail
 });
 /** Whether all that was begun is over. */
 root.still = () => run > 0 && over === run;
+/** The button that is being pressed: it shows that what it began goes on. */
+let pressed = null;
+root.addEventListener("click", event => { pressed = event.target.closest("button"); }, true);
+root.addEventListener("click", () => { pressed = null; });
 /** Runs what takes a while in place of what runs; what was stopped says nothing, what is refused says why. */
 const during = async work => {
+  const button = pressed;
   worker?.postMessage({stop: asked});
   writing = false;
   part("on").textContent = "Write on";
-  const mine = ++run, slow = setTimeout(() => { root.querySelector(".am-stage").ariaBusy = true; }, 300);
+  const mine = ++run, slow = setTimeout(() => { root.querySelector(".am-stage").ariaBusy = true; if (button) button.ariaBusy = true; }, 300);
   const current = () => { if (mine !== run) throw STOP; };
   try { await work(async (...given) => { current(); const answer = await ask(...given); current(); return answer; }); } catch (error) {
     if (error !== STOP && mine === run) tell(root, error.message);
   }
   clearTimeout(slow);
+  if (button) button.ariaBusy = null;
   over++;
   if (mine === run) { root.querySelector(".am-stage").ariaBusy = false; fit(); }
   return mine === run;
@@ -122,6 +128,7 @@ const bars = (next, none) => {
   part("bars").replaceChildren(make("table", {}, make("caption", {}, two ? "Next word (outlined: nothing changed)" : "Next word"), ...next.map(({id, text, p, before}) => make("tr", {},
     make("th", {scope: "row"}, make("button", {type: "button", textContent: marked(text), ariaLabel: `${text.startsWith(" ") ? "space, " : ""}${plain(text)}`, title: "Write this one", onclick: () => during(get => put(get, id, text, p))})),
     make("td", {}, ...none ? [] : [bar(p)], ...two && before > .005 ? [bar(before, "rm-before")] : []), make("td", {}, percent(p)), make("td", {}, two ? percent(before) : "")))));
+  part("strip").replaceChildren(...none ? [] : next.slice(0, 3).map(({text, p}) => make("span", {}, make("b", {}, marked(text)), ` ${percent(p)}`)));
 };
 const out = async get => {
   const {text: more} = written.length ? await get("decode", {ids: written}) : {text: ""};
@@ -205,6 +212,8 @@ const look = async get => {
   part("order").append(make("option", {value: "word", textContent: `from “${plain(pieces[query])}” to “${plain(pieces[+part("key").value])}”`}));
   part("order").value = order;
   if (ranked.length) arcs();
+  const box = part("words"), {offsetTop: top, offsetHeight: high} = box.querySelectorAll("button")[query];
+  if (top < box.scrollTop || top + high > box.scrollTop + box.clientHeight) box.scrollTop = top - box.clientHeight / 2;
 };
 const arcs = () => {
   const [head] = current(), box = part("words"), buttons = [...box.querySelectorAll("button")];
@@ -250,8 +259,10 @@ const field = async (get, fresh = false) => {
   side = innerWidth < 480 ? 16 : 18;
   const size = side - 2, answer = await get("field", {ids: ids(), way, order, query, key: +part("key").value, side: size}), {cells, pictures} = answer;
   const [head] = current();
-  place = fresh || !ranked.length ? 0 : answer.ranked.findIndex(([other]) => other === head);
-  ranked = answer.ranked;
+  const scores = new Map(answer.ranked), kept = !fresh && sorted === String(ids()); // who switches heads off, one after the other, goes on where they were
+  ranked = kept ? ranked.map(([other]) => [other, scores.get(other)]) : answer.ranked;
+  sorted = String(ids());
+  place = fresh ? 0 : Math.max(0, ranked.findIndex(([other]) => other === head));
   root.now = {...root.now, ranked};
   const box = part("field"), across = box.across = Math.max(1, Math.floor(((wide = box.clientWidth) || 340) / side));
   const canvas = make("canvas", {width: across * side, height: Math.ceil(ranked.length / across) * side}), pen = canvas.getContext("2d"), picture = pen.createImageData(canvas.width, canvas.height);
@@ -269,6 +280,7 @@ const field = async (get, fresh = false) => {
   arcs();
   changes();
 };
+part("sort").onclick = () => during(async get => { await field(get, true); said(); });
 part("order").onchange = event => { order = event.target.value; during(async get => { await field(get, true); said(); }); };
 part("key").onchange = () => during(async get => { await look(get); if (order === "word") await field(get, true); });
 part("rank").oninput = event => { place = +event.target.value - 1; arcs(); said(); };
@@ -346,11 +358,16 @@ const linked = (node, page) => { node.href = `${above}book/${page}.html`; return
 if (above !== undefined) for (const node of root.querySelectorAll("[data-page]")) { linked(node, node.dataset.page); node.hidden = false; }
 data.decisions.forEach((_, i) => pick(root, `switch${i}`, k => undo(i, k)));
 part("each").onclick = async () => {
+  const button = part("each"), words = button.textContent, wrong = data.decisions.flatMap(({options}, i) => options.slice(1).map(([, sets]) => [i, sets]));
   const ended = await during(async get => {
-    for (const [i, {options}] of data.decisions.entries()) for (let k = 1; k < options.length; k++) await comes(get, i, {...RIGHT, ...options[k][1]});
+    for (const [n, [i, sets]] of wrong.entries()) {
+      button.textContent = `Undoing ${n + 1} of ${wrong.length} …`;
+      await comes(get, i, {...RIGHT, ...sets});
+    }
     tell(root, `All ${rows.length - 1} are in the table.`);
     if (part("lens").open) await lens(get);
   });
+  button.textContent = words;
   if (!ended) { halted = " (stopped: what you chose since went first)"; caption(); }
 };
 part("back").onclick = () => {

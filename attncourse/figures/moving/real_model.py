@@ -36,7 +36,7 @@ DECISIONS = (
     ("Positions", "11_positions", (
         ("turned", {"positions": "rope"}), ("none", {"positions": "none"}))),
     ("Pairs turned", "11_positions", (
-        ("neighbors", {"pairing": "pairs"}), ("halves", {"pairing": "halves"}))),
+        ("neighbours", {"pairing": "pairs"}), ("halves", {"pairing": "halves"}))),
     ("Base", "11_positions", (
         ("{base}", {"base": 0}), ("10,000", {"base": 10000}), ("100", {"base": 100}))),
     ("Norm", "12_transformer", (
@@ -66,11 +66,12 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
         "real_model",
         "A real model, live",
         loading()
-        + f'<div data-part="model" hidden>{real_model_inputs(texts)}{real_model_maps()}'
-        + decision_switches()
+        + f'<div class="rm-model" data-part="model" hidden><div class="rm-seen">'
+        + f"{real_model_inputs(texts)}{real_model_pieces()}</div>"
+        + f"<div>{real_model_maps()}{decision_switches()}"
         + '<p class="rm-head" data-part="about"></p>'
         + controls(button("forget", "Remove the file from this browser"))
-        + "</div>",
+        + '</div><p class="rm-strip" data-part="strip" aria-hidden="true"></p></div>',
         "In a browser that runs scripts, a real model can be loaded here, and asked.",
         {
             "worker": "\n".join(lean(read_asset(f"moving/{name}.js")) for name in WORKER),
@@ -130,14 +131,22 @@ def real_model_inputs(texts: Sequence[str]) -> str:
     )
 
 
-def real_model_maps() -> str:
-    """Where a piece looks, in which head; what each layer would say."""
-    sorts = "".join(f'<option value="{key}">{words}</option>' for key, words in ORDERS.items())
+def real_model_pieces() -> str:
+    """The pieces of the text, with arcs from the chosen one."""
     return (
         '<p class="rm-head">The pieces that the model sees, and what the chosen one looks at</p>'
         '<div class="rm-words" data-part="words" role="group" aria-label="Pieces"></div>'
+    )
+
+
+def real_model_maps() -> str:
+    """Which head is looked at, and what is switched off; what each layer would say."""
+    sorts = "".join(f'<option value="{key}">{words}</option>' for key, words in ORDERS.items())
+    return (
+        '<p class="rm-head">Heads</p>'
         + controls(
             f'<label>order heads by <select data-part="order">{sorts}</select></label>',
+            button("sort", "Sort anew"),
             '<label class="am-slider"><span data-part="name">head</span><input type="range" '
             'data-part="rank" min="1" max="1" step="1" value="1" '
             'aria-label="Which head, by its place in this order" autocomplete="off"></label>',
