@@ -24,8 +24,6 @@ from jupyter_cache.executors.utils import single_nb_execution
 from jupyter_client.provisioning import local_provisioner
 from nbformat import NotebookNode
 
-from attncourse.figures.prose_numbers import PROSE_TAG
-
 MALLOPT = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}  # numbers of malloc.h
 LOST = "Lost kernel: "  # with which its line in the log begins
 GOES_ON = "raises-exception"  # nbclient's tag for a cell that may end in an error
@@ -77,6 +75,10 @@ def checks_that_may_fail(page: NotebookNode) -> Iterator[NotebookNode]:
     `prose_numbers.py` reports it. A reader elsewhere still gets the book. Afterwards the page is
     tagged as before, since its outputs are kept, and found again, by its cells and their tags.
     """
+    from attncourse.figures.prose_numbers import (
+        PROSE_TAG,  # with matplotlib, which asks for BACKEND
+    )
+
     checks = [cell for cell in page.cells if PROSE_TAG in cell.metadata.get("tags", [])]
     for cell in checks:
         cell.metadata["tags"].append(GOES_ON)

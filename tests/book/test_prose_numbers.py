@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
+import sys
 
 import nbformat
 import prose_numbers
@@ -137,6 +139,12 @@ def test_a_check_that_fails_is_told_and_the_page_runs_on():
     assert page.cells[2].execution_count == 3
     (fault,) = prose_numbers.read_page("", page).faults
     assert fault == "a check of the text ended in AssertionError, at “assert share > 1 / 2”"
+
+
+def test_a_kernel_shows_plots():
+    """Matplotlib comes after its backend has been named, or pages have none of their plots."""
+    code = "import book, forked_kernel, sys; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT / "tools").returncode == 0
 
 
 def test_an_error_that_a_page_shows_is_none_of_its_checks():
