@@ -13,7 +13,7 @@ import typer
 from attncourse.grading.errors import UserError, missing_module_sentence
 from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
-from attncourse.grading.machine import choose_lanes
+from attncourse.grading.machine import choose_lanes, require_threads
 from attncourse.grading.report import count
 from attncourse.grading.stopping import stopping
 from attncourse.written import keep_what_is_written
@@ -47,6 +47,7 @@ def main() -> None:
     gc.set_threshold(50_000)  # nearly all that a command makes is imported, and stays
     keep_what_is_written(sys.stdout, sys.stderr)
     try:
+        require_threads()
         app()
     except UserError as error:
         tell(str(error))

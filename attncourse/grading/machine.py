@@ -1,5 +1,6 @@
 """What this machine has for grading: cores, memory and speed."""
 
+import _thread
 import os
 import platform
 import secrets
@@ -36,6 +37,21 @@ def require_linux() -> None:
             f"{system_name()} has no jail and none of what classes are judged with: do this on "
             "Linux, in WSL 2 or in a container. attncourse check runs your own notebook here"
         )
+
+
+def require_threads() -> None:
+    """Raises ``UserError`` where no thread can be started: every library here needs some.
+
+    Such a filter is an old Docker's. Asked before NumPy is imported, which ends by a signal there.
+    """
+    try:
+        _thread.start_new_thread(lambda: None, ())
+    except RuntimeError:
+        raise UserError(
+            "no thread can be started here: either a filter refuses the system call clone3 (that "
+            "of Docker before 20.10.10: update it, or start the container with --security-opt "
+            "seccomp=unconfined), or a limit on processes is reached (ulimit -u, pids.max)"
+        ) from None
 
 
 def choose_lanes(jobs: int) -> int:

@@ -1,17 +1,22 @@
 """Whatever a kernel or a Python lacks ends in a jail that holds, or in one true sentence."""
 
+import errno
 import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
-from without import calls, functions
+import pytest
+from small_course import NAME, make_course, small
+from without import calls, functions, refuse
 
 from attncourse.grading.jail import layers
 
 DRIVER = Path(__file__).with_name("without.py")
 HARMLESS = {"keyctl", "ppoll", "symlinkat", "mkdirat"}  # tried only, or not called on x86-64
+CLONE3 = 435  # on every machine
 if os.geteuid() != 0:  # an ordinary user stays this user
     HARMLESS |= {"setgroups", "setresgid", "setresuid"}
 
@@ -47,3 +52,21 @@ def test_each_call_and_function_taken_away_leaves_a_jail_or_a_sentence():
     assert len(cases) == 2 * len(calls()) + len(functions()), done.stderr
     faults = {case: fault_of(case, text) for case, text in cases.items()}
     assert {case: fault for case, fault in faults.items() if fault} == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [(errno.ENOSYS, 0, "1 graded"), (errno.EPERM, 2, "no thread can be started here: ")],
+)
+def test_a_filter_without_threads_is_told_before_a_class_is_graded(tmp_path, error, status, words):
+    """The C library takes ENOSYS for an old kernel and uses clone, but EPERM for a final answer."""
+    make_course(tmp_path, ada=small())
+    done = subprocess.run(
+        [sys.executable, "-m", "attncourse", "grade", NAME, "--course", str(tmp_path)],
+        capture_output=True, text=True, preexec_fn=partial(refuse, CLONE3, error),
+    )  # fmt: skip
+    said = done.stdout + done.stderr
+    assert (done.returncode, words in said, "Traceback" in said) == (status, True, False), said
+    if status:
+        assert "Docker before 20.10.10" in said
+        assert said.count("\n") == 1
