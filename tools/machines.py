@@ -16,6 +16,7 @@ import ctypes
 import os
 import re
 import resource
+import shlex
 import shutil
 import struct
 import subprocess
@@ -30,15 +31,28 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 LIMIT, WHOLE_LIMIT = 180, 7200  # seconds for a command
+LIMITS = {"set-up": 1800}  # it fetches up to 2.8 GB
 NOBODY = 65534
 QUICK = ("doctor", "check", "grade")
+STUDENT = ("set-up", "a student's check", "all references")
+# Where a Python of a version may be, and those that conda and uv bring, below the home.
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+PYTHONS = {version: (f".pyenv/versions/{version}.*/bin/python",) for version in VERSIONS} | {
+    "of conda": tuple(f"{name}3/bin/python" for name in ("miniconda", "miniforge", "anaconda")),
+    "of uv": (".local/share/uv/python/cpython-3.*/bin/python3",),
+}
 COMMANDS = {
     "doctor": "attncourse doctor",
     "check": "attncourse check {course}/solutions/05_kqv/05_kqv.ipynb",
     "grade": "attncourse grade 05_kqv --course {course} --db sqlite:///{course}/own.db",
     "demo": f"attncourse demo --course {ROOT} --folder {{course}}/demo",
     "book": f"{sys.executable} {ROOT}/tools/book.py",
-    "set-up": f"{{python}} -I {ROOT}/tools/environment.py --check",
+    "set-up": "{python} -I {copy}/tools/environment.py",
+    "a student's check": "{copy}/.venv/bin/attncourse check {course}/solutions/05_kqv/05_kqv.ipynb",
+    "all references": (
+        "{copy}/.venv/bin/python -c 'from attncourse.checks import check, exercises as all_of;"
+        "[check(name, each.reference) for name, each in all_of().items()]'"
+    ),
     "make demo": f"make -C {ROOT} demo MODEL=no",
     "make test": f"make -C {ROOT} test MODEL=no",
 }
@@ -69,7 +83,7 @@ class State:
     folder: str = "course"  # where the course lies
     memory: int = 0  # bytes of address space
     nobody: bool = False  # run by another user
-    python: str = ""  # a version, say 3.13
+    python: str = ""  # one of PYTHONS: a copy of the course is set up with it
 
 
 STATES = (
@@ -96,7 +110,7 @@ STATES = (
         "home on a full disk",
         before=(*PRIVATE_MOUNTS, 'mount -t tmpfs -o size=4k none "$HOME"; exec "$@"', "sh"),
     ),
-    *(State(f"Python {v}", ("set-up",), python=v) for v in ("3.11", "3.12", "3.13", "3.14")),
+    *(State(f"Python {which}", STUDENT, python=which) for which in PYTHONS),
 )
 
 
@@ -149,7 +163,8 @@ def refuse(calls: tuple[str, ...]) -> None:
 
 def user_files(home: Path) -> dict[str, int]:
     """Return when each file of a home was written to, but for what is a cache."""
-    files = [p for p in home.rglob("*") if p.is_file() and ".cache" not in p.parts]
+    passed_over = {".cache", ".rustup"}  # pip asks rustc for its version, and rustup notes that
+    files = [p for p in home.rglob("*") if p.is_file() and not passed_over & {*p.parts}]
     return {str(path.relative_to(home)): path.stat().st_mtime_ns for path in files}
 
 
@@ -171,11 +186,20 @@ def not_here(state: State) -> str:
     return ""
 
 
-def interpreter(version: str) -> str:
-    """Return the newest Python of this version on this machine, or an empty text."""
-    versions = Path.home() / ".pyenv" / "versions"
-    kept = sorted(versions.glob(f"{version}.*/bin/python"), key=lambda p: (len(str(p)), p))
-    return str(kept[-1]) if kept else shutil.which(f"python{version}") or ""
+def interpreter(which: str) -> str:
+    """Return the newest Python of this version or source on this machine, or an empty text."""
+    found = [path for pattern in PYTHONS[which] for path in Path.home().glob(pattern)]
+    kept = sorted(found, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))])
+    return str(kept[-1]) if kept else shutil.which(f"python{which}") or ""
+
+
+def copy_course(folder: Path) -> None:
+    """Copy what git tracks here, as a clone would bring it, with what is not committed yet."""
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, check=True)
+    for name in listed.stdout.decode().split("\0"):
+        if (source := ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, folder / name)
 
 
 class Machine:
@@ -189,6 +213,8 @@ class Machine:
         named = f"c = get_config()\nc.CourseDirectory.db_url = 'sqlite:///{self.home}/own.db'\n"
         (self.settings / "nbgrader_config.py").write_text(named)
         self.make_course()
+        if state.python:
+            copy_course(folder / "copy")
         if state.startup:
             (folder / "startup").mkdir()
             (folder / "startup" / "sitecustomize.py").write_text(state.startup + "\n")
@@ -244,7 +270,8 @@ class Machine:
     def words(self, command: str) -> list[str]:
         """Return a command's words, as they are started in this state."""
         python = interpreter(self.state.python) if self.state.python else sys.executable
-        words = [w.format(course=self.course, python=python) for w in COMMANDS[command].split()]
+        known = {"course": self.course, "python": python, "copy": self.folder / "copy"}
+        words = [word.format(**known) for word in shlex.split(COMMANDS[command])]
         user = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
         return [*(user if self.state.nobody else ()), *self.state.before, *words]
 
@@ -281,7 +308,8 @@ def rows(state: State, whole: bool) -> Iterator[tuple[str, str, bool, str, float
         machine = Machine(state, folder)
         commands = ("make demo", "make test") if whole else state.commands
         for command in commands:
-            outcome = machine.run(command, WHOLE_LIMIT if whole else LIMIT, jailed)
+            limit = WHOLE_LIMIT if whole else LIMITS.get(command, LIMIT)
+            outcome = machine.run(command, limit, jailed)
             if command == "doctor":
                 jailed = outcome.status == 0
             holds, words = verdict(outcome)
