@@ -14,7 +14,19 @@ from attncourse.grading.errors import UserError
 
 
 class Quiet(SimpleHTTPRequestHandler):
-    """Answers with files of one folder, and says nothing of each."""
+    """Answers with files of one folder, and says nothing of each.
+
+    What a file is goes by its name alone: Windows' registry may call scripts plain text, which a
+    browser does not run.
+    """
+
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {
+        ".css": "text/css",
+        ".html": "text/html",
+        ".js": "text/javascript",
+        ".json": "application/json",
+        ".svg": "image/svg+xml",
+    }
 
     def log_message(self, *about: object) -> None:
         pass
@@ -42,6 +54,8 @@ class Server(ThreadingHTTPServer):
     Browsers hang up before a page is whole, and Ctrl-C closes what is being answered. Neither is
     worth the traceback that the library prints from each answer's thread.
     """
+
+    allow_reuse_address = sys.platform != "win32"  # there a second server would get the same port
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exception(), OSError):

