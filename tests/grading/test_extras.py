@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+from small_course import make_course, small
+
 from attncourse import __version__
 
 # Every command, one after the other, where no extra is installed: what they come to.
@@ -53,12 +55,19 @@ COMMANDS = {
     "check 05_kqv.ipynb": "there is no file 05_kqv.ipynb",
     "progress": "no notebook with exercises of this course in .",
     "assemble 05_kqv.ipynb": "there is no file 05_kqv.ipynb",
-    "milestone recall": "",
+    "milestone recall": "there are no parts in mine",
+    "grade 01_small --course small": GRADE,
+    "grade 01_small --course small --dask tcp://127.0.0.1:1": (
+        "--dask needs dask.distributed: pip install 'attncourse[dask]'"
+    ),
+    "similar 01_small --course small": "",
+    "solution 01_small --course small": "",
 }
 
 
 def test_every_command_works_or_names_its_extra(tmp_path):
     """Four seconds: one Python, in which each command runs as ``attncourse …`` does."""
+    make_course(tmp_path / "small", ada=small(), bob=small())
     commands = [command.split() for command in COMMANDS]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT.format(commands=commands, hidden=HIDDEN)],
@@ -71,6 +80,8 @@ def test_every_command_works_or_names_its_extra(tmp_path):
     helps, _, _ = done.stdout.rpartition(f"attncourse {__version__}\n")
     assert set(re.findall(r"^status [\w-]+ (\d)$", helps, re.M)) == {"0"}
     said = done.stderr.splitlines()
+    ended = re.findall(r"^status (\S+) (\d)$", done.stdout[len(helps) :], re.M)
+    assert ended == [(c.split()[0], "2" if wanted else "0") for c, wanted in COMMANDS.items()]
     for command, wanted in COMMANDS.items():
         assert not wanted or any(wanted in line for line in said), (command, said)
     assert all(line.startswith("attncourse: ") for line in said)
