@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+ABSENT = "Chromium is not installed; on Debian: apt install chromium"  # why a test is skipped
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
 
 

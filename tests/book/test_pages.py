@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import course as settings
 import pytest
-from chromium import BROWSER, launched
+from chromium import ABSENT, BROWSER, launched
 from conftest import ROOT
 from playwright.sync_api import Page
 
@@ -67,7 +67,7 @@ MEASURE = r"""() => {
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed"),
+    pytest.mark.skipif(BROWSER is None, reason=ABSENT),
 ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import slides
 from bs4 import BeautifulSoup
-from chromium import launched
+from chromium import ABSENT, BROWSER, launched
 from conftest import ROOT
 from course import load
 
@@ -65,6 +65,7 @@ def test_what_a_deck_loads_and_links_to_is_there(made, chapter):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(BROWSER is None, reason=ABSENT)
 def test_slides_fit_a_screen_and_move_by_key(made):
     with launched() as browser:
         page = browser.new_page(viewport={"width": 1280, "height": 720})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from chromium import BROWSER
+from chromium import ABSENT, BROWSER
 from playwright.sync_api import Browser, Locator, Page
 
-needs_browser = pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed")
+needs_browser = pytest.mark.skipif(BROWSER is None, reason=ABSENT)
 PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8">'
     '<meta name="viewport" content="width=device-width, initial-scale=1"><title>t</title>'

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from bs4 import BeautifulSoup
-from chromium import BROWSER, launched
+from chromium import ABSENT, BROWSER, launched
 from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -301,7 +301,7 @@ def test_a_panel_has_what_was_drawn_in_it(drawn):
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if BROWSER is None:
-        pytest.skip("Chromium is not installed")
+        pytest.skip(ABSENT)
     with launched() as made:
         yield made
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from chromium import BROWSER, FLAGS
+from chromium import ABSENT, BROWSER, FLAGS
 from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -408,7 +408,7 @@ def canary():
 def dom(page: Path, folder: Path) -> str:
     """A page as Chromium has it after a while."""
     if BROWSER is None:
-        pytest.skip("no chromium")
+        pytest.skip(ABSENT)
     flags = *FLAGS, "--dump-dom", "--virtual-time-budget=2000"
     home = f"--user-data-dir={folder / 'profile'}"
     done = subprocess.run(

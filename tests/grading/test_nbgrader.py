@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from chromium import BROWSER, FLAGS
+from chromium import ABSENT, BROWSER, FLAGS
 from conftest import ROOT
 from forked import command
 from markup import Markup, acts
@@ -503,7 +503,7 @@ def test_the_formgrader_shows_a_hostile_submission_and_runs_none_of_it(both):
         with urllib.request.urlopen(url, timeout=60) as reply:
             page = reply.read().decode()
         if BROWSER is None:
-            pytest.skip("no chromium")
+            pytest.skip(ABSENT)
         flags = *FLAGS, "--dump-dom", "--virtual-time-budget=3000"
         home = f"--user-data-dir={both[0] / 'profile'}"
         shown = subprocess.check_output([BROWSER, *flags, home, url], text=True)

@@ -13,7 +13,7 @@ from html.parser import HTMLParser
 import jsonschema
 import pytest
 import report_format as schema
-from chromium import BROWSER, FLAGS
+from chromium import ABSENT, BROWSER, FLAGS
 from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
@@ -539,7 +539,7 @@ def test_every_text_has_the_contrast_of_wcag_aa(mode):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(BROWSER is None, reason="Chromium is not installed")
+@pytest.mark.skipif(BROWSER is None, reason=ABSENT)
 def test_the_script_runs_and_sorts(tmp_path):
     rows = [made("ada", 2, 1, 4), made("bob", 0, 0, 0, attention=("x",)), made("cy", 1, 0, 0)]
     content = page(Summary(a_class(*rows)))
