@@ -1,4 +1,5 @@
-// The field guide: a box to find entries by, a link to a folded one unfolds it, paper shows them all.
+// The field guide: a box to find entries by, a link to a folded one unfolds it. Paper shows what
+// the screen does: unfolded, all of them are more than a thousand pages.
 
 /** Makes elements of what an entry holds; until then it is text, which costs a page nothing. */
 function wake(entry) {
@@ -24,19 +25,6 @@ function unfold() {
   entry.open = true;
   entry.scrollIntoView();
 }
-
-let folded = [];
-
-addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll(".bd-article details:not([open])")];
-  for (const entry of folded) {
-    wake(entry);
-    entry.open = true;
-  }
-});
-addEventListener("afterprint", () => {
-  for (const entry of folded) entry.open = false;
-});
 
 /** A box above the entries: those stay that hold every word typed, in name, code or explanation. */
 function addFilter() {
