@@ -260,6 +260,9 @@ def main() -> int:
     except OSError as problem:
         print(f"The environment could not be made: {problem}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Stopped; the same command goes on.", file=sys.stderr)
+        return 130
     return 0
 
 

@@ -201,3 +201,15 @@ def test_of_the_shell_s_settings_only_those_of_where_packages_come_from_reach_a_
     names = {line.partition("=")[0] for line in done.stdout.splitlines()}
     assert not names & foreign
     assert names >= {"PIP_INDEX_URL", "PIP_CERT", "PYTHON", "LANG", "PYTEST_DEBUG", "PATH"}
+
+
+def test_ctrl_c_is_one_sentence(monkeypatch, capsys):
+    """What was fetched is kept by pip, and the environment has no stamp yet."""
+
+    def interrupted(self: Setup) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Setup, "run", interrupted)
+    monkeypatch.setattr(sys, "argv", ["environment.py"])
+    assert environment.main() == 130
+    assert capsys.readouterr().err == "Stopped; the same command goes on.\n"
