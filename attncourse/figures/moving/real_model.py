@@ -66,7 +66,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
         "real_model",
         "A real model, live",
         loading()
-        + f'<div class="rm-model" data-part="model" hidden><div class="rm-seen">'
+        + '<div class="rm-model" data-part="model" hidden><div class="rm-seen">'
         + f"{real_model_inputs(texts)}{real_model_pieces()}</div>"
         + f"<div>{real_model_maps()}{decision_switches()}"
         + '<p class="rm-head" data-part="about"></p>'
