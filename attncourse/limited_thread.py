@@ -97,7 +97,7 @@ def is_slowed_down() -> bool:
         return False
     worked, began = time.process_time(), time.monotonic()
     time.sleep(GLANCE)
-    return time.process_time() - worked > (time.monotonic() - began) / 4
+    return time.process_time() - worked > (time.monotonic() - began) / 20
 
 
 def raise_in(thread: threading.Thread, error: type[BaseException] | None) -> None:

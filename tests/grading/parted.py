@@ -17,6 +17,7 @@ APART = ("judge.worker", "jail")  # lanes have them, and no command
 def rehearse() -> None:
     """Does what commands do, for what is set up when it is done for the first time."""
     from attncourse.grading.cli import main
+    from attncourse.grading.judge.lanes import LANES
     from tests.grading.small_course import NAME, make_course
 
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
@@ -24,6 +25,7 @@ def rehearse() -> None:
         sys.argv = ["attncourse", "release", NAME, "--course", folder]
         with contextlib.suppress(SystemExit):
             main()
+    LANES.close()  # else each command would find the same lane waiting
 
 
 gc.disable()
