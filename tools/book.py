@@ -25,6 +25,7 @@ from pathlib import Path
 from course import ROOT, Course, CourseError, load
 from environment import unwritable
 from execution import counted, forget, last_lines, run_pages, without_colours
+from progress import status_of
 
 from attncourse.grading.files import reserved
 from attncourse.grading.isolation import isolate
@@ -233,4 +234,4 @@ def build(course: Course, everything: bool, started: float) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(status_of(main))

@@ -33,7 +33,7 @@ import jupytext
 import nbformat
 import rubrics
 from course import ROOT, Chapter, Course, CourseError, load
-from progress import Progress
+from progress import Progress, status_of
 
 from attncourse.checks import Exercise, exercises
 from attncourse.checks.exercise import HIDDEN_POINTS
@@ -449,4 +449,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(status_of(main))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Callable
 
 WORTH_SAYING = 5  # seconds
 
@@ -23,3 +25,12 @@ class Progress:
 
 def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
+
+
+def status_of(main: Callable[[], int]) -> int:
+    """Return a tool's status: its own, and 130 after Ctrl-C, which is told in one sentence."""
+    try:
+        return main()
+    except KeyboardInterrupt:
+        print("Stopped; the same command goes on.", file=sys.stderr)
+        return 130
