@@ -232,7 +232,9 @@ def test_the_wheel_holds_what_students_readers_and_graders_need_and_nothing_else
     for stem in STEMS:
         assert {f"attncourse/{stem}.py", f"attncourse/checks/bank/{stem}.py"} <= files.keys()
     assert {"attncourse/checks/index.json", "attncourse/grading/cli.py"} <= files.keys()
-    assert not any("test" in Path(name).name for name in files)
+    assert not any(
+        name.startswith(("test", "conftest")) for path in files for name in Path(path).parts
+    )
     assert "attncourse/checks/grid.py" not in files  # contributors have tools/grid.py
 
 
