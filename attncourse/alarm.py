@@ -62,7 +62,7 @@ def ready() -> Iterator[None]:
 @contextmanager
 def handling(limit: Limit) -> Iterator[None]:
     """Sees to it that an alarm concerns this limit. The outermost one sets the handler."""
-    depth, hook = len(_limits), sys.unraisablehook
+    depth, hook, outer = len(_limits), sys.unraisablehook, None
     if not depth:
         outer = signal.signal(signal.SIGALRM, ring)
         sys.unraisablehook = partial(dropped, hook)
@@ -86,7 +86,7 @@ def ring(signum: int, frame: Any) -> None:
     if limit is None or not limit.running:
         return
     is_first = limit.rung == 0
-    if is_first and (left := limit.watch.left()):
+    if is_first and limit.watch and (left := limit.watch.left()):
         signal.setitimer(signal.ITIMER_REAL, left, AGAIN)
         return
     limit.rung += 1

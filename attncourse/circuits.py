@@ -17,20 +17,23 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from numbers import Real
+from typing import TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from attncourse.arrays import require_count, require_finite
-from attncourse.interpret import require_head, residual_stream
+from attncourse.interpret import DecoderModel, require_head, residual_stream
 from attncourse.llama import rms_norm
 from attncourse.masking import causal_mask, masked_softmax, sliding_window_mask
 from attncourse.shapes import Count, shaped
 from attncourse.tensors import require_whole_numbers
 
 Edge = tuple[int, int]  # of a map: (query, key)
+ModelT = TypeVar("ModelT", bound=DecoderModel)
 Head = tuple[int, int]  # of a model: (layer, head)
 
 # --- what may be seen, and what is left of a row --------------------------------------------------
@@ -79,7 +82,7 @@ def edges_left(edges: Iterable[Edge], m: int, n: int) -> Bool[Tensor, "m n"]:
 
 
 @contextmanager
-def without_heads(model: nn.Module, heads: Iterable[Head]) -> Iterator[nn.Module]:
+def without_heads(model: ModelT, heads: Iterable[Head]) -> Iterator[ModelT]:
     """The model while these heads, pairs (layer, head), hand zeros to W_o.
 
     Raises ``ValueError`` for a layer or a head that does not exist.
@@ -109,7 +112,7 @@ def silencing(heads: Sequence[int], n_heads: int) -> Callable:
 
 
 @contextmanager
-def without_edges(model: nn.Module, edges: Mapping[Head, Iterable[Edge]]) -> Iterator[nn.Module]:
+def without_edges(model: ModelT, edges: Mapping[Head, Iterable[Edge]]) -> Iterator[ModelT]:
     """The model while single entries of some heads' maps are cut, as ``cut_edges`` cuts them.
 
     edges: for a head, (layer, head), its pairs (query, key). The model reads whole sequences then,
@@ -173,7 +176,7 @@ def logit_lens(
 
 @torch.no_grad()
 def patched(
-    model: nn.Module,
+    model: DecoderModel,
     clean: Tensor,
     corrupted: Int[Tensor, "*batch n"],
     layer: int,
@@ -212,8 +215,8 @@ def patched(
 
 
 def gap_interval(
-    gaps: Sequence[float],
-    baseline: Sequence[float] | None = None,
+    gaps: ArrayLike,
+    baseline: ArrayLike | None = None,
     level: float = 0.95,
     n_resamples: int = 1000,
     rng: np.random.Generator | None = None,
@@ -263,7 +266,7 @@ def require_pair(name: str, what: str, pair: tuple[int, int]) -> tuple[int, int]
     return one, other
 
 
-def require_gaps(name: str, gaps: Sequence[float]) -> np.ndarray:
+def require_gaps(name: str, gaps: ArrayLike) -> np.ndarray:
     """The numbers as floats; ``ValueError`` unless they are finite."""
     try:
         gaps = np.asarray(gaps, dtype=float)
@@ -288,6 +291,6 @@ def require_edge(edge: Edge, m: int, n: int) -> Edge:
     return query, key
 
 
-def require_layer(model: nn.Module, layer: int) -> None:
+def require_layer(model: DecoderModel, layer: int) -> None:
     """Raises ``ValueError`` where there is no such layer."""
     require_head(model, layer, 0)

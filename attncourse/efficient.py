@@ -36,7 +36,7 @@ def online_softmax(
     maximum = normaliser = None
     for scores in blocks:
         require_float_tensor("blocks", scores, "... m n")
-        if maximum is None:
+        if maximum is None or normaliser is None:
             maximum = torch.full_like(scores[..., :1], -math.inf)
             normaliser = torch.zeros_like(maximum)
         if scores.shape[:-1] != maximum.shape[:-1]:
@@ -47,7 +47,7 @@ def online_softmax(
         new = (scores - shift).exp().sum(-1, keepdim=True)  # (..., m, 1)
         normaliser = normaliser * (maximum - shift).exp() + new
         maximum = larger
-    if maximum is None:
+    if maximum is None or normaliser is None:
         raise ValueError("blocks: expected one block of scores or more, got none")
     return maximum, normaliser
 
@@ -90,7 +90,7 @@ def forward_in_tiles(
     scale, outputs, log_sums = query.shape[-1] ** -0.5, [], []
     for rows in slices(query.shape[-2], block):
         q = query[..., rows, :] * scale  # (..., block, d_k)
-        total = maximum = normaliser = 0.0
+        total = maximum = normaliser = torch.zeros(())
         for columns in slices(key.shape[-2], block):
             scores = q @ key[..., columns, :].mT  # (..., block, block)
             scores = masked(scores, mask, rows, columns)
@@ -122,7 +122,7 @@ class Tiled(torch.autograd.Function):
         return output
 
     @staticmethod
-    def backward(ctx, upstream):
+    def backward(ctx, upstream):  # pyrefly: ignore [bad-override]  one result, so one gradient
         query, key, value, mask, output, log_sum = ctx.saved_tensors
         scale, block = query.shape[-1] ** -0.5, ctx.block
         d_query, d_key, d_value = map(torch.zeros_like, (query, key, value))

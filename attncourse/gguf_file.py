@@ -161,7 +161,7 @@ def gguf_weights(file: GGUF, sizes: Mapping[str, Any]) -> dict[str, Tensor]:
                 f"{file.path}: {name} is stored as {how}, which gguf does not read; take a file in "
                 "Q4_0, Q4_1, Q8_0, F16 or F32"
             ) from None
-        state[ours] = torch.from_numpy(np.require(numbers, np.float32, "WC").reshape(shape))
+        state[ours] = torch.from_numpy(np.require(numbers, np.float32, ["W", "C"]).reshape(shape))
     for name in rest:
         raise ValueError(f"{file.path}: a Llama here has no tensor {name}; {ANOTHER}")
     return state

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -108,7 +109,7 @@ def likeliest(logits: Tensor) -> Tensor:
 
 @torch.no_grad()
 def generate(
-    model: nn.Module,
+    model: Any,
     ids: Int[Tensor, "*batch n"],
     n_new: int,
     choose: Callable[[Tensor], Tensor] | None = None,
@@ -189,6 +190,8 @@ class GPT(nn.Module):
     Source: Radford et al. (2019), section 2.3. Weights begin normal, 0.02 wide, and narrower by
     √(2 · n_layers) where a branch ends, as that section says; the released code does not do so.
     """
+
+    blocks: Any  # a list of modules has no type for its elements
 
     def __init__(self, config: GPTConfig):
         super().__init__()

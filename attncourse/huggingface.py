@@ -11,7 +11,7 @@ NORMS = {"ln_1": "norm_1", "ln_2": "norm_2"}
 
 def gpt2_sizes(model: nn.Module) -> dict[str, Any]:
     """What a ``GPTConfig`` is made with. Raises ``ValueError`` for a model unlike a ``GPT``."""
-    theirs = getattr(model, "config", None)
+    theirs: Any = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "gpt2" or not hasattr(model, "lm_head"):
         raise ValueError(f"model: expected a GPT2LMHeadModel, got {type(model).__name__}")
     for name, expected in (
@@ -34,7 +34,7 @@ def gpt2_sizes(model: nn.Module) -> dict[str, Any]:
     }
 
 
-def gpt2_weights(model: nn.Module) -> dict[str, Tensor]:
+def gpt2_weights(model: Any) -> dict[str, Tensor]:
     """The weights of a GPT-2 by the names of a ``GPT``.
 
     GPT-2 stores a linear layer's weight as (in, out), the transpose of ``nn.Linear``'s, and those
@@ -70,7 +70,7 @@ def gpt2_weights(model: nn.Module) -> dict[str, Tensor]:
 
 def vit_sizes(model: nn.Module) -> dict[str, int]:
     """What a ``VisionTransformer`` is made with. Raises ``ValueError`` for a model unlike it."""
-    theirs = getattr(model, "config", None)
+    theirs: Any = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "vit" or not hasattr(model, "classifier"):
         raise ValueError(f"model: expected a ViTForImageClassification, got {type(model).__name__}")
     for name, expected in (
@@ -101,7 +101,7 @@ VIT_NAMES = {  # theirs, ours
 }
 
 
-def vit_weights(model: nn.Module) -> dict[str, Tensor]:
+def vit_weights(model: Any) -> dict[str, Tensor]:
     """The weights of a ViT by the names of a ``VisionTransformer``."""
     embeddings = model.vit.embeddings
     patches = embeddings.patch_embeddings.projection  # a convolution with no overlap
@@ -136,9 +136,9 @@ LLAMA_NAMES = {  # theirs, ours
 }
 
 
-def transformers_sizes(model: nn.Module) -> dict[str, Any]:
+def transformers_sizes(model: Any) -> dict[str, Any]:
     """What a ``LlamaConfig`` is made with. Raises ``ValueError`` for a model unlike a ``Llama``."""
-    theirs = getattr(model, "config", None)
+    theirs: Any = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "llama" or not hasattr(model, "lm_head"):
         raise ValueError(f"model: expected a LlamaForCausalLM, got {type(model).__name__}")
     turns = getattr(theirs, "rope_parameters", None) or {"rope_theta": theirs.rope_theta}
@@ -166,7 +166,7 @@ def transformers_sizes(model: nn.Module) -> dict[str, Any]:
     }
 
 
-def transformers_weights(model: nn.Module) -> dict[str, Tensor]:
+def transformers_weights(model: Any) -> dict[str, Tensor]:
     """The weights of a Llama by the names of ours; rows of W_q and W_k are as they were."""
     theirs = model.model
     state = {"tokens.weight": theirs.embed_tokens.weight, "norm.gain": theirs.norm.weight}

@@ -13,6 +13,7 @@ the Transformer Model.
 
 import copy
 from collections.abc import Iterable
+from typing import Any, Protocol
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -25,9 +26,18 @@ from attncourse.shapes import Count, shaped
 from attncourse.tensors import require_boolean, require_whole_numbers
 
 
+class DecoderModel(Protocol):
+    """A model whose ``blocks`` are called one after the other: a ``GPT``, or a ``Llama``."""
+
+    blocks: Any
+
+    def __call__(self, ids: Tensor, /) -> Any:
+        """The logits for the token after each of ids."""
+
+
 @torch.no_grad()
 def residual_stream(
-    model: nn.Module, ids: Int[Tensor, "*batch n"]
+    model: DecoderModel, ids: Int[Tensor, "*batch n"]
 ) -> Float[Tensor, "l_and_1 *batch n d_model"]:
     """What runs from block to block while a model reads ids: before the first, after each.
 
@@ -52,7 +62,7 @@ def residual_stream(
 
 @torch.no_grad()
 def attention_maps(
-    model: nn.Module, ids: Int[Tensor, "*batch n"]
+    model: DecoderModel, ids: Int[Tensor, "*batch n"]
 ) -> Float[Tensor, "*batch l h n n"]:
     """The weights of every head of every layer while the model reads ids.
 
@@ -144,7 +154,7 @@ def ablate(
     changed = copy.deepcopy(model)
     W_o = changed.blocks[layer].attention.W_o
     with torch.no_grad():
-        if how == "mean":
+        if ids is not None and how == "mean":
             heads = head_output(model, layer, ids)  # (..., n, d_model)
             mean = heads[..., own].flatten(0, -2).mean(dim=0)  # (d_head,)
             said = W_o.weight[:, own] @ mean  # (d_model,)
@@ -199,7 +209,7 @@ def pronoun_bias(model: nn.Module, contexts: Iterable, she: int, he: int) -> flo
     return sum(ratios) / len(ratios)
 
 
-def head_output(model: GPT, layer: int, ids: Tensor) -> Tensor:
+def head_output(model: DecoderModel, layer: int, ids: Tensor) -> Tensor:
     """What the heads of a layer hand to W_o, side by side: ``(..., n, d_model)``."""
     handed: list[Tensor] = []
     W_o = model.blocks[layer].attention.W_o
@@ -211,13 +221,13 @@ def head_output(model: GPT, layer: int, ids: Tensor) -> Tensor:
     return handed[0]
 
 
-def require_gpt(model: nn.Module) -> None:
+def require_gpt(model: object) -> None:
     """Raises ``ValueError`` for what has no blocks."""
     if not isinstance(model, nn.Module) or not hasattr(model, "blocks"):
         raise ValueError(f"model: expected a GPT or a Llama, got {type(model).__name__}")
 
 
-def require_head(model: GPT, layer: int, head: int) -> None:
+def require_head(model: DecoderModel, layer: int, head: int) -> None:
     """Raises ``ValueError`` where there is no such layer or head."""
     require_gpt(model)
     require_count("layer", layer, least=0, most=len(model.blocks) - 1)

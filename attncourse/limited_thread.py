@@ -109,6 +109,8 @@ def raise_in(thread: threading.Thread, error: type[BaseException] | None) -> Non
         import ctypes
     except ImportError:  # a Python that was built without
         return
+    if thread.ident is None:  # not started: nothing of it runs
+        return
     ident = ctypes.c_ulong(thread.ident)
     what = None if error is None else ctypes.py_object(error)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, what)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from itertools import pairwise
 from os import PathLike
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from jaxtyping import Bool, Float, Int, Shaped
@@ -240,7 +240,7 @@ class RotaryAttention(nn.Module):
         group = self.n_heads // self.n_kv_heads
         return x.repeat_interleave(group, dim=-3)
 
-    def allowed(self, mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
+    def allowed(self, mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
         """The mask, a causal one unless it is given, to broadcast to the heads' scores."""
         if mask is None:
             mask = causal_mask(query.shape[-2], key.shape[-2])
@@ -322,6 +322,8 @@ class Llama(nn.Module):
     ``blocks`` is a ``ModuleList`` of ``LlamaBlock``. Source: Touvron et al. (2023), section 2.2;
     the blocks' own.
     """
+
+    blocks: Any  # a list of modules has no type for its elements
 
     def __init__(self, config: LlamaConfig):
         super().__init__()

@@ -10,6 +10,8 @@ Sources: Vaswani et al. (2017), section 3.2.2; Shazeer (2019), multi-query; Ains
 grouped-query attention.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
@@ -51,6 +53,8 @@ class MultiHeadNaive(nn.Module):
     One mask, ``(n, n)`` or ``(b, n, n)``, holds for every head. Raises ``ValueError`` where n_heads
     does not divide d_model, and for a mask with an axis for the heads.
     """
+
+    heads: Any  # a list of modules has no type for its elements
 
     @shaped
     def __init__(self, d_model: Count, n_heads: Count, bias: bool = True):

@@ -9,11 +9,13 @@ Efron and Tibshirani (1993), An Introduction to the Bootstrap, chapter 13.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import networkx as nx
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import ArrayLike
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 from torch import Tensor, nn
@@ -63,6 +65,7 @@ def similarity_clusters(sequences: Sequence[str], max_distance: int = 1) -> list
     linked = nx.utils.UnionFind(range(len(unique)))
     for first in range(0, len(unique), AT_ONCE):
         some = unique[first : first + AT_ONCE]
+        # pyrefly: ignore [no-matching-overload]  the stubs know no scorer for texts
         distances = cdist(
             some,
             unique[first:],
@@ -109,7 +112,7 @@ def split_by_similarity(
     return train, np.sort(np.array(test))
 
 
-def balanced_accuracy(labels: Sequence, predictions: Sequence) -> float:
+def balanced_accuracy(labels: ArrayLike, predictions: ArrayLike) -> float:
     """The mean over the classes of the share that was recognised, ``mean_c recall_c``.
 
     Classes are those that occur in labels. A guess that ignores the input gets 1 / classes, however
@@ -126,7 +129,7 @@ def balanced_accuracy(labels: Sequence, predictions: Sequence) -> float:
 
 def bootstrap_interval(
     statistic: Callable[..., float],
-    *arrays: Sequence,
+    *arrays: Any,
     level: float = 0.95,
     n_resamples: int = 1000,
     rng: np.random.Generator | None = None,
@@ -141,7 +144,7 @@ def bootstrap_interval(
     require_count("n_resamples", n_resamples)
     if not 0 < level < 1:
         raise ValueError(f"level: expected a share between 0 and 1, got {level}")
-    arrays = [np.asarray(array) for array in arrays]
+    arrays = tuple(np.asarray(array) for array in arrays)
     lengths = sorted({len(array) for array in arrays})
     if len(lengths) != 1 or not lengths[0]:
         raise ValueError(f"arrays: expected some rows, as many in each, got lengths {lengths}")
@@ -156,6 +159,8 @@ def bootstrap_interval(
 
 class ReceptorClassifier(nn.Module):
     """A class for each receptor: letters and places, blocks, one learned query, a score a class."""
+
+    blocks: Any  # a list of modules has no type for its elements
 
     @shaped
     def __init__(

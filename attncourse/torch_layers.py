@@ -1,5 +1,7 @@
 """PyTorch's own transformer layers, as chapter 12's blocks with the same weights."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -7,14 +9,17 @@ from attncourse.multihead import load_torch_weights
 from attncourse.transformer import Block, DecoderBlock, EncoderBlock, LayerNorm
 
 
-def from_torch(layer: nn.Module) -> Block:
+def from_torch(layer: Any) -> Block:
     """The block that computes what an ``nn.TransformerEncoderLayer`` or ``…DecoderLayer`` does.
 
     It holds copies of the weights and is in the layer's mode. Raises ``ValueError`` for any other
     module, and for a layer without biases. In training the two differ where there is dropout:
     PyTorch drops attention weights and hidden units too.
     """
-    kinds = {nn.TransformerEncoderLayer: EncoderBlock, nn.TransformerDecoderLayer: DecoderBlock}
+    kinds: dict[type, type[EncoderBlock | DecoderBlock]] = {
+        nn.TransformerEncoderLayer: EncoderBlock,
+        nn.TransformerDecoderLayer: DecoderBlock,
+    }
     if type(layer) not in kinds:
         names = " or ".join(f"nn.{kind.__name__}" for kind in kinds)
         raise ValueError(f"layer: expected an {names}, got {type(layer).__name__}")
@@ -51,5 +56,5 @@ def copy(own: LayerNorm | nn.Linear, theirs: nn.LayerNorm | nn.Linear) -> None:
     weight: Tensor = own.gain if isinstance(own, LayerNorm) else own.weight
     weight.copy_(theirs.weight)
     own.bias.copy_(theirs.bias)
-    if isinstance(own, LayerNorm):
+    if isinstance(own, LayerNorm) and isinstance(theirs, nn.LayerNorm):
         own.eps = theirs.eps

@@ -9,6 +9,8 @@ Sources: Dosovitskiy et al. (2021), An Image is Worth 16x16 Words, section 3.1; 
 Swin Transformer, section 3.2.
 """
 
+from typing import Any
+
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -137,6 +139,8 @@ class VisionTransformer(nn.Module):
     Source: Dosovitskiy et al. (2021), section 3.1.
     """
 
+    blocks: Any  # a list of modules has no type for its elements
+
     @shaped
     def __init__(
         self,
@@ -185,7 +189,7 @@ class VisionTransformer(nn.Module):
         return self.out(self.norm(x[..., 0, :]))
 
     @classmethod
-    def from_huggingface(cls, model: nn.Module) -> "VisionTransformer":
+    def from_huggingface(cls, model: Any) -> "VisionTransformer":
         """A copy of ``transformers``' ``ViTForImageClassification``, which returns the same logits.
 
         Raises ``ValueError`` for another model, and for settings that this class lacks.

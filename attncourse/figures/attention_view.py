@@ -62,8 +62,8 @@ def attention_view(
             f"arcs: expected at most {MOST_CHIPS} tokens that are both queries and keys, "
             f"got {len(queries)} queries and {len(keys)} keys"
         )
-    masked, start = as_masked(mask, maps), as_start(start, heads, queries)
-    return AttentionView(maps, queries, keys, title, layers, heads, masked, start, arcs, compact)
+    masked, place = as_masked(mask, maps), as_start(start, heads, queries)
+    return AttentionView(maps, queries, keys, title, layers, heads, masked, place, arcs, compact)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +92,7 @@ class AttentionView:
         if layers * heads > 1:
             names = {"layers": self.layers, "heads": self.heads}
             return head_grid(self.weights, self.queries, self.keys, **names, fig=fig)
-        fig.set_size_inches(*(min(12.0, 1.6 + 0.4 * size) for size in (n, m)))
+        fig.set_size_inches(min(12.0, 1.6 + 0.4 * n), min(12.0, 1.6 + 0.4 * m))
         ax = weight_matrix(
             self.weights[0, 0], self.queries, self.keys, ax=fig.subplots(), title=self.title
         )

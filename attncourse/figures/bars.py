@@ -31,7 +31,7 @@ class Bars:
     """
 
     labels: Sequence[str]
-    amounts: Sequence
+    amounts: np.ndarray
     xlabel: str
     alt: str
     title: str = ""
@@ -39,7 +39,7 @@ class Bars:
     reference_name: str = ""
 
     def __post_init__(self):
-        self.amounts = np.round(finite_numbers("amounts", self.amounts, 2), 3)
+        self.amounts = finite_numbers("amounts", self.amounts, 2).round(3)
         self.labels = short_labels("labels", self.labels, self.amounts.shape[1], longest=20)
         if self.amounts.min() < 0 or self.amounts.max() == 0:
             raise ValueError("amounts: expected none below 0 and not all 0, "

@@ -1,5 +1,7 @@
 """Matrices as squares of ink that stay shapes in an SVG: weights, and what a mask forbids."""
 
+from typing import Literal
+
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -12,6 +14,7 @@ from matplotlib.path import Path
 from attncourse.figures.style import DEEP, FIXED, GREY, LEVELS, PAPER, WEIGHT
 
 # Up to here a number is read best as on paper, and up to there in black on any page.
+Aspect = Literal["auto", "equal"]
 LIGHT, HALF = 14 / LEVELS, 19 / LEVELS
 
 
@@ -28,6 +31,7 @@ class Cells(AxesImage):
         shades = self.shades()
         for level in np.unique(shades[shades > 0]):
             gc = renderer.new_gc()
+            # pyrefly: ignore [missing-attribute]  matplotlib's stubs leave out what is private
             self._set_gc_clip(gc)
             gc.set_linewidth(0)
             gc.set_antialiased(False)  # no hairlines between neighbours
@@ -38,11 +42,15 @@ class Cells(AxesImage):
 
     def shades(self) -> np.ndarray:
         """The opacity of each cell, ``(m, n)``, in steps."""
-        share = np.ma.filled(self.norm(self.get_array()), 0.0)
+        weights = self.get_array()
+        assert weights is not None, "weight_cells sets them"
+        share = np.ma.filled(self.norm(weights), 0.0)
         return np.rint(np.clip(share, 0, 1) * LEVELS) / LEVELS
 
 
-def weight_cells(ax: Axes, weights: np.ndarray, top: float = 1.0, aspect: str = "equal") -> Cells:
+def weight_cells(
+    ax: Axes, weights: np.ndarray, top: float = 1.0, aspect: Literal["auto", "equal"] = "equal"
+) -> Cells:
     """Draw weights ``(m, n)``, from 0 to ``top``, as `Axes.imshow` would; returns the image."""
     image = Cells(ax, cmap="weights", norm=Normalize(0, top))
     image.set_data(weights)

@@ -1,5 +1,6 @@
 """The package's own code, for a page to show."""
 
+import inspect
 import json
 import sys
 from collections.abc import Callable
@@ -29,7 +30,7 @@ def fenced_code(code: str) -> str:
 
 def repository_path(thing: Callable) -> str:
     """The file's path in the repository: ``attncourse/kqv.py``."""
-    path = Path(sys.modules[thing.__module__].__file__).resolve()
+    path = Path(inspect.getfile(sys.modules[thing.__module__])).resolve()
     return path.relative_to(ROOT).as_posix()
 
 

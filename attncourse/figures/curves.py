@@ -1,6 +1,6 @@
 """Curves that a slider moves, beside curves and points that stay."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -43,15 +43,15 @@ class Curves:
     line that is not as long as x, marks outside x, and more lines than can be told apart.
     """
 
-    x: Sequence[float]
-    lines: Mapping[str, Sequence]
+    x: np.ndarray
+    lines: Mapping[str, np.ndarray]
     xlabel: str
     ylabel: str
     alt: str
     title: str = ""
-    points: Sequence | None = None
+    points: np.ndarray | None = None
     points_name: str = "points"
-    dots: Sequence | None = None
+    dots: np.ndarray | None = None
     dots_name: str = "now"
     log: bool = False
 
@@ -113,6 +113,8 @@ class Curves:
         return np.round(share * STEPS).astype(int)
 
     def places(self) -> list[list[float]]:
+        if self.dots is None:
+            return []
         where = np.column_stack([self.across(self.dots[:, 0]), self.up(self.dots[:, 1])])
         return np.round(where, 1).tolist()
 

@@ -3,12 +3,14 @@
 import ast
 import re
 from collections.abc import Collection, Iterator
+from typing import TypeGuard
 
 CHECK = re.compile(r"require_\w+|as_floats|as_ids")  # these return their argument or raise
+Statement = ast.stmt | ast.excepthandler
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def is_check(node: ast.AST) -> bool:
+def is_check(node: ast.AST) -> TypeGuard[ast.Call]:
     """A call of a helper that returns its argument or raises: ``require_count("n", n)``."""
     return isinstance(node, ast.Call) and bool(CHECK.fullmatch(ast.unparse(node.func)))
 
@@ -21,7 +23,7 @@ def checked_argument(call: ast.Call) -> ast.expr:
     raise ValueError(f"expected a check of an argument, got {ast.unparse(call)}")
 
 
-def is_silence(node: ast.AST) -> bool:
+def is_silence(node: ast.AST) -> TypeGuard[ast.With]:
     """``with np.errstate(…)``, which changes what NumPy says and nothing that it computes."""
     return isinstance(node, ast.With) and "np.errstate(" in ast.unparse(node.items[0])
 
@@ -36,20 +38,26 @@ def walk_listing(top: ast.AST, without: Collection[ast.AST] = ()) -> Iterator[as
         yield from walk_listing(child, without)
 
 
-def guard_statements(top: ast.stmt) -> set[ast.stmt]:
+def is_statement(node: ast.AST) -> TypeGuard[Statement]:
+    return isinstance(node, Statement)
+
+
+def guard_statements(top: ast.stmt) -> set[Statement]:
     """The statements under ``top`` that a listing leaves out: docstrings, checks, their helpers."""
-    found = {node for node in ast.walk(top) if isinstance(node, ast.stmt) and guards_only(node)}
+    statements = [node for node in ast.walk(top) if isinstance(node, ast.stmt)]
+    found: set[Statement] = {node for node in statements if guards_only(node)}
     before = -1
     while before < len(found):
         before = len(found)
         for node in list(walk_listing(top, found)):
             body, rest = getattr(node, "body", None), getattr(node, "orelse", None)
-            if isinstance(body, list) and not rest and found.issuperset(body):
+            if is_statement(node) and isinstance(body, list) and not rest and found >= set(body):
                 if isinstance(node, FUNCTIONS):
                     raise ValueError(f"{node.name}: expected more than checks, got no other line")
                 found.add(node)
             if isinstance(node, FUNCTIONS):
-                found |= {s for s in walk_listing(node, found) if serves_only(s, node, found)}
+                parts = [s for s in walk_listing(node, found) if isinstance(s, ast.stmt)]
+                found |= {s for s in parts if serves_only(s, node, found)}
     return found
 
 
@@ -68,7 +76,7 @@ def guards_only(node: ast.stmt) -> bool:
     return False
 
 
-def serves_only(node: ast.AST, function: ast.AST, left_out: Collection[ast.stmt]) -> bool:
+def serves_only(node: ast.AST, function: ast.AST, left_out: Collection[Statement]) -> bool:
     """Whether an assignment is read where ``left_out`` checks are, and nowhere else."""
     if not isinstance(node, ast.Assign):
         return False

@@ -19,7 +19,7 @@ def spots(names: list[str], frames: list[np.ndarray], marks: list[np.ndarray]) -
     frames: the curves' y at each pixel from ``LEFT`` to ``RIGHT``, ``(curves, pixels)`` each.
     marks: the middles of what else is drawn in each frame, ``(p, 2)``.
     """
-    found = [[None] * len(names)]
+    found: list[list[Spot]] = [[None] * len(names)]
     for heights, others in zip(frames, marks, strict=True):
         found.append(beside_curves(names, heights, others, found[-1]))
     return [list(places) for places in zip(*found[1:], strict=True)]
@@ -30,13 +30,14 @@ def beside_curves(names: list[str], heights: np.ndarray, marks, before: list[Spo
     found: list[Spot] = []
     taken: list[tuple] = []
     for i, name in enumerate(names):
-        best, most = None, 0.0
+        best, most, where = None, 0.0, ()
         others = np.delete(heights, i, axis=0)
         for spot, box in candidates(heights[i], LETTER * len(name)):
             room = min([distance(box, others), *(box_distance(box, other) for other in taken)])
             if room < CLEAR or box_covers_mark(box, marks):
                 continue
-            stays = before[i] is not None and before[i][0] == spot[0]
+            last = before[i]
+            stays = last is not None and last[0] == spot[0]
             good = min(room, ENOUGH) + ENOUGH * stays
             if good > most:
                 best, most, where = spot, good, box

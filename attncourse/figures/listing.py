@@ -18,6 +18,7 @@ from itertools import groupby
 
 from attncourse.figures.guards import (
     FUNCTIONS,
+    Statement,
     checked_argument,
     guard_statements,
     is_check,
@@ -39,7 +40,8 @@ def source(*things: Callable) -> str:
     for owner, members in groupby(things, class_of_method):
         those = [whole_source(member) for member in members]
         if owner is not None:
-            first = re.search(r"^class .*?:\n", whole_source(owner), re.MULTILINE | re.DOTALL)[0]
+            head = re.search(r"^class .*?:\n", whole_source(owner), re.MULTILINE | re.DOTALL)
+            first = head[0] if head else ""
             those = [first + textwrap.indent("\n\n".join(those), "    ")]
         texts += map(idea, those)
     return "\n\n\n".join(texts)
@@ -59,7 +61,7 @@ def class_of_method(thing: Callable) -> type | None:
 def idea(code: str) -> str:
     """The source of one function or class without docstrings, checks and annotations."""
     edits = Edits(code)
-    return fitted(edits.applied(), edits.top.name)
+    return fitted(edits.applied(), edits.name)
 
 
 class Edits:
@@ -70,21 +72,22 @@ class Edits:
         self.lines = self.code.splitlines(keepends=True)
         self.made: list[tuple[int, int, str]] = []
         (self.top,) = ast.parse(code).body
+        self.name: str = getattr(self.top, "name", "")
         left_out = guard_statements(self.top)
         for node in walk_listing(self.top, left_out):
             if node in left_out:
                 self.cut(*self.around(node))
             elif is_check(node):
-                self.put(node, ast.get_source_segment(code, checked_argument(node)))
+                self.put(node, ast.get_source_segment(code, checked_argument(node)) or "")
             elif is_silence(node):
                 first, _ = self.end_of_head(node)
                 self.cut(node.lineno, first)
-                for number in range(first + 1, node.end_lineno + 1):
+                for number in range(first + 1, end_line(node) + 1):
                     self.edit((number, 0), (number, 4), "")
             elif isinstance(node, FUNCTIONS):
                 for one in node.decorator_list:
                     if re.match(r"shaped\b", ast.unparse(one)):
-                        self.cut(one.lineno, one.end_lineno)
+                        self.cut(one.lineno, end_line(one))
                 start = node.lineno, node.col_offset
                 self.edit(start, self.end_of_head(node), signature_head(code, node, WIDTH))
 
@@ -96,23 +99,24 @@ class Edits:
 
     def edit(self, start: tuple[int, int], end: tuple[int, int], new: str) -> None:
         """Notes a change between two places: a line, from 1, and a column, which counts bytes."""
-        places = []
-        for line, column in (start, end):
-            within = self.lines[line - 1].encode()[:column].decode() if column else ""
-            places.append(len("".join(self.lines[: line - 1])) + len(within))
-        self.made.append((*places, new))
+        self.made.append((self.place(*start), self.place(*end), new))
+
+    def place(self, line: int, column: int) -> int:
+        """How many signs of the code stand before a column of a line."""
+        within = self.lines[line - 1].encode()[:column].decode() if column else ""
+        return len("".join(self.lines[: line - 1])) + len(within)
 
     def put(self, node: ast.expr, new: str) -> None:
-        start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-        self.edit(start, end, new)
+        end = end_line(node), node.end_col_offset or 0
+        self.edit((node.lineno, node.col_offset), end, new)
 
     def cut(self, first: int, last: int) -> None:
         """Takes out whole lines."""
         self.edit((first, 0), (last + 1, 0), "")
 
-    def around(self, node: ast.stmt) -> tuple[int, int]:
+    def around(self, node: Statement) -> tuple[int, int]:
         """A statement's lines, with comments above and the gap before the next of its block."""
-        first, last = node.lineno, node.end_lineno
+        first, last = node.lineno, end_line(node)
         while self.lines[first - 2].lstrip().startswith("#"):
             first -= 1
         below = next((n for n in range(last, len(self.lines)) if self.lines[n].strip()), last)
@@ -130,6 +134,11 @@ class Edits:
                 break
         row, column = token.end
         return node.lineno + row - 1, len(token.line[:column].encode())
+
+
+def end_line(node: Statement | ast.expr) -> int:
+    """The last line of a node; trees that are parsed from text have it."""
+    return node.end_lineno or node.lineno
 
 
 def fitted(code: str, name: str) -> str:

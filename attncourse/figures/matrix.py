@@ -1,6 +1,5 @@
 """A weight matrix that a slider changes, in ink."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,11 +33,11 @@ class Matrix:
     queries and keys do not fit the rows and columns.
     """
 
-    weights: Sequence
+    weights: np.ndarray
     alt: str
     title: str = ""
-    queries: Sequence[float] | None = None
-    keys: Sequence[float] | None = None
+    queries: np.ndarray | None = None
+    keys: np.ndarray | None = None
     ylabel: str = "query i"
     xlabel: str = "key j"
     own_scale: bool = False
@@ -48,9 +47,10 @@ class Matrix:
         if self.weights.min() < 0:
             raise ValueError(f"weights: expected none below 0, got {self.weights.min():g}")
         m, n = self.weights.shape[1:]
-        self.queries = increasing("queries", range(m) if self.queries is None else self.queries)
-        self.keys = increasing("keys", range(n) if self.keys is None else self.keys)
-        for name, ends, size in (("queries", self.queries, m), ("keys", self.keys, n)):
+        rows = increasing("queries", range(m) if self.queries is None else self.queries)
+        columns = increasing("keys", range(n) if self.keys is None else self.keys)
+        self.rows, self.columns = rows, columns
+        for name, ends, size in (("queries", rows, m), ("keys", columns, n)):
             if len(ends) != size or np.ptp(np.diff(ends)) > 1e-6 * (ends[-1] - ends[0]):
                 raise ValueError(
                     f"{name}: expected {size} numbers, evenly spaced, got {len(ends)}, "
@@ -85,11 +85,13 @@ class Matrix:
 
     def scales(self) -> tuple[Scale, Scale]:
         """From queries and keys to the middles of their rows and columns, evenly spaced."""
-        high, wide = (BOTTOM - TOP) / len(self.queries), (self.right - LEFT) / len(self.keys)
-        rows, columns = self.queries[[0, -1]], self.keys[[0, -1]]
+        high, wide = (BOTTOM - TOP) / len(self.rows), (self.right - LEFT) / len(self.columns)
+        (up, down), (left, right) = self.rows[[0, -1]], self.columns[[0, -1]]
         return (
-            Scale(*rows, TOP + high / 2, BOTTOM - high / 2, whole=are_whole(self.queries)),
-            Scale(*columns, LEFT + wide / 2, self.right - wide / 2, whole=are_whole(self.keys)),
+            Scale(up, down, TOP + high / 2, BOTTOM - high / 2, whole=are_whole(self.rows)),
+            Scale(
+                left, right, LEFT + wide / 2, self.right - wide / 2, whole=are_whole(self.columns)
+            ),
         )
 
     def svg(self, frame: int) -> str:
@@ -123,7 +125,7 @@ class Matrix:
     def draw(self, ax, frame: int) -> None:
         """One frame on matplotlib's axes."""
         ends = []
-        for numbers in (self.keys, self.queries[::-1]):
+        for numbers in (self.columns, self.rows[::-1]):
             half = (numbers[-1] - numbers[0]) / (len(numbers) - 1) / 2
             ends += [numbers[0] - half, numbers[-1] + half]
         top = self.tops[frame] or 1

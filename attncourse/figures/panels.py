@@ -35,7 +35,7 @@ def panels(
         raise ValueError(f"n: expected one panel or more, got {n}")
     columns = min(n, MOST_IN_A_ROW if columns is None else columns)
     width = WIDTHS[min(columns, MOST_IN_A_ROW) - 1] if width is None else width
-    widths = [width] * columns if np.ndim(width) == 0 else list(width)
+    widths = [width] * columns if isinstance(width, int | float) else list(width)
     if len(widths) != columns:
         raise ValueError(f"width: expected one number or {columns}, got {len(widths)}")
     rows = -(-n // columns)

@@ -43,7 +43,8 @@ def token_graph(
         ax.annotate("", xy=place[j], xytext=place[i], arrowprops=arrow).set_zorder(1)
     ax.scatter(*place.T, s=1700, color=PAPER, edgecolors=INK, zorder=2)
     for i, token in enumerate(tokens):
-        ax.text(*place[i], f"{token}\n{i}", ha="center", va="center", zorder=3)
+        x, y = place[i]
+        ax.text(x, y, f"{token}\n{i}", ha="center", va="center", zorder=3)
     ax.set(xlim=(-1.5, 1.5), ylim=(-1.5, 1.5), aspect="equal")
     ax.axis("off")
     return ax
@@ -100,7 +101,7 @@ def label_lines(ax: plt.Axes | None = None, *, spacing: float = 1.15) -> plt.Axe
     none. Raises ``ValueError`` where there is no line to label.
     """
     ax = plt.gca() if ax is None else ax
-    lines = [line for line in ax.lines if not line.get_label().startswith("_")]
+    lines = [line for line in ax.lines if not str(line.get_label()).startswith("_")]
     if not lines:
         raise ValueError("label_lines: expected lines with labels, got none")
     ax.figure.canvas.figure.draw_without_rendering()  # lays the axes out
@@ -118,7 +119,7 @@ def label_lines(ax: plt.Axes | None = None, *, spacing: float = 1.15) -> plt.Axe
         leads, colour = abs(moved) > 0.3 * size, line.get_color()
         look = {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "relpos": (0, 0.5)}
         ax.annotate(
-            line.get_label(),
+            str(line.get_label()),
             place,
             xytext=(GAP + (2 * GAP if leads else 0), moved),
             textcoords="offset points",

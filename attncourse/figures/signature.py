@@ -3,10 +3,11 @@
 import ast
 import textwrap
 
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 GLUE = "\N{NO-BREAK SPACE}"  # holds together what is to stay on one line
 
 
-def signature_head(code: str, node: ast.FunctionDef, width: int) -> str:
+def signature_head(code: str, node: Function, width: int) -> str:
     """``def`` with names and defaults, and under it which array has which shape.
 
     ``code`` is the text that ``node`` comes from. The result begins at the function's own column,
@@ -45,7 +46,7 @@ def parameters(code: str, given: ast.arguments) -> list[str]:
     return names + ([f"**{given.kwarg.arg}"] if given.kwarg else [])
 
 
-def shape_line(node: ast.FunctionDef) -> str:
+def shape_line(node: Function) -> str:
     """``query (..., m, d), key (..., n, d) -> (..., m, n)``; empty where no shape is known."""
     a = node.args
     named = [*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs]

@@ -5,6 +5,7 @@ The colours are those of the light page. In the book each is replaced by a name 
 """
 
 import matplotlib as mpl
+from cycler import cycler
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
 
 # Told apart with every common kind of colour vision, and at least 3 : 1 from the page.
@@ -44,7 +45,7 @@ def set_style() -> None:
         dict.fromkeys((*inked, "xtick.color", "ytick.color"), INK)
         | {
             "axes.facecolor": "none",
-            "axes.prop_cycle": mpl.cycler(color=COLOURS, linestyle=DASHES),
+            "axes.prop_cycle": cycler(color=COLOURS, linestyle=DASHES),
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.titlesize": "medium",

@@ -19,6 +19,7 @@ from attncourse.grading.stopping import stopping
 from attncourse.written import keep_what_is_written
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
 
 app = typer.Typer(
@@ -112,6 +113,15 @@ def step(number: int, of: int, name: str) -> "Text":
     return Text(made_visible(f"{number} of {of}: {name}"))
 
 
+def step_printer(console: "Console") -> Callable[[int, int, str], None]:
+    """Return a function that prints each step of something on a console."""
+
+    def print_step(number: int, of: int, name: str) -> None:
+        console.print(step(number, of, name))
+
+    return print_step
+
+
 @app.command()
 def check(
     notebook: Path = typer.Argument(help="Your notebook."),
@@ -144,7 +154,7 @@ def progress(
 
     aside = Console(stderr=True, soft_wrap=True)
     with stopping("nothing was changed"), aside.status("reading …"):
-        found = progress_in(folder, Limits.of(timeout), lambda *done: aside.print(step(*done)))
+        found = progress_in(folder, Limits.of(timeout), step_printer(aside))
     Console().print(progress_table(found))
     say(summary(found))
     for reason in found.left_out:
@@ -164,7 +174,12 @@ def assemble(
 
     aside = Console(stderr=True, soft_wrap=True)
     with stopping("nothing was written"), aside.status("judging …"):
-        made = make(notebooks, output, Limits.of(timeout), lambda *done: aside.print(step(*done)))
+        made = make(
+            notebooks,
+            output,
+            Limits.of(timeout),
+            step_printer(aside),
+        )
     say(str(made))
 
 

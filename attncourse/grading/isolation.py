@@ -23,10 +23,10 @@ def isolate(environment: MutableMapping[str, str], folder: Path | None = None) -
     """
     for name in [name for name in environment if PERSONAL.fullmatch(name)]:
         del environment[name]
-    environment |= {NO_CONFIGURATION: "1", "MATPLOTLIBRC": os.devnull}
+    environment.update({NO_CONFIGURATION: "1", "MATPLOTLIBRC": os.devnull})
     if folder is not None:
         kept = ("IPYTHONDIR", "JUPYTER_DATA_DIR", "DASK_CONFIG")
-        environment |= dict.fromkeys(kept, str(folder))
+        environment.update(dict.fromkeys(kept, str(folder)))
 
 
 @contextmanager

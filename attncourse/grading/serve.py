@@ -28,7 +28,7 @@ class Quiet(SimpleHTTPRequestHandler):
         ".svg": "image/svg+xml",
     }
 
-    def log_message(self, *about: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:
         pass
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:

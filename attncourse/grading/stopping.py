@@ -12,7 +12,7 @@ from typing import Any
 def interrupt_main_thread() -> None:
     """Send Ctrl-C's signal, which ends a call that waits as well, where that can be done."""
     if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
     else:  # on Windows
         _thread.interrupt_main()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,14 +20,14 @@ def make_block(parts: Parts, d: int, heads: int) -> nn.Module:
     return made
 
 
-def widen(model: nn.Module, std: float) -> None:
+def widen(model: Any, std: float) -> None:
     """Makes all weights random numbers of that size, which suits a short training."""
     for layer in model.modules():
         if isinstance(layer, nn.Linear | nn.Embedding):
             nn.init.normal_(layer.weight, std=std)
 
 
-def maps_of(blocks: Iterable[nn.Module], x: Tensor, mask: Tensor | None = None) -> Tensor:
+def maps_of(blocks: Iterable[Any], x: Tensor, mask: Tensor | None = None) -> Tensor:
     """The attention maps of all blocks and heads, ``(layers, ..., h, n, n)``."""
     found = []
     for one in blocks:
@@ -52,7 +53,7 @@ def made_zero(layers: Iterable[nn.Module]) -> Iterator[None]:
 def branches_add(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
     """Where attention and feed-forward layers add 0, a token goes through the blocks unchanged."""
 
-    def shut(model: nn.Module) -> str:
+    def shut(model: Any) -> str:
         x = some()
         last = [layer for b in model.blocks for layer in (b.attention.W_o, b.feed_forward.W_2)]
         with made_zero(last):
@@ -65,7 +66,7 @@ def branches_add(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
 def block_parts_gate(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
     """A block is heads that attend, then a feed-forward layer, each read through a norm."""
 
-    def shut(model: nn.Module) -> str:
+    def shut(model: Any) -> str:
         x = model.embed(some())
         mask = model.causal(x.shape[-2]) if causal else None
         for one in model.blocks:
@@ -86,7 +87,7 @@ def block_parts_gate(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.M
 def norm_rows_gate(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
     """The last norm takes a row's size and its mean away, and gives it a gain and a bias."""
 
-    def shut(model: nn.Module) -> str:
+    def shut(model: Any) -> str:
         x = model.embed(some())
         if relative_difference(model.read_out(x), model.read_out(30 * x + 30)) > 0.03:
             return "what is said depends on the size of a row, not on its direction"
@@ -100,7 +101,7 @@ def norm_rows_gate(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
 def map_rows_gate(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
     """A map for each head, with a row for each token: its shares of those that it may see."""
 
-    def shut(model: nn.Module) -> str:
+    def shut(model: Any) -> str:
         x = some()
         maps, heads, n = model.maps(x), model.heads, model.embed(x).shape[-2]
         if maps.shape[1:] != (len(x), heads, n, n):

@@ -8,7 +8,7 @@ Before it is loaded, a small model of random weights is held against ours.
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import torch
@@ -40,6 +40,8 @@ class Talker(nn.Module):
     ``said``: the last question, and the pieces of its answer with their probabilities.
     """
 
+    blocks: Any  # a list of modules has no type for its elements
+
     def __init__(self, parts: Parts, ours: Llama, words: "BytePairs | None" = None):
         super().__init__()
         self.attend, self.split, self.merge, self.causal, self.rotate = (
@@ -48,7 +50,8 @@ class Talker(nn.Module):
         self.loss, self.sample, self.attend_with_cache = (parts[target] for target in USES[5:8])
         self.merge_pairs, self.norm = parts["llama.merge_pairs"], parts["llama.rms_norm"]
         self.pairs = parts["llama.pairs_from_halves"]
-        self.config, self.words, self.said = ours.config, words, ()
+        self.config, self.words = ours.config, words
+        self.said: tuple[str, list[tuple[str, float]]] | tuple[()] = ()
         self.kept = (ours,)  # in a tuple: no part of this model
         config = ours.config
         sizes = (config.d_model, config.n_heads, config.n_kv_heads, config.d_ff, config.base)
@@ -81,7 +84,7 @@ class Talker(nn.Module):
     def read_out(self, x: Tensor) -> Tensor:
         return self.ours.out(self.norm(x, self.ours.norm.gain, self.config.eps))
 
-    def views(self, one: nn.Module, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def views(self, one: Any, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries and keys, turned, and values, a key/value head for each query head."""
         attention, config = one.attention, self.config
         query = self.split(attention.W_q(x), config.n_heads)
@@ -112,21 +115,25 @@ class Talker(nn.Module):
 
     def fresh_words(self) -> "BytePairs":
         """The words without what another merging has made of them."""
+        if self.words is None:
+            raise ValueError("words: expected those of the model, to read a text")
         return replace(self.words, _known={})
 
     @torch.no_grad()
     def answer(self, question: str = QUESTION) -> Iterator[tuple[str, float]]:
         """The pieces of an answer as they come, each with its probability."""
+        words = self.fresh_words()
         with patch("attncourse.byte_pairs.merge_pairs", self.merge_pairs):
-            unread = self.fresh_words().chat(question)
-        caches, self.said = [None] * len(self.blocks), (question, [])
+            unread = words.chat(question)
+        caches, pieces = [None] * len(self.blocks), []
+        self.said = question, pieces
         for _ in range(LONGEST):
             logits, caches = self.with_cache(unread, caches)
             unread = self.sample(logits[-1:], 0)
-            if int(unread) == self.words.end:
+            if int(unread) == words.end:
                 return
-            piece = self.words.decode(unread), float(logits[-1].softmax(-1)[unread])
-            self.said[1].append(piece)
+            piece = words.decode(unread), float(logits[-1].softmax(-1)[unread])
+            pieces.append(piece)
             yield piece
 
 

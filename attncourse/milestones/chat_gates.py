@@ -1,9 +1,10 @@
 """What a model that answers must do: with random weights, and with those of SmolLM2."""
 
 from functools import cache
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attncourse import llama
@@ -34,7 +35,7 @@ def sample_block_input() -> Tensor:
     return torch.randn(3, 7, 54, generator=torch.Generator().manual_seed(78))
 
 
-def check_word_pieces(model: nn.Module) -> str:
+def check_word_pieces(model: Any) -> str:
     for word in WORDS:
         got, right = model.merge_pairs(list(word), RANKS), llama.merge_pairs(list(word), RANKS)
         if got != right:
@@ -42,7 +43,7 @@ def check_word_pieces(model: nn.Module) -> str:
     return ""
 
 
-def check_rms_norm(model: nn.Module) -> str:
+def check_rms_norm(model: Any) -> str:
     """A row's mean square, and nothing else, is taken out."""
     x, gain = sample_block_input() + 2, torch.linspace(-1, 2, 54)
     for eps in (1e-5, 3.0):
@@ -53,7 +54,7 @@ def check_rms_norm(model: nn.Module) -> str:
                  relative_difference(F.rms_norm(x, (54,), eps=1e-5), model.norm(x)))  # fmt: skip
 
 
-def gated(model: nn.Module) -> str:
+def gated(model: Any) -> str:
     """silu of one view times the other, feature by feature."""
     layer, x = model.blocks[0].feed_forward, sample_block_input()
     right = layer.W_down(F.silu(layer.W_gate(x)) * layer.W_up(x))
@@ -62,7 +63,7 @@ def gated(model: nn.Module) -> str:
     )
 
 
-def check_rotary_pairs(model: nn.Module) -> str:
+def check_rotary_pairs(model: Any) -> str:
     """The rows of W_q and W_k, stored for two halves, stand for pairs."""
     for one, theirs in zip(model.blocks, model.ours.blocks, strict=True):
         for name in ("W_q", "W_k"):
@@ -72,12 +73,12 @@ def check_rotary_pairs(model: nn.Module) -> str:
     return ""
 
 
-def logits_for_every_piece(model: nn.Module) -> str:
+def logits_for_every_piece(model: Any) -> str:
     ids = sample_chat_ids()
     return of_shape(model(ids), (*ids.shape, 61))
 
 
-def check_chat_relative_positions(model: nn.Module) -> str:
+def check_chat_relative_positions(model: Any) -> str:
     """Further on everything is as before; further apart it is not."""
     one, x = model.blocks[0], sample_block_input()
     near = one(x)
@@ -90,7 +91,7 @@ def check_chat_relative_positions(model: nn.Module) -> str:
     return "positions five times as far apart change nothing" if apart_ < 0.01 else ""
 
 
-def check_chat_block_parts(model: nn.Module) -> str:
+def check_chat_block_parts(model: Any) -> str:
     """A block is heads that attend, then a gated layer, each read through a norm and added."""
     for one in model.blocks:
         x, places = sample_block_input(), torch.arange(7)
@@ -103,11 +104,11 @@ def check_chat_block_parts(model: nn.Module) -> str:
     return ""
 
 
-def check_chat_diagonal(model: nn.Module) -> str:
+def check_chat_diagonal(model: Any) -> str:
     return "a piece does not see itself" if not model.causal(8).diagonal().all() else ""
 
 
-def no_key_no_blend(model: nn.Module) -> str:
+def no_key_no_blend(model: Any) -> str:
     """A row that may see nothing, as padding to the left makes them, takes nothing."""
     mask = torch.ones(7, 7, dtype=torch.bool).tril()
     mask[:, :2] = False
@@ -117,14 +118,14 @@ def no_key_no_blend(model: nn.Module) -> str:
                  relative_difference(right[:, :2], one(x, mask)[:, :2]))  # fmt: skip
 
 
-def as_ours(model: nn.Module) -> str:
+def as_ours(model: Any) -> str:
     ids = sample_chat_ids()
     return difference_message(
         "its logits are not those of our parts", relative_difference(model.ours(ids), model(ids))
     )
 
 
-def check_chat_cache(model: nn.Module) -> str:
+def check_chat_cache(model: Any) -> str:
     """Read piece by piece, with a cache, a text is what it is read at once."""
     said, caches = [], [None] * len(model.blocks)
     for piece in sample_chat_ids().split([5, 1, 4, 1], dim=1):
@@ -134,7 +135,7 @@ def check_chat_cache(model: nn.Module) -> str:
                  relative_difference(model(sample_chat_ids()), torch.cat(said, dim=1)))  # fmt: skip
 
 
-def check_chat_loss(model: nn.Module) -> str:
+def check_chat_loss(model: Any) -> str:
     ids = sample_chat_ids()
     logits = model(ids)
     ours = float(F.cross_entropy(logits[:, :-1].mT, ids[:, 1:]))
@@ -154,17 +155,17 @@ def ours_on_the_text(model: llama.Llama, ids: tuple[int, ...]) -> Tensor:
     return model(torch.tensor(ids))
 
 
-def theirs_and_ours(model: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
+def theirs_and_ours(model: Any) -> tuple[Tensor, Tensor, Tensor]:
     ids = model.words.encode(TEXT)
     return ids, model(ids), ours_on_the_text(model.ours, tuple(ids.tolist()))
 
 
-def same_pieces(model: nn.Module) -> str:
+def same_pieces(model: Any) -> str:
     got, right = model.encode(TEXT).tolist(), model.words.encode(TEXT).tolist()
     return f"the text has {len(got)} pieces, expected others, {len(right)}" if got != right else ""
 
 
-def same_logits(model: nn.Module) -> str:
+def same_logits(model: Any) -> str:
     """To a thousandth, on a text of some thirty pieces."""
     _, theirs, ours = theirs_and_ours(model)
     far = float((theirs - ours).abs().max().nan_to_num(nan=torch.inf))
@@ -175,7 +176,7 @@ def same_logits(model: nn.Module) -> str:
     )
 
 
-def same_surprise(model: nn.Module) -> str:
+def same_surprise(model: Any) -> str:
     ids, theirs, ours = theirs_and_ours(model)
     got = float(model.loss(theirs, ids))
     right = float(F.cross_entropy(ours[:-1], ids[1:]))
@@ -186,7 +187,7 @@ def same_surprise(model: nn.Module) -> str:
     )
 
 
-def same_with_a_cache(model: nn.Module) -> str:
+def same_with_a_cache(model: Any) -> str:
     ids, _, ours = theirs_and_ours(model)
     first, caches = model.with_cache(ids[:-2], [None] * len(model.blocks))
     rest, _ = model.with_cache(ids[-2:], caches)

@@ -1,15 +1,16 @@
 """The picture of a conversation: each piece on as much orange as it was probable."""
 
+from typing import Any
+
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
-from torch import nn
 
 from attncourse.figures.style import KEY, QUERY, set_style
 
 LETTER, WIDTH = 0.0117, 1.0  # a letter's width as a share of the line; where a line ends
 
 
-def draw_chat(model: nn.Module) -> Figure:
+def draw_chat(model: Any) -> Figure:
     """The last question and its answer; the usual question where none was asked yet."""
     set_style()
     if not model.said:

@@ -5,6 +5,8 @@ split and merged (9), nobody sees ahead (10). The task is the one of chapter 11'
 Press et al. (2022) and Kazemnejad et al. (2023); see ``attncourse.tasks.copying``.
 """
 
+from typing import Any
+
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -65,18 +67,18 @@ def sample_letters(n: int = SHORT) -> Tensor:
     return sequences(20, n, torch.Generator().manual_seed(77))
 
 
-def names_every_letter(model: nn.Module) -> str:
+def names_every_letter(model: Any) -> str:
     return of_shape(model(sample_letters()), (20, SHORT, LETTERS))
 
 
-def a_letter_at_two_places(model: nn.Module) -> str:
+def a_letter_at_two_places(model: Any) -> str:
     """Two different letters, then one of them at either place: positions must tell."""
     one, other = torch.tensor([[3, 4, 9]]), torch.tensor([[4, 3, 9]])
     far = relative_difference(model(one)[:, -1], model(other)[:, -1])
     return "two letters that change places make no difference to the third" if far < 1e-3 else ""
 
 
-def check_copier_relative_positions(model: nn.Module) -> str:
+def check_copier_relative_positions(model: Any) -> str:
     """Scores depend on how far apart two tokens stand, not on where they do."""
     x = model.letters(sample_letters(4))[:, :2].repeat(
         1, 6, 1
@@ -92,7 +94,7 @@ def check_copier_relative_positions(model: nn.Module) -> str:
     )
 
 
-def heads_apart(model: nn.Module) -> str:
+def heads_apart(model: Any) -> str:
     """A head reads its own features only."""
     views = torch.randn(2, SHORT, 3 * D, generator=torch.Generator().manual_seed(7))
     value = model.heads(views)[2]
@@ -104,7 +106,7 @@ def heads_apart(model: nn.Module) -> str:
     return difference_message("merged heads are not what was split", far)
 
 
-def first_layer_maps(model: nn.Module) -> tuple[Tensor, Tensor]:
+def first_layer_maps(model: Any) -> tuple[Tensor, Tensor]:
     """The first layer's attention maps and scores over √d_k, ``(batch, h, n, n)``."""
     query, key, _ = model.heads(model.views[0](model.letters(sample_letters(6))))
     n = query.shape[-2]
@@ -113,12 +115,12 @@ def first_layer_maps(model: nn.Module) -> tuple[Tensor, Tensor]:
     return maps, query @ key.mT / query.shape[-1] ** 0.5
 
 
-def check_copier_diagonal(model: nn.Module) -> str:
+def check_copier_diagonal(model: Any) -> str:
     mask = model.causal(SHORT)
     return "" if bool(mask.diagonal().all()) else "a letter does not see itself"
 
 
-def check_copier_scaling(model: nn.Module) -> str:
+def check_copier_scaling(model: Any) -> str:
     """The last token sees all: its weights' logarithms are its scores, but for one number."""
     maps, scores = first_layer_maps(model)
     logs = maps[..., -1, :].clamp(min=1e-12).log()
@@ -130,14 +132,14 @@ def check_copier_scaling(model: nn.Module) -> str:
 
 
 def copies(n: int):
-    def shut(model: nn.Module) -> str:
+    def shut(model: Any) -> str:
         right = accuracy(model, copy(n), 500)
         return f"{right:.0%} of letters right at length {n}, expected 97%" if right < 0.97 else ""
 
     return shut
 
 
-def draw_copying(model: nn.Module) -> Figure:
+def draw_copying(model: Any) -> Figure:
     """Right answers by length: trained on 8 letters, asked up to 32."""
     set_style()
     lengths = list(range(4, LETTERS + 1, 2))

@@ -1,9 +1,10 @@
 """What a translator of dates must do: before it has learned anything, and afterwards."""
 
 from functools import cache
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attncourse.milestones.blocks import made_zero
@@ -28,31 +29,31 @@ def sample_dates(n: int = 12) -> tuple[Tensor, Tensor, list[str]]:
     return dates(n, FRESH)
 
 
-def cross_attention_inputs(model: nn.Module) -> tuple[Tensor, Tensor, Tensor]:
+def cross_attention_inputs(model: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Who asks, who is asked and the mask, as its cross-attention gets them."""
     source, target, _ = sample_dates()
     states, mask = model.encode(source)
     return model.asks(states, mask, target[:, :-1]), states, mask
 
 
-def logits_for_every_character(model: nn.Module) -> str:
+def logits_for_every_character(model: Any) -> str:
     source, target, _ = sample_dates()
     return of_shape(model(source, target), (*target.shape, len(ISO) + 1))
 
 
-def check_date_padding(model: nn.Module) -> str:
+def check_date_padding(model: Any) -> str:
     source, target, _ = sample_dates()
     far = relative_difference(model(source, target), model(F.pad(source, (0, 5)), target))
     return difference_message("more padding behind a date changes what is said", far)
 
 
-def check_date_alone(model: nn.Module) -> str:
+def check_date_alone(model: Any) -> str:
     source, target, _ = sample_dates()
     far = relative_difference(model(source, target)[:1], model(source[:1], target[:1]))
     return difference_message("a date is translated otherwise beside others", far)
 
 
-def check_date_without_batch(model: nn.Module) -> str:
+def check_date_without_batch(model: Any) -> str:
     asks, states, mask = cross_attention_inputs(model)
     alone = model.cross(asks[0], states[0], mask[0])
     far = max(
@@ -62,7 +63,7 @@ def check_date_without_batch(model: nn.Module) -> str:
     return difference_message("a date without a batch axis is read otherwise", far)
 
 
-def every_character_is_read(model: nn.Module) -> str:
+def every_character_is_read(model: Any) -> str:
     """What one state of the source says reaches what is said, wherever it stands."""
     asks, states, mask = cross_attention_inputs(model)
     right = model.cross(asks, states, mask)
@@ -74,7 +75,7 @@ def every_character_is_read(model: nn.Module) -> str:
     return ""
 
 
-def check_date_map_rows(model: nn.Module) -> str:
+def check_date_map_rows(model: Any) -> str:
     """Each row of a map shares out 1 among the characters, and nothing goes to the padding."""
     asks, states, mask = cross_attention_inputs(model)
     for rows, maps in (
@@ -91,7 +92,7 @@ def check_date_map_rows(model: nn.Module) -> str:
     return ""
 
 
-def maps_blend(model: nn.Module) -> str:
+def maps_blend(model: Any) -> str:
     asks, states, mask = cross_attention_inputs(model)
     far = relative_difference(
         model.cross(asks, states, mask),
@@ -102,7 +103,7 @@ def maps_blend(model: nn.Module) -> str:
     return difference_message("weights @ values is not what comes out", far)
 
 
-def check_date_scaling(model: nn.Module) -> str:
+def check_date_scaling(model: Any) -> str:
     """A weight's logarithm is its score over √d_k, but for one number in each row."""
     asks, states = (8 * x for x in cross_attention_inputs(model)[:2])  # scores of order one
     for maps, query, key in (
@@ -119,7 +120,7 @@ def check_date_scaling(model: nn.Module) -> str:
     return ""
 
 
-def check_date_large_entries(model: nn.Module) -> str:
+def check_date_large_entries(model: Any) -> str:
     asks, states, mask = cross_attention_inputs(model)
     fine = model.cross(1e5 * asks, 1e5 * states, mask).isfinite().all()
     fine = fine and model.pool(1e6 * states, mask).isfinite().all()
@@ -127,7 +128,7 @@ def check_date_large_entries(model: nn.Module) -> str:
 
 
 @torch.enable_grad()
-def everything_learns(model: nn.Module) -> str:
+def everything_learns(model: Any) -> str:
     """Every parameter gets a gradient, and so does what is read."""
     source, target, _ = sample_dates()
     names = [n for n, _ in model.named_parameters()]
@@ -148,18 +149,18 @@ def everything_learns(model: nn.Module) -> str:
 # --- once it has learned --------------------------------------------------------------------------
 
 
-def share_of_dates_right(model: nn.Module, n: int = 300) -> float:
+def share_of_dates_right(model: Any, n: int = 300) -> float:
     source, target, _ = sample_dates(1000)
     got = model.translate(source[:n])[0]
     return float((got == target[:n]).all(dim=1).float().mean())
 
 
-def translates(model: nn.Module) -> str:
+def translates(model: Any) -> str:
     right = share_of_dates_right(model)
     return f"{right:.0%} of fresh dates are right, expected 97%" if right < 0.97 else ""
 
 
-def check_date_attention(model: nn.Module) -> str:
+def check_date_attention(model: Any) -> str:
     """With attention made uniform, which no query asks for, it is lost."""
     with made_zero([model.cross.W_q]):
         right = share_of_dates_right(model, 100)

@@ -4,6 +4,8 @@ Images of 8 × 8 pixels become sixteen patches and a class token, two blocks rea
 token answers. See ``attncourse.tasks.digits``.
 """
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -25,6 +27,8 @@ USES = (
 
 class DigitReader(nn.Module):
     """Patches and a class token with their places, two blocks, a norm, a score for each digit."""
+
+    blocks: Any  # a list of modules has no type for its elements
 
     def __init__(self, parts: Parts):
         super().__init__()

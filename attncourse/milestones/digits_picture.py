@@ -1,10 +1,11 @@
 """The picture of a reader of digits: held-out digits, and where it looked to read them."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
-from torch import nn
 
 from attncourse.figures.style import INK, KEY, PURPLE, set_style
 from attncourse.milestones.digits_gates import (
@@ -16,7 +17,7 @@ from attncourse.milestones.digits_gates import (
 
 
 @torch.no_grad()
-def draw_digits(model: nn.Module) -> Figure:
+def draw_digits(model: Any) -> Figure:
     """Ten digits with what it says they are, orange where the class token looked; and its score."""
     set_style()
     images, labels = parts_of_fold()[1]

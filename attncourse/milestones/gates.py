@@ -4,6 +4,7 @@ A gate asks a model on a few inputs, and says what it saw, or nothing where all 
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +33,7 @@ def difference_message(said: str, far: float) -> str:
 def nothing_ahead(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
     """The leak test of chapter 10: what comes later changes nothing before."""
 
-    def shut(model: nn.Module) -> str:
+    def shut(model: Any) -> str:
         ids = some()
         right, n = model(ids), ids.shape[1]
         for cut in sorted({1, 2, n // 3, n // 2, n - 1}):
@@ -50,7 +51,7 @@ def nothing_ahead(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module]
 def all_behind(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
     """What comes first does have influence on all that is said after it."""
 
-    def shut(model: nn.Module) -> str:
+    def shut(model: Any) -> str:
         ids = some()
         changed = torch.cat([ids[:, :1].roll(1, 0), ids[:, 1:]], dim=1)
         moved = (model(ids)[:, 1:] - model(changed)[:, 1:]).abs().amax(dim=(0, 2))
@@ -62,7 +63,7 @@ def all_behind(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], s
 
 
 def batch_independence_gate(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
-    def shut(model: nn.Module) -> str:
+    def shut(model: Any) -> str:
         x = some()
         far = relative_difference(model(x)[:1], model(x[:1]))
         return difference_message(f"a {what} is answered otherwise beside others", far)
@@ -71,7 +72,7 @@ def batch_independence_gate(some: Callable[[], Tensor], what: str) -> Callable[[
 
 
 def no_batch_axis_gate(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
-    def shut(model: nn.Module) -> str:
+    def shut(model: Any) -> str:
         x = some()
         return difference_message(f"a {what} without a batch axis is answered otherwise",
                      relative_difference(model(x)[0], model(x[0])))  # fmt: skip

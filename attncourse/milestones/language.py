@@ -5,6 +5,7 @@ and of every story whether it is one. See ``attncourse.tasks.pronouns``.
 """
 
 from functools import cache
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +30,8 @@ USES = (
 
 class Writer(nn.Module):
     """A GPT of these parts: a word and its place, two blocks, a norm, a score for each word."""
+
+    blocks: Any  # a list of modules has no type for its elements
 
     def __init__(self, parts: Parts):
         super().__init__()

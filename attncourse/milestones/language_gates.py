@@ -2,9 +2,10 @@
 
 import math
 from functools import cache
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from attncourse.milestones import blocks, gates
@@ -27,22 +28,22 @@ def story_openings() -> Tensor:
     return sample_stories()[:, 1:9]
 
 
-def surprises(model: nn.Module, ids: Tensor) -> Tensor:
+def surprises(model: Any, ids: Tensor) -> Tensor:
     """Our own loss: the surprise at each word that came, padding left out, in nats."""
     logits, came = model(ids)[:, :-1], ids[:, 1:]
     return F.cross_entropy(logits.mT, came, reduction="none")[came != PAD]
 
 
-def logits_for_every_word(model: nn.Module) -> str:
+def logits_for_every_word(model: Any) -> str:
     ids = sample_stories()
     return of_shape(model(ids), (*ids.shape, len(PronounWorld().words)))
 
 
-def check_language_diagonal(model: nn.Module) -> str:
+def check_language_diagonal(model: Any) -> str:
     return "a word does not see itself" if not model.causal(8).diagonal().all() else ""
 
 
-def check_language_cache(model: nn.Module) -> str:
+def check_language_cache(model: Any) -> str:
     """Read piece by piece, with a cache, a text is what it is read at once."""
     said, caches = [], [None] * len(model.blocks)
     for piece in sample_stories().split([1, 4, 1, 11], dim=1):
@@ -52,7 +53,7 @@ def check_language_cache(model: nn.Module) -> str:
     return difference_message("with a cache it says something else than without", far)
 
 
-def check_language_loss(model: nn.Module) -> str:
+def check_language_loss(model: Any) -> str:
     ids = sample_stories()
     logits = model(ids)
     ours = float(surprises(model, ids).mean())
@@ -68,7 +69,7 @@ def check_language_loss(model: nn.Module) -> str:
     )
 
 
-def goes_on(model: nn.Module) -> str:
+def goes_on(model: Any) -> str:
     """It writes behind what there is, the likeliest word each time, beyond its context too."""
     ids = written = sample_stories()[:4, :15]
     for _ in range(4):
@@ -86,7 +87,7 @@ def goes_on(model: nn.Module) -> str:
     return f"{right:.0%} of the words it goes on with are the likeliest" if right < 1 else ""
 
 
-def drawn_as_often(model: nn.Module) -> str:
+def drawn_as_often(model: Any) -> str:
     """Words are drawn as often as they are likely, at every temperature."""
     shares = torch.tensor([0.4, 0.1, 0.3, 0.2])
     rows = shares.log().expand(2, 2000, 4)
@@ -109,7 +110,7 @@ def drawn_as_often(model: nn.Module) -> str:
     )
 
 
-def only_the_likely(model: nn.Module) -> str:
+def only_the_likely(model: Any) -> str:
     """What is cut is −∞; what stays is as it was, and as much as was asked for."""
     logits = model(sample_stories())[:, -4:].flatten(0, 1)  # (32, words)
     best = logits.topk(5).indices
@@ -129,7 +130,7 @@ def only_the_likely(model: nn.Module) -> str:
     )
 
 
-def choices(model: nn.Module) -> str:
+def choices(model: Any) -> str:
     """Perplexity of two batches of different sizes is that of both together."""
     parts = [surprises(model, ids) for ids in sample_stories().split([3, 5])]
     right = float(torch.cat(parts).mean().exp())
@@ -144,7 +145,7 @@ def choices(model: nn.Module) -> str:
 # --- once it has learned --------------------------------------------------------------------------
 
 
-def near_the_floor(model: nn.Module) -> str:
+def near_the_floor(model: Any) -> str:
     ids = sample_stories(1000)
     loss, world = float(surprises(model, ids).mean()), PronounWorld()
     pairs, floor = floor_of_window(ids, 1, PAD), world.entropy_rate()
@@ -156,7 +157,7 @@ def near_the_floor(model: nn.Module) -> str:
     )
 
 
-def check_language_attention(model: nn.Module) -> str:
+def check_language_attention(model: Any) -> str:
     """With attention made uniform, which no query asks for, it is lost."""
     ids = sample_stories(200)
     before = float(surprises(model, ids).mean())
@@ -169,7 +170,7 @@ def check_language_attention(model: nn.Module) -> str:
     )
 
 
-def stories_are_right(model: nn.Module) -> str:
+def stories_are_right(model: Any) -> str:
     world = PronounWorld()
     written = [world.decode(ids[1:]) for ids in model.write(200)]
     right = sum(math.isfinite(world.surprise(story)) for story in written) / len(written)

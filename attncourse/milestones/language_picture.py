@@ -1,12 +1,13 @@
 """The picture of a model that writes: its stories with where it looked, and how it learned."""
 
 import math
+from typing import Any
 
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from torch import Tensor, nn
+from torch import Tensor
 
 from attncourse.figures.style import GREY, KEY, QUERY, VALUE, set_style
 from attncourse.milestones.language_gates import sample_stories
@@ -16,7 +17,7 @@ from attncourse.tasks.pronouns import PAD, PronounWorld
 STORIES, LETTER = 5, 0.0117  # how many are shown; a letter's width, as a share of the line
 
 
-def draw_language(model: nn.Module) -> Figure:
+def draw_language(model: Any) -> Figure:
     """Stories that it wrote, with where a head looked before *she* or *he*, over its losses."""
     set_style()
     figure, (page, curve) = plt.subplots(
@@ -35,7 +36,7 @@ def draw_language(model: nn.Module) -> Figure:
     return figure
 
 
-def right_stories(model: nn.Module) -> list[Tensor]:
+def right_stories(model: Any) -> list[Tensor]:
     """The first stories that it wrote right, all different."""
     world, found = PronounWorld(), {}
     for ids in model.write(60, seed=11):
@@ -52,7 +53,7 @@ def story_words(ids: Tensor) -> tuple[list[str], int]:
 
 
 @torch.no_grad()
-def where_it_looked(model: nn.Module, stories: list[Tensor]) -> list[Tensor]:
+def where_it_looked(model: Any, stories: list[Tensor]) -> list[Tensor]:
     """How much each word before the pronoun had of the attention that chose it.
 
     Shown is one head for all stories: that which looks most at whom they are about.

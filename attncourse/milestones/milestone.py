@@ -28,7 +28,7 @@ class Gate:
     """Something that the whole must do. ``shut`` says what it does instead, or nothing."""
 
     name: str
-    shut: Callable[[nn.Module], str]
+    shut: Callable[[Any], str]
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Milestone:
     train: Callable[[Parts, bool], nn.Module]
     untrained: tuple[Gate, ...]
     trained: tuple[Gate, ...]
-    picture: Callable[[nn.Module], Figure]
-    answer: Callable[[nn.Module, str], Iterator[tuple[str, float]]] | None = None
+    picture: Callable[[Any], Figure]
+    answer: Callable[..., Iterator[tuple[str, float]]] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class MilestoneResult:
     shut: dict[str, str]
     seconds: float
     repair: tuple[str, ...] = ()
-    model: nn.Module | None = None
+    model: Any = None
 
     @property
     def passed(self) -> bool:

@@ -4,6 +4,8 @@
 and Ba et al. (2016); see ``attncourse.tasks.recall``.
 """
 
+from typing import Any
+
 import torch
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
@@ -57,18 +59,18 @@ def sample_questions(batch: int = 50) -> Tensor:
     return recall(batch, torch.Generator().manual_seed(77))[0]
 
 
-def answers_every_token(model: nn.Module) -> str:
+def answers_every_token(model: Any) -> str:
     return of_shape(model(sample_questions()), (50, 9, CLASSES))
 
 
-def order_of_pairs(model: nn.Module) -> str:
+def order_of_pairs(model: Any) -> str:
     x = sample_questions()
     shuffled = torch.cat([x[:, :8].flip(1), x[:, 8:]], dim=1)
     far = relative_difference(model(x)[:, -1], model(shuffled)[:, -1])
     return difference_message("the answer changes when the eight pairs change places", far)
 
 
-def what_is_forbidden(model: nn.Module) -> str:
+def what_is_forbidden(model: Any) -> str:
     x, mask = sample_questions(), torch.ones(9, 9, dtype=torch.bool)
     mask[:, 3] = False  # nobody may attend to the fourth pair
     changed = x.clone()
@@ -78,14 +80,14 @@ def what_is_forbidden(model: nn.Module) -> str:
     return difference_message("a forbidden token changes the others' answers", far)
 
 
-def map_of_blends(model: nn.Module) -> str:
+def map_of_blends(model: Any) -> str:
     x = sample_questions()
     values = model.head.W_v(x)
     far = relative_difference(model(x), model.weights(x) @ values)
     return f"weights @ values is not what comes out: they differ by {far:.2g}" if far > 1e-3 else ""
 
 
-def check_recall_map_rows(model: nn.Module) -> str:
+def check_recall_map_rows(model: Any) -> str:
     sums = model.weights(sample_questions()).sum(dim=-1)
     low, high = float(sums.min()), float(sums.max())
     return (
@@ -95,7 +97,7 @@ def check_recall_map_rows(model: nn.Module) -> str:
     )
 
 
-def check_recall_large_entries(model: nn.Module) -> str:
+def check_recall_large_entries(model: Any) -> str:
     return (
         ""
         if model(1e5 * sample_questions()).isfinite().all()
@@ -103,7 +105,7 @@ def check_recall_large_entries(model: nn.Module) -> str:
     )
 
 
-def scale_of_scores(model: nn.Module) -> str:
+def scale_of_scores(model: Any) -> str:
     """Scores of random projections have a spread that does not grow with d_k."""
     x = sample_questions()
     spread = model.weights(x).clamp(min=1e-12).log()[:, -1, :8].std(dim=-1).mean()
@@ -113,12 +115,12 @@ def scale_of_scores(model: nn.Module) -> str:
     return f"scores spread {far:.2g} times as far as those over √d_k" if not 0.9 < far < 1.1 else ""
 
 
-def recalls(model: nn.Module) -> str:
+def recalls(model: Any) -> str:
     right = accuracy(model, recall)
     return f"{right:.0%} of fresh questions answered, expected 99%" if right < 0.99 else ""
 
 
-def looks_at_the_pair(model: nn.Module) -> str:
+def looks_at_the_pair(model: Any) -> str:
     """The pair with the letter that is asked for is what the question attends to most."""
     x = sample_questions(500)
     pair = (x[:, :8, LETTERS] * x[:, 8:, ASKED]).sum(-1).argmax(-1)
@@ -129,7 +131,7 @@ def looks_at_the_pair(model: nn.Module) -> str:
     )
 
 
-def draw_recall(model: nn.Module) -> Figure:
+def draw_recall(model: Any) -> Figure:
     """Four fresh questions: how the head's attention is shared among the eight pairs."""
     set_style()
     x, answers = recall(4, torch.Generator().manual_seed(5))

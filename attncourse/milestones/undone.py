@@ -76,7 +76,10 @@ def mistaken(target: str, name: str) -> Any:
 
 def option(target: str, name: str, decision: str) -> Callable:
     """The wrong option that makes a mistake of a composition."""
-    return parts_of(mistaken(target, name)).chosen[decision]
+    parts = parts_of(mistaken(target, name))
+    if parts is None:
+        raise ValueError(f"{target}: {name} is written as a whole, without decisions")
+    return parts.chosen[decision]
 
 
 def attention(**options: Any) -> Places:

@@ -62,7 +62,7 @@ class Adam:
             self.numbers.addcdiv_(self.mean, size, value=-width * self.rate)
 
 
-def rates_per_number(rates: Sequence[float], sizes: Sequence[int]) -> Tensor:
+def rates_per_number(rates: Sequence[float] | Tensor, sizes: Sequence[int]) -> Tensor:
     """The rate of each number: every parameter has as many for each of the runs."""
     rates = torch.as_tensor(rates)
     return torch.cat([rates.repeat_interleave(size // len(rates)) for size in sizes])

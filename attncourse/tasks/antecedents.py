@@ -138,7 +138,9 @@ def name_stories(world: PronounWorld, n: int) -> list[Int[Tensor, "m"]]:
     return found[:n]
 
 
-def share_on_character(model: GPT, world: PronounWorld, stories: list) -> dict[str, float]:
+def share_on_character(
+    model: GPT, world: PronounWorld, stories: list
+) -> dict[str, tuple[float, float]]:
     """By each method of ``evidence``: what the character gets, on average, and how often it gets
     most of the tokens before the full stop."""
     sums = {name: [0.0, 0.0] for name in METHODS}
@@ -147,7 +149,8 @@ def share_on_character(model: GPT, world: PronounWorld, stories: list) -> dict[s
         for name, shares in evidence(model, world, ids).items():
             sums[name][0] += shares[who].item()
             sums[name][1] += float(shares[:-1].argmax() == who)
-    return {name: tuple(x / len(stories) for x in both) for name, both in sums.items()}
+    n = len(stories)
+    return {name: (given / n, most / n) for name, (given, most) in sums.items()}
 
 
 def without(model: GPT, heads: list[tuple[int, int]]) -> GPT:

@@ -110,6 +110,8 @@ def measure_paddings(
     model: Llama, words: "BytePairs", seeds: Sequence[int] = range(3), steps: int = STEPS
 ) -> dict:
     """What the page shows of paddings."""
+    if words.end is None:
+        raise ValueError("words: expected a piece that ends a text, which pads here")
     prompts = [words.encode(text) for text in PROMPTS]
     world = PronounWorld()
     begun = [torch.tensor(world.beginning(text)) for text in BEGUN]

@@ -33,8 +33,10 @@ class PartialBlock(EncoderBlock):
         super().__init__(d_model, n_heads, **options)
         self.without = without
         if without == "norm":
+            # pyrefly: ignore [bad-override]  a block without one of its parts
             self.norm_1 = self.norm_2 = nn.Identity()
         if without == "feed-forward":
+            # pyrefly: ignore [bad-override]  the same
             self.feed_forward = self.norm_2 = None
 
     def add(self, x: Tensor, branch, norm) -> Tensor:

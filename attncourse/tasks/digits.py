@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -31,7 +32,7 @@ def digits() -> tuple[Float[Tensor, "1797 1 8 8"], Int[Tensor, "1797"]]:
     """All images and what they show. Ink of 0 to 16 is moved and scaled: (ink − 5) / 6."""
     from sklearn.datasets import load_digits
 
-    loaded = load_digits()
+    loaded: Any = load_digits()  # a Bunch, whose fields scikit-learn does not type
     ink = torch.tensor(loaded.images, dtype=torch.float32)[:, None]
     return normalise_ink(ink), torch.tensor(loaded.target)
 
@@ -149,7 +150,7 @@ def train(
                 adam.step(min(1, (step + 1) / 30, (1 - step / steps) / 0.8))
                 losses.append(loss.item())
                 if progress is not None:
-                    progress.update(0, advance=1, loss=losses[-1])
+                    progress.update(progress.task_ids[0], advance=1, loss=losses[-1])
     model.eval()
     return losses
 

@@ -13,6 +13,7 @@ Transformers.
 """
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -146,7 +147,7 @@ def experts_contest(
             first[rate],
             *(train_experts(name, rate, seed, steps) for seed in range(1, seeds)),
         ]
-        row = {"name": name, "rate": rate, **hidden_numbers(models[0])}
+        row: dict[str, Any] = {"name": name, "rate": rate, **hidden_numbers(models[0])}
         row["tried"] = {str(rate): round(loss, 4) for rate, loss in tried.items()}
         row["losses"] = [round(mean_loss(model, test, PAD), 4) for model in models]
         if isinstance(layers_of(models[0])[0], Experts):

@@ -33,7 +33,9 @@ SENTENCES = (
 MOST_TOKENS = 18
 
 
-def explored(model: Llama, words: "BytePairs", text: str, pronoun=None, noun=None) -> dict:
+def explored(
+    model: Llama, words: "BytePairs", text: str, pronoun: str | None = None, noun: str | None = None
+) -> dict:
     """What the explorer holds of a sentence: its tokens, its maps, and who stands for whom.
 
     Raises ``ValueError`` for a sentence that is longer than the figure, and for a pronoun or noun
@@ -43,7 +45,7 @@ def explored(model: Llama, words: "BytePairs", text: str, pronoun=None, noun=Non
     if not 2 <= len(ids) <= MOST_TOKENS:
         raise ValueError(f"{text!r}: expected 2 to {MOST_TOKENS} tokens, got {len(ids)}")
     tokens = [words.decode([i]) for i in ids.tolist()]
-    pair = [token_place(tokens, word) for word in (pronoun, noun)] if pronoun else None
+    pair = [token_place(tokens, word) for word in (pronoun, noun or "")] if pronoun else None
     return {"tokens": tokens, "pair": pair, "maps": pack_maps(attention_maps(model, ids))}
 
 

@@ -119,8 +119,8 @@ def runs(words: "BytePairs", template: str) -> list[tuple[Tensor, int, int, int]
             ids = words.encode(template.format(one))
             country = answer_of(words, one)
             where = (ids == country).nonzero().flatten()
-            capitals = (answer_of(words, CAPITALS[name]) for name in (one, other))
-            found.append((ids, int(where[0]), *capitals))
+            right, wrong = (answer_of(words, CAPITALS[name]) for name in (one, other))
+            found.append((ids, int(where[0]), right, wrong))
     return found
 
 

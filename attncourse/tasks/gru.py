@@ -16,6 +16,7 @@ class GRU(nn.GRU):
     def __init__(self, d_in: Count, d_hidden: Count, bidirectional: bool = False):
         super().__init__(d_in, d_hidden, batch_first=True, bidirectional=bidirectional)
 
+    # pyrefly: ignore [bad-override]  no packed sequences, and lengths in their place
     def forward(
         self, x: Tensor, state: Tensor | None = None, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
@@ -27,7 +28,7 @@ class GRU(nn.GRU):
         """
         b, n, _ = x.shape
         lengths = torch.full((b,), n, device=x.device) if lengths is None else lengths
-        ways = [x]
+        ways, turn = [x], lengths[:, None]
         if self.bidirectional:  # turned twice, a sequence stands as before, and so does its padding
             turn = (lengths[:, None] - 1 - torch.arange(n, device=x.device)) % n  # (b, n)
             ways.append(at(x, turn))
@@ -81,7 +82,7 @@ class Walk(torch.autograd.Function):
         ctx.save_for_backward(first, W, *output)
 
     @staticmethod
-    def backward(ctx, slope: Tensor, *_):
+    def backward(ctx, slope: Tensor, *_):  # pyrefly: ignore [bad-override]  a gradient each result
         first, W, states, gates, news, olds = ctx.saved_tensors
         states, slope = states.movedim(2, 0), slope.movedim(2, 0)
         reset, keep = gates.chunk(2, dim=-1)

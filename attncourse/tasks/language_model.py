@@ -57,7 +57,7 @@ def train(
                 share = height(step, len(batches))
                 losses.append(training_step(model, ids, adam, share, padding_id, loss))
                 if progress is not None:
-                    progress.update(0, advance=1, loss=losses[-1])
+                    progress.update(progress.task_ids[0], advance=1, loss=losses[-1])
         except KeyboardInterrupt:
             done = f"stopped after {len(losses)} of {len(batches)} steps"
             print(f"{done}; the model stays as it is", file=sys.stderr)

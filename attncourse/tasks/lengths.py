@@ -105,9 +105,9 @@ def operators(call: Callable) -> set[str]:
     names = set()
 
     class Seen(TorchDispatchMode):
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            names.add(function.__name__.split(".")[0])
-            return function(*args, **(kwargs or {}))
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            names.add(func.__name__.split(".")[0])
+            return func(*args, **(kwargs or {}))
 
     with torch.no_grad(), Seen():
         call()

@@ -23,6 +23,10 @@ class Lookers(nn.Module):
     The last token asks the eight others; what comes back are logits of the ten digits.
     """
 
+    W_q: nn.Parameter
+    W_k: nn.Parameter
+    W_v: nn.Parameter
+
     def __init__(self, attention: Callable, d_k: int, seeds: Sequence[int]):
         super().__init__()
         self.attention = attention

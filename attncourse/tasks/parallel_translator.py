@@ -16,6 +16,7 @@ class ParallelTranslator(Transformer):
     Ids are those of ``characters.to_ids``; 0 pads and ends, and stands before the first character.
     """
 
+    # pyrefly: ignore [bad-override]  a target without its beginning
     def forward(self, source: Int[Tensor, "b n"], target: Int[Tensor, "b t"]) -> Tensor:
         """Logits ``(b, t + 1, n_target)`` for each character of the target and its end.
 

@@ -7,6 +7,7 @@ the best possible probability of a right answer is known too.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -76,7 +77,7 @@ def layer_first(pool: Callable[[], nn.Module] = Mean) -> nn.Sequential:
 @torch.no_grad()
 def layer_by_hand() -> nn.Sequential:
     """``layer_first`` with weights that silence the unmarked: relu(feature + 2 · mark − 10)."""
-    model = layer_first()
+    model: Any = layer_first()  # the layers of a Sequential have no types of their own
     for parameter in model.parameters():
         parameter.zero_()
     model[0].weight[:KINDS, :KINDS] = torch.eye(KINDS)
@@ -110,7 +111,7 @@ def ratio(score, n):
 
 
 @torch.no_grad()
-def share_found(model: nn.Sequential, n: int, sets: int = 1000, seed: int = 3) -> Tensor:
+def share_found(model: Any, n: int, sets: int = 1000, seed: int = 3) -> Tensor:
     """The weight that ``attention_pooling`` gives the marked element, ``(sets,)``."""
     x, _ = rare(n)(sets, torch.Generator().manual_seed(seed))
     return model[0].weights(x)[:, 0][x[:, :, MARK] > 0]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 from torch import Tensor
@@ -130,6 +131,7 @@ class NeighbourReader:
         return self
 
     def shares(self, sequences: Sequence[str]) -> np.ndarray:
+        # pyrefly: ignore [no-matching-overload]  the stubs know no scorer for texts
         distances = cdist(sequences, self.known, scorer=Levenshtein.distance, dtype=np.uint16)
         return softmax(-distances.astype(float), temperature=self.temperature) @ self.values
 
@@ -155,7 +157,7 @@ def best_of(readers, sequences: Sequence[str], labels: np.ndarray, n_classes: in
     return max(readers, key=right)
 
 
-def area_under_curve(positive: Sequence[bool], scores: Sequence[float]) -> float:
+def area_under_curve(positive: ArrayLike, scores: ArrayLike) -> float:
     """AUC: how often a positive scores above a negative, ties counting one half.
 
     Raises ``ValueError`` where one of the two kinds is missing.
@@ -185,13 +187,14 @@ def random_split(n: int, test_fraction: float = 0.2, seed: int = 0):
 
 def near_copies(sequences: Sequence[str], others: Sequence[str], max_distance: int = 1) -> float:
     """The share of ``sequences`` that are at most ``max_distance`` edits from one of ``others``."""
+    # pyrefly: ignore [no-matching-overload]  the stubs know no scorer for texts
     distances = cdist(
         sequences, others, scorer=Levenshtein.distance, score_cutoff=max_distance, dtype=np.uint16
     )
     return float((distances <= max_distance).any(-1).mean())
 
 
-def ablated(reader, sequences: Sequence[str], labels: Sequence[int], n_others: int = 4):
+def ablated(reader, sequences: Sequence[str], labels: ArrayLike, n_others: int = 4):
     """By how much log p of the class falls, on average, when a letter is exchanged, ``(b, n)``.
 
     Every letter is exchanged for ``n_others`` others in turn; −∞ behind a sequence's end.

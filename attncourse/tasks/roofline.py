@@ -66,7 +66,8 @@ def pass_work(config: LlamaConfig, one: Pass, bytes_per_number: float = 4) -> di
 
 def total(parts: dict[str, dict]) -> tuple[float, float]:
     """All operations, all bytes."""
-    return tuple(sum(part[what] for part in parts.values()) for what in ("operations", "bytes"))
+    operations, bytes_ = (sum(p[what] for p in parts.values()) for what in ("operations", "bytes"))
+    return operations, bytes_
 
 
 def bound(operations: float, moved: float, peaks: dict) -> dict:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -28,7 +29,7 @@ def classes(output: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
 class Run:
     """One training: the model, the share of right answers and the loss (in nats) by step."""
 
-    model: nn.Module
+    model: Any
     right: list[float]
     losses: list[float]
 

@@ -58,7 +58,7 @@ def train(
             run.right.append(right.float().mean().item())
             run.losses.append(loss.item())
             if progress is not None:
-                progress.update(0, advance=1, loss=run.losses[-1])
+                progress.update(progress.task_ids[0], advance=1, loss=run.losses[-1])
     return run
 
 

@@ -65,9 +65,10 @@ class Seq2Seq(nn.Module):
 
         Raises ``ValueError`` for a model without a score.
         """
-        if self.score is None:
+        weights = self.write(self.encode(source), target)[1]
+        if weights is None:
             raise ValueError("weights: expected a model with a score, this one has no attention")
-        return self.write(self.encode(source), target)[1]
+        return weights
 
     @torch.no_grad()
     @shaped

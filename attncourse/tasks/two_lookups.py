@@ -5,6 +5,7 @@ taken apart once they are added.
 """
 
 import copy
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -73,7 +74,7 @@ def answers(model: nn.Module, sequences: int = 2000, seed: int = 99) -> tuple[Te
 
 
 @torch.no_grad()
-def shares(model: nn.Module, sequences: int = 2000, seed: int = 99) -> Tensor:
+def shares(model: Any, sequences: int = 2000, seed: int = 99) -> Tensor:
     """Each head's mean weight on the token asked about first and second, ``(h, 2)``."""
     x, _ = two_lookups(sequences, torch.Generator().manual_seed(seed))
     weights = model[1].weights(model[0](x))  # (sequences, h, 8, 8)
@@ -92,7 +93,7 @@ def labels(x: Tensor) -> list[str]:
     ]
 
 
-def without(model: nn.Sequential, off: list[int]) -> nn.Sequential:
+def without(model: Any, off: list[int]) -> nn.Sequential:
     """A copy of the model in which these heads are switched off: W_o takes nothing from them."""
     model = copy.deepcopy(model)
     by_head = model[1].W_o.weight.data.unflatten(1, (model[1].n_heads, -1))

@@ -438,11 +438,11 @@ def test_what_runs_once_more_has_longer_on_a_slow_machine_too():
     plan = PlanRunner([Step("cell 1", "pass")], means)
     runner = plan.process.runner
     runner.cell = lambda step, limit: had.append(limit) or StepOutcome("none")
-    runner.session = SimpleNamespace(ended="")
+    runner.present = SimpleNamespace(ended="")
     plan.process.endless.add(0)
     list(plan.process.replay(1))
     assert had == [4 * REPLAY]
-    runner.session = None
+    runner.present = None
     plan.last_minute()
     assert means.budget.seconds == limits.submission + 4 * LAST_MINUTE
 

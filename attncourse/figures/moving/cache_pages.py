@@ -25,7 +25,8 @@ def a_day(n: int = 120, seed: int = 20, common: int = 96) -> list[tuple[int, int
     comes = np.floor(rng.exponential(2.5, n).cumsum()).astype(int)
     asks = common + np.clip(rng.lognormal(3.3, 0.7, n), 4, 120).astype(int)
     answers = np.clip(rng.lognormal(4.0, 0.8, n), 8, 290).astype(int)
-    return [tuple(map(int, one)) for one in zip(comes, asks, answers, strict=True)]
+    days = zip(comes.tolist(), asks.tolist(), answers.tolist(), strict=True)
+    return list(days)
 
 
 def simulated(

@@ -1,5 +1,6 @@
 """Chapter 9: the heads of one layer, which a reader switches off one by one."""
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -20,8 +21,8 @@ def heads_off(
     values: np.ndarray,
     tokens: list[str],
     W_o: np.ndarray,
-    names: list[str] = (),
-    off: list[int] = (),
+    names: Sequence[str] = (),
+    off: Sequence[int] = (),
 ) -> Moving:
     """The maps of some heads, their outputs side by side, and ``U = concat(heads) W_o``.
 

@@ -28,7 +28,7 @@ def induction_steps(tokens: list[str], asks: int) -> Moving:
         raise ValueError(f"asks: expected a token from 0 to {len(tokens) - 1}, got {asks!r}")
     weights, says = induction_row(tokens, asks), ""
     found = {t: sum(w for w, u in zip(weights, tokens, strict=True) if u == t) for t in tokens}
-    best = max(found, key=found.get)
+    best = max(found, key=found.__getitem__)
     says = f"“{tokens[asks]}” has not come before: there is nothing to copy."
     if found[best]:
         says = f"After “{tokens[asks]}” comes “{best}”, with a share of {found[best]:.2f}."

@@ -13,9 +13,9 @@ from attncourse.figures.moving.controls import button, controls, scrolling, slid
 from attncourse.figures.moving.figure import Moving
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
-    from torch import nn
-
     from attncourse.gpt import GPT
+    from attncourse.sequences import ReceptorClassifier
+    from attncourse.vision import VisionTransformer
 
 MOST = 150_000  # numbers of a model: 600 kB of a page
 BARS, FEW_BARS = 8, 5  # next tokens that are shown, with the heads and without
@@ -121,7 +121,9 @@ def live_model_weights(model: "GPT") -> dict[str, np.ndarray]:
     return carried(model, {"out.weight"} if model.config.tied else ())  # the rows of tokens.weight
 
 
-def carried(model: "nn.Module", but: Collection[str] = ()) -> dict[str, np.ndarray]:
+def carried(
+    model: "GPT | ReceptorClassifier | VisionTransformer", but: Collection[str] = ()
+) -> dict[str, np.ndarray]:
     """A model's numbers by name, but for some, as a page carries them: rounded, finite, not many.
 
     Raises ``ValueError`` where they are not, and for blocks whose activation is not exact GELU.

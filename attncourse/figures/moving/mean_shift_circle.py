@@ -50,10 +50,10 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
         'style="stroke:var(--quiet);fill:var(--page)"/>'
     )
     live(circle, "arrows", shift_arrows(X, kappa))
-    points = (
+    drawn = (
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" class="am-point"/>' for x, y in circle_pixels(X)
     )
-    live(circle, "points", "".join(points))
+    live(circle, "points", "".join(drawn))
     return Moving(
         "mean_shift_circle",
         "Self-attention, again and again",

@@ -10,7 +10,7 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
 MOST = 16  # words of a sentence that are shown
-SENTENCE = "I like sushi because it makes me happy"
+SENTENCE: str = "I like sushi because it makes me happy"
 OFFERED = [
     SENTENCE,
     "My cat is small and cute. She likes milk",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,7 +58,11 @@ class StoryHeads(Moving):
         off, short = surprising(looks, costs), [one.removeprefix("the ") for one in who]
         stories = [story_record(world, one, line) for one in who]
         maps, now, before = story_maps(model, kept, world, stories[0]["ids"], off)
-        settings = {"heads": [shape[1]] * shape[0], "eps": model.norm.eps, "off": off}
+        settings: dict[str, Any] = {
+            "heads": [shape[1]] * shape[0],
+            "eps": model.norm.eps,
+            "off": off,
+        }
         settings |= {"stories": stories, "asked": [world.words.index(w) for w in ("she", "he")]}
         settings |= {"above": ABOVE, "below": BELOW, "least": LEAST}
         settings["shapes"] = [[name, *array.shape] for name, array in kept.items()]

@@ -1,5 +1,7 @@
 """Chapter 7: eight scores that grow with the width, and what the softmax makes of them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from attncourse.arrays import as_floats, require_finite
@@ -26,7 +28,7 @@ SAYS = (
 )
 
 
-def width_slider(draws: np.ndarray = DRAWS, d_k: int = 64) -> Moving:
+def width_slider(draws: Sequence[float] | np.ndarray = DRAWS, d_k: int = 64) -> Moving:
     """Scores of a query with some keys at a width from 1 to 1024, divided by 1, √d_k or d_k.
 
     draws: ``(n,)``, 2 to 10 numbers of order one; at width d_k the scores are √d_k times these,

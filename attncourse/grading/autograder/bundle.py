@@ -57,5 +57,5 @@ def requirements() -> list[str]:
         needed = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
     else:
         needed = [line for line in requires("attncourse") or () if "extra ==" not in line]
-    names = [re.match(r"[\w.-]+", line)[0] for line in needed]
+    names = [re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in needed]
     return sorted(f"{name}=={version(name).partition('+')[0]}" for name in names)

@@ -141,7 +141,8 @@ def write_gradescope(
     course: Path, classes: list[ClassResults], output: Path | None, remarks: list[str]
 ) -> Exported:
     """Writes a results.json for each submission, of several assignments into a folder each."""
-    number, place = 0, output or course / "reports"
+    place = output or course / "reports"
+    number, folder = 0, place
     for found in classes:
         folder = place / found.assignment if len(classes) > 1 or not output else place
         folder = folder if output else folder / "gradescope"

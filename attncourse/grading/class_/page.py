@@ -7,6 +7,7 @@ import re
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
@@ -64,7 +65,7 @@ def page(
 @cache
 def template(path: Path) -> Template:
     """A template, with what it needs to write numbers and texts."""
-    made = Environment(
+    made: Any = Environment(
         loader=FileSystemLoader(path.parent),
         autoescape=True,
         undefined=StrictUndefined,
@@ -79,7 +80,7 @@ def template(path: Path) -> Template:
         "told": told,
         "span": span,
     }
-    made.globals |= {"count": count}
+    made.globals["count"] = count
     return made.get_template(path.name)
 
 

@@ -187,6 +187,7 @@ def class_results(
 def merge(course: Path, name: str, entered: scores.Scores | None) -> ClassResults:
     """Every student's result, from what the gradebook holds (None: there is none) and reports."""
     people = {person.id: person for person in entered.people} if entered else {}
+    standings, maxima = (entered.standings, entered.maxima) if entered else ({}, {})
     found: dict[str, StudentResult] = {}
     explanations: dict[tuple[str, str], str] = {}
     for student, report in reports(course, name):
@@ -198,10 +199,10 @@ def merge(course: Path, name: str, entered: scores.Scores | None) -> ClassResult
                 if key[1] and verdict.get("explanation"):
                     explanations.setdefault(key, verdict["explanation"])
     for person in people.values():
-        standing = entered.standings.get(person.id)
+        standing = standings.get(person.id)
         empty = StudentResult(person, name, "missing" if standing is None else "graded", {})
         result = found.get(person.id, empty)
-        found[person.id] = with_points(result, entered.maxima, standing)
+        found[person.id] = with_points(result, maxima, standing)
     results = tuple(found[student] for student in sorted(found))
     return ClassResults(name, results, explanations, variants_in(course).get(name, ""))
 

@@ -6,6 +6,7 @@ pairs would be as alike by chance: the answers to each exercise are dealt out an
 leaves every answer as common as it is, and parts those who have answered alike throughout.
 """
 
+import ast
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,11 +119,14 @@ def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
         tree = parse(source)
         if tree:
             for node in tree.body:
-                if getattr(node, "name", "") in cells:
+                if isinstance(node, DEFINITIONS) and node.name in cells:
                     node.decorator_list = []
                     tree.body = [node]
                     found[where][node.name] = fingerprints(tree) - given
     return {name: answers for name, answers in found.items() if answers}
+
+
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def in_one_piece(page: str) -> str:
@@ -147,7 +151,7 @@ def compare(
     each = {e: alike([answers.get(e, EMPTY) for answers in rows], n, firsts) for e in exercises}
     told = {e: best(bits_of(one, n, firsts), firsts) for e, one in each.items()}
     same = {e: best(one, firsts) for e, one in each.items()}
-    total = sum(told.values())
+    total = sum(told.values(), start=np.zeros((len(names), len(names))))
     first, second = np.triu_indices(len(names), 1)
     kept = first < n  # the published answers among themselves are nobody's
     first, second = first[kept], second[kept]
@@ -157,7 +161,7 @@ def compare(
     for among in (own, ~own):  # pairs of students, and students with what is published
         chance[among] = by_chance(told, n, (first[among], second[among]), bits[among], seed)
     pairs = []
-    for i, j, *figures in zip(first, second, bits, chance, strict=True):  # its bits, its chance
+    for i, j, shared, by_luck in zip(first, second, bits, chance, strict=True):
         shares = {e: one[i, j] for e, one in same.items() if min(one[i, i], one[j, j])}
-        pairs.append(Likeness(names[i], names[j], *figures, shares))
+        pairs.append(Likeness(names[i], names[j], shared, by_luck, shares))
     return tuple(sorted(pairs, key=lambda pair: (pair.by_chance, -pair.bits)))

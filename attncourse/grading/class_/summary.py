@@ -32,7 +32,8 @@ class ExerciseFigures:
     def shares(self) -> tuple[str, str, str]:
         """Mean, full marks and zero, to be shown."""
         found = (self.mean, self.full, self.zero)
-        return tuple(f"{share:.0%}" if self.settled else "–" for share in found)
+        mean, full, zero = (f"{share:.0%}" if self.settled else "–" for share in found)
+        return mean, full, zero
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,8 @@ def unnamed(found: ClassResults) -> Iterator[SeenMistake]:
     """The failures without a name as ``mistakes`` gives those that have one."""
     examples = {f[:2]: f.example for r in reversed(found.results) for f in reversed(r.failures)}
     for key, students in most_first([f[:2] for f in r.failures] for r in found.results):
-        yield SeenMistake(*key, students, examples[key])
+        exercise, name = key
+        yield SeenMistake(exercise, name, students, examples[key])
 
 
 def unforeseen(found: ClassResults) -> Iterator[tuple[str, int]]:

@@ -4,6 +4,7 @@ Nothing is unpacked to the disk. What is in an archive is counted before anythin
 and read only as far as the bounds that grading has for a file.
 """
 
+import builtins
 import io
 import os
 import zipfile
@@ -38,7 +39,7 @@ class ArchiveRoom:
     files: int = MOST
     bytes: int = 500_000_000
 
-    def read(self, item: "Item") -> bytes:
+    def read(self, item: "Item") -> "builtins.bytes":
         """An archive's bytes. Raises ``Ungraded`` where there is no room for it."""
         if min(self.files, self.bytes) <= 0:
             raise Ungraded("the archives in it hold too much: unpack it and name its folder")

@@ -1,6 +1,7 @@
 """Entering a class: the people of its lists, with all that they are known by, in the gradebook."""
 
 from pathlib import Path
+from typing import Any
 
 from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
@@ -42,7 +43,7 @@ def enter_class(
             fields = {key: value for key, value in entered(member).items() if value}
             before = known.get(member.id)
             old = entered(Member(before)) if before else {}
-            new = {key: value for key, value in fields.items() if old.get(key) != value}
+            new: dict[str, Any] = {k: value for k, value in fields.items() if old.get(k) != value}
             if before is None:
                 made.append(member.id)
             elif new:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 from attncourse.grading.class_.scores import Person
@@ -70,7 +71,7 @@ class Member:
         mine, theirs = vars(self.person), vars(other.person)
         if any(mine[k] and theirs[k] and same_id(mine[k]) != same_id(theirs[k]) for k in mine):
             return None
-        made = {"person": Person(**{key: mine[key] or theirs[key] for key in mine})}
+        made: dict[str, Any] = {"person": Person(**{key: mine[key] or theirs[key] for key in mine})}
         for key in ("names", "others", "participant", "at", "groups", "row"):
             own, more = getattr(self, key), getattr(other, key)
             made[key] = tuple(dict.fromkeys(own + more)) if isinstance(own, tuple) else own or more

@@ -83,11 +83,11 @@ def claim(
         for form in sorted(PLATFORMS, key=lambda form: form != likely):
             if found := PLATFORMS[form](part, rest, assignment):
                 return found._replace(outer=outer)
-        if rest and (found := EXCHANGE.fullmatch(part)):
-            if found["assignment"].casefold() != assignment.casefold():
+        if rest and (named := EXCHANGE.fullmatch(part)):
+            if named["assignment"].casefold() != assignment.casefold():
                 return None
-            file, at = PurePosixPath(*rest), found["at"]
-            return OwnerClaim("nbgrader", (found["name"],), file, part, at=at, outer=outer)
+            file, at = PurePosixPath(*rest), named["at"]
+            return OwnerClaim("nbgrader", (named["name"],), file, part, at=at, outer=outer)
         if place and rest and part.casefold() == assignment.casefold():
             *outer, owner = outer
             below, file = plain(PurePosixPath(*rest), assignment), PurePosixPath(*rest)

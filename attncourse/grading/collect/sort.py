@@ -100,7 +100,7 @@ class Sorting:
 
         What a platform's name claims is never opened for the names in it, whoever is meant.
         """
-        first, doubts = item.names[0], []
+        first, doubts, claims = item.names[0], [], []
         said = gradescope.claims(first, source.exports)
         for path in item.names:
             claims = self._claims(path, source) if said is None else said

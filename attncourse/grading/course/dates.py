@@ -169,7 +169,8 @@ def offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzi
             if found
             else f"no time zone is called {letters}; one is Europe/Berlin"
         )
-    return timezone(*found)
+    (difference,) = found
+    return timezone(difference or timedelta())
 
 
 @cache

@@ -123,7 +123,7 @@ def enter_extension(
     with suppress(MissingEntry):
         submission = gradebook.find_submission(name, student)
         if submission.extension != length:
-            submission.extension = length
+            submission.extension = length  # pyrefly: ignore [read-only]  a column of SQLAlchemy's
             gradebook.db.commit()
     return due and due + (length or timedelta())
 

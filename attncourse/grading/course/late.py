@@ -3,6 +3,7 @@
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
+from typing import Any
 
 from attncourse.grading.course.dates import Zone, between, moment_in, zone_of
 from attncourse.grading.course.gradebook import Book
@@ -31,7 +32,8 @@ class LatePenalty:
         if seconds <= 0 or not self._step.enabled:
             return None
         try:
-            penalty = self._step.plugin_inst.late_submission_penalty(student, score, seconds)
+            plugin: Any = self._step.plugin_inst
+            penalty = plugin.late_submission_penalty(student, score, seconds)
             if penalty is None:
                 return None
             return self._step._check_late_penalty(SimpleNamespace(score=score), penalty)

@@ -54,7 +54,7 @@ def release(
     place = course / "exercises" / name
     if not result["success"]:
         choose_variant(course, name, before)
-        said = (result.get("error") or result.get("log") or "no reason given").strip()
+        said = str(result.get("error") or result.get("log") or "no reason given").strip()
         raise UserError(f"nbgrader cannot release {name}: {said.splitlines()[-1]}")
     return sorted(path for path in place.rglob("*") if path.is_file()), changed
 
@@ -86,8 +86,10 @@ def record(book: Book, name: str) -> list[str]:
 
     source, due = book.course / "solutions" / name / f"{name}.ipynb", due_in(book, name)
     with importable(book.course), explained(book):
-        notebook = nbformat.reads(solved(book.course, source).decode(), as_version=4)
-        resources = {"nbgrader": {"notebook": name, "assignment": name, "db_url": book.address}}
+        notebook: Any = nbformat.reads(solved(book.course, source).decode(), as_version=4)
+        resources: Any = {
+            "nbgrader": {"notebook": name, "assignment": name, "db_url": book.address}
+        }
         for kind in ("LockCells", "ClearSolutions", "ClearOutput", "ComputeChecksums"):
             step = getattr(steps, kind)(config=book.config)
             notebook, resources = step.preprocess(notebook, resources)
@@ -122,6 +124,7 @@ def due_in(book: Book, name: str) -> datetime | None:
 def enter_due(gradebook: "Gradebook", name: str, due: datetime | None) -> None:
     """Enters when an assignment is due, where nbgrader looks for it."""
     if due is not None and gradebook.find_assignment(name).duedate != due:
+        # pyrefly: ignore [bad-argument-type]  nbgrader says that each of these is a dict
         gradebook.update_or_create_assignment(name, duedate=due)
 
 

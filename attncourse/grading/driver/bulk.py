@@ -133,7 +133,8 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
 
     named = [result for result in results if result.submission.named]
     with opened(book) as gradebook:
-        db, assignment = gradebook.db, gradebook.find_assignment(name)
+        db: Any = gradebook.db  # a scoped session, which does what a session does
+        assignment = gradebook.find_assignment(name)
         sheets = [describe(notebook, name) for notebook in assignment.notebooks]
         students = Rows(db, Student, ("id",))
         students.read([result.submission.student for result in named])
@@ -175,7 +176,7 @@ def enter_submissions(
     rows.read([result.submission.student for result in results])
     entries = []
     for result in results:
-        row = {"assignment_id": assignment, "student_id": result.submission.student}
+        row: dict[str, Any] = {"assignment_id": assignment, "student_id": result.submission.student}
         if result.report.status == "missing" and tuple(row.values()) not in rows.found:
             continue
         if stamp := result.submission.timestamp:  # else what was known before holds, as in nbgrader
@@ -230,9 +231,9 @@ def enter_points(grades: Rows, sheet: Sheet, entry: GradebookEntry, place: str) 
         if sheet.graded and cell not in sheet.tasks:
             old = grades.found.get((cell, place))
             points = points_of(grade_id, entry)
-            scored = old is not None and old["manual_score"] is not None
-            doubted = scored and (grade_id not in entry.result.same or old["needs_manual_grade"])
-            needed = doubted if scored else points is None
+            needed = points is None
+            if old is not None and old["manual_score"] is not None:
+                needed = grade_id not in entry.result.same or old["needs_manual_grade"]
             row |= {"auto_score": points, "needs_manual_grade": needed}
         total += score(grades.put(row))
     return total
@@ -276,7 +277,7 @@ def untouched(notebook: str) -> dict[str, bool]:
         for cell in json.loads(notebook)["cells"]:
             marks = cell["metadata"].get("nbgrader", {})
             if marks.get("solution") or marks.get("task"):
-                whole = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
+                whole: Any = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
                 same = marks.get("checksum") == compute_checksum(whole)
                 found[marks["grade_id"]] = same and not marks.get("task")
     return found

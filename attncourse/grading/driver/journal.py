@@ -17,6 +17,7 @@ from dataclasses import asdict
 from functools import cache, partial
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained, replace_bytes
@@ -85,7 +86,7 @@ class Journal:
 
     def write(self, key: str, report: Report, shared: bytes = b"") -> None:
         """Adds a result, in one write; a disk that has no room for all of it gets none of it."""
-        plain = {"key": key, "student": report.student, "conditions": shared.hex()}
+        plain: dict[str, Any] = {"key": key, "student": report.student, "conditions": shared.hex()}
         plain["report"] = to_json(report)
         self._places[bytes.fromhex(key)] = self._append(plain)
 

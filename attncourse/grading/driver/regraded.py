@@ -40,9 +40,10 @@ def changes_between(before: Report | None, now: Report) -> list[PointChange]:
         if old and new and abs(old.points - new.points) < 1e-9:
             continue
         why = new.message or "right now" if new else "the test is gone"
-        why = why if old else f"the test is new{': ' if new and new.message else ''}{new.message}"
-        points = (cell.points if cell else 0.0 for cell in (old, new))
-        found.append(PointChange(now.student, name, *points, " ".join(why.split())))
+        if new and not old:
+            why = f"the test is new{': ' if new.message else ''}{new.message}"
+        earlier, later = (cell.points if cell else 0.0 for cell in (old, new))
+        found.append(PointChange(now.student, name, earlier, later, " ".join(why.split())))
     return found
 
 

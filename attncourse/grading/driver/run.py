@@ -51,6 +51,7 @@ class Flight:
     """A submission on its way through an executor."""
 
     submission: Submission
+    data: bytes
     key: str
     tries: int = 1
 
@@ -78,7 +79,8 @@ class Runner:
                 report = nothing(self._order.assignment, submission.status, reason, student)
                 yield Graded(submission, report, source="folder")
                 continue
-            flight = Flight(submission, key(self._shared, submission.student, submission.data))
+            data = submission.data
+            flight = Flight(submission, data, key(self._shared, submission.student, data))
             known = None if self._order.force else self._journal.find(flight.key)
             if known is not None:
                 yield Graded(submission, known, source="journal")
@@ -94,7 +96,7 @@ class Runner:
         try:
             future = self._executor.submit(
                 grade,
-                submission.data,
+                flight.data,
                 order.assignment,
                 student=submission.student,
                 limits=self._limits,
@@ -107,7 +109,7 @@ class Runner:
             future = Future()
             future.set_exception(error)
         self._flying += 1
-        self._bytes += len(submission.data)
+        self._bytes += len(flight.data)
         future.add_done_callback(lambda done: self._landed.put((flight, done)))
 
     def _arrived(self, wait: bool) -> Iterator[Graded]:
@@ -119,7 +121,7 @@ class Runner:
                 return
             wait = False
             self._flying -= 1
-            self._bytes -= len(flight.submission.data)
+            self._bytes -= len(flight.data)
             if (done := self._land(flight, future)) is not None:
                 yield done
 

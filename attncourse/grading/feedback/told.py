@@ -116,7 +116,8 @@ def add(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:
 def answers(parts: list[Part], asked: Cell) -> list[Cell]:
     """The submission's cells that answer: by their mark, or because they write what was asked."""
     marked = [p for p in parts if asked.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
-    bound = names(asked.source).bound if asked.code and names(asked.source) else frozenset()
+    own = names(asked.source) if asked.code else None
+    bound = own.bound if own else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())
     return [shown(part.cell) for part in as_much_as_fits([part for _, part in chosen])]

@@ -56,7 +56,7 @@ class Followed:
 
     name: str
     given: tuple[str, ...]
-    outcomes: dict[str, StepOutcome] = field(default_factory=dict)
+    outcomes: dict[str, StepOutcome | None] = field(default_factory=dict)
     right: bool = True
 
     @property

@@ -19,7 +19,7 @@ import operator
 import types
 from collections.abc import Callable, KeysView, Set
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from attncourse.checks.trying.asking import in_place
 from attncourse.grading.judge import comparing
@@ -31,12 +31,14 @@ COMPARISONS = {
     *("assert_array_equal", "assert_equal"),
 }
 OPERANDS = (("a", "b"), ("actual", "desired"), ("actual", "expected"), ("input", "other"))
-OPERATORS = {
+OPERATORS: dict[type[ast.cmpop | ast.operator], str] = {
     **{ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"},
     **{ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv"},
 }
 ARITHMETIC = ("add", "sub", "mul", "truediv")
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+TreeT = TypeVar("TreeT", ast.Module, ast.Expression)
 
 
 @lru_cache(maxsize=256)
@@ -49,15 +51,16 @@ def compiled(
     """
     tree = ast.parse(source)
     theirs = foreign(tree, students)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1] if tree.body else None
+    if not isinstance(last, ast.Expr):
+        return compile(guarded(tree, theirs), file, "exec", dont_inherit=True), None
+    tree.body.pop()
     body = compile(guarded(tree, theirs), file, "exec", dont_inherit=True)
-    if last is None:
-        return body, None
     value = guarded(ast.Expression(last.value), theirs)
     return body, compile(value, file, "eval", dont_inherit=True)
 
 
-def guarded(tree: ast.AST, theirs: Set[str]) -> ast.AST:
+def guarded(tree: TreeT, theirs: Set[str]) -> TreeT:
     return ast.fix_missing_locations(Guarded(theirs).visit(tree))
 
 
@@ -168,7 +171,7 @@ class Guarded(ast.NodeTransformer):
         before, a = self.anybodys, node.args
         given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
         self.anybodys = before | {argument.arg for argument in given}
-        node = self.generic_visit(node)
+        self.generic_visit(node)
         self.anybodys = before
         return node
 
@@ -188,7 +191,7 @@ class Guarded(ast.NodeTransformer):
         node.value = self.asking(node.value)
         return node
 
-    def asking(self, value: ast.AST) -> ast.AST:
+    def asking(self, value: ast.expr) -> ast.expr:
         """An expression; where it calls something of the submission's, in place."""
         call = isinstance(value, ast.Call) and bool(
             names_read(value.func) & (self.theirs | self.anybodys)
@@ -208,14 +211,14 @@ class Guarded(ast.NodeTransformer):
             return node
         theirs = self.whose(node.left, right)
         whole = id(node) in self.whole
-        node = self.generic_visit(node)
+        self.generic_visit(node)
         if type(op) not in OPERATORS or not theirs:
             return node
         return operated(OPERATORS[type(op)], node.left, node.comparators[0], theirs, whole)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         theirs = self.whose(node.left, node.right)
-        node = self.generic_visit(node)
+        self.generic_visit(node)
         if type(node.op) not in OPERATORS or not theirs:
             return node
         whole = difference(node.op, node.left, node.right)
@@ -227,7 +230,7 @@ class Guarded(ast.NodeTransformer):
             return self.generic_visit(node)
         before = ast.Name(node.target.id, ast.Load())
         theirs = self.whose(before, node.value)
-        node = self.generic_visit(node)
+        self.generic_visit(node)
         if not theirs:
             return node
         whole = difference(node.op, before, node.value)
@@ -273,9 +276,9 @@ def difference(op: ast.operator, *operands: ast.AST) -> bool:
     return isinstance(op, ast.Sub) and not parts
 
 
-def operated(name: str, left: ast.AST, right: ast.AST, theirs: str, whole: bool) -> ast.Call:
+def operated(name: str, left: ast.expr, right: ast.expr, theirs: str, whole: bool) -> ast.Call:
     return called(OPERATED, ast.Constant(name), left, right, *map(ast.Constant, (theirs, whole)))
 
 
-def called(name: str, *args: ast.AST) -> ast.Call:
+def called(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])

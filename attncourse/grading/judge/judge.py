@@ -59,6 +59,7 @@ def grade(
         "first": {},
     }
     report: Report | None = None
+    lost: LaneLost | None = None
     for final in (False, True):
         lane = LANES.take(key, alone or final)
         try:

@@ -42,6 +42,7 @@ class Lane:
         self.pid = 0  # once it has said so
         self.process: Any = None  # of the first of those that were started together
         # The lane makes it: one made here would stay if this process were killed before that runs.
+        self.errors: IO[bytes]  # of the first lane of those that are started together
         self.folder = f"{tempfile.gettempdir()}/attncourse-lane-{secrets.token_hex(8)}"
         self.connection, self.theirs = socket.socketpair()
         self.ended, self.lifeline = os.pipe()

@@ -36,7 +36,9 @@ def make_report(
     for one in taken:
         tests |= one.outcomes
     for one in followed:
-        tests |= {g: provided(outcome, one.given) for g, outcome in one.outcomes.items()}
+        tests |= {
+            g: outcome and provided(outcome, one.given) for g, outcome in one.outcomes.items()
+        }
     tests = {grade_id: o and because(o, lacking) for grade_id, o in tests.items()}
     verdicts = [v for outcome in tests.values() if outcome for v in outcome.verdicts]
     seen = dict.fromkeys((v["target"], v["mistake"]) for v in verdicts if v["mistake"])

@@ -46,7 +46,7 @@ def explained(verdict: dict[str, Any], lacking: dict[str, str]) -> dict[str, Any
     text = "\n".join(
         x for x in said["text"].splitlines() if symptom or not x.startswith(LOOKS_LIKE)
     )
-    changed = {"criteria": criteria, "symptom": symptom, "text": text}
+    changed: dict[str, Any] = {"criteria": criteria, "symptom": symptom, "text": text}
     if said["mistake"] == f"`{missing[1]}` is not defined":  # it was imported, which failed
         headline, _, explanation = lacking[missing[1]].partition(": ")
         changed |= {"mistake": headline, "explanation": explanation}

@@ -83,7 +83,7 @@ def verdict_of(told: dict[str, Any], said: Callable[[str], str] = str) -> Verdic
         return {n: said(found[n]) if isinstance(found[n], str) else found[n] for n in names}
 
     name, why = said(told["mistake"]), said(told["explanation"])
-    more = {
+    more: dict[str, Any] = {
         "criteria": tuple(CriterionVerdict(**known(CriterionVerdict, c)) for c in told["criteria"]),
         "given": tuple(map(said, told.get("given", ()))),
         "diagnosis": SimpleNamespace(name=name, explanation=why) if name else None,

@@ -99,7 +99,7 @@ class PlanRunner:
         outcome = self.process.run(number)
         if outcome.cut:
             self.cut.add(number)
-        if self.process.session.ended:
+        if self.runner.session.ended:
             self.trouble[number] = self.process.last_words(self.steps[number])
             self.process.hang_up()
         return outcome

@@ -35,15 +35,14 @@ class Process:
 
     @property
     def session(self) -> Session | None:
-        return self.runner.session
+        return self.runner.present
 
     def begin(self) -> None:
         """Takes a fresh process."""
         self.hang_up()
         self.had, self.tested = 0, False
-        session = self.runner.session = self.launch(
-            self.runner.budget, self.runner.instructor.seeds
-        )
+        session = self.launch(self.runner.budget, self.runner.instructor.seeds)
+        self.runner.present = session
         session.forbids, session.careful = self.runner.instructor.forbids, self.careful
         self.runner.budget.moves_to(session.clock)
 
@@ -54,7 +53,7 @@ class Process:
             self.flooded |= self.session.printed_too_much
             self.runner.budget.moves_to(Clock())
             self.session.close("is over")
-            self.runner.session = None
+            self.runner.present = None
 
     def replay(self, before: int) -> Iterator[tuple[int, StepOutcome, bool]]:
         """Runs the cells before a step that this process has not had: which, and what came of it.
@@ -71,7 +70,7 @@ class Process:
             limits = self.runner.limits
             limit = REPLAY * limits.stretch if number in self.endless else limits.cell
             outcome = self.runner.cell(self.steps[number], limit)
-            if self.session.ended:
+            if self.runner.session.ended:
                 self.fatal.add(number)
                 self.begin()
                 again = False
@@ -87,14 +86,15 @@ class Process:
             outcome = self.runner.cell(step, self.runner.limits.cell)
             self.had += 1
             self.endless |= {number} if outcome.kind == "timeout" else set()
-        self.fatal |= {number} if self.session.ended else set()
+        self.fatal |= {number} if self.runner.session.ended else set()
         return outcome
 
     def last_words(self, step: Step) -> str:
         """A sentence on how it ended that can be forwarded to the student."""
         if self.runner.is_deferred(step):
             return f"{step.name} could not be run to its end"
-        if self.session.ended == DEAF:
-            return f"{step.name} did not end within {self.session.in_words()} and {DEAF}"
-        used = self.session.clock.used()
-        return f"{step.name} {self.session.ended} (after {used:.1f} s of processor time)"
+        session = self.runner.session
+        if session.ended == DEAF:
+            return f"{step.name} did not end within {session.in_words()} and {DEAF}"
+        used = session.clock.used()
+        return f"{step.name} {session.ended} (after {used:.1f} s of processor time)"

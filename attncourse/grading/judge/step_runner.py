@@ -48,13 +48,20 @@ class StepRunner:
     ):
         self.instructor = instructor_namespace_for(assignment)
         self.seed, self.limits, self.budget, self.begins = seed, limits, budget, begins
-        self.session: Session | None = None
+        self.present: Session | None = None
         self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
         names = {"__name__": "__main__", "__builtins__": builtins, "display": lambda *_, **__: None}
         self.namespace = names | guards(self.gave_empty)
         self.borrowed: set[str] = set()  # names that were taken from the submission
         self.bound_in: Session | None = None  # the process whose objects these stand for
         self.laid_out: set[int] = set()  # given cells that have run here
+
+    @property
+    def session(self) -> Session:
+        """The present process, of which there is one whenever a step runs."""
+        if self.present is None:
+            raise Ended("is not there")
+        return self.present
 
     def cell(self, step: Step, limit: float) -> StepOutcome:
         """What comes of a cell in the submission's process."""

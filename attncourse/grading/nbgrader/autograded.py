@@ -5,10 +5,11 @@ that nbgrader reads, and every output are the instructor's and the judge's.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 from attncourse.checks.showing.verdict import MESSAGE_STYLE
 from attncourse.grading import harmless
@@ -78,7 +79,10 @@ def same_answers(before: str, now: str) -> frozenset[str]:
     return frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
 
 
-def as_much_as_fits(stands: list[Stand]) -> list[Stand]:
+StandT = TypeVar("StandT", Part, Stand)
+
+
+def as_much_as_fits(stands: Sequence[StandT]) -> list[StandT]:
     """What stands in a submission, of its own parts as much as there is room for."""
     room, kept = ROOM, []
     for stand in stands:
@@ -172,7 +176,8 @@ def checksum(cell: Cell) -> str:
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
 
-    return compute_checksum(from_dict({**cell_to_json(cell), "source": cell.source}))
+    whole: Any = from_dict({**cell_to_json(cell), "source": cell.source})
+    return compute_checksum(whole)
 
 
 def about(report: Report) -> str:

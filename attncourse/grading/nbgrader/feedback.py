@@ -24,6 +24,7 @@ SHOWN = ("text/html", "text/plain", "image/png", "image/jpeg")
 class CleanOutputs(Preprocessor):
     """Cleans what cells show, whoever has graded the notebook."""
 
+    # pyrefly: ignore [bad-override]  nbconvert leaves the return type out
     def preprocess_cell(self, cell: Any, resources: Any, index: int) -> tuple[Any, Any]:
         for output in cell.get("outputs", ()):
             output.metadata = {}
@@ -39,9 +40,9 @@ class HideTests(ClearHiddenTests):
 
     display_data_priority = List(config=True)  # set for all of nbgrader's steps
 
-    def preprocess_cell(self, cell: Any, resources: Any, index: int) -> tuple[Any, Any]:
+    def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
         if is_grade(cell) and not is_solution(cell):
-            return super().preprocess_cell(cell, resources, index)
+            return super().preprocess_cell(cell, resources, cell_index)
         return cell, resources
 
 
@@ -50,7 +51,7 @@ class FeedbackExporter(HTMLExporter):
 
     @property
     def default_config(self) -> Any:
-        found = super().default_config.copy()
+        found: Any = super().default_config.copy()  # a Config of traitlets
         theirs = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
         found.FeedbackExporter.template_name = "attncourse_feedback"
         found.FeedbackExporter.extra_template_basedirs = [

@@ -29,7 +29,7 @@ def clean(html: str, styles: bool = False) -> str:
 
     With ``styles`` it may also have colours and borders of its own.
     """
-    allowed = {
+    allowed: dict[str, Any] = {  # lists, or a function of tag, name and value
         "*": ["class", "style"] if styles else ["class"],
         "a": lambda tag, name, value: name == "href" and bool(WEB.match(value)),
         "details": ["open"],

@@ -43,13 +43,18 @@ from attncourse.grading.submission.notebook import Assignment, read_assignment
 UNSAFE = "c.JudgeExporter.unsafe_no_sandbox = True in nbgrader_config.py grades without one"
 
 
+def coursedir_of(step: Any) -> Any:
+    """Return the course's folders, which nbgrader's command knows that a step belongs to."""
+    return step.parent.coursedir
+
+
 class VariantExporter(NotebookExporter):
     """Turns an instructor's notebook, for its release, into that of the assignment's variant."""
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
         """The notebook to release, and nbgrader's resources."""
         try:
-            data = solved(Path(self.parent.coursedir.root), Path(filename))
+            data = solved(Path(coursedir_of(self).root), Path(filename))
         except UserError as error:
             self.log.error("%s", error)
             raise SystemExit(1) from None
@@ -96,15 +101,16 @@ class JudgeExporter(NotebookExporter):
     def judged(self, student: str, name: str, notebook: str) -> str:
         """The graded notebook of what a student has handed in, as ``attncourse grade`` reads it."""
         assignment = self.assignment(name, notebook)
-        course, source = Path(self.parent.coursedir.root), source_of(self.parent.coursedir, name)
+        course, source = Path(coursedir_of(self).root), source_of(coursedir_of(self), name)
         found = read_submission(course, name, student)
         zone, more = zone_of(self.config), read_extensions(course).get((student, name))
-        with Gradebook(self.parent.coursedir.db_url, self.parent.coursedir.course_id) as book:
+        with Gradebook(coursedir_of(self).db_url, coursedir_of(self).course_id) as book:
             if more is not None:
                 enter_extension(book, student, name, more, zone)
             with suppress(MissingEntry):
                 if when := time_in(found.timestamp, zone):  # nbgrader reads some in another zone
-                    book.find_submission(name, student).timestamp = when
+                    submission: Any = book.find_submission(name, student)
+                    submission.timestamp = when
                     book.db.commit()
         if found.data is None:
             report = nothing(assignment, found.status, found.reason, student)
@@ -122,7 +128,7 @@ class JudgeExporter(NotebookExporter):
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
         clear(self.place(name, student), found.timestamp)
         if found.note:
-            give_back_tasks(self.parent.coursedir, student, name)
+            give_back_tasks(coursedir_of(self), student, name)
         return autograded(found.data or b"", assignment, report)
 
     def assignment(self, name: str, notebook: str) -> Assignment:
@@ -131,7 +137,7 @@ class JudgeExporter(NotebookExporter):
         The gradebook has to know the same cells, or nbgrader could not save their points.
         """
         if (name, notebook) not in self._assignments:
-            course = self.parent.coursedir
+            course = coursedir_of(self)
             root, path = Path(course.root), source_of(course, name) / f"{notebook}.ipynb"
             assignment = read_assignment(path, solved(root, path))
             assignment = replace(assignment, follow_on=self.follow_on)
@@ -146,7 +152,7 @@ class JudgeExporter(NotebookExporter):
 
     def place(self, name: str, student: str) -> Path:
         """The folder of a submission's graded notebook."""
-        course = self.parent.coursedir
+        course = coursedir_of(self)
         return Path(course.format_path(course.autograded_directory, student, name))
 
 
@@ -161,12 +167,13 @@ class AssignLatePenalties(preprocessors.AssignLatePenalties):
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Enters the penalty; the notebook stays as it is."""
         ids = resources["nbgrader"]
-        course = Path(self.parent.parent.coursedir.root)
+        course = Path(coursedir_of(self.parent).root)
         penalty = LatePenalty(find_book(course, ids["db_url"]))
         with Gradebook(ids["db_url"]) as book:
             submission = book.find_submission(ids["assignment"], ids["student"])
             when = submission.timestamp, submission.assignment.duedate, submission.extension
-            for notebook in submission.notebooks:
+            notebooks: Any = submission.notebooks
+            for notebook in notebooks:
                 if notebook.name == ids["notebook"]:
                     late = seconds_late(*when, penalty.zone)
                     off = penalty(ids["student"], notebook.score, late)
@@ -196,7 +203,8 @@ def give_back_tasks(course: CourseDirectory, student: str, name: str) -> None:
     """Has a person score the tasks of a renamed notebook, which nbgrader has counted as missing."""
     with Gradebook(course.db_url, course.course_id) as gradebook:
         submission = gradebook.find_submission_notebook(name, name, student)
-        for grade in submission.grades:
+        grades: Any = submission.grades
+        for grade in grades:
             if isinstance(grade.cell, TaskCell):
                 grade.auto_score = None
                 grade.needs_manual_grade = grade.manual_score is None

@@ -112,6 +112,8 @@ def defines(node: ast.stmt) -> bool:
 
 
 def is_constant(node: ast.expr | None) -> bool:
+    if node is None:
+        return False
     try:
         ast.literal_eval(node)
     except (ValueError, TypeError):
@@ -205,12 +207,13 @@ def tried(chapters: Sequence[ChapterParts], targets: list[str], limits: Limits) 
     with tempfile.TemporaryDirectory(prefix="attncourse-mine-") as place:
         write(Path(place, "mine"), chapters)
         command = [sys.executable, "-c", CHECK, *targets]
+        most = CLOCK * limits.submission  # a busy machine takes that long for as much work
         try:
-            most = CLOCK * limits.submission  # a busy machine takes that long for as much work
             done = subprocess.run(command, cwd=place, capture_output=True, timeout=most)
-            return json.loads(done.stdout.splitlines()[-1])
         except subprocess.TimeoutExpired:
             return dict.fromkeys(targets, "it did not end in time")
+        try:
+            return json.loads(done.stdout.splitlines()[-1])
         except (IndexError, ValueError):
             said = done.stderr.decode("utf-8", "replace").splitlines()
             return dict.fromkeys(targets, said[-1] if said else "the process ended")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import attncourse
@@ -109,7 +110,9 @@ def check_each(files: Sequence[File], limits: Limits, explain: bool = True) -> I
     if is_linux():
         start_lanes(assignments, limits, sandbox=not missing_floor())
     with ThreadPoolExecutor(min(len(files), os.cpu_count() or 1)) as pool:
-        yield from pool.map(lambda file: check_cells(*file, limits, explain), files)
+        paths, data, cells = zip(*files, strict=True)
+        check = partial(check_cells, limits=limits, explain=explain)
+        yield from pool.map(check, paths, data, cells)
 
 
 def handed_in_by(path: Path) -> str:
@@ -136,7 +139,7 @@ def page_of(cells: Cells) -> tuple[str, str, str] | None:
     if any(cell.grade_id for cell in cells):
         return None
     badge = PAGE.search(cells[0].source) if cells else None
-    return badge.groups() if badge and badge[3] in STEMS else None
+    return (badge[1], badge[2], badge[3]) if badge and badge[3] in STEMS else None
 
 
 def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assignment:

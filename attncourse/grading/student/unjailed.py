@@ -136,9 +136,9 @@ def without_raising(do: Callable[[], StepOutcome], seconds: float) -> StepOutcom
     except NoReference as error:
         return StepOutcome("lost", str(error), cut=str(error))
     except notebook_shell.Skipped as error:
-        first = text_of(error.__cause__).partition("\n")[0]
+        first = text_of(error.__cause__ or error).partition("\n")[0]
         told = f"{first} ({went_on(map(shortened, error.lines))})"
-        return StepOutcome("error", told, error=type(error.__cause__).__name__)
+        return StepOutcome("error", told, error=type(error.__cause__ or error).__name__)
     except (Exception, SystemExit) as error:
         missing = error.name or "" if isinstance(error, NameError) else ""
         return StepOutcome("error", text_of(error), error=type(error).__name__, missing=missing)

@@ -144,8 +144,9 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
     match tree and tree.body:
         case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [_, _, _] as given))]:
             texts = [one.value for one in given if isinstance(one, ast.Constant)]
-            if [type(text) for text in texts] == [str] * 3:
-                return tuple(texts)
+            match texts:
+                case [str(name), str(options), str(body)]:
+                    return name, options, body
     return None
 
 

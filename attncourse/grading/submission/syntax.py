@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 LONGEST = 100_000  # characters; a longer cell runs as it is
 SHORT = 4000
 # What of a node is a scope of its own.
-INSIDE = {
+INSIDE: dict[type[ast.AST], tuple[str, ...]] = {
     ast.FunctionDef: ("body",),
     ast.AsyncFunctionDef: ("body",),
     ast.ClassDef: ("body",),
@@ -64,11 +64,11 @@ def is_text(node: ast.stmt) -> bool:
 
 def same_code(first: str, second: str) -> bool:
     """Whether two texts are the same Python, comments and layout aside."""
-    trees = parse(first), parse(second)
-    if None in trees:
+    one, other = parse(first), parse(second)
+    if one is None or other is None:
         return False
     try:
-        return ast.dump(trees[0]) == ast.dump(trees[1])
+        return ast.dump(one) == ast.dump(other)
     except RecursionError:
         return False
 

@@ -21,7 +21,10 @@ BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 # Without a mark: which of the first four bytes are not zero, where they are ASCII's characters.
-UNMARKED = {(True, False, True, False): "utf-16-le", (False, True, False, True): "utf-16-be"}
+UNMARKED: dict[tuple[bool, ...], str] = {
+    (True, False, True, False): "utf-16-le",
+    (False, True, False, True): "utf-16-be",
+}
 # The first bytes of what is handed in by mistake, and what it is called.
 OTHERS = (
     (b"PK\x03\x04", ZIP),

@@ -115,7 +115,9 @@ def variants_called(name: str, answers: Iterable[str], assignment: str) -> dict[
 
 def with_sentence(text: str, sentence: str) -> str:
     """An exercise's text with what is other than in the book, below its heading and its facts."""
-    head, facts, rest = re.fullmatch(r"(.*\n)\n?(\*.*\*\n)?\n?((?s:.*))", text + "\n").groups()
+    parts = re.fullmatch(r"(.*\n)\n?(\*.*\*\n)?\n?((?s:.*))", text + "\n")
+    assert parts is not None, "each group may be empty, and the text has a line's end"
+    head, facts, rest = parts.groups()
     told = f"> **Other than in the book.** {sentence}"
     return "\n".join(part for part in (head, facts, told + "\n", rest) if part).rstrip()
 

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 from attncourse.grading.class_.scores import rows_of
 from attncourse.grading.collect.groups import FILE as GROUPS
@@ -51,7 +52,8 @@ def move_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, in
         for table in reversed(Base.metadata.sorted_tables):
             new.execute(table.delete())  # the course that opening has entered
         for table in Base.metadata.sorted_tables:
-            rows = [dict(row) for row in old.execute(select(table)).mappings()]
+            found = old.execute(select(table)).mappings()
+            rows: list[dict[str, Any]] = [dict(row) for row in found]
             if rows:
                 new.execute(insert(table), rows)
             numbers[table.name] = len(rows)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import islice
-from typing import Any
+from typing import Any, NoReturn
 
 from attncourse.alarm import Clock, Stopwatch, TimeUp
 from attncourse.grading.judge.remote.memory import WrittenMemory
@@ -188,7 +188,7 @@ class Conversation:
             self.close("sent more than there is memory for")
             raise Ended(self.ended) from None
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str) -> NoReturn:
         """Ends the conversation over a reply that is none."""
         with self.refusing():
             raise WireError(why)
@@ -222,9 +222,9 @@ class Conversation:
 
     def wait(self, *, writing: bool = False) -> None:
         """Waits for the process; ends it when it takes too long, or too much memory."""
-        reading, writing = ([], [self.connection]) if writing else ([self.connection], [])
+        read, write = ([], [self.connection]) if writing else ([self.connection], [])
         while left := min(self.watch.left(), self.whole.left()):
-            if any(select.select(reading, writing, [], min(left, GLANCE))):
+            if any(select.select(read, write, [], min(left, GLANCE))):
                 return
             if self.memory.is_beyond(self.limits.memory):
                 self.close(f"used more than {self.limits.memory} MB of memory")
@@ -250,7 +250,8 @@ class Conversation:
             return WireError("sent no error")
         if told.get("timeout") is True:
             return self.time_up()
-        error = exception_class(told.get("type"), told.get("above"))(text_in(told, "message", 2000))
+        kind = exception_class(told.get("type"), told.get("above"))
+        error: Any = kind(text_in(told, "message", 2000))
         error.attncourse_line = text_in(told, "line", 400)
         skipped = told.get("skipped")
         error.attncourse_skipped = (

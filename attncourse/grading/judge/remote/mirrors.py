@@ -73,7 +73,7 @@ class Mirrors:
         if description is None:
             raise WireError("sent a module that it did not describe")
         base = self.base(description["bases"])
-        copy = base.__new__(base)
+        copy: Any = object.__new__(base)
         nn.Module.__init__(copy)
         copy.__dict__["_attncourse"] = (self.session, number)
         self.alive[number] = weakref.ref(copy)
@@ -176,6 +176,7 @@ class RemoteCall(torch.autograd.Function):
 
     @staticmethod
     @torch.autograd.function.once_differentiable
+    # pyrefly: ignore [bad-override]  the decorator hides what is decorated
     def backward(ctx: Any, *gradients: Any) -> tuple:
         found = ctx.node.backward(list(gradients))
         if [

@@ -48,7 +48,8 @@ def proxy(session: "Session", told: Any) -> Any:
         return session.mirrors.mirror(number)
     made = session.proxies.get(number)
     if made is None:
-        make = {"class": class_proxy, "function": RemoteFunction}.get(kind, RemoteObject)
+        makers: dict[Any, Any] = {"class": class_proxy, "function": RemoteFunction}
+        make = makers.get(kind, RemoteObject)
         made = session.proxies[number] = make(session, number, told)
         session.forget_with(made, number)
     return made
@@ -110,7 +111,7 @@ class RemoteObject(Remote):
     def __setitem__(self, key: Any, value: Any) -> None:
         self._session.use("setitem", self, key, value)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> "Iterator[Any] | Remote":
         steps = self._session.use("iter", self)
         if isinstance(steps, Remote) and steps._number == self._number:
             return steps
@@ -132,7 +133,7 @@ class RemoteObject(Remote):
         return hash(self._number)
 
 
-def length(thing: Remote) -> int | None:
+def length(thing: Any) -> int | None:
     """The length that an object says it has, if it has one."""
     with suppress(TypeError, AttributeError, NotImplementedError):
         return len(thing)

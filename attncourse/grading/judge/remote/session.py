@@ -151,12 +151,12 @@ class Session(Conversation):
             self.dropped.remove(number)
         weakref.finalize(thing, self.dropped.append, number).atexit = False
 
-    def call_back(self, reply: dict[str, Any], decoder: Decoder) -> bytes:
+    def call_back(self, message: dict[str, Any], decoder: Decoder) -> bytes:
         """The answer to a call of one of the checker's own functions."""
         encoder = Encoder(self.form_of)
         try:
-            function = self.lent[reply["callback"]]
-            value = function(*decoder.decode(reply["args"]), **decoder.decode(reply["kwargs"]))
+            function = self.lent[message["callback"]]
+            value = function(*decoder.decode(message["args"]), **decoder.decode(message["kwargs"]))
             return pack({"value": encoder.encode(value)}, encoder.buffers)
         except Exception as error:
             self.failed = error if isinstance(error, AssertionError) else None

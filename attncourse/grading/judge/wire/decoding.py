@@ -125,8 +125,9 @@ class Decoder:
         self.room.take(len(texts) * (CONTAINER + 4 * max(map(len, texts), default=0)))
         return np.array(texts, dtype=str).reshape(shape)
 
-    def named(self, name: str, fields: list[str], values: Any, depth: int) -> Any:
+    def named(self, body: Any, depth: int) -> Any:
         """A tuple with named fields, whose class is made for it, once for a message."""
+        name, fields, values = body
         if len(fields) > PARAMETERS:
             raise WireError(TOO_LARGE)
         known = (name, *fields)
@@ -221,7 +222,7 @@ READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
     "D": lambda decoder, body, _: decoder.dtype(body),
     "y": lambda _, body, __: PLAIN_TYPES[body],
     "U": lambda decoder, body, _: decoder.strings(*body),
-    "N": lambda decoder, body, depth: decoder.named(*body, depth),
+    "N": lambda decoder, body, depth: decoder.named(body, depth),
 }
 
 

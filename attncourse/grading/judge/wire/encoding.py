@@ -72,6 +72,7 @@ class Encoder:
             return {"N": [kind.__name__, list(kind._fields), self.items(tuple(value), depth)]}
         for mark, container in (("l", list), ("t", tuple), ("s", set), ("z", frozenset)):
             if isinstance(value, container):
+                # pyrefly: ignore [bad-argument-type]  it is one of its own kind: the line above
                 return {mark: self.items(container.__iter__(value), depth)}
         if isinstance(value, dict):
             pairs = list(dict.items(value))

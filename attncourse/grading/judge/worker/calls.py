@@ -112,8 +112,9 @@ class Settings:
         if np.geterr() != self.errors:
             np.seterr(**self.errors)
         if warnings.filters != self.filters:
-            warnings.filters[:] = self.filters
-            warnings._filters_mutated()
+            own: Any = warnings  # the stubs have neither
+            own.filters[:] = self.filters
+            own._filters_mutated()
         if sys.getrecursionlimit() < self.depth:
             sys.setrecursionlimit(self.depth)
         if "torch" in sys.modules:

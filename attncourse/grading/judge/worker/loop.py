@@ -116,7 +116,7 @@ class Worker:
             raise
         except BaseException as error:
             encoder.buffers.clear()
-            reply = {"error": calls.describe_error(error)}
+            reply: dict[str, Any] = {"error": calls.describe_error(error)}
         reply |= {"out": self.printed.taken(), "over": self.printed.left < 0}
         reply["arrays"] = len(encoder.buffers)
         self.ready.append(reply)
@@ -138,7 +138,7 @@ class Worker:
         try:
             notebook_shell.execute(request["source"], f"<{request['name']}>", self.namespace)
         except notebook_shell.Skipped as problem:
-            told = calls.describe_error(problem.__cause__)
+            told = calls.describe_error(problem.__cause__ or problem)
             return {"error": told | {"skipped": problem.lines[:SKIPPED]}}
         return {}
 
@@ -261,7 +261,7 @@ class Worker:
             }
         if outcome.kind == "raised":
             return reply | {
-                "raised": calls.describe_class(outcome.error),
+                "raised": calls.describe_class(outcome.error or Exception),
                 "text": outcome.text[: calls.MESSAGE],
             }
         return reply | {"value": value}
@@ -275,7 +275,8 @@ class Worker:
         pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if g is not None]
         if not pairs:
             return {"gradients": encoder.encode([None] * len(leaves))}
-        total = sum((o * g.conj()).real.sum() for o, g in pairs)  # one number, as in the callers
+        sums = [(o * g.conj()).real.sum() for o, g in pairs]
+        total = sum(sums[1:], start=sums[0])  # one number, as in the callers
         found = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
         return {"gradients": encoder.encode(list(found))}
 
@@ -353,7 +354,8 @@ class Worker:
 
     def load(self, state: dict[str, Any], decoder: Decoder) -> None:
         """Takes over what the checker did to a module: its parameters, buffers and mode."""
-        torch, made = sys.modules.get("torch"), {}
+        torch: Any = sys.modules.get("torch")
+        made: dict[Any, Any] = {}
         for number, changes in state.items():
             module = self.handles[int(number)]
             module.training = changes["training"]
