@@ -26,6 +26,7 @@ from attncourse.checks.trying.compare import (
     as_numbers,
     indent,
     is_array,
+    known_numbers,
     name_of,
 )
 from attncourse.checks.trying.muted import muted
@@ -62,12 +63,12 @@ def one_thread() -> Iterator[None]:
     """Torch computes in one thread: on small arrays more of them wait for each other, mostly."""
     torch = sys.modules.get("torch")
     before = torch.get_num_threads() if torch else 1
-    if before != 1:
+    if torch and before != 1:
         torch.set_num_threads(1)
     try:
         yield
     finally:
-        if before != 1:
+        if torch and before != 1:
             torch.set_num_threads(before)
 
 
@@ -216,9 +217,10 @@ def is_constant(trials: tuple[Trial, ...]) -> bool:
     """
     values = [t.outcome.value for t in trials if t.outcome.kind == "value" and not t.case.facts]
     arrays = [as_numbers(value) for value in values if not isinstance(value, str)]
-    if not arrays or any(a is None for a in arrays):
+    known = [a for a in arrays if a is not None]
+    if not arrays or len(known) < len(arrays):
         return False
-    return len({float(n) for a in arrays if a.size for n in (a.min(), a.max())}) == 1
+    return len({float(n) for a in known if a.size for n in (a.min(), a.max())}) == 1
 
 
 def judge_criterion(
@@ -251,6 +253,8 @@ def problem_of(criterion: Criterion, trial: Trial) -> Problem:
     if criterion.unchanged:
         said = f"changed its argument {trial.outcome.mutated} in place: work on a copy"
         return Problem("value", said)
+    if trial.problem is None:
+        raise ValueError(f"nothing is wrong in this trial of {criterion.name}")
     return trial.problem
 
 
@@ -276,7 +280,7 @@ def call_text(exercise: Exercise, case: Case) -> str:
     lines = []
     for name, value in named_arguments(exercise, case):
         if is_array(value):
-            array = as_numbers(value)
+            array = known_numbers(value)
             small = 0 < array.size <= SMALL
             lines.append(f"{name} =\n{indent(array)}" if small else size_of(name, array))
     return "\n".join([opening(exercise, case, bool(lines)), *few(lines, MANY)])
@@ -301,7 +305,7 @@ def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
 def usual_dtype(value: Any) -> str:
     """The dtype of numbers with a point in a value's library."""
     torch = sys.modules.get("torch")
-    default = torch.get_default_dtype() if is_tensor(value) else np.float64.__name__
+    default = torch.get_default_dtype() if torch and is_tensor(value) else np.float64.__name__
     return str(default).removeprefix("torch.")
 
 
@@ -339,7 +343,8 @@ def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
         failing = [t for t in trials if t.criterion is criterion and t.wrong]
     tried = [t for t in failing if t.outcome.kind != "skipped"]
     trial = min(tried or failing, key=lambda trial: numbers_in(trial.case))
-    arrays = [(n, as_numbers(v)) for n, v in named_arguments(exercise, trial.case) if is_array(v)]
+    given = named_arguments(exercise, trial.case)
+    arrays = [(n, known_numbers(v)) for n, v in given if is_array(v)]
     lines = [opening(exercise, trial.case, bool(arrays))]
     full = [n for n, a in arrays if in_a_line(a)][:ARRAYS]
     sizes = [size_of(n, a) for n, a in arrays if n not in full]
@@ -376,9 +381,9 @@ def picture(trials: tuple[Trial, ...]) -> Picture | None:
     for trial in trials:
         if trial.wrong and trial.outcome.kind == "value" and trial.case.raises is None:
             got, want = number_array(trial.outcome.value), number_array(trial.expected.value)
-            drawable = all(
-                a is not None and a.ndim == 2 and max(a.shape) <= 12 for a in (got, want)
-            )
+            if got is None or want is None:
+                continue
+            drawable = all(a.ndim == 2 and max(a.shape) <= 12 for a in (got, want))
             if drawable and want.size > 1:
                 return Picture(got, want)
     return None

@@ -117,7 +117,8 @@ def twin(module: Any) -> Any:
 
     ``copy.deepcopy`` takes longer than to make another.
     """
-    other = type(module).__new__(type(module))
+    kind: Any = type(module)
+    other = kind.__new__(kind)
     for name, value in vars(module).items():
         vars(other)[name] = value.copy() if isinstance(value, dict | set) else value
     for name, inner in other._modules.items():

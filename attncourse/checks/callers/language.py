@@ -146,7 +146,7 @@ def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value
     for q, k, v in zip(*(x.split(list(sizes), -2) for x in (query, key, value)), strict=True):
         output, cache = pair(implementation(q, k, v, cache))
         outputs.append(output)
-    return {"the outputs": torch.cat(outputs, -2), "the last cache": tuple(cache)}
+    return {"the outputs": torch.cat(outputs, -2), "the last cache": tuple(cache or ())}
 
 
 def attend_with_each_gradient(

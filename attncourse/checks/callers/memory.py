@@ -75,8 +75,8 @@ def measured(limit: int, implementation: Any, call: Callable, args: tuple) -> di
             """No: to keep the compiler away, torch would load all of it at the first operation."""
             return False
 
-        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-            out = function(*args, **(kwargs or {}))
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            out = func(*args, **(kwargs or {}))
             tensors = out if isinstance(out, tuple | list) else [out]
             for tensor in tensors:
                 if is_tensor(tensor):

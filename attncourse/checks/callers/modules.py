@@ -147,7 +147,8 @@ def put(module: Any, name: str, value: Any) -> None:
     if last in place._buffers:
         place._buffers[last] = value
     else:
-        place._parameters[last] = nn.Parameter(value, place._parameters[last].requires_grad)
+        old = place._parameters[last]
+        place._parameters[last] = nn.Parameter(value, old is not None and old.requires_grad)
 
 
 def parameters_of(module: Any) -> dict[str, Any]:

@@ -159,12 +159,12 @@ def calls_of_operators(function: Callable[[], Any]) -> int:
             """No: to keep the compiler away, torch would load all of it at the first operation."""
             return False
 
-        def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
-            made = operator(*args, **(kwargs or {}))
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            made = func(*args, **(kwargs or {}))
             self.operators += 1
             parts = made if isinstance(made, tuple | list) else (made,)
             numbers = sum(part.numel() for part in parts if isinstance(part, torch.Tensor))
-            by_chance = torch.Tag.nondeterministic_seeded in operator.tags
+            by_chance = torch.Tag.nondeterministic_seeded in func.tags
             self.numbers += numbers * (DRAWN if by_chance else 1)
             return made
 

@@ -25,7 +25,7 @@ from attncourse.checks.explaining.suspects import (
 from attncourse.checks.explaining.symptoms.looks import digits_alone, first_that_holds, lies_over
 from attncourse.checks.explaining.symptoms.pairs import Pair, close, pairs
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout, may_be_changed
-from attncourse.checks.trying.compare import as_numbers, difference
+from attncourse.checks.trying.compare import as_numbers, difference, known_numbers
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.checks.trying.trials import Trial, numbers_in
 
@@ -206,7 +206,7 @@ class Search:
         """
 
         def worst_last(i: int) -> tuple[bool, bool]:
-            array = as_numbers(self.trials[i].outcome.value)
+            array = known_numbers(self.trials[i].outcome.value)
             return array.dtype != np.float64, i not in self.telling
 
         plain = [i for i in sorted(self.wrong) if is_plain(self.trials[i].outcome.value)]
@@ -217,7 +217,7 @@ class Search:
 
         Infinite where it returns no array of that shape.
         """
-        got = as_numbers(self.trials[i].outcome.value).astype(float)
+        got = known_numbers(self.trials[i].outcome.value).astype(float)
         self.effort.glanced(i)
         made = suspect.glance(i)
         value = None if made is None else as_numbers(made)
@@ -280,7 +280,7 @@ class Search:
         Of two mistakes one alone shows in some kind of call: so one of each kind is among them.
         """
         size = {i: (self.size(i), numbers_in(self.trials[i].case)) for i in self.wrong}
-        by_size = sorted(size, key=size.get)
+        by_size = sorted(size, key=size.__getitem__)
         small = by_size[: max(4, len(by_size) // 2)]
         spaced = small[:: max(1, len(small) // 4)]
         kinds: dict[frozenset, list[int]] = {}
@@ -317,7 +317,8 @@ class Search:
                 if not self.effort.is_left(0.9):
                     return None
                 if self.are_apart(a, b):
-                    return sorted((a, b), key=lambda one: -self.damage(one))
+                    worse, other = sorted((a, b), key=lambda one: -self.damage(one))
+                    return worse, other
         return None
 
     def are_apart(self, a: Suspect, b: Suspect) -> bool:
@@ -492,7 +493,9 @@ class Search:
         """
         a, b = self.trials[i].outcome, self.trial(suspect, i).outcome
         alike = a.kind == b.kind == "raised" and a.error is b.error
-        return self.agrees(suspect, i) or (alike and not issubclass(a.error, Unusable))
+        return self.agrees(suspect, i) or (
+            alike and a.error is not None and not issubclass(a.error, Unusable)
+        )
 
     def alone(self, suspect: Suspect, agreed: list[int]) -> bool:
         """Whether of all mistakes this one alone does the same in these cases."""
@@ -511,7 +514,7 @@ class Search:
 
     def beside(self, suspect: Suspect, numbers: list[int] | None = None) -> tuple[Trial, ...]:
         """The trials as if what the suspect does were right."""
-        numbers = range(len(self.trials)) if numbers is None else numbers
+        numbers = list(range(len(self.trials))) if numbers is None else numbers
         return tuple(
             replace(self.trials[i], expected=self.trial(suspect, i).outcome)
             for i in numbers

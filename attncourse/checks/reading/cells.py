@@ -335,7 +335,7 @@ class CellRuns:
 
     def execute(self, run: CellRun, statement: Statement) -> None:
         """Runs one statement of a cell, among the notebook's names."""
-        ipython = self.ipython()
+        ipython: Any = self.ipython()
         file, flags = ipython.compile.cache(run.source), FLAGS | ipython.compile.flags
         module = ast.Module([statement.node], [])
         code = compile(module, file, "exec", flags, dont_inherit=True)
@@ -402,7 +402,7 @@ class CellRuns:
                 for one in other.bound.values():
                     if one.same_but_for(name, run.bound[name]):
                         what = f"nothing is called `{name}` any more, if {other.place} is its cell"
-                        what += f": it defines `{one.node.name}`, which is the same"
+                        what += f": it defines `{getattr(one.node, 'name', '')}`, which is the same"
                         return Unjudged(
                             what, f"Define `{name}` in its cell, run it, then this check."
                         )

@@ -24,14 +24,16 @@ def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
     if found is None:
         return ""
     line, frame = found
-    first = next(iter(BaseException.args.__get__(error)), "")  # whatever its class says of it
+    read: Any = BaseException.args
+    first = next(iter(read.__get__(error)), "")  # whatever its class says of it
     of_dtypes = type(first) is str and "dtype" in first
     return f"`{line[:LONGEST]}`{where(line, frame.f_locals, of_dtypes)}"
 
 
 def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     """The frames that an error came through, whatever its class says of them."""
-    return traceback.walk_tb(BaseException.__traceback__.__get__(error))
+    read: Any = BaseException.__traceback__
+    return traceback.walk_tb(read.__get__(error))
 
 
 def where(line: str, there: dict[str, Any], of_dtypes: bool = False) -> str:
@@ -55,7 +57,7 @@ def held(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         tree = ast.parse(f"{line} pass" if line.endswith(":") else line)
     except SyntaxError:  # a part of a statement
         return
-    nodes = [node for node in ast.walk(tree) if hasattr(node, "col_offset")]
+    nodes: list[Any] = [node for node in ast.walk(tree) if hasattr(node, "col_offset")]
     for node in sorted(nodes, key=lambda node: node.col_offset):
         if isinstance(node, ast.AugAssign):
             node = node.target
@@ -74,7 +76,7 @@ def held(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def attribute(there: dict[str, Any], node: ast.Attribute) -> Any:
     """An attribute or a parameter that an object holds itself; no code of its class runs."""
     try:
-        own = object.__getattribute__(there[node.value.id], "__dict__")
+        own = object.__getattribute__(there[getattr(node.value, "id", "")], "__dict__")
     except (KeyError, AttributeError):
         return NOTHING
     own = own if type(own) is dict else {}

@@ -326,8 +326,9 @@ def alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
     """Whether two criteria fail with one exception, in one line, whatever the sizes there."""
     if one.brief == other.brief and "returned" not in one.brief:
         return True
-    errors = [re.search(r"raised (\w+): .*\(in the line `(.*?)`", c.brief) for c in (one, other)]
-    return all(errors) and errors[0].groups() == errors[1].groups()
+    raised = r"raised (\w+): .*\(in the line `(.*?)`"
+    first, second = re.search(raised, one.brief), re.search(raised, other.brief)
+    return first is not None and second is not None and first.groups() == second.groups()
 
 
 def points_in_words(number: int) -> str:

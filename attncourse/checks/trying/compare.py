@@ -104,7 +104,7 @@ def items(value: Any, expected: list | tuple, brief: bool) -> Problem | None:
 
 def numbers(value: Any, expected: Any, brief: bool = False) -> Problem | None:
     """The difference between two arrays of numbers, whatever library they come from."""
-    got, want = as_numbers(value), as_numbers(expected)
+    got, want = as_numbers(value), known_numbers(expected)
     if got is None:
         return unlike(value, "an array of numbers" if np.ndim(want) else "a number")
     if got.shape != want.shape:
@@ -187,6 +187,14 @@ def indent(array: np.ndarray) -> str:
 def number(value: Any, digits: int) -> str:
     """One entry of an array, with so many digits."""
     return str(value) if value.dtype.kind == "b" else f"{float(value):.{digits}g}"
+
+
+def known_numbers(value: Any) -> np.ndarray:
+    """Return what is known to hold numbers as a NumPy array. Raises ``TypeError`` for others."""
+    array = as_numbers(value)
+    if array is None:
+        raise TypeError(f"expected numbers, got {type(value).__name__}")
+    return array
 
 
 def as_numbers(value: Any) -> np.ndarray | None:

@@ -21,8 +21,8 @@ TORCH = (
     ("is_anomaly_enabled", "set_anomaly_enabled", False),
     ("get_float32_matmul_precision", "set_float32_matmul_precision", "highest"),
 )
-ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-PRINTED = {
+ERRORS: dict[str, Any] = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+PRINTED: dict[str, Any] = {
     "edgeitems": 3,
     "floatmode": "maxprec",
     "formatter": None,
@@ -62,7 +62,7 @@ def put_back_modes(torch: Any, undo: ExitStack) -> None:
     modes = [overrides._pop_mode() for _ in range(torch._C._len_torch_function_stack())]
     for mode in modes:  # the last that is pushed was the first to go
         undo.callback(overrides._push_mode, mode)
-    device = sys.modules.get("torch.utils._device")
+    device: Any = sys.modules.get("torch.utils._device")
     if device is not None and device.CURRENT_DEVICE is not None:
         undo.callback(setattr, device, "CURRENT_DEVICE", device.CURRENT_DEVICE)
         device.CURRENT_DEVICE = None

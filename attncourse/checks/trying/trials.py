@@ -9,7 +9,7 @@ import numpy as np
 
 from attncourse.checks.exercise import Case, Criterion, Exercise
 from attncourse.checks.trying.asking import asking
-from attncourse.checks.trying.compare import Problem, as_numbers, difference, is_array
+from attncourse.checks.trying.compare import Problem, difference, is_array, known_numbers
 from attncourse.checks.trying.outcome import Outcome, Unusable, is_unwritten, run, unless_refused
 from attncourse.checks.trying.watch import forbidding
 
@@ -53,7 +53,7 @@ class Trial:
 def numbers_in(case: Case) -> int:
     """How many numbers there are to read in a case."""
     values = [*case.args, *case.kwargs.values()]
-    return sum(as_numbers(value).size for value in values if is_array(value))
+    return sum(known_numbers(value).size for value in values if is_array(value))
 
 
 class NoReference(Exception):
@@ -64,7 +64,7 @@ class NoReference(Exception):
 
 
 @lru_cache(maxsize=KEPT)
-def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Outcome], ...]:
+def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Any], ...]:
     """Every case of every criterion, with what the reference makes of it, once that is asked for.
 
     Each criterion has its own stream of random numbers.

@@ -71,7 +71,7 @@ def without_ours(stem: str) -> Iterator[None]:
 def not_importable(name: str) -> Iterator[types.ModuleType | None]:
     """Has importing a module fail; gives the module, where it is in use."""
     before = sys.modules.get(name)
-    sys.modules[name] = None
+    vars(sys)["modules"][name] = None
     try:
         yield before
     finally:
@@ -83,8 +83,10 @@ def not_importable(name: str) -> Iterator[types.ModuleType | None]:
 @cache
 def functions_of(module: types.ModuleType | None) -> tuple[types.FunctionType, ...]:
     """The functions and methods that a module defines, under all their wrappers."""
+    if module is None:
+        return ()
     found: dict[types.FunctionType, None] = {}
-    waiting = list(vars(module).values()) if module else []
+    waiting = list(vars(module).values())
     while waiting:
         thing = waiting.pop()
         if isinstance(thing, type) and thing.__module__ == module.__name__:
@@ -236,7 +238,7 @@ def is_absent(error: BaseException) -> str:
     if isinstance(error, bdb.BdbQuit):
         return DEBUGGER
     if _gone and isinstance(error, NameError):
-        return _gone.get(error.name, "")
+        return _gone.get(error.name or "", "")
     said = str(error) if isinstance(error, ImportError | EOFError) else ""
     if halted := HALTED.match(said):
         return SENTENCE.format(halted[1])

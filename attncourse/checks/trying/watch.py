@@ -172,6 +172,7 @@ def replaced_kernels(refusals: dict[tuple[str, str], Callable]) -> Iterator[None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch says, once, that kernels were replaced
             for (operator, key), refuse in refusals.items():
+                # pyrefly: ignore [bad-argument-count]  the stubs are of an older torch
                 table.impl(operator, key, refuse, False)
         yield
     finally:
@@ -225,10 +226,13 @@ def probe_of(operators: tuple[str, ...]) -> Callable[[Any], Any]:
     """A call of the first of these that returns one tensor, with a tensor wherever it needs one."""
     import torch
 
+    operator, schema = "", None
     for operator in operators:
         schema = torch._C._jit_get_schemas_for_operator(f"aten::{operator}")[0]
         if len(schema.returns) == 1:
             break
+    if schema is None:
+        raise ValueError("expected an operator or more to watch")
     call, _ = torch._C._jit_get_operation(f"aten::{operator}")
     needed = [str(a.type) for a in schema.arguments if not a.has_default_value()]
     return lambda tensor: call(*(PLAIN.get(kind, tensor) for kind in needed))

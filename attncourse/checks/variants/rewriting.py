@@ -139,7 +139,7 @@ def rewritten_as_told(
 ) -> Callable:
     """``rewritten``, where the changes are named."""
     changes = {argument: NOTATIONS[change] for argument, change in arguments.items()}
-    return rewritten(implementation, names, changes, result and NOTATIONS[result], methods)
+    return rewritten(implementation, names, changes, NOTATIONS[result] if result else None, methods)
 
 
 def in_the_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:

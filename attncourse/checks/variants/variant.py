@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 from attncourse.checks.exercise import Case, Composed, Criterion, Exercise, Mistake, parts_of
 from attncourse.checks.trying.outcome import argument_names
@@ -48,7 +49,8 @@ def rewordings(text: str) -> tuple[tuple[str, str], ...]:
     """
     lines = textwrap.dedent(text).strip("\n")
     pairs = re.sub(r"\n +|\n(?=→)", " ", lines).split("\n")
-    return tuple(tuple(pair.replace("⏎", "\n").split(" → ")) for pair in pairs if pair)
+    halves = (pair.replace("⏎", "\n").split(" → ") for pair in pairs if pair)
+    return tuple((old, new) for old, new in halves)
 
 
 def varied(exercise: Exercise, variant: Variant) -> Exercise:
@@ -60,7 +62,7 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
         return lambda **chosen: ours(compose(**chosen))
 
     def ours(implementation: Callable) -> Callable:
-        made = adapted(implementation, adapter, exercise)
+        made: Any = adapted(implementation, adapter, exercise)
         if parts := parts_of(implementation):
             made.attncourse_parts = Composed(composed(parts.compose), parts.chosen)
         return made

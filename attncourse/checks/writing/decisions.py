@@ -137,7 +137,8 @@ def linear(sizes: dict[str, tuple[int, int]], bias: bool = False) -> dict[str, A
 
 
 def begun(self):
-    super(type(self), self).__init__()
+    kind: Any = type(self)
+    super(kind, self).__init__()
 
 
 def assigned(self, layers):

@@ -66,7 +66,15 @@ def mistake(words: str) -> Recipe:
     return Recipe(name, " ".join(explanation.split()))
 
 
-def made(compose: Callable, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[Mistake, ...]:
+def made_family(compose: Callable, recipe: Recipe) -> Family | None:
+    """Return the family of a mistake of any size; None for a mistake of one."""
+    choose = recipe.family
+    if choose is None:
+        return None
+    return Family(lambda value: compose(**choose(value)), recipe.values)
+
+
+def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[Mistake, ...]:
     """The mistakes that the recipes make in one composition.
 
     ``beside`` are options with which a mistake, where it has none of them itself, shows only in
@@ -76,7 +84,7 @@ def made(compose: Callable, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> t
     def carried_out(one: Recipe) -> Mistake:
         first, *others = one.ways
         in_part = (compose.__wrapped__(**first, **p) for p in beside if not p.keys() & first.keys())
-        family = one.family and Family(lambda value: compose(**one.family(value)), one.values)
+        family = made_family(compose, one)
         also = (*(compose(**way) for way in others), *in_part)
         return Mistake(one.name, one.explanation, compose(**first), family, also)
 

@@ -138,7 +138,8 @@ def made_later(trials: tuple[Trial, ...]) -> Symptom | None:
     kinds = {type_name(t.outcome.value) for t in trials if t.outcome.kind == "value"}
     if len(kinds) != 1 or not (told := LATER.get(*kinds)):
         return None
-    mistake = Mistake(*told)
+    name, explanation = told
+    mistake = Mistake(name, explanation)
     return Symptom(mistake.name, True, mistake)
 
 

@@ -45,8 +45,10 @@ def returned(trial: Trial) -> tuple[object, object]:
 
 
 def paired(got: object, want: object, trial: Trial) -> list[Pair]:
-    arrays = [as_numbers(v) if v is not None else None for v in (got, want)]
-    return [Pair(*arrays, trial)] if all(a is not None for a in arrays) else []
+    first, second = (as_numbers(v) if v is not None else None for v in (got, want))
+    if first is None or second is None:
+        return []
+    return [Pair(first, second, trial)]
 
 
 def close(p: Pair) -> bool:
