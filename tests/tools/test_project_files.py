@@ -71,3 +71,11 @@ def test_a_link_leads_to_a_file(name):
     places = re.findall(r"\]\((?!https:)([^)#]+)\)", text) + re.findall(r"`([\w/]+/[\w.]+)`", text)
     assert (ROOT / "README.md").read_text().count(f"({name})") == 1
     assert [p for p in places if not (ROOT / p).exists() and not p.endswith("*.json")] == []
+
+
+def test_types_are_ignored_in_few_places_and_each_says_why():
+    rooms = (ROOT / "attncourse", ROOT / "tools")
+    lines = [line for room in rooms for path in sorted(room.rglob("*.py"))
+             for line in path.read_text().splitlines() if "pyrefly: ignore" in line]  # fmt: skip
+    assert len(lines) <= 30
+    assert [x for x in lines if not re.search(r"pyrefly: ignore \[[\w-]+\]  \w.{5,}", x)] == []
