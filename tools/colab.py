@@ -22,12 +22,13 @@ from course import Course, CourseError
 from formulas import plain, wrong_place
 from pybtex.database import Entry, Person, parse_file
 from pybtex.richtext import Text
+from steps import parts
 
 from attncourse.figures.prose_numbers import PROSE_TAG
 
 ADMONITIONS = {"note": "Note", "tip": "Tip", "important": "Important", "admonition": None}
 DIRECTIVES = {*ADMONITIONS, "dropdown", "code-cell", "math", "figure"}
-ROLES = {"eq", "numref", "ref", "doc", "cite:p", "cite:t", "term"}
+ROLES = {"eq", "numref", "ref", "doc", "cite:p", "cite:t", "term", "do"}
 TAGS = {
     *("hide-input", "hide-output", "hide-cell", "remove-input", "remove-output", "remove-cell"),
     *("scroll-output", "raises-exception", "in-one-piece", PROSE_TAG),
@@ -293,6 +294,8 @@ class ColabPage:
     def role(self, name: str, body: str, line: int) -> str:
         if name not in ROLES:
             fail(self.page, line, f"the role {{{name}}} is not part of the course's dialect")
+        if name == "do":  # a notebook has no figure that moves
+            return parts(body)[0]
         explicit = re.fullmatch(r"(.*?)\s*<([^<>]+)>", body)
         text, target = explicit.groups() if explicit else ("", body)
         if name == "term":

@@ -3,24 +3,29 @@ r"""Formulas in the book's colours: ``\query{Q}\key{K}^\top`` is blue and orange
 On a page each macro is a class that ``attncourse.css`` colours, in light and in dark. A notebook
 has neither the macros nor the style, so there they become plain TeX. And a comma or a full stop
 behind a formula stays on its line.
+
+A page's formulas are drawn when it is made, by MathJax in the Node that the playwright package
+brings along: so they are there at once, without a script. Each is a drawing whose glyphs stand once
+on the page, MathML for screen readers, and its TeX, which copying gives (``attncourse.js``).
 """
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
+from functools import cache
+from html import escape, unescape
+from pathlib import Path
+
+from sphinx.util import logging
+from vendor import library
+
+LOG = logging.getLogger(__name__)
 
 # As dark as a light page lets them be read, and as light as a dark one does (about 4 to 1 on both).
 IN_NOTEBOOKS = {"query": "#1a7fc1", "key": "#c2611f", "value": "#138a67", "weight": None}
 MACROS = {"query": "query", "key": "key", "val": "value", "weight": "weight"}
-# `html` is the extension that knows classes. It is loaded at once: MathJax would fetch it when it
-# meets the first class, and draw the page's formulas a second time.
-MATHJAX = {
-    "loader": {"load": ["[tex]/html"]},
-    "tex": {
-        "packages": {"[+]": ["html"]},
-        "macros": {name: [rf"\class{{attn-{what}}}{{#1}}", 1] for name, what in MACROS.items()},
-    },
-}
 MACRO = re.compile(rf"\\({'|'.join(MACROS)})(?![A-Za-z])\s*")
 
 
@@ -77,11 +82,76 @@ def one_piece(found: re.Match) -> str:
     return f'<span class="attn-glued">{found[0]}</span>' if ends else found[0]
 
 
-def glue(app, page, template, context, doctree):
-    """Once the page is made."""
+# A formula as Sphinx writes it, and the TeX in it; amsmath's environments stand for themselves.
+WRITTEN = re.compile(r'(<(span|div) class="[^"]*\bmath\b[^"]*"[^>]*>)(.*?)(</\2>)', re.DOTALL)
+TEX = re.compile(r"\\\((?P<line>.*)\\\)|\\\[(?P<alone>.*)\\\]|(?P<ams>\\begin\{.*\})", re.DOTALL)
+
+
+@cache
+def artist() -> subprocess.Popen:
+    """MathJax, which waits for formulas; it ends with this process, whose pipe it reads."""
+    from playwright._impl._driver import compute_driver_executable
+
+    node, _ = compute_driver_executable()
+    macros = {name: [rf"\class{{attn-{what}}}{{#1}}", 1] for name, what in MACROS.items()}
+    script = Path(__file__).parent / "web" / "formulas.js"
+    command = [node, script, library("mathjax") / "es5", json.dumps(macros)]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+    )
+
+
+def draw(formulas: list[tuple[str, bool]]) -> tuple[list[dict[str, str]], dict[str, str]]:
+    """The markup of each formula, or what is wrong with it, and the paths of all glyphs by id."""
+    mathjax = artist()
+    print(json.dumps(formulas), file=mathjax.stdin, flush=True)
+    answer = mathjax.stdout.readline() if mathjax.stdout else ""
+    if not answer:
+        raise OSError("MathJax, which draws the formulas, has ended")
+    answer = json.loads(answer)
+    return answer["drawn"], answer["glyphs"]
+
+
+def drawn(html: str, complain=LOG.warning) -> str:
+    """The page with its formulas drawn; what cannot be read as TeX is complained of and stays."""
+    found = [(one, TEX.search(one[3])) for one in WRITTEN.finditer(html)]
+    found = [(one, tex) for one, tex in found if tex]
+    if not found:
+        return html
+    asked = [
+        (unescape(tex[tex.lastgroup or 0]).strip(), tex.lastgroup != "line") for _, tex in found
+    ]
+    pictures, glyphs = draw(asked)
+    parts, end = [], 0
+    for (one, tex), (source, _), picture in zip(found, asked, pictures, strict=True):
+        parts.append(html[end : one.start(3)])
+        end = one.start(3)
+        if "wrong" in picture:
+            complain(f"formula {source!r}: {picture['wrong']}")
+            continue
+        mark = f' data-tex="{escape(source)}"'
+        parts += [
+            one[3][: tex.start()],
+            picture["markup"].replace("<mjx-container", "<mjx-container" + mark, 1),
+            one[3][tex.end() :],
+        ]
+        end = one.end(3)
+    text = "".join([*parts, html[end:]])
+    used = sorted(set(re.findall(r'href="#(glyph-[^"]+)"', text)))
+    paths = "".join(f'<path id="{name}" d="{glyphs[name]}"/>' for name in used)
+    return f'{text}<svg class="attn-glyphs" aria-hidden="true"><defs>{paths}</defs></svg>'
+
+
+def finish(app, page, template, context, doctree):
+    """Once the page is made: no script has to come for its formulas."""
     if "body" in context:
-        context["body"] = glued(context["body"])
+        context["body"] = drawn(glued(context["body"]), lambda text: LOG.warning(f"{page}: {text}"))
+    context["script_files"] = [
+        script
+        for script in context.get("script_files", [])
+        if "mathjax" not in f"{script.filename} {script.attributes.get('body', '')}".lower()
+    ]
 
 
 def setup(app):
-    app.connect("html-page-context", glue)
+    app.connect("html-page-context", finish, priority=950)

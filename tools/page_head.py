@@ -16,10 +16,6 @@ from attncourse import __version__
 LOG = logging.getLogger(__name__)
 CARD = "card.png"  # the picture beside a link that is shared, in book/assets
 LONGEST = 200  # characters of a description, which search engines and messengers cut off
-NO_SCRIPT = (
-    '<noscript><p class="attn-noscript">Formulas are drawn by a script. Without JavaScript they '
-    "stand here as they were written, in TeX.</p></noscript>"
-)
 # GitHub answers with this page at any depth, where its relative addresses would lead nowhere.
 FROM_ROOT = """<script>
 if (location.protocol !== "file:")
@@ -75,13 +71,6 @@ def description(doctree: nodes.document) -> str:
     while sentences and len(kept) + len(sentences[0]) < LONGEST:
         kept += " " + sentences.pop(0)
     return kept if len(kept) <= LONGEST else kept[:LONGEST].rpartition(" ")[0] + " …"
-
-
-def say_without_scripts(app, page, template, context, doctree):
-    """A page with formulas says why they are not drawn, where they are not."""
-    body = context.get("body", "")
-    if re.search(r'<(span|div) class="math', body):
-        context["body"] = body.replace("</h1>", "</h1>" + NO_SCRIPT, 1)
 
 
 def write_sitemap(app, exception):

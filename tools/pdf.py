@@ -114,7 +114,6 @@ def print_book(course: Course, target: Path, pages: tuple[str, ...] = ()) -> int
             document.write_text(whole_book(course, html, browser, pages), encoding="utf-8")
             page = browser.new_page()
             page.goto(document.as_uri(), wait_until="load", timeout=LONGEST)
-            page.evaluate("() => MathJax.startup.promise")
         finally:
             document.unlink(missing_ok=True)
         headings = page.eval_on_selector_all("h1, h2, h3, h4, h5, h6", HEADINGS)

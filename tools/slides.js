@@ -39,6 +39,6 @@
     go(now);
   };
   addEventListener("resize", fit);
-  addEventListener("load", () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(fit));
+  addEventListener("load", fit);
   go((parseInt(location.hash.slice(1), 10) || 1) - 1);
 })();

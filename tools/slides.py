@@ -35,7 +35,7 @@ DECK = """<!doctype html>
 <script defer src="slides.js"></script>
 </head>
 <body class="attn-deck">
-<main class="bd-article tex2jax_ignore mathjax_ignore">
+<main class="bd-article">
 {slides}
 </main>
 <p class="attn-where" aria-hidden="true"></p>
@@ -77,6 +77,7 @@ def deck(page: str, chapter: Chapter) -> str:
     for gone in chapter_page.select("a.headerlink, button.copybtn"):
         gone.decompose()
     lead_back(chapter_page, chapter)
+    glyphs = soup.select("svg.attn-glyphs")  # of all formulas
     slides = [*opening(chapter_page)]
     for section in chapter_page.select(":scope > section"):
         if plain(first(section, "h2")).casefold() not in WITHOUT_SLIDES:
@@ -85,13 +86,13 @@ def deck(page: str, chapter: Chapter) -> str:
     return DECK.format(
         head="\n".join(map(str, looks(soup.head))),
         title=first(chapter_page, "h1").get_text(),
-        slides="\n".join(slide.html() for slide in slides),
+        slides="\n".join([*(slide.html() for slide in slides), *map(str, glyphs)]),
     )
 
 
 def looks(head: Tag) -> list[Tag]:
-    """What a page's head loads for its looks, for formulas, and for light and dark."""
-    wanted = ("mathjax", "localstorage", "dataset.mode")
+    """What a page's head loads for its looks, and for light and dark."""
+    wanted = ("localstorage", "dataset.mode")
     scripts = [
         script
         for script in head.select("script")

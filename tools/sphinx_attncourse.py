@@ -20,10 +20,12 @@ import functions_page
 import icons
 import page_head
 import page_plots
+import search
+import steps
 import syllabus
 from course import loaded
 from navigation import course_map
-from vendor import KEPT, static
+from vendor import KEPT
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 
@@ -60,9 +62,8 @@ def link_sources(app, doctree, page):
 
 def add_libraries(app, config):
     """What the pages load comes with them: nothing is fetched from another host."""
-    config.html_static_path += [str(static(KEPT / "static")), str(icons.folder(KEPT))]
+    config.html_static_path += [str(icons.folder(KEPT))]
     config.templates_path.append(str(TEMPLATES))
-    config.mathjax3_config = (config.mathjax3_config or {}) | formulas.MATHJAX
 
 
 def drop_thebe(app, page, template, context, doctree):
@@ -105,6 +106,8 @@ def setup(app):
     formulas.setup(app)
     functions_page.setup(app)
     page_plots.setup(app)
+    search.setup(app)
+    steps.setup(app)
     syllabus.setup(app)
     app.connect("config-inited", add_libraries)
     app.connect("config-inited", page_head.name_the_place)
@@ -116,7 +119,6 @@ def setup(app):
     app.connect("html-page-context", chapter_parts.offer_colab_notebook, priority=900)
     app.connect("html-page-context", name_better)
     app.connect("html-page-context", page_head.describe)
-    app.connect("html-page-context", page_head.say_without_scripts)
     app.connect("build-finished", chapter_parts.copy_notebooks)
     app.connect("build-finished", page_head.write_sitemap)
     return {"version": "2", "parallel_read_safe": True, "parallel_write_safe": True}

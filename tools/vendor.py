@@ -4,7 +4,7 @@
 
 `tools/web/package.json` names them, `tools/web/package-lock.json` pins each by version and hash
 (`npm install --package-lock-only --omit-lockfile-registry-resolved` makes it anew). They lie in
-the environment, in `web/NAME-VERSION/`. Node is not needed.
+the environment, in `web/NAME-VERSION/`. Node's package manager is not needed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "tools" / "web" / "package-lock.json"
 KEPT = Path(sys.prefix) / "web"
 REGISTRY = "https://registry.npmjs.org"
-# What the pages load of MathJax: the rest of its 60 MB are other inputs and outputs.
-MATHJAX = ("tex-svg.js", "input/tex/extensions")
 
 
 class VendorError(Exception):
@@ -77,18 +75,6 @@ def unpack(archive: bytes, folder: Path) -> None:
         if not folder.exists():
             raise
     shutil.rmtree(made)
-
-
-def static(folder: Path) -> Path:
-    """A folder of what the pages load, to be copied among the book's static files."""
-    source, version = library("mathjax"), library("mathjax").name
-    place = folder / version
-    if not place.exists():
-        for name in MATHJAX:
-            path, target = source / "es5" / name, place / "mathjax" / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if path.is_dir() else shutil.copyfile)(path, target)
-    return place
 
 
 def main() -> int:

@@ -120,11 +120,35 @@ function markSideBar() {
   bar?.setAttribute("aria-label", "Book");
 }
 
-/** A link to a folded cell opens it. */
+/** A formula that is copied is its TeX: a drawing has no text, and MathML none that one can read. */
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  const copied = document.createElement("div");
+  for (let i = 0; i < selection.rangeCount; i++) copied.append(selection.getRangeAt(i).cloneContents());
+  const formulas = copied.querySelectorAll("mjx-container");
+  if (!formulas.length) return;
+  for (const formula of formulas) {
+    const { tex } = formula.dataset;
+    formula.replaceWith(formula.hasAttribute("display") ? `\n$$${tex}$$\n` : `$${tex}$`);
+  }
+  for (const unread of copied.querySelectorAll("style, script, .headerlink")) unread.remove();
+  copied.style.cssText = "position: fixed; left: -100vw; white-space: pre-line"; // its lines are those of a page
+  document.body.append(copied);
+  event.clipboardData.setData("text/plain", copied.innerText);
+  copied.remove();
+  event.preventDefault();
+});
+
+/** A link to a folded cell, or to a piece under Deeper, opens it. */
 function unfoldTarget() {
+  if (location.hash.startsWith("#set=")) return; // a figure's setting (states.js)
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const cell = target?.matches(".bd-article span") ? target.nextElementSibling : target;
-  const fold = cell?.matches(".cell") ? cell.querySelector("details") : null;
+  const named = target?.matches(".bd-article span");
+  const cell = named ? target.nextElementSibling : target;
+  const piece = named ? target.parentElement : target;
+  const fold = cell?.matches(".cell")
+    ? cell.querySelector("details")
+    : piece?.querySelector(":scope > details.attn-deeper");
   if (!fold || fold.open) return;
   fold.open = true;
   target.scrollIntoView();
@@ -153,11 +177,7 @@ document.addEventListener("DOMContentLoaded", () => {
   keepDrawingsUnmarked();
   mindSideBars();
   makeReachable();
-  window.MathJax?.startup?.promise?.then(makeReachable);
 });
-window.addEventListener("load", () => {
-  window.MathJax?.startup?.promise?.then(makeReachable);
-  makeReachable();
-});
+window.addEventListener("load", makeReachable);
 window.addEventListener("resize", makeReachableSoon);
 document.addEventListener("toggle", makeReachableSoon, true);

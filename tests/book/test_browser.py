@@ -16,6 +16,7 @@ from urllib.parse import unquote, urldefrag, urlsplit
 from xml.etree import ElementTree
 
 import course as settings
+import formulas
 import pdf
 import pytest
 import strip
@@ -24,6 +25,7 @@ from bs4 import BeautifulSoup
 from chromium import ABSENT, BROWSER, launched
 from conftest import ROOT, run_tool
 from looks import LETTERS
+from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pypdf import PdfReader
 
@@ -128,7 +130,6 @@ class PageReader:
 
     def open(self, name: str) -> Page:
         self.page.goto(f"{self.address}/{name}", wait_until="load")
-        self.page.evaluate("() => window.MathJax?.startup?.promise?.then(() => null)")
         return self.page
 
 
@@ -197,7 +198,6 @@ def test_a_link_into_the_glossary_lands_there(browser, address):
     reader = visitor(browser, reduced_motion="no-preference")  # for them pages would glide
     page = reader.new_page()
     page.goto(f"{address}/book/glossary.html#term-value", wait_until="load")
-    page.evaluate("() => window.MathJax?.startup?.promise?.then(() => null)")
     top = "() => document.getElementById('term-value').getBoundingClientRect().top"
     page.wait_for_function(f"() => {{ const top = ({top})(); return top >= 0 && top < 300; }}")
     assert (
@@ -244,6 +244,110 @@ def test_a_dark_page_is_printed_light(browser, address):
     assert page.evaluate("() => window.seen") == "light"
     assert page.evaluate(theme) == "dark"
     reader.close()
+
+
+CROSSED = """() => [...document.querySelectorAll("svg.attn-plot")].flatMap(plot => {
+    const ground = plot.getBoundingClientRect(), boxes = what =>
+        [...plot.querySelectorAll(what)].map(one => [one, one.getBoundingClientRect()]);
+    const lines = boxes("path:not(defs *)").filter(([one, box]) =>
+        /^M[-\\d.,\\s]+[VHL][-\\d.,\\s]+$/.test(one.getAttribute("d"))
+        && (box.width < 0.6 && box.height > 0.4 * ground.height
+            || box.height < 0.6 && box.width > 0.4 * ground.width));
+    return boxes("g[transform*='scale(0.1']").filter(([, word]) => lines.some(([, line]) => {
+        const x = line.left + line.width / 2, y = line.top + line.height / 2;
+        return line.height > line.width
+            ? x > word.left + 1 && x < word.right - 1 && line.top < word.bottom && line.bottom > word.top
+            : y > word.top + 2 && y < word.bottom - 2 && line.left < word.right && line.right > word.left;
+    })).map(() => plot.closest("figure")?.id);
+})"""  # noqa: E501
+
+
+def test_no_line_runs_through_words_of_a_plot(browser, html):
+    page = browser.new_page(viewport=WIDE)
+    for name in CHAPTERS:
+        page.goto((html / name).as_uri(), wait_until="load")
+        assert page.evaluate(CROSSED) == [], name
+    page.close()
+
+
+@pytest.mark.parametrize("figure", ["fig-circuits-finders", "fig-circuits-professions"])
+def test_intervals_of_one_kind_are_drawn_alike(reader, figure):
+    page = reader.open("book/19_circuits.html")
+    lines = page.locator(f"#{figure} svg path:not(defs *)")
+    looks = lines.evaluate_all(
+        """all => all.map(one => getComputedStyle(one)).filter(one => one.stroke !== "none")
+            .map(one => [one.stroke, one.strokeDasharray])"""
+    )
+    blue = {dashes for stroke, dashes in looks if stroke == looks_of(page, "query")}
+    assert blue == {"none"}
+
+
+def looks_of(page: Page, role: str) -> str:
+    return page.evaluate(
+        """role => { const one = document.createElement("i"); document.body.append(one);
+            one.style.color = `var(--attn-${role})`; return getComputedStyle(one).color; }""",
+        role,
+    )
+
+
+def test_a_raster_is_quieter_in_the_dark(browser, address):
+    somebody = visitor(browser, color_scheme="dark")
+    page = PageReader(somebody, address).open("book/11_positions.html")
+    image = page.locator("#fig-positions-waves image").first
+    assert "brightness" in image.evaluate("one => getComputedStyle(one).filter")
+    somebody.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_where_the_system_sets_the_colours_figures_keep_theirs(browser, address, scheme):
+    """What ink says is seen: the field of heads, bars, a painted digit, the samples of a legend."""
+    somebody = visitor(browser, color_scheme=scheme, forced_colors="active")
+    reader = PageReader(somebody, address)
+    for name, what in (
+        ("19_circuits", ".he-maps"),
+        ("13_gpt", ".lm-next i"),
+        ("15_vision", ".dp-paint"),
+        ("07_scaling", ".attn-plot"),
+    ):
+        page = reader.open(f"book/{name}.html")
+        seen = page.locator(what).first
+        seen.scroll_into_view_if_needed()
+        assert seen.evaluate("one => getComputedStyle(one).forcedColorAdjust") == "none", what
+    page = reader.open("book/19_circuits.html")
+    field = page.locator(".he-field").first
+    field.scroll_into_view_if_needed()
+    shades = Image.open(BytesIO(field.screenshot())).convert("L").getcolors(256)
+    assert len(shades) > 20  # not one colour: maps
+    somebody.close()
+
+
+def test_without_scripts_what_is_lit_can_be_read(browser, address):
+    for scheme in ("light", "dark"):
+        quiet = visitor(browser, java_script_enabled=False, color_scheme=scheme)
+        page = quiet.new_page()
+        page.goto(f"{address}/{CHAPTERS[4]}")
+        lit = page.locator(".attn-strip .attn-lit > *").first
+        ground, ink = lit.evaluate(
+            "one => [getComputedStyle(one).backgroundColor, getComputedStyle(one).color]"
+        )
+        light = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
+        assert abs(light[0] - light[1]) > 400, (ground, ink)
+        quiet.close()
+
+
+def test_on_a_phone_each_way_on_has_the_whole_line(browser, address):
+    somebody = visitor(browser, viewport=PHONE)
+    page = PageReader(somebody, address).open("book/05_kqv.html")
+    ways = page.locator(".prev-next-area a")
+    assert ways.count() == 2
+    assert all(way.bounding_box()["width"] > 300 for way in ways.all())
+    somebody.close()
+
+
+def test_a_link_to_a_folded_piece_opens_it(reader):
+    page = reader.open("book/10_masking.html#before-the-softmax-not-after")
+    piece = page.locator("#before-the-softmax-not-after > details.attn-deeper")
+    expect(piece).to_have_attribute("open", "")
 
 
 # --- every page -----------------------------------------------------------------------------------
@@ -545,12 +649,11 @@ def test_maps_and_sliders_can_be_read_without_scripts(browser, address):
 def test_formulas_have_the_colours_of_queries_keys_and_values(reader):
     page = reader.open("book/notation.html")
     page.evaluate(
-        r"""() => {
-            const place = document.querySelector("article");
-            place.insertAdjacentHTML("beforeend", "<p class='math' id='coloured'>"
-                + "\\(\\query{Q}\\key{K}^\\top\\val{V}\\weight{A}\\)</p>");
-            return MathJax.typesetPromise([document.getElementById("coloured")]);
-        }"""
+        "html => document.querySelector('article').insertAdjacentHTML('beforeend', html)",
+        formulas.drawn(
+            r'<p id="coloured"><span class="math">'
+            r"\(\query{Q}\key{K}^\top\val{V}\weight{A}\)</span></p>"
+        ),
     )
     shown = {}
     for scheme in ("light", "dark"):
@@ -581,9 +684,7 @@ def test_a_page_opened_from_a_folder_is_whole(browser, html):
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("requestfinished", lambda request: loaded.append(request.url))
     page.goto((html / CHAPTERS[4]).as_uri(), wait_until="load")
-    page.evaluate(
-        "() => Promise.all([MathJax.startup.promise, document.fonts.ready]).then(() => 0)"
-    )
+    page.evaluate("() => document.fonts.ready.then(() => 0)")
     assert errors == []
     assert not any("fontawesome" in url for url in loaded)
     assert page.locator("mjx-container svg").count() > 10
@@ -723,6 +824,15 @@ def test_the_field_guide_prints_as_it_is_seen(reader):
     assert len(PdfReader(BytesIO(page.pdf())).pages) < 12
 
 
+def results(reader: PageReader, query: str) -> list[str]:
+    """Where the first results of a search lead, without the words that are marked there."""
+    page = reader.open(f"search.html?q={query.replace(' ', '+')}")
+    expect(page.locator(".search-summary")).to_contain_text("found")
+    links = [a.get_attribute("href") for a in page.locator("ul.search li > a").all()]
+    assert reader.errors == reader.elsewhere == []
+    return [re.sub(r"\?[^#]*", "", link) for link in links]
+
+
 @pytest.mark.parametrize(
     ("term", "chapter"),
     [
@@ -732,33 +842,71 @@ def test_the_field_guide_prints_as_it_is_seen(reader):
         ("queries keys values", "05_kqv"),
         ("scaling", "07_scaling"),
         ("cross attention", "08_cross_attention"),
+        ("key", "05_kqv"),
     ],
 )
 def test_the_search_puts_first_the_chapter_that_a_term_names(reader, term, chapter):
-    page = reader.open(f"search.html?q={term.replace(' ', '+')}")
-    expect(page.locator(".search-summary")).to_contain_text("found")
-    first = page.locator("ul.search a").first
-    assert first.get_attribute("href").endswith(f"book/{chapter}.html")
-    assert reader.errors == []
+    found = [link for link in results(reader, term) if "glossary" not in link]
+    assert found[0] == f"book/{chapter}.html"
 
 
-def test_the_search_puts_chapters_before_the_glossary(reader):
-    page = reader.open("search.html?q=softmax")
-    expect(page.locator(".search-summary")).to_contain_text("found")
-    found = [a.get_attribute("href") for a in page.locator("ul.search a").all()]
-    places = [i for i, link in enumerate(found) if "glossary" in link]
-    assert places
-    assert min(places) > max(i for i, link in enumerate(found) if "03_lookup" in link)
-    assert reader.errors == []
+@pytest.mark.parametrize("term", ["softmax", "mask", "key", "attention sink"])
+def test_the_search_begins_with_the_glossary_goes_on_with_sections_and_loads_little(reader, term):
+    loaded = []
+    reader.page.on("requestfinished", lambda request: loaded.append(request))
+    found = results(reader, term)
+    assert found[0] == f"book/glossary.html#term-{term.replace(' ', '-')}"
+    assert sum("#" in link for link in found[1:]) >= 3
+    shown = reader.page.locator("ul.search li p")
+    expect(shown).to_have_count(len(found))
+    for text in shown.all_inner_texts():  # prose: no code, no navigation
+        assert len(text) > 20
+        assert not re.search(r"torch\.|import |def |JavaScript|Contents", text), text
+    ours = [r for r in loaded if "/search" in r.url]
+    assert sum(len(r.response().body()) for r in ours) < 300_000
+    for link in found[1:4]:
+        reader.open(link)
+        place = urldefrag(link).fragment
+        assert not place or reader.page.locator(f"[id='{place}']").count() == 1
 
 
-def test_without_scripts_formulas_are_explained(browser, address):
+def test_the_magnifier_stands_before_the_first_letter(reader):
+    page = reader.open("search.html?q=mask")
+    field = page.locator(".bd-search-container form.bd-search")
+    sign, words = (field.locator(what).bounding_box() for what in (".fa-magnifying-glass", "input"))
+    assert sign["x"] + sign["width"] <= words["x"]
+
+
+def test_nothing_found_says_so(reader):
+    page = reader.open("search.html?q=zzzyx+mask")
+    expect(page.locator(".search-summary")).to_contain_text("Nothing found.")
+
+
+def test_without_scripts_formulas_stand_there_in_colour_and_for_screen_readers(browser, address):
     quiet = PageReader(visitor(browser, java_script_enabled=False), address)
     quiet.page.goto(f"{address}/{CHAPTERS[4]}")
-    assert quiet.page.locator(".attn-noscript").inner_text().startswith("Formulas are drawn by")
-    quiet.page.goto(f"{address}/book/bibliography.html")
-    assert quiet.page.locator(".attn-noscript").count() == 0
+    shown = quiet.page.locator(".bd-article mjx-container svg")
+    assert shown.count() > 100
+    assert shown.first.bounding_box()["height"] > 5
+    assert quiet.page.locator("mjx-assistive-mml math").count() == shown.count()
+    assert "\\(" not in quiet.page.locator(".bd-article").inner_text()
     quiet.page.context.close()
+
+
+def test_a_copied_formula_is_its_tex(reader):
+    page = reader.open("book/05_kqv.html")
+    copied = page.evaluate(
+        """() => {
+            const formula = document.querySelector("p mjx-container[data-tex]");
+            getSelection().selectAllChildren(formula.closest("p"));
+            const event = new ClipboardEvent("copy",
+                {clipboardData: new DataTransfer(), cancelable: true, bubbles: true});
+            document.dispatchEvent(event);
+            return [event.clipboardData.getData("text/plain"), formula.dataset.tex];
+        }"""
+    )
+    assert f"${copied[1]}$" in copied[0]
+    assert len(copied[0]) > len(copied[1]) + 20  # and the words around it
 
 
 # --- what the world is told, and what can be taken away -------------------------------------------

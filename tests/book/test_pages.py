@@ -106,7 +106,6 @@ def faults(found: dict) -> list[str]:
 @pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
 def test_a_chapter_has_its_shape(chapter, tab, built, record_property):
     tab.goto((built / f"{chapter.page}.html").as_uri(), wait_until="load")
-    tab.evaluate("() => MathJax.startup.promise.then(() => null)")
     found = tab.evaluate(MEASURE)
     said = faults(found)
     record_property(

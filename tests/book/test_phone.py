@@ -70,7 +70,6 @@ def measured(tab, built) -> dict[str, dict]:
     found = {}
     for chapter in CHAPTERS:
         tab.goto((built / f"{chapter.page}.html").as_uri(), wait_until="load")
-        tab.evaluate("() => MathJax.startup.promise.then(() => null)")
         found[chapter.stem] = tab.evaluate(MEASURE)
     return found
 

@@ -75,7 +75,6 @@ def test_slides_fit_a_screen_and_move_by_key(made):
         page.on("request", lambda r: elsewhere.append(r.url) if r.url.startswith("http") else None)
         page.goto(made["05_kqv"].as_uri())
         page.wait_for_function("document.querySelector('.attn-where').textContent")
-        page.evaluate("() => MathJax.startup.promise")
         page.wait_for_function(
             "[...document.querySelectorAll('.attn-slide')].every(s => s.scrollHeight <= 721)"
         )

@@ -715,3 +715,46 @@ def test_the_smallest_and_the_largest_give_no_nonsense(opened, figure):
         html = reader.figure.locator(".am-stage").inner_html() + reader.says
         assert not re.search("NaN|Infinity|undefined", html)
     assert reader.overflow() <= 0
+
+
+@needs_browser
+@pytest.mark.parametrize("name", ["three_weights", "soft_prices"])
+def test_a_finger_that_scrolls_past_changes_nothing(opened, name):
+    reader = opened(FIGURES[name](), width=390, has_touch=True)
+    reader.page.evaluate("() => { document.body.style.height = '4000px'; }")
+    finger = reader.context.new_cdp_session(reader.page)
+    picture = reader.figure.locator(".am-stage svg").first
+    box = picture.bounding_box()
+    x, y = box["x"] + 0.6 * box["width"], box["y"] + 0.5 * box["height"]
+
+    def stroke(dx: float, dy: float) -> None:
+        touch = "Input.dispatchTouchEvent"
+        finger.send(touch, {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+        for share in (0.2, 0.4, 0.6, 0.8, 1.0):
+            points = [{"x": x + share * dx, "y": y + share * dy}]
+            finger.send(touch, {"type": "touchMove", "touchPoints": points})
+        finger.send(touch, {"type": "touchEnd", "touchPoints": []})
+
+    before = reader.now
+    stroke(3, -150)
+    reader.page.wait_for_function("() => scrollY > 50")
+    assert reader.now == before
+    reader.page.evaluate("() => scrollTo(0, 0)")
+    stroke(60, 2)
+    assert (dragged := reader.now) != before
+    picture.tap(position={"x": 0.4 * box["width"], "y": 0.5 * box["height"]})
+    assert reader.now not in (before, dragged)
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_where_the_system_sets_the_colours_a_pressed_button_is_told_from_others(opened, scheme):
+    reader = opened(heads(), forced_colors="active", color_scheme=scheme)
+    reader.figure.locator(".am-stage [data-part^=switch]").first.click()
+    buttons = reader.figure.locator(".am-stage button[aria-pressed]")
+    looks = buttons.evaluate_all(
+        """all => { document.activeElement.blur();
+            return all.map(one => [one.ariaPressed, getComputedStyle(one).outlineStyle]); }"""
+    )
+    assert {pressed for pressed, _ in looks} == {"true", "false"}
+    assert all((outline == "solid") == (pressed == "true") for pressed, outline in looks)

@@ -218,10 +218,13 @@ def test_it_works_by_keyboard_alone(reader):
 def test_a_phone_has_room_for_it(browser, scheme):
     figure = attention_stepper(**NUMBERS, tokens=TOKENS)
     reader = FigureReader(browser, figure, width=390, color_scheme=scheme)
-    for stage in ("Whole", "q, k, v", "Blend"):
+    heights = set()
+    for stage in ("Whole", "x", "q, k, v", "Scores", "Weights", "Blend"):
         reader.button(stage).click()
         assert reader.overflow() <= 0
         assert reader.small_text() == []
+        heights.add(round(reader.figure.bounding_box()["height"]))
+    assert len(heights) == 1  # what stands below stays where it is
     assert not reader.figure.locator(".am-stage .st-left").is_visible()
     reader.close()
 

@@ -20,16 +20,19 @@
   const make = (tag, html, properties = {}) =>
     Object.assign(document.createElement(tag), { innerHTML: html }, properties);
 
-  const looksAndFormulas = (page, name) => {
-    for (const element of page.querySelectorAll('link[rel="stylesheet"], style, script')) {
-      const formulas = /mathjax/i.test((element.getAttribute("src") ?? "") + element.textContent);
-      if (element.tagName === "SCRIPT" && !formulas) continue;
-      for (const attribute of ["href", "src"]) {
-        const address = element.getAttribute(attribute);
-        if (address) element.setAttribute(attribute, within(address, name));
-      }
+  const looks = (page, name) => {
+    for (const element of page.querySelectorAll('link[rel="stylesheet"], style')) {
+      const address = element.getAttribute("href");
+      if (address) element.setAttribute("href", within(address, name));
       head.add(element.outerHTML);
     }
+  };
+
+  /* The glyphs of formulas, which all pages share: each stands once in the document. */
+  const glyphs = new Map();
+  const gather = (article) => {
+    for (const glyph of article.querySelectorAll(".attn-glyphs path")) glyphs.set(glyph.id, glyph.outerHTML);
+    article.querySelector(".attn-glyphs")?.remove();
   };
 
   /* Options with letters in place of folds; what unfolding says is returned. */
@@ -73,8 +76,10 @@
   const section = ({ name, text }) => {
     const page = new DOMParser().parseFromString(text, "text/html");
     const article = page.querySelector("article.bd-article");
-    looksAndFormulas(page, name);
+    looks(page, name);
+    gather(article);
     for (const text of article.querySelectorAll("script.attn-body")) text.outerHTML = text.textContent;
+    for (const words of article.querySelectorAll(".attn-do")) words.replaceWith(...words.childNodes);
     for (const element of article.querySelectorAll(SCREEN_ONLY)) element.remove();
     for (const link of article.querySelectorAll('a[href$="#guide-symptoms"]')) {
       link.replaceWith(...link.childNodes); // to what only a screen has
@@ -109,5 +114,6 @@
   };
 
   const body = pages.map(section).join("");
-  return { head: [...head].join(""), body };
+  const drawn = `<svg class="attn-glyphs"><defs>${[...glyphs.values()].join("")}</defs></svg>`;
+  return { head: [...head].join(""), body: body + drawn };
 }

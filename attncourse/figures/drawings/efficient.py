@@ -121,7 +121,7 @@ def product() -> Diagram:
 MEMORIES = (
     ("on the chip", "20 MB", 19.0),
     ("GPU memory", "40 GB", 1.5),
-    ("the computer's", "1 TB and more", 0.0128),
+    ("the computer’s", "1 TB and more", 0.0128),
 )
 PIXELS = 3.2  # of a pipe, for each terabyte a second
 
@@ -132,7 +132,7 @@ def memories() -> Drawings:
         "Three memories",
         "Three memories of a GPU of the kind A100, each joined to the arithmetic by a pipe as wide "
         "as it is fast: on the chip, 20 megabytes, 19 terabytes a second; the GPU's memory, 40 "
-        "gigabytes, 1.5 terabytes a second; the computer's, a terabyte and more, 0.0128 terabytes "
+        "gigabytes, 1.5 terabytes a second; the computer’s, a terabyte and more, 0.0128 terabytes "
         "a second, thinner than can be drawn.",
         height=232,
     )

@@ -60,14 +60,14 @@ def scores_and_weights(X: np.ndarray, tokens: list[str]) -> Drawings:
     left = Diagram(
         "Scores S",
         f"The scores of {', '.join(tokens)}: a matrix that is equal to its mirror image across "
-        f"the diagonal. The first token's are {spoken(S[0])}.",
+        f"the diagonal. The first token’s are {spoken(S[0])}.",
         width=300,
         height=172,
     )
     right = Diagram(
         "Weights A",
         "The weights, darker for more, of which each row sums to 1. They are not symmetric: the "
-        f"first token's are {spoken(A[0])}, the last token's {spoken(A[-1])}.",
+        f"first token’s are {spoken(A[0])}, the last token’s {spoken(A[-1])}.",
         width=300,
         height=172,
     )

@@ -123,7 +123,7 @@ def experts() -> Diagram:
     """A token, the gate's scores for eight experts, and the two that it goes to."""
     picture = Diagram(
         "Two of eight experts",
-        "A token's row goes into a gate, which scores eight feed-forward layers. The two with the "
+        "A token’s row goes into a gate, which scores eight feed-forward layers. The two with the "
         f"largest scores, {' and '.join(map(str, CHOSEN))}, read the row; what they return is "
         f"added with weights {' and '.join(CHOSEN.values())}. The other six do nothing.",
         height=214,

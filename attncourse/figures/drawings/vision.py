@@ -21,7 +21,7 @@ def model() -> Drawings:
         "From patches to classes",
         "The n patches, n by c times patch squared, are projected to n by d model. The class "
         "token is put in front, which makes n + 1 tokens, and positions are added. They go "
-        "through blocks without a mask and a norm. Only the class token's row is read: a last "
+        "through blocks without a mask and a norm. Only the class token’s row is read: a last "
         "layer makes the scores of the classes of it.",
         height=330,
     )

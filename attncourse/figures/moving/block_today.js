@@ -19,7 +19,7 @@ const show = last => {
   });
   const there = names.filter(name => on[name]).length, change = before ? now.all - before.all : 0;
   tell(root, !last ? "As in chapter 12. Change a part and look at its numbers."
-    : `${there === names.length ? "Today's block" : `${there} of ${names.length} parts are today's`}: ${count(now.all)} numbers, `
+    : `${there === names.length ? "Today’s block" : `${there} of ${names.length} parts are today's`}: ${count(now.all)} numbers, `
     + (change ? `${count(Math.abs(change))} ${change < 0 ? "fewer" : "more"} than before.` : "as many as before."));
 };
 names.forEach(name => part(`part-${name}`).onclick = () => { on[name] = !on[name]; show(name); });

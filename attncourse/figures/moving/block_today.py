@@ -58,7 +58,7 @@ def block_today(sizes: Mapping[str, int]) -> Moving:
     now = counted({name: sizes[name] for name in SIZES})
     return Moving(
         "block_today",
-        "From chapter 12's block to today's",
+        "From chapter 12's block to today’s",
         controls(*(button(f"part-{name}", words, False) for name, words in PARTS.items()))
         + beside_controls(
             picture_row(today_block_diagram(sizes)),

@@ -79,7 +79,7 @@ def head_explorer(
             "query": query,
             "script": SCRIPT,
         },
-        f"Head {first // heads}.{first % heads}: the stronger a word's ground, the more "
+        f"Head {first // heads}.{first % heads}: the stronger a word’s ground, the more "
         f"“{tokens[query].strip()}” looks at it.",
     )
 

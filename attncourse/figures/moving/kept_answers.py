@@ -58,7 +58,7 @@ def kept_answers(answers: Sequence[dict], chosen: int = 0) -> Moving:
             ],
             "chosen": chosen,
         },
-        "The stronger a word's ground, the more likely the model thought it.",
+        "The stronger a word’s ground, the more likely the model thought it.",
     )
 
 

@@ -68,7 +68,7 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
         "In a browser that runs scripts, a button moves every point where its arrow leads, and a "
         "slider changes κ, how sharply the points listen.",
         {"points": X.tolist(), "middle": MIDDLE, "radius": RADIUS, "hill": HILL, "near": NEAR},
-        f"Before the first step: {len(X)} points. Each arrow leads to a point's output.",
+        f"Before the first step: {len(X)} points. Each arrow leads to a point’s output.",
     )
 
 

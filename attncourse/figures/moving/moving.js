@@ -60,6 +60,22 @@ const pick = (root, name, then) => {
   });
   return buttons;
 };
+/** Lets a picture be dragged: by mouse at once, by a finger sideways or with a tap, since a page is scrolled up and down. */
+const dragged = (picture, move) => {
+  let from = null, held = false;
+  picture.onpointerdown = event => {
+    picture.setPointerCapture(event.pointerId);
+    [from, held] = [event, event.pointerType !== "touch"];
+    if (held) move(event);
+  };
+  picture.onpointermove = event => {
+    if (!event.buttons || !from) return;
+    held ||= Math.abs(event.clientX - from.clientX) > Math.abs(event.clientY - from.clientY) + 4;
+    if (held) move(event);
+  };
+  picture.onpointercancel = () => { from = null; };
+  picture.onpointerup = event => { if (from && !held) move(event); };
+};
 /** What was typed as a number from low to high, or NaN. */
 const typed = (text, low = -100, high = 100) => {
   const number = text.trim() ? +text.replace("−", "-").replace(",", ".") : NaN;

@@ -23,7 +23,7 @@ MOST, WIDE = 4, 340  # of a query's feature; the drawing's width
 ASKS, ASKED = 46, 118  # where the question ends and the words begin
 SAYS = (
     "The question stands above the words of the sentence. A line leads from it to each word, as "
-    "thick as the word's weight, which is written below the word."
+    "thick as the word’s weight, which is written below the word."
 )
 
 

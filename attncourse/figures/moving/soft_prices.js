@@ -29,6 +29,5 @@ const ask = event => {
   part("query").value = (pixel - left) / (right - left) * ends[0];
   show();
 };
-picture.onpointerdown = event => { picture.setPointerCapture(event.pointerId); ask(event); };
-picture.onpointermove = event => { if (event.buttons) ask(event); };
+dragged(picture, ask);
 show();

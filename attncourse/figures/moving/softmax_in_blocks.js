@@ -27,7 +27,7 @@ const show = () => {
   tell(root, (at < 2 ? "The first block: nothing to rescale. " : factor < 1
     ? `The largest score rises to ${shown(maximum, 1)}: what was summed before is multiplied by ${shown(factor, 3)}. `
     : "The largest score stays, and so does what was summed before. ")
-    + (at === lines.length ? `All blocks seen: the output is ${shown(output, 3)}, the softmax's own.` : `The sum is now ${shown(normaliser, 3)}.`));
+    + (at === lines.length ? `All blocks seen: the output is ${shown(output, 3)}, the softmax’s own.` : `The sum is now ${shown(normaliser, 3)}.`));
 };
 const go = to => { at = to; show(); };
 fields.forEach(field => field.oninput = () => {

@@ -37,8 +37,7 @@ const drag = event => {
   const [a, b] = inverse.map(row => Math.round(1000 * dot(row, place)) / 1000), next = [a, b, Math.round(1000 * (1 - a - b)) / 1000];
   if (next.every(w => Math.abs(w) <= 2)) set(next);
 };
-picture.onpointerdown = event => { picture.setPointerCapture(event.pointerId); drag(event); };
-picture.onpointermove = event => { if (event.buttons) drag(event); };
+dragged(picture, drag);
 part("share").onclick = () => {
   const sum = weights.reduce((a, b) => a + b), next = weights.map(w => w / sum);
   next.every(w => Math.abs(w) <= 2) ? set(next) : tell(root, "Divided by a sum so close to 0 they would be huge.");

@@ -21,8 +21,8 @@ from attncourse.figures.moving.figure import Moving
 WIDTH, HEIGHT, UNIT = 330, 216, 56  # of the picture, and of 1, in pixels
 FAR, UP = 2.5, 1.75  # how far from the middle an arrow may end
 SAYS = (
-    "Arrows from one point, one for each word. A dot marks the mean of the first sentence's words, "
-    "a ring that of the second's."
+    "Arrows from one point, one for each word. A dot marks the mean of the first sentence’s words, "
+    "a ring that of the second’s."
 )
 
 
@@ -80,7 +80,7 @@ def two_means(
         },
         "A dot in a ring: both sentences have one mean."
         if np.allclose(first, other)
-        else "The dot is one sentence's mean, the ring the other's.",
+        else "The dot is one sentence’s mean, the ring the other’s.",
     )
 
 

@@ -1,0 +1,157 @@
+"""The book's search: its sections and the entries of its glossary, in pieces that a query loads.
+
+Sphinx's own search loads every page that it finds, for a line of each, and knows pages only. Here a
+query loads the titles, the words that begin as its words do, and the texts that are shown: scripts
+in ``_static/search``, since a page opened from a folder may load nothing else. ``search.js`` in
+``book/assets`` ranks and shows them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from docutils import nodes
+from sphinx import addnodes
+
+PAGE, CHAPTER, SECTION, TERM = range(4)  # what a place is
+TITLE, MOST = 8, 5  # what a word in a title counts, and in a text at most
+BLOCK = 6_000  # characters of texts that are loaded together
+WORD = re.compile(r"[^\W_]+")
+SIGNS = {r"\times": "×", r"\top": "ᵀ", r"\sqrt": "√", r"\cdot": "·", r"\le": "≤", r"\ge": "≥",
+         r"\infty": "∞", r"\sum": "Σ", r"\in": "∈", r"\dots": "…", r"\approx": "≈"}  # fmt: skip
+
+
+@dataclass
+class SearchPlace:
+    """What a result leads to: a section's own text, without the sections in it."""
+
+    page: str
+    anchor: str
+    title: str
+    kind: int
+    text: str
+
+    def weights(self) -> dict[str, int]:
+        """How much each word counts here."""
+        found = {word: min(MOST, n) for word, n in Counter(words(self.text)).items()}
+        for word in words(self.title):
+            found[word] = found.get(word, 0) + TITLE
+        return found
+
+
+def folded(word: str) -> str:
+    """A word without its plural, as ``search.js`` folds it."""
+    if len(word) > 4 and word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def words(text: str) -> list[str]:
+    return [folded(word) for word in WORD.findall(text.lower())]
+
+
+def spoken(tex: str) -> str:
+    """A formula in a line of plain text: ``Q Kᵀ``."""
+    tex = re.sub(r"\\[a-zA-Z]+", lambda found: SIGNS.get(found[0], ""), tex)
+    return " ".join(re.sub(r"[{}\\&]", "", tex).split())
+
+
+def prose(node: nodes.Node) -> str:
+    """What is written in a paragraph, title or caption, formulas as well as plain text has them."""
+    parts = []
+    for text in node.findall(nodes.Text):
+        formula = isinstance(text.parent, nodes.math)
+        parts.append(spoken(text.astext()) if formula else text.astext())
+    said = " ".join("".join(parts).split())
+    return f"{said} …" if said[-1:].isalpha() else said  # a formula that stands alone comes next
+
+
+def places(
+    doctree: nodes.document, page: str, numbers: dict, chapter: bool
+) -> Iterator[SearchPlace]:
+    """The sections of a page, and a glossary's entries."""
+    for section in doctree.findall(nodes.section):
+        title = section.next_node(nodes.title) or section
+        top = section.parent is doctree
+        own = [
+            prose(one)
+            for one in section.findall(lambda n: isinstance(n, nodes.paragraph | nodes.caption))
+            if around(one, nodes.section) is section and around(one, addnodes.glossary) is None
+        ]
+        anchor = "" if top else section["ids"][0]
+        number = numbers.get(f"#{anchor}" if anchor else "", numbers.get("", ()) if top else ())
+        name = f"{'.'.join(map(str, number))} {prose(title)}".strip(" …")
+        kind = PAGE if not chapter else CHAPTER if top else SECTION
+        yield SearchPlace(page, anchor, name, kind, " ".join(own))
+    for glossary in doctree.findall(addnodes.glossary):
+        for entry in glossary.findall(nodes.definition_list_item):
+            text = " ".join(map(prose, entry.findall(nodes.paragraph)))
+            for term in entry.findall(nodes.term):
+                yield SearchPlace(page, term["ids"][0], prose(term).strip(" …"), TERM, text)
+
+
+def around(node: nodes.Node, kind: type) -> nodes.Node | None:
+    """The nearest node of a kind around another."""
+    while node is not None and not isinstance(node, kind):
+        node = node.parent
+    return node
+
+
+def write(app, exception):
+    """The scripts, once all pages are made."""
+    if exception or app.builder.format != "html":
+        return
+    from course import loaded
+
+    course, env = loaded(Path(app.srcdir)), app.env
+    found = [
+        place
+        for page in course.pages
+        for place in places(
+            env.get_doctree(page),
+            page,
+            env.toc_secnumbers.get(page, {}),
+            bool(course.chapter(page)),
+        )
+    ]
+    folder = Path(app.outdir) / "_static" / "search"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.js"):
+        old.unlink()
+    blocks, block, size = [], 0, 0
+    for place in found:
+        blocks.append(block)
+        size += len(place.text)
+        if size > BLOCK:
+            block, size = block + 1, 0
+    titles = [[p.page, p.anchor, p.title, p.kind, b] for p, b in zip(found, blocks, strict=True)]
+    for block in set(blocks):
+        texts = {i: p.text for i, p in enumerate(found) if blocks[i] == block}
+        put(folder / f"texts-{block}.js", f"texts-{block}", texts)
+    index: dict[str, dict[str, list[int]]] = {}
+    for i, place in enumerate(found):
+        for word, weight in sorted(place.weights().items()):
+            index.setdefault(shelf(word), {}).setdefault(word, []).extend((i, weight))
+    for letter, known in index.items():
+        put(folder / f"words-{letter}.js", f"words-{letter}", known)
+    put(folder / "places.js", "places", {"places": titles, "shelves": sorted(index)})
+
+
+def shelf(word: str) -> str:
+    """By which script a word is found: that of its first letter, where that is a plain one."""
+    return word[0] if re.match("[a-z0-9]", word) else "other"
+
+
+def put(path: Path, name: str, data) -> None:
+    """A script that hands over its data under its name."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    path.write_text(f"attncourseSearch({json.dumps(name)},{text});\n", encoding="utf-8")
+
+
+def setup(app):
+    app.connect("build-finished", write)
