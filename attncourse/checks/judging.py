@@ -1,5 +1,6 @@
 """From an implementation to a verdict: run the cases, judge the criteria, find the mistake."""
 
+import inspect
 import secrets
 import sys
 import time
@@ -30,7 +31,7 @@ from attncourse.checks.trying.compare import (
     name_of,
 )
 from attncourse.checks.trying.muted import muted
-from attncourse.checks.trying.outcome import is_tensor, is_unwritten, named_arguments
+from attncourse.checks.trying.outcome import Outcome, is_tensor, is_unwritten, named_arguments
 from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.checks.trying.trials import Trial, numbers_in, try_out
 
@@ -129,30 +130,33 @@ def judged(
     if hear and not all(is_unwritten(t.outcome) for t in trials if t.wrong):
         hear(Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant))
 
-    found = Finding()
-    if explain:
-        asked = Asked(exercise, implementation, trials, seed, seconds)
-        published = as_published(exercise, implementation, seed)
-        found = published or diagnose(exercise, trials, seed, asked)
+    asked = Asked(exercise, implementation, trials, seed, seconds)
+    published = as_published(exercise, implementation, seed)
+    found = published or diagnose(exercise, trials, seed, asked, known_only=not explain)
+    paid = with_consequences(criteria, found, judge_criteria(exercise, found.mended))
+    if is_one_slip(exercise, found, trials, seed):
+        paid = paid_once(paid)
+    if not explain:
+        found = Finding()
     if found.mistake and found.rest == found.mistake.name:
         found = replace(found, rest="")  # it is told already
     mended = judge_criteria(exercise, found.mended) if found.mended else ()
     return Verdict(
         exercise.target,
-        with_consequences(criteria, found, mended),
+        paid,
         seed,
         exercise.section,
         diagnosis=found.mistake,
         symptom=found.symptom,
         rest=found.rest,
-        worth=sum(c.earned for c in mended) - sum(c.earned for c in criteria) if mended else 0,
+        worth=sum(c.earned for c in mended) - sum(c.earned for c in paid) if mended else 0,
         example=example(exercise, due_to(found, trials)),
         read=index()[exercise.target].address if exercise.target in index() else "",
         guide=guide_address(exercise, found.mistake),
         picture=picture(shown_first(exercise, trials)) if exercise.picture else None,
         variant=exercise.variant,
         unwritten=all(is_unwritten(t.outcome) for t in trials if t.wrong)
-        and not any(c.earned for c in criteria),
+        and not any(c.earned for c in paid),
     )
 
 
@@ -167,15 +171,72 @@ def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Fin
 
 
 def points(exercise: Exercise, implementation: Callable, seed: int) -> int:
-    """What an answer earns on the cases of this seed, without a word about why."""
-    with one_thread(), as_a_process_starts(), muted():
-        criteria = judge_criteria(exercise, try_out(exercise, implementation, seed))
-    return sum(c.earned for c in criteria)
+    """Return what an answer earns on the cases of this seed, without a word about why."""
+    return judge(exercise, implementation, seed, explain=False).earned
 
 
 def passes(exercise: Exercise, implementation: Callable) -> bool:
     """Whether an answer is right on fresh cases; nobody looks for a mistake."""
     return points(exercise, implementation, secrets.randbits(32)) == exercise.points
+
+
+def is_one_slip(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
+    """True if one mistake that the exercise knows is all that is wrong with an answer.
+
+    One that answers nothing makes a mistake, too, and no slip: it returns one number for
+    everything, or what it was given, or never returns.
+    """
+    if not found.all or found.mistake not in exercise.mistakes or is_constant(trials):
+        return False
+    if not any(t.outcome.kind == "value" for t in trials if t.wrong):
+        return False
+    return inspect.isclass(exercise.reference) or not returns_an_argument(exercise, trials, seed)
+
+
+def returns_an_argument(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
+    """True if an answer does in every case what one does that returns what it was given."""
+    for place in range(len(inspect.signature(exercise.reference).parameters)):
+
+        def argument(*args: Any, place: int = place, **options: Any) -> Any:
+            return [*args, *options.values()][place]
+
+        others = try_out(exercise, argument, seed)
+        if all(
+            same_outcome(t.outcome, other.outcome) for t, other in zip(trials, others, strict=True)
+        ):
+            return True
+    return False
+
+
+def same_outcome(first: Outcome, second: Outcome) -> bool:
+    """True if two answers did the same in a case: returned equal values, or raised alike."""
+    if first.kind != second.kind or first.kind != "value":
+        return first.kind == second.kind and first.error is second.error
+    numbers = as_numbers(first.value), as_numbers(second.value)
+    if any(n is None for n in numbers):
+        return first.value is second.value or repr(first.value) == repr(second.value)
+    return np.array_equal(*numbers, equal_nan=True)
+
+
+def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict, ...]:
+    """The criteria where one slip is all that is wrong: it is paid for once.
+
+    The first criterion that it breaks shows it, and loses its points. Those that only follow keep
+    half of theirs together, in order and as whole points. What waits for a right value waits no
+    more.
+    """
+    left = sum(c.possible for c in criteria if c.follows) // 2
+    kept = []
+    for criterion in criteria:
+        if criterion.waits:
+            full = criterion.possible
+            criterion = CriterionVerdict(criterion.name, True, full, full)
+        elif criterion.follows:
+            earned = min(criterion.possible, left)
+            left -= earned
+            criterion = replace(criterion, earned=earned)
+        kept.append(criterion)
+    return tuple(kept)
 
 
 def with_consequences(

@@ -1,6 +1,7 @@
 """Points follow the mistake: no criterion decides alone, and what answers nothing earns nothing."""
 
 import inspect
+import random
 
 import numpy as np
 import pytest
@@ -69,3 +70,33 @@ def test_of_three_results_one_wrong_keeps_the_points_of_the_others():
         held = [c.name for c in verdict.criteria if c.passed]
         assert held[:2] == [n for n in ("ids", "positions", "mask") if n != name]
         assert 2 * verdict.earned >= verdict.possible
+
+
+def slips(exercise):
+    return [m for m in exercise.mistakes if m.wrong is not None]
+
+
+@pytest.mark.parametrize("exercise", ALL.values(), ids=lambda e: e.target)
+def test_a_slip_is_paid_for_once(exercise):
+    """The first criterion that it breaks is lost, of the others no more than half."""
+    for mistake in random.Random(exercise.target).sample(slips(exercise), 2):
+        verdict = examine(exercise.target, mistake.wrong, seed=3)
+        failed = [c for c in verdict.criteria if not c.passed]
+        assert failed[0].earned == 0
+        follows = [c for c in failed if c.follows]
+        if any(c.earned for c in failed):
+            assert follows == failed[1:]
+            assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
+            assert "keeps half of its points" in str(verdict)
+        assert points(exercise, mistake.wrong, 3) == verdict.earned  # asked why or not
+
+
+def test_two_mistakes_are_no_slip():
+    exercise = ALL["kqv.scaled_dot_product_attention"]
+
+    def two(query, key, value, mask=None, *, scale=None):
+        weights = (query @ key.mT).softmax(-1)  # no scale, no mask
+        return weights @ value
+
+    verdict = examine(exercise.target, two, seed=3)
+    assert not any(c.earned for c in verdict.criteria if not c.passed)

@@ -56,10 +56,17 @@ class Answer(Protocol):
         """The symptom that the result does not depend on what it should depend on, or ""."""
 
 
-def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: Answer) -> Finding:
+def diagnose(
+    exercise: Exercise,
+    trials: tuple[Trial, ...],
+    seed: int,
+    answer: Answer,
+    known_only: bool = False,
+) -> Finding:
     """What the implementation did wrong; ``trials`` are what it made of the cases of ``seed``.
 
-    What is told holds in fresh draws of all cases as well. What hangs is not called again: of that,
+    With ``known_only`` nothing is looked for beyond one mistake that the exercise knows. What is
+    told holds in fresh draws of all cases as well. What hangs is not called again: of that,
     the first claim is told as it is. Nothing is told once so much was tried that no time is left.
     """
     if all(is_unwritten(t.outcome) for t in trials if t.stands_out):
@@ -81,7 +88,8 @@ def diagnose(exercise: Exercise, trials: tuple[Trial, ...], seed: int, answer: A
                     draws[key].effort.tried(place, 2)  # the answer's, and those of ours
             yield draws[key]
 
-    for claim in claims(search, answer):
+    possible = known_claims(search) if known_only else claims(search, answer)
+    for claim in possible:
         if all(claim.holds(draw) for draw in fresh(claim.among)):
             return claim.finding
         if search.effort.is_over():
@@ -106,6 +114,17 @@ class Claim:
         return self.test(search, *(suspect.on(search.seed) for suspect in self.suspects))
 
 
+def known_claims(search: Search) -> Iterator[Claim]:
+    """The claims that one known mistake is all that is wrong, and what has to be asked before."""
+    # A name that nothing stands for: what is wrong beside it is seen when that is mended.
+    if missing := unnamed(search.trials):
+        finding = Finding(missing.mistake, all=missing.all)
+        yield Claim(finding, lambda s: unnamed(s.trials) == missing)
+    # One known mistake that does the same in every case: there is nothing left to explain.
+    for suspect in search.single():
+        yield Claim(Finding(suspect.mistake, all=True), Search.does, (suspect,), search.wrong)
+
+
 def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     """What may be told of an implementation, what explains most first.
 
@@ -113,13 +132,7 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
     before those that would tell less of the same answer, or something that only looks true of it.
     """
     trials = search.trials
-    # A name that nothing stands for: what is wrong beside it is seen when that is mended.
-    if missing := unnamed(trials):
-        finding = Finding(missing.mistake, all=missing.all)
-        yield Claim(finding, lambda s: unnamed(s.trials) == missing)
-    # One known mistake that does the same in every case: there is nothing left to explain.
-    for suspect in search.single():
-        yield Claim(Finding(suspect.mistake, all=True), Search.does, (suspect,), search.wrong)
+    yield from known_claims(search)
     # One that always says True agrees with many mistakes by chance: no step below is evidence.
     if search.one_truth():
         told = f"the answer is {trials[0].outcome.value}, whatever comes in"

@@ -21,6 +21,7 @@ LOOKS_LIKE = "What it looks like"
 WRONG = "#b4541a"
 PRINTS = "Your code prints. A check, which calls it many times, does not show that."
 FOLLOWS = "follows from the above"
+KEPT = "What only follows from it keeps half of its points."
 LINES = 15  # of a verdict as text, unless all of it is asked for
 
 
@@ -155,7 +156,8 @@ class Verdict:
         """What happened, by name or by symptom, in lines."""
         if self.diagnosis:
             head = f"What happened: {sentence(self.diagnosis.name)}"
-            return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
+            kept = KEPT if any(c.follows and c.earned for c in self.criteria) else ""
+            return [x for x in (head, self.diagnosis.explanation, self.remainder, kept) if x]
         return [f"{LOOKS_LIKE}: {self.symptom}."] if self.symptom else []
 
     @property
