@@ -394,16 +394,23 @@ def new_term(
 
 @app.command()
 def extend(
-    student: str = typer.Argument(help="The id: a folder in submitted/."),
+    student: str = typer.Argument(
+        help="The id: a folder in submitted/. Or a CSV file of a section, for all who are on it."
+    ),
     assignment: str | None = typer.Argument(None, help=FOLDER),
     everything: bool = ALL,
     days: float = typer.Option(help="Days after the due date; 0 takes them back."),
     course: Path = COURSE,
     db: str | None = DB,
 ) -> None:
-    """Give a student more time for an assignment, or for all. Grading again counts it."""
+    """Give a student, or a section, more time for an assignment, or for all.
+
+    Grading again counts it.
+    """
+    from attncourse.grading.collect.enter import ids_listed
     from attncourse.grading.course.dates import shown_in, zone_of
     from attncourse.grading.course.extensions import extend as give
+    from attncourse.grading.course.extensions import require_student
     from attncourse.grading.course.folders import folders_in, require_known
     from attncourse.grading.course.gradebook import find_book
 
@@ -413,12 +420,20 @@ def extend(
         require_known(name, known)
     book = find_book(course, db)
     more = f"{count(days, 'day')} more" if days else "no more time than others"
+    who, students = f"{student} has", [student]
+    if student.lower().endswith(".csv"):
+        students = ids_listed(course, Path(student), db)
+        who = f"each of the {count(len(students), 'student')} of {student} has"
+    for person in students:  # before anybody's is changed
+        require_student(book, person)
     for name in names:
-        due = give(book, student, name, days)
+        due = None
+        for person in students:
+            due = give(book, person, name, days)
         until = (
             f"until {shown_in(zone_of(book.config), due)}" if due else "and it has no due date yet"
         )
-        print(f"{student} has {more} for {name}, {until}; next: attncourse grade {name}")
+        print(f"{who} {more} for {name}, {until}; next: attncourse grade {name}")
 
 
 @app.command()

@@ -482,3 +482,19 @@ def test_an_extension_for_all_of_a_persons_assignments(tmp_path):
     found = read_extensions(course)
     assert {name: more.given for (_, name), more in found.items()} == {NAME: 2, "02_other": 2}
     refuses(run("extend", "ada", "--days", 2, cwd=course), "name one assignment, or all of them")
+
+
+def test_a_section_has_a_due_date_of_its_own(tmp_path):
+    course = make_course(tmp_path, ada=small(), bob=small(), cy=small())
+    (tmp_path / "b.csv").write_text("id,email\nbob,b@x.org\ncy,c@x.org\n")
+    done = run("extend", tmp_path / "b.csv", NAME, "--days", 2, cwd=course)
+    assert "each of the 2 students of" in done.stdout, done
+    assert {who: more.given for (who, _), more in read_extensions(course).items()} == {
+        "bob": 2,
+        "cy": 2,
+    }
+    (tmp_path / "b.csv").write_text("id,email\ndan,d@x.org\nada,a@x.org\n")
+    refuses(run("extend", tmp_path / "b.csv", NAME, "--days", 1, cwd=course), "called dan")
+    assert ("ada", NAME) not in read_extensions(course)  # all of them, or nobody
+    (tmp_path / "b.csv").write_text("id,email\n")
+    refuses(run("extend", tmp_path / "b.csv", NAME, "--days", 1, cwd=course), "b.csv")

@@ -22,10 +22,7 @@ def enter_class(
     a number and a name belong to two people, unless ``trust`` says which is right.
     """
     require_trust(trust)
-    known: dict[str, Person] = {}
-    if has_gradebook(course, db):
-        with reading(course, db) as connection:
-            known = {person.id: person for person in people_in(connection)}
+    known = people_entered(course, db)
     members: dict[str, Member] = {}
     for member in with_known_ids(read_rosters(rosters, trust), known.values(), trust):
         before = members.get(member.id, member)
@@ -63,6 +60,23 @@ def enter_class(
     same = len(members) - len(made) - len(changed)
     counts = f"{len(made)} new, {len(changed)} changed, {same} as before"
     return [*lines, f"{count(len(members), 'student')}: {counts}"]
+
+
+def people_entered(course: Path, db: str | None) -> dict[str, Person]:
+    """Return the people in the gradebook by their ids."""
+    if not has_gradebook(course, db):
+        return {}
+    with reading(course, db) as connection:
+        return {person.id: person for person in people_in(connection)}
+
+
+def ids_listed(course: Path, roster: Path, db: str | None = None) -> list[str]:
+    """Return the ids of the people on a list, as the gradebook knows them."""
+    known = people_entered(course, db)
+    ids = {m.id for m in with_known_ids(read_rosters([roster]), known.values(), "")}
+    if not ids:
+        raise UserError(f"{roster} lists nobody")
+    return sorted(ids)
 
 
 def entered(member: Member) -> dict[str, str]:
