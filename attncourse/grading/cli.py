@@ -437,6 +437,24 @@ def extend(
 
 
 @app.command()
+def written(
+    assignment: str = ASSIGNMENT,
+    enter: Path | None = typer.Option(None, help="The table, with points and comments filled in."),
+    course: Path = COURSE,
+    db: str | None = DB,
+) -> None:
+    """Write what students wrote to the questions as one table, or enter its points and comments."""
+    from attncourse.grading.class_.written_answers import enter_answers, write_answers
+
+    if enter is not None:
+        say("\n".join(enter_answers(course, assignment, enter, db)))
+        return
+    place, answers = write_answers(course, assignment, db)
+    print(f"{place}: {count(answers, 'answer')}, those that are most alike one below the other")
+    print(f"next: fill in points and comments, attncourse written {assignment} --enter {place}")
+
+
+@app.command()
 def grade(
     assignment: str = ASSIGNMENT,
     student: str | None = typer.Option(None, help="Grade this student only."),

@@ -8,6 +8,7 @@ import pytest
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.judging import points
+from attncourse.checks.showing.verdict import KEEPS_HALF
 from attncourse.checks.trying.outcome import is_tensor
 
 ALL = exercises()
@@ -87,7 +88,7 @@ def test_a_slip_is_paid_for_once(exercise):
         if any(c.earned for c in failed):
             assert follows == failed[1:]
             assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
-            assert "keeps half of its points" in str(verdict)
+            assert KEEPS_HALF in verdict._repr_html_()
         assert points(exercise, mistake.wrong, 3) == verdict.earned  # asked why or not
 
 

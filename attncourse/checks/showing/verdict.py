@@ -21,7 +21,7 @@ LOOKS_LIKE = "What it looks like"
 WRONG = "#b4541a"
 PRINTS = "Your code prints. A check, which calls it many times, does not show that."
 FOLLOWS = "follows from the above"
-KEPT = "What only follows from it keeps half of its points."
+KEEPS_HALF = "keeps half of its points"
 LINES = 15  # of a verdict as text, unless all of it is asked for
 
 
@@ -156,8 +156,7 @@ class Verdict:
         """What happened, by name or by symptom, in lines."""
         if self.diagnosis:
             head = f"What happened: {sentence(self.diagnosis.name)}"
-            kept = KEPT if any(c.follows and c.earned for c in self.criteria) else ""
-            return [x for x in (head, self.diagnosis.explanation, self.remainder, kept) if x]
+            return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
         return [f"{LOOKS_LIKE}: {self.symptom}."] if self.symptom else []
 
     @property
@@ -212,10 +211,11 @@ class Verdict:
         room = max(room - len(rest), 1)
         if len(lines) > room:
             more = failed[room - 1 :]
-            own, due = ([c.name for c in more if c.follows is follows] for follows in (False, True))
-            told = [" · ".join(own)] if own else []
+            own, due = ([c for c in more if c.follows is follows] for follows in (False, True))
+            told = [" · ".join(c.name for c in own)] if own else []
             if due:
-                told.append(f"{FOLLOWS}: {' · '.join(due)}")
+                kept = f" and {KEEPS_HALF}" if any(c.earned for c in due) else ""
+                told.append(f"{FOLLOWS}{kept}: {' · '.join(c.name for c in due)}")
             lines = [*lines[: room - 1], f"  ✗ {'; '.join(told)}"]
         return lines + rest
 
@@ -279,6 +279,8 @@ class Verdict:
         if self.picture:
             parts.append(picture_html(self.picture))
         parts.append(f'<ul style="list-style:none;padding:0;margin:.3em 0">{rows}</ul>')
+        if any(c.follows and c.earned for c in self.criteria):
+            parts.append(f'<div style="opacity:.8">What only follows {KEEPS_HALF}.</div>')
         if not self.passed:
             prints = f"{PRINTS} " if self.printed else ""
             numbers = f" The same numbers again: <code>{escape(self.again)}</code>"

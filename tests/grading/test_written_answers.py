@@ -1,0 +1,117 @@
+"""Written answers as a table: like ones together; points and comments back to the gradebook."""
+
+import csv
+import io
+
+import pytest
+from small_class import refuses, run
+from small_course import NAME, cell, graded, hand_in, make_course, notebook, solution
+from small_course import RIGHT as RIGHT_ANSWERS
+
+from attncourse.grading.class_.results import class_results
+from attncourse.grading.class_.written_answers import LOG, enter_answers, write_answers
+from attncourse.grading.errors import UserError
+from attncourse.grading.spreadsheet import table
+
+QUESTION = "## Why twice?\n\nExplain in *one* sentence, as you would to a friend."
+SOLVED = "\n\n### BEGIN SOLUTION\nBecause.\n### END SOLUTION"
+ANSWERS = {
+    "ada": "Doubling adds a number to itself, and that needs no table at all.",
+    "bob": "=2+2 is what a machine would say, I think.",
+    "cy": "Doubling adds a number to itself; that needs no table.",
+    "dee": "YOUR ANSWER HERE",
+}
+
+
+def with_answer(text: str) -> bytes:
+    question = cell(QUESTION + text, "why", code=False, solution=True, grade=True, points=3)
+    return notebook(
+        solution("twice", RIGHT_ANSWERS[1]),
+        graded("points_twice", "4 * (twice(2) == 4)", 4),
+        question,
+    )
+
+
+@pytest.fixture(scope="module")
+def graded_course(tmp_path_factory):
+    course = make_course(tmp_path_factory.mktemp("written"))
+    (course / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(with_answer(SOLVED))
+    for student, text in ANSWERS.items():
+        hand_in(course, student, with_answer(f"\n\n{text}"))
+    assert run("grade", NAME, "--unsafe-no-sandbox", cwd=course).returncode == 0
+    return course
+
+
+def rows(course) -> list[dict[str, str]]:
+    place, _ = write_answers(course, NAME)
+    return list(csv.DictReader(io.StringIO(place.read_text(encoding="utf-8"))))
+
+
+def filled(course, tmp_path, **marks):
+    """The table with these points and comments, as a spreadsheet saves it."""
+    there = rows(course)
+    for row in there:
+        row["points"], row["comment"] = marks.get(row["student"], ("", ""))
+    path = tmp_path / "marked.csv"
+    path.write_text(table([list(there[0]), *(list(row.values()) for row in there)]))
+    return path
+
+
+def test_like_answers_stand_together_and_none_is_a_formula(graded_course):
+    found = rows(graded_course)
+    order = [row["student"] for row in found]
+    assert abs(order.index("ada") - order.index("cy")) == 1
+    texts = {row["student"]: row["answer"] for row in found}
+    assert ANSWERS["ada"] in texts["ada"]
+    assert {row["of"] for row in found} == {"3"}
+    assert not any(row["answer"].startswith("=") for row in found)
+
+
+def test_points_and_comments_are_entered_and_who_did_it_is_kept(graded_course, tmp_path):
+    path = filled(graded_course, tmp_path, ada=("3", "well said"), cy=("2,5", "=well"))
+    assert enter_answers(graded_course, NAME, path)[0] == "2 scores and 2 comments entered"
+    found = class_results(graded_course, NAME).by_student
+    assert (found["ada"].score, found["cy"].score) == (7, 6.5)  # 4 of them by the test
+    again = {row["student"]: row for row in rows(graded_course)}
+    assert again["ada"]["comment"] == "well said"
+    assert again["bob"]["points"] == ""  # an empty cell leaves what there is
+    log = (graded_course / "reports" / NAME / LOG).read_text(encoding="utf-8")
+    assert len(log.splitlines()) == 5
+    assert ",cy,why,points,,2.5" in log
+    # The same table again changes nothing.
+    assert enter_answers(graded_course, NAME, path)[0] == "0 scores and 0 comments entered"
+    path = filled(graded_course, tmp_path, ada=("1", ""))
+    assert enter_answers(graded_course, NAME, path)[0] == "1 score and 0 comments entered"
+    assert ",ada,why,points,3,1" in (graded_course / "reports" / NAME / LOG).read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("bob", "4", ""), "expected from 0 to 3 points, got 4"),
+        (("bob", "many", ""), "expected from 0 to 3 points, got many"),
+        (("bob", "nan", ""), "expected from 0 to 3 points, got nan"),
+    ],
+)
+def test_points_that_a_question_does_not_have_are_refused_and_nothing_is_entered(
+    graded_course, tmp_path, change, said
+):
+    student, *marks = change
+    before = rows(graded_course)
+    path = filled(graded_course, tmp_path, ada=("2", "x"), **{student: marks})
+    with pytest.raises(UserError, match=rf"line \d: {said}"):
+        enter_answers(graded_course, NAME, path)
+    assert rows(graded_course) == before
+
+
+def test_bad_tables_are_one_sentence(graded_course, tmp_path):
+    path = tmp_path / "x.csv"
+    refuses(run("written", NAME, "--enter", path, cwd=graded_course), "x.csv is not there")
+    path.write_text("a,b\n1,2\n")
+    refuses(run("written", NAME, "--enter", path, cwd=graded_course), "expected the head student,")
+    path.write_text("student,question,points,comment\nzoe,why,1,\n")
+    refuses(run("written", NAME, "--enter", path, cwd=graded_course), "no answer of zoe to why")
+
+
+def test_an_assignment_without_questions_says_so(tmp_path):
+    refuses(run("written", NAME, cwd=make_course(tmp_path)), "asks nothing that a person marks")
