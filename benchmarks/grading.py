@@ -21,7 +21,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from attncourse.grading.demo import fill_in
+from attncourse.grading.demo import fill_solution_cells
 from attncourse.grading.sample import (
     ATTENTION,
     CRASHING,
@@ -31,7 +31,7 @@ from attncourse.grading.sample import (
     MATRICES,
     PROJECT,
     SCORES,
-    answers,
+    sample_answers,
 )
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -56,29 +56,35 @@ c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.py", "*.md", "*.db"]
 def kinds() -> list[dict[str, str]]:
     """What fifty students wrote; a class repeats them."""
     right = [
-        answers(MATRICES),
-        answers(EINSUM),
-        answers(LOOPS),
-        answers(EINSUM, attention_scores=SCORES),
+        sample_answers(MATRICES),
+        sample_answers(EINSUM),
+        sample_answers(LOOPS),
+        sample_answers(EINSUM, attention_scores=SCORES),
     ]
     wrong = [
-        answers(MATRICES, project=PROJECT.replace("@ weight", "@ weight.mT")),
-        answers(MATRICES, attention_scores=SCORES.replace("key.mT", "key.T")),
-        answers(MATRICES, attention_scores=SCORES.replace("query @ key.mT", "key @ query.mT")),
-        answers(MATRICES, scaled_dot_product_attention=ATTENTION.replace("** -0.5", "** -1")),
-        answers(MATRICES, scaled_dot_product_attention=ATTENTION.replace("dim=-1", "dim=-2")),
-        answers(MATRICES, scaled_dot_product_attention=ATTENTION.replace("~mask", "mask")),
-        answers(MATRICES, scaled_dot_product_attention=ATTENTION.replace("* scale", "")),
-        answers(MATRICES, AttentionHead=HEAD.replace("        super().__init__()\n", "")),
-        answers(
+        sample_answers(MATRICES, project=PROJECT.replace("@ weight", "@ weight.mT")),
+        sample_answers(MATRICES, attention_scores=SCORES.replace("key.mT", "key.T")),
+        sample_answers(
+            MATRICES, attention_scores=SCORES.replace("query @ key.mT", "key @ query.mT")
+        ),
+        sample_answers(
+            MATRICES, scaled_dot_product_attention=ATTENTION.replace("** -0.5", "** -1")
+        ),
+        sample_answers(
+            MATRICES, scaled_dot_product_attention=ATTENTION.replace("dim=-1", "dim=-2")
+        ),
+        sample_answers(MATRICES, scaled_dot_product_attention=ATTENTION.replace("~mask", "mask")),
+        sample_answers(MATRICES, scaled_dot_product_attention=ATTENTION.replace("* scale", "")),
+        sample_answers(MATRICES, AttentionHead=HEAD.replace("        super().__init__()\n", "")),
+        sample_answers(
             MATRICES,
             AttentionHead=HEAD.replace("self.W_q(x), self.W_k(x)", "self.W_q(x), self.W_q(x)"),
         ),
-        answers(MATRICES, AttentionHead=HEAD.replace("** 0.5", "** 1.0")),
-        answers(MATRICES, AttentionHead=HEAD.replace("d_v = d_k if", "d_v = d_model if")),
-        answers(MATRICES, AttentionHead=HEAD.replace("~mask", "mask")),
+        sample_answers(MATRICES, AttentionHead=HEAD.replace("** 0.5", "** 1.0")),
+        sample_answers(MATRICES, AttentionHead=HEAD.replace("d_v = d_k if", "d_v = d_model if")),
+        sample_answers(MATRICES, AttentionHead=HEAD.replace("~mask", "mask")),
     ]
-    crash = answers(MATRICES, scaled_dot_product_attention=CRASHING)
+    crash = sample_answers(MATRICES, scaled_dot_product_attention=CRASHING)
     return right * 8 + wrong + [{}] * 3 + [crash] * 3
 
 
@@ -90,7 +96,7 @@ def make_course(folder: Path, students: int) -> Path:
     (folder / "nbgrader_config.py").write_text(STOCK)
     run(["nbgrader", "generate_assignment", NAME, "--force"], folder)
     released = (folder / "exercises" / NAME / f"{NAME}.ipynb").read_text()
-    notebooks = [fill_in(released, kind) for kind in kinds()]
+    notebooks = [fill_solution_cells(released, kind) for kind in kinds()]
     for number in range(students):
         place = folder / "submitted" / f"student{number:04d}" / NAME
         place.mkdir(parents=True)

@@ -17,7 +17,7 @@ from attncourse.checks.bank.interpret import SIZES, outputs, state_of_gpt
 from attncourse.checks.callers.ablation import COPY, MODEL, gpt_of, logits_of_changed
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.gpt import GPT, GPTConfig
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.interpret import (
@@ -668,7 +668,9 @@ def test_models_go_through_the_judge(answer, points):
     for cell in content["cells"]:
         if cell["metadata"].get("nbgrader", {}).get("grade_id") == "ablate":
             cell["source"] = "".join(cell["source"]) + "\n" + answer
-    report = grade(json.dumps(content).encode(), assignment, limits=Limits(submission=90), seed=3)
+    report = grade_submission(
+        json.dumps(content).encode(), assignment, limits=Limits(submission=90), seed=3
+    )
     found = tuple(report.cells[f"{kind}_ablate"].points for kind in ("points", "hidden"))
     assert found == points
     assert report.cells["hidden_pronoun_bias"].points == 1

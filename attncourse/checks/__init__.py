@@ -22,12 +22,12 @@ from attncourse import STEMS
 from attncourse.checks.eligibility import (
     as_graded,
     elsewhere,
+    judged_with_name_put_back,
     not_judged,
     noted,
-    overwritten,
     settled,
     slowed_down,
-    standing,
+    why_unjudged,
 )
 from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
 from attncourse.checks.reading.cells import cells_here
@@ -35,7 +35,7 @@ from attncourse.checks.showing.board import Board
 from attncourse.checks.showing.session import progress_of, seen
 from attncourse.checks.showing.spinner import watched
 from attncourse.checks.showing.verdict import CheckFailed, Verdict
-from attncourse.checks.substitution import given_right_ones, wrong_ones
+from attncourse.checks.substitution import judged_given_right_ones, wrong_ones
 from attncourse.checks.trying.asking import in_place
 from attncourse.checks.trying.muted import aloud
 from attncourse.checks.trying.settings import as_a_process_imports
@@ -132,7 +132,7 @@ def examined(
     around = chapter(asked.stem)
     if not _observers:
         implementation = settled(asked, implementation, around)
-    why = slowed_down() or standing(asked, implementation, around, graded=bool(_observers))
+    why = slowed_down() or why_unjudged(asked, implementation, around, graded=bool(_observers))
     if why or _observers:
         verdict = not_judged(asked, why) if why else judge(asked, implementation, seed)
         for observer in _observers:
@@ -141,7 +141,9 @@ def examined(
 
     def is_right(other: Exercise, there: Callable) -> bool:
         there = settled(other, there, around)
-        return standing(other, there, around) is None and judging.passes(other, there)
+        return why_unjudged(other, there, around) is None and judging.passes_fresh_cases(
+            other, there
+        )
 
     @cache
     def others() -> tuple[Exercise, ...]:
@@ -156,8 +158,12 @@ def examined(
     with as_graded(asked, implementation, around):
         verdict = judge(asked, implementation, seed, first)
         if not (verdict.passed or asked.variant or not fresh):
-            verdict = overwritten(verdict, implementation, partial(judge, asked, seed=verdict.seed))
-            verdict = given_right_ones(verdict, implementation, others(), partial(judge, asked))
+            verdict = judged_with_name_put_back(
+                verdict, implementation, partial(judge, asked, seed=verdict.seed)
+            )
+            verdict = judged_given_right_ones(
+                verdict, implementation, others(), partial(judge, asked)
+            )
     return replace(verdict, note=noted(asked, implementation, around))
 
 

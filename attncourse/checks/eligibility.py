@@ -25,7 +25,7 @@ from attncourse.checks.reading.cells import (
     kind_of,
 )
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
-from attncourse.checks.substitution import called, exchanged, functions_of, namespace_of
+from attncourse.checks.substitution import functions_of, names_called, names_exchanged, namespace_of
 from attncourse.checks.trying.muted import muted
 from attncourse.checks.trying.unavailable import hindrance, taken_away, without_ours
 from attncourse.limited_thread import is_slowed_down
@@ -34,7 +34,7 @@ Around = tuple[Exercise, ...]
 WRITE = "Write it in the answer's cell, run that, then this check."
 
 
-def standing(
+def why_unjudged(
     exercise: Exercise, implementation: Any, around: Around, *, graded: bool = False
 ) -> Unjudged | None:
     """Why an answer cannot be judged; None where it can.
@@ -66,14 +66,14 @@ def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
         return implementation
     with muted():
-        settle(exercise.name, exercise.stem, here)
+        settle_name(exercise.name, exercise.stem, here)
         implementation = here.names.get(exercise.name, NOT_THERE)
         for name in used(implementation, around):
-            settle(name, exercise.stem, here)
+            settle_name(name, exercise.stem, here)
     return implementation
 
 
-def settle(name: str, stem: str, here: CellRuns) -> None:
+def settle_name(name: str, stem: str, here: CellRuns) -> None:
     here.settle(name)
     value = here.names.get(name, NOT_THERE)
     if value is NOT_THERE or not (said := hindrance(stem, value, here.writes)):
@@ -98,7 +98,7 @@ def used(implementation: Any, around: Around) -> dict[str, Any]:
     here, names, ends = cells_here(), namespace_of(implementation), {e.name for e in around}
     if here is None or names is not here.names:
         return {}
-    return {name: names[name] for name in called(implementation, names, ends) - ends}
+    return {name: names[name] for name in names_called(implementation, names, ends) - ends}
 
 
 @contextmanager
@@ -144,7 +144,9 @@ def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:
 # --- a name that something else has taken ---------------------------------------------------------
 
 
-def overwritten(wrong: Verdict, implementation: Any, judge: Callable[[Any], Verdict]) -> Verdict:
+def judged_with_name_put_back(
+    wrong: Verdict, implementation: Any, judge: Callable[[Any], Verdict]
+) -> Verdict:
     """The verdict on a wrong answer that reads a name which another statement has taken.
 
     That is said where the answer is better with what the name stood for before.
@@ -153,7 +155,7 @@ def overwritten(wrong: Verdict, implementation: Any, judge: Callable[[Any], Verd
     names = namespace_of(implementation)
     if here is None or names is not here.names:
         return wrong
-    for name in sorted(called(implementation, names, set())):
+    for name in sorted(names_called(implementation, names, set())):
         taken = here.taken(name) or taken_by_star(name, here)
         if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
             continue
@@ -161,14 +163,16 @@ def overwritten(wrong: Verdict, implementation: Any, judge: Callable[[Any], Verd
         built_in = {one: getattr(builtins, one) for one in star if one in names}
         candidates = [built_in] if star else ({name: v} for v in meant(name, here, taken))
         for before in candidates:
-            with exchanged(names, before):
+            with names_exchanged(names, before):
                 mended = judge(implementation)
             if mended.passed or mended.earned > wrong.earned:
-                return told(wrong, mended, name, taken)
+                return verdict_on_taken_name(wrong, mended, name, taken)
     return wrong
 
 
-def told(wrong: Verdict, mended: Verdict, name: str, taken: tuple[CellRun, Statement]) -> Verdict:
+def verdict_on_taken_name(
+    wrong: Verdict, mended: Verdict, name: str, taken: tuple[CellRun, Statement]
+) -> Verdict:
     run, statement = taken
     mistake = name_taken(name, str(statement), run.place)
     rest = "" if mended.passed else mended.in_short

@@ -38,25 +38,25 @@ class Known:
 
 
 @cache
-def read() -> dict:
+def read_index() -> dict:
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 
 @cache
 def index() -> dict[str, Known]:
     """Every exercise by its target, in the order of the course."""
-    return {target: Known(target, **about) for target, about in read()["exercises"].items()}
+    return {target: Known(target, **about) for target, about in read_index()["exercises"].items()}
 
 
 @cache
-def questions() -> dict[str, int]:
+def question_points() -> dict[str, int]:
     """The points of every question that a person marks, by target, in the order of the course."""
-    return read()["questions"]
+    return read_index()["questions"]
 
 
 def address_of(page: str) -> str:
     """A page of the book, or a place on one, on the web."""
-    site = read()["site"]
+    site = read_index()["site"]
     return site + page if site and page else ""
 
 

@@ -18,22 +18,22 @@ from attncourse.checks.explaining.defaults import other_default, shared_default
 from attncourse.checks.explaining.diagnosis import Finding, diagnose
 from attncourse.checks.explaining.ignoring import ignored
 from attncourse.checks.explaining.repairs import repaired
-from attncourse.checks.explaining.symptoms.symptom import listed
+from attncourse.checks.explaining.symptoms.symptom import names_in_words
 from attncourse.checks.index import guide_address, index
 from attncourse.checks.showing.verdict import CriterionVerdict, Picture, Verdict
 from attncourse.checks.trying.compare import (
     SMALL,
     Problem,
     as_numbers,
+    dtype_name,
     indent,
     is_array,
     known_numbers,
-    name_of,
 )
 from attncourse.checks.trying.muted import muted
 from attncourse.checks.trying.outcome import Outcome, is_tensor, is_unwritten, named_arguments
 from attncourse.checks.trying.settings import as_a_process_starts
-from attncourse.checks.trying.trials import Trial, numbers_in, try_out
+from attncourse.checks.trying.trials import Trial, count_numbers, trials_of, try_out
 
 SLOW = 4.0  # seconds of processor time for all cases: what takes longer is not called again
 WIDE = 72  # columns for an array in one line
@@ -50,7 +50,8 @@ def judge(
 ) -> Verdict:
     """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None).
 
-    ``hear`` is called with what holds and what does not, before a mistake is looked for. Without
+    ``hear`` is called with what holds and what does not, before the long search for what happened:
+    not where it is one mistake that the exercise knows, which takes none. Without
     ``explain`` none is.
     """
     seed = secrets.randbits(32) if seed is None else seed
@@ -109,7 +110,7 @@ class Asked:
 
     def ignored(self) -> str:
         names = ignored(self.exercise, self.implementation, self.trials, self.seed)
-        told = listed(f"`{name}`" for name in names) if names else ""
+        told = names_in_words(f"`{name}`" for name in names) if names else ""
         return f"the result does not depend on {told}" if told else ""
 
 
@@ -127,12 +128,17 @@ def judged(
     criteria = judge_criteria(exercise, trials)
     if all(c.passed for c in criteria):
         return Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
-    if hear and not all(is_unwritten(t.outcome) for t in trials if t.wrong):
-        hear(Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant))
+    written = not all(is_unwritten(t.outcome) for t in trials if t.wrong)
+
+    def tell_points() -> None:
+        if hear and written:
+            hear(
+                Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
+            )
 
     asked = Asked(exercise, implementation, trials, seed, seconds)
-    published = as_published(exercise, implementation, seed)
-    found = published or diagnose(exercise, trials, seed, asked, known_only=not explain)
+    published = published_finding(exercise, implementation, seed)
+    found = published or diagnose(exercise, trials, seed, asked, tell_points, not explain)
     paid = with_consequences(criteria, found, judge_criteria(exercise, found.mended))
     if is_one_slip(exercise, found, trials, seed):
         paid = paid_once(paid)
@@ -140,7 +146,7 @@ def judged(
         found = Finding()
     if found.mistake and found.rest == found.mistake.name:
         found = replace(found, rest="")  # it is told already
-    mended = judge_criteria(exercise, found.mended) if found.mended else ()
+    mended = once_mended(exercise, found)
     return Verdict(
         exercise.target,
         paid,
@@ -150,17 +156,16 @@ def judged(
         symptom=found.symptom,
         rest=found.rest,
         worth=sum(c.earned for c in mended) - sum(c.earned for c in paid) if mended else 0,
-        example=example(exercise, due_to(found, trials)),
+        example=smallest_example(exercise, due_to(found, trials)),
         read=index()[exercise.target].address if exercise.target in index() else "",
         guide=guide_address(exercise, found.mistake),
-        picture=picture(shown_first(exercise, trials)) if exercise.picture else None,
+        picture=first_picture(shown_first(exercise, trials)) if exercise.picture else None,
         variant=exercise.variant,
-        unwritten=all(is_unwritten(t.outcome) for t in trials if t.wrong)
-        and not any(c.earned for c in paid),
+        unwritten=not written and not any(c.earned for c in paid),
     )
 
 
-def as_published(exercise: Exercise, implementation: Callable, seed: int) -> Finding | None:
+def published_finding(exercise: Exercise, implementation: Callable, seed: int) -> Finding | None:
     """The finding that an answer fails a variant because it is right as it was published."""
     if exercise.published is None:
         return None
@@ -175,7 +180,7 @@ def points(exercise: Exercise, implementation: Callable, seed: int) -> int:
     return judge(exercise, implementation, seed, explain=False).earned
 
 
-def passes(exercise: Exercise, implementation: Callable) -> bool:
+def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
     """Whether an answer is right on fresh cases; nobody looks for a mistake."""
     return points(exercise, implementation, secrets.randbits(32)) == exercise.points
 
@@ -186,26 +191,27 @@ def is_one_slip(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], s
     One that answers nothing makes a mistake, too, and no slip: it returns one number for
     everything, or what it was given, or never returns.
     """
-    if not found.all or found.mistake not in exercise.mistakes or is_constant(trials):
+    if not found.all or found.mistake not in exercise.mistakes or returns_one_number(trials):
         return False
     if not any(t.outcome.kind == "value" for t in trials if t.wrong):
         return False
-    return inspect.isclass(exercise.reference) or not returns_an_argument(exercise, trials, seed)
+    return inspect.isclass(exercise.reference) or not answers_nothing(exercise, trials, seed)
 
 
-def returns_an_argument(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
-    """True if an answer does in every case what one does that returns what it was given."""
-    for place in range(len(inspect.signature(exercise.reference).parameters)):
-
-        def argument(*args: Any, place: int = place, **options: Any) -> Any:
-            return [*args, *options.values()][place]
-
-        others = try_out(exercise, argument, seed)
-        if all(
-            same_outcome(t.outcome, other.outcome) for t, other in zip(trials, others, strict=True)
-        ):
-            return True
-    return False
+def answers_nothing(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
+    """True if an answer does in every case what one does that returns what it was given, or a
+    constant.
+    """
+    places = range(len(inspect.signature(exercise.reference).parameters))
+    idle = [lambda *args, place=place, **more: [*args, *more.values()][place] for place in places]
+    idle += [lambda *args, value=value, **more: value for value in (None, 0.0, 1.0, np.nan)]
+    return any(
+        all(
+            same_outcome(own.outcome, other.outcome)
+            for own, other in zip(trials, trials_of(exercise, answer, seed), strict=True)
+        )
+        for answer in idle
+    )
 
 
 def same_outcome(first: Outcome, second: Outcome) -> bool:
@@ -216,6 +222,20 @@ def same_outcome(first: Outcome, second: Outcome) -> bool:
     if any(n is None for n in numbers):
         return first.value is second.value or repr(first.value) == repr(second.value)
     return np.array_equal(*numbers, equal_nan=True)
+
+
+def once_mended(exercise: Exercise, found: Finding) -> tuple[CriterionVerdict, ...]:
+    """Return the criteria as they are once the mistake is mended; none where that is not known.
+
+    What is left then may be one slip, which is paid for once.
+    """
+    if not found.mended:
+        return ()
+    criteria = judge_criteria(exercise, found.mended)
+    if found.rest not in {mistake.name for mistake in exercise.mistakes}:
+        return criteria
+    failed = [c for c in criteria if not c.passed and not c.waits]
+    return paid_once(tuple(replace(c, follows=c in failed[1:]) for c in criteria))
 
 
 def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict, ...]:
@@ -262,7 +282,7 @@ def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Crite
     refusals = {t.criterion.name for t in trials if t.case.raises is not None}
     values = [c.name for c in exercise.criteria if not c.unchanged and c.name not in refusals]
     nothing_right = all(failing[name] for name in values)
-    constant = any(failing.values()) and is_constant(trials)
+    constant = any(failing.values()) and returns_one_number(trials)
     return tuple(
         judge_criterion(
             exercise, c, failing[c.name], constant or (nothing_right and c.name not in values)
@@ -271,7 +291,7 @@ def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Crite
     )
 
 
-def is_constant(trials: tuple[Trial, ...]) -> bool:
+def returns_one_number(trials: tuple[Trial, ...]) -> bool:
     """Whether an answer returns one number, alone or in arrays, whatever it is given.
 
     A word in place of a value, the name of its dtype, says nothing of it.
@@ -325,12 +345,12 @@ def problem_of(criterion: Criterion, trial: Trial) -> Problem:
 def call_head(exercise: Exercise, case: Case) -> str:
     """The call as a student would write it, with what is special about it."""
     named = named_arguments(exercise, case)
-    inline = [n if is_array(v) else f"{n}={shown(v)}" for n, v in named]
+    inline = [n if is_array(v) else f"{n}={value_as_typed(v)}" for n, v in named]
     note = f" ({case.note})" if case.note else ""
     return (case.shown or f"{exercise.name}({', '.join(inline)})") + note
 
 
-def opening(exercise: Exercise, case: Case, more: bool) -> str:
+def call_line(exercise: Exercise, case: Case, more: bool) -> str:
     """The line before the arguments, where ``more`` of them follow."""
     head = call_head(exercise, case)
     return head + unusual_dtype(exercise, case, head) + (", where" if more else "")
@@ -344,7 +364,7 @@ def call_text(exercise: Exercise, case: Case) -> str:
             array = known_numbers(value)
             small = 0 < array.size <= SMALL
             lines.append(f"{name} =\n{indent(array)}" if small else size_of(name, array))
-    return "\n".join([opening(exercise, case, bool(lines)), *few(lines, MANY)])
+    return "\n".join([call_line(exercise, case, bool(lines)), *first_sizes(lines, MANY)])
 
 
 def size_of(name: str, array: np.ndarray) -> str:
@@ -358,7 +378,7 @@ def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
     In torch that is float64, in NumPy float32. What is ``said`` already is not told again.
     """
     given = [value for _, value in named_arguments(exercise, case) if is_array(value)]
-    found = {name_of(v): usual_dtype(v) for v in given if "float" in name_of(v)}
+    found = {dtype_name(v): usual_dtype(v) for v in given if "float" in dtype_name(v)}
     told = [name for name, usual in found.items() if name != usual and name not in said]
     return f", in {' and '.join(told)}" if told else ""
 
@@ -370,12 +390,12 @@ def usual_dtype(value: Any) -> str:
     return str(default).removeprefix("torch.")
 
 
-def few(sizes: list[str], most: int = ARRAYS) -> list[str]:
+def first_sizes(sizes: list[str], most: int = ARRAYS) -> list[str]:
     """The first of many, and how many there are besides: a model has dozens of weights."""
     return sizes if len(sizes) <= most + 2 else [*sizes[:most], f"{len(sizes) - most} more"]
 
 
-def in_a_line(array: np.ndarray) -> str:
+def array_in_a_line(array: np.ndarray) -> str:
     """An array's numbers in one line; "" where they do not fit."""
     if not 0 < array.size <= SMALL:
         return ""
@@ -390,7 +410,7 @@ def due_to(found: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
     return own or trials
 
 
-def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
+def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     """The smallest case that fails, in a few lines.
 
     It is one of the first criterion that fails, whose cases are the plainest.
@@ -403,18 +423,18 @@ def example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     else:
         failing = [t for t in trials if t.criterion is criterion and t.wrong]
     tried = [t for t in failing if t.outcome.kind != "skipped"]
-    trial = min(tried or failing, key=lambda trial: numbers_in(trial.case))
+    trial = min(tried or failing, key=lambda trial: count_numbers(trial.case))
     given = named_arguments(exercise, trial.case)
     arrays = [(n, known_numbers(v)) for n, v in given if is_array(v)]
-    lines = [opening(exercise, trial.case, bool(arrays))]
-    full = [n for n, a in arrays if in_a_line(a)][:ARRAYS]
+    lines = [call_line(exercise, trial.case, bool(arrays))]
+    full = [n for n, a in arrays if array_in_a_line(a)][:ARRAYS]
     sizes = [size_of(n, a) for n, a in arrays if n not in full]
-    lines += [f"{n} = {in_a_line(a)}" for n, a in arrays if n in full]
+    lines += [f"{n} = {array_in_a_line(a)}" for n, a in arrays if n in full]
     if sizes:
-        lines.append(", ".join(few(sizes)))
+        lines.append(", ".join(first_sizes(sizes)))
     problem = problem_of(criterion, trial)
     results = (trial.outcome.value, trial.expected.value)
-    got, want = (in_a_line(a) if (a := number_array(v)) is not None else "" for v in results)
+    got, want = (array_in_a_line(a) if (a := number_array(v)) is not None else "" for v in results)
     if problem.detail and got and want and got != want:
         lines += [f"returned {got}", f"expected {want}"]
     else:
@@ -426,7 +446,7 @@ def number_array(value: object) -> np.ndarray | None:
     return None if value is None else as_numbers(value)
 
 
-def shown(value) -> str:
+def value_as_typed(value) -> str:
     """An argument that is no array, as it would be typed."""
     return getattr(value, "__name__", None) or repr(value)
 
@@ -437,7 +457,7 @@ def shown_first(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Trial, .
     return tuple(trial for trial in found if trial)[:1]
 
 
-def picture(trials: tuple[Trial, ...]) -> Picture | None:
+def first_picture(trials: tuple[Trial, ...]) -> Picture | None:
     """The first wrong matrix beside the right one, if both are small enough to draw."""
     for trial in trials:
         if trial.wrong and trial.outcome.kind == "value" and trial.case.raises is None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise
 from attncourse.checks.showing.verdict import Verdict
-from attncourse.checks.trying.unavailable import lending, names_in
+from attncourse.checks.trying.unavailable import lending, names_in_code
 
 
 def wrong_ones(
@@ -27,11 +27,11 @@ def wrong_ones(
     """
     names = namespace_of(implementation)
     earlier = exercises[: [e.target for e in exercises].index(exercise.target)]
-    used = called(implementation, names, {e.name for e in earlier})
+    used = names_called(implementation, names, {e.name for e in earlier})
     return tuple(e for e in earlier if e.name in used and not is_right(e, names.get(e.name)))
 
 
-def given_right_ones(
+def judged_given_right_ones(
     wrong: Verdict,
     implementation: Any,
     others: tuple[Exercise, ...],
@@ -41,14 +41,14 @@ def given_right_ones(
     ours = {e.name: e.reference for e in others}
     if not ours:
         return wrong
-    with exchanged(namespace_of(implementation), ours), lending(ours.values()):
+    with names_exchanged(namespace_of(implementation), ours), lending(ours.values()):
         verdict = judge(implementation)
     same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
     return wrong if same else replace(verdict, given=tuple(ours))
 
 
 @contextmanager
-def exchanged(names: dict[str, Any], ours: dict[str, Any]) -> Iterator[None]:
+def names_exchanged(names: dict[str, Any], ours: dict[str, Any]) -> Iterator[None]:
     """Has these names mean ours inside the ``with`` block."""
     before = {name: names[name] for name in ours if name in names}
     names.update(ours)
@@ -67,7 +67,7 @@ def namespace_of(implementation: Any) -> dict[str, Any]:
     return {}
 
 
-def called(implementation: Any, names: dict[str, Any], ends: set[str]) -> set[str]:
+def names_called(implementation: Any, names: dict[str, Any], ends: set[str]) -> set[str]:
     """The global names that an answer uses, itself or through others; ``ends`` are not followed.
 
     Those count, too, that are bound to nothing.
@@ -77,7 +77,7 @@ def called(implementation: Any, names: dict[str, Any], ends: set[str]) -> set[st
         function = todo.pop()
         if function.__globals__ is not names:
             continue
-        for name in names_in(function.__code__) & (names.keys() | ends) - found:
+        for name in names_in_code(function.__code__) & (names.keys() | ends) - found:
             found.add(name)
             if name not in ends:
                 todo += functions_of(names[name])

@@ -5,8 +5,8 @@ The colours are those of the light page. In the book each is replaced by a name 
 """
 
 import matplotlib as mpl
-from cycler import cycler
 from matplotlib.colors import LinearSegmentedColormap, to_rgba
+from matplotlib.rcsetup import cycler
 
 # Told apart with every common kind of colour vision, and at least 3 : 1 from the page.
 BLUE, ORANGE, GREEN, PURPLE = "#005f99", "#b34700", "#00704f", "#d63ae0"

@@ -149,7 +149,7 @@ def progress(
     """Show which exercises of the course are done, tried and open, and what comes next."""
     from rich.console import Console
 
-    from attncourse.grading.student.progress import progress as progress_in
+    from attncourse.grading.student.progress import folder_progress as progress_in
     from attncourse.grading.student.progress import progress_table, summary
 
     aside = Console(stderr=True, soft_wrap=True)
@@ -170,7 +170,7 @@ def assemble(
     """Put your answers together as a package: what is right is yours, the rest is ours."""
     from rich.console import Console
 
-    from attncourse.grading.student.assemble import assemble as make
+    from attncourse.grading.student.assemble import assemble_package as make
 
     aside = Console(stderr=True, soft_wrap=True)
     with stopping("nothing was written"), aside.status("judging …"):
@@ -191,7 +191,7 @@ def milestone(
     ask: str = typer.Option("", help="A question for a model that answers."),
 ) -> None:
     """Train a model made of your parts, and see what it can do. Status 0: it can, 1: not yet."""
-    from attncourse.grading.files import explained
+    from attncourse.grading.files import explained_file_errors
     from attncourse.grading.student.package import has_reached
     from attncourse.milestones import find_milestone
     from attncourse.milestones.milestone import run_milestone
@@ -210,7 +210,7 @@ def milestone(
     except ValueError as problem:
         raise UserError(str(problem)) from None
     if outcome.passed:
-        with explained(place, "; name another file with --picture"):
+        with explained_file_errors(place, "; name another file with --picture"):
             outcome.milestone.picture(outcome.model).savefig(place, format="png")
         print(f"  picture: {place}")
         has_reached(parts, name, len(outcome.ours))
@@ -247,16 +247,16 @@ def release(
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
     from attncourse.grading.course.release import releasable
-    from attncourse.grading.course.release import release as make_release
+    from attncourse.grading.course.release import release_assignment as make_release
     from attncourse.grading.course.solution import outdated
     from attncourse.grading.course.variants import variants_in
-    from attncourse.grading.driver.rehearsal import rehearse
+    from attncourse.grading.driver.rehearsal import rehearse_assignment
 
     if everything and variant:
         raise UserError("--variant is for one assignment: name it in place of --all")
     for name in one_or_all(assignment, everything, lambda: releasable(course)):
         if not untested:
-            rehearse(course, name)
+            rehearse_assignment(course, name)
         written, changed = make_release(course, name, db, variant)
         for change in (*outdated(course, name), *changed):
             tell(f"{name}: {change}")
@@ -315,14 +315,14 @@ def collect(
     """
     from rich.console import Console
 
-    from attncourse.grading.collect.collect import collect as collect_files
-    from attncourse.grading.collect.table import closing, rows_table
+    from attncourse.grading.collect.collect import collect_downloads as collect_files
+    from attncourse.grading.collect.table import closing_lines, collected_table
 
     with stopping("what was collected stays, and the same command goes on"):
         made = collect_files(course, assignment, files, roster, db, groups, trust)
-    if shown := rows_table(made, assignment):
+    if shown := collected_table(made, assignment):
         Console().print(shown)
-    say("\n".join(closing(made, assignment)))
+    say("\n".join(closing_lines(made, assignment)))
     raise typer.Exit(1 if made.left else 0)
 
 
@@ -340,15 +340,15 @@ def forget(
     db: str | None = DB,
 ) -> None:
     """Show all that there is of a student, here and in the gradebook, and remove it."""
-    from attncourse.grading.term.forget import find_person, left_alone, take_back, traces
-    from attncourse.grading.term.forget import forget as remove
+    from attncourse.grading.term.forget import find_person, left_alone, person_traces, take_back
+    from attncourse.grading.term.forget import forget_person as remove
 
     if back:
         take_back(course, student)
         print(f"{student} can be entered again")
         return
     person = find_person(course, student, db)
-    found = traces(course, person, db, keep_grade=keep_grade)
+    found = person_traces(course, person, db, keep_grade=keep_grade)
     say("\n".join(f"  {trace}" for trace in found))
     if kept := left_alone(course, person):
         tell(f"yours, and not touched, though the person is named in it: {', '.join(kept)}")
@@ -369,7 +369,7 @@ def move_gradebook(
     db: str | None = DB,
 ) -> None:
     """Copy the gradebook to another database, with the points and comments that people gave."""
-    from attncourse.grading.term.moving import move_gradebook as move
+    from attncourse.grading.term.moving import copy_gradebook as move
 
     numbers = move(course, to, db)
     words = {"student": "student", "submitted_assignment": "submission", "comment": "comment"}
@@ -409,7 +409,7 @@ def extend(
     """
     from attncourse.grading.collect.enter import ids_listed
     from attncourse.grading.course.dates import shown_in, zone_of
-    from attncourse.grading.course.extensions import extend as give
+    from attncourse.grading.course.extensions import grant_extension as give
     from attncourse.grading.course.extensions import require_student
     from attncourse.grading.course.folders import folders_in, require_known
     from attncourse.grading.course.gradebook import find_book
@@ -563,7 +563,7 @@ def export(
     db: str | None = DB,
 ) -> None:
     """Write the gradebook's points, with manual scores and late penalties, to files."""
-    from attncourse.grading.class_.export import export as write_export
+    from attncourse.grading.class_.export import write_export as write_export
 
     one_or_all(assignment, everything, list)
     if late_days is not None:
@@ -611,7 +611,7 @@ def similar(
     """List pairs of submissions that are more alike than chance explains. No code is run."""
     from rich.console import Console
 
-    from attncourse.grading.class_.similar import similar as find_similar
+    from attncourse.grading.class_.similar import similar_pairs as find_similar
     from attncourse.grading.class_.terminal import pairs_to_look_at
 
     Console().print(pairs_to_look_at(find_similar(course, assignment), pairs))
@@ -623,7 +623,7 @@ def serve(
     port: int = typer.Option(8000, min=0, max=65535, help="0: any that is free."),
 ) -> None:
     """Show the built book to a browser on this machine, until Ctrl-C."""
-    from attncourse.grading.serve import serve as serve_folder
+    from attncourse.grading.serve import serve_folder as serve_folder
 
     serve_folder(folder, port, lambda address: print(f"The book is at {address}", flush=True))
 
@@ -633,12 +633,12 @@ def doctor() -> None:
     """Show whether this machine can grade in a jail. Status 0: it can, 1: it cannot."""
     from rich.console import Console
 
-    from attncourse.grading.doctor import layer_table, machine_table, profile_lines, verdict
+    from attncourse.grading.doctor import jail_in_a_line, layer_table, machine_table, profile_lines
     from attncourse.grading.jail.jail import available
 
     layers = available()
     console = Console()
-    console.print(layer_table(layers), machine_table(), "", verdict(layers), sep="\n")
+    console.print(layer_table(layers), machine_table(), "", jail_in_a_line(layers), sep="\n")
     for line in profile_lines(layers):
         print(line)
     raise typer.Exit(0 if all(layer.in_force for layer in layers if layer.floor) else 1)

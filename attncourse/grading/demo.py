@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained
+from attncourse.grading.files import explained_file_errors
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 
@@ -30,13 +30,13 @@ def make_course(source: Path, folder: Path) -> None:
     released = source / "exercises" / ASSIGNMENT / f"{ASSIGNMENT}.ipynb"
     if not released.exists():
         raise UserError(f"{released} is missing: make it with make exercises")
-    with explained(folder, way_out=": name another with --folder"):
-        fill(source, folder, released)
+    with explained_file_errors(folder, way_out=": name another with --folder"):
+        make_demo_course(source, folder, released)
 
 
-def fill(source: Path, folder: Path, released: Path) -> None:
+def make_demo_course(source: Path, folder: Path, released: Path) -> None:
     """Makes the course in an empty folder."""
-    clear(folder)
+    remove_demo_course(folder)
     for part in ("solutions", "exercises"):
         place = folder / part / ASSIGNMENT
         place.mkdir(parents=True)
@@ -46,7 +46,9 @@ def fill(source: Path, folder: Path, released: Path) -> None:
     for student, answers in CLASS.items():
         place = folder / "submitted" / student / ASSIGNMENT
         place.mkdir(parents=True)
-        (place / f"{ASSIGNMENT}.ipynb").write_text(fill_in(notebook, answers), encoding="utf-8")
+        (place / f"{ASSIGNMENT}.ipynb").write_text(
+            fill_solution_cells(notebook, answers), encoding="utf-8"
+        )
 
 
 def gradebook_url(folder: Path) -> str:
@@ -56,7 +58,7 @@ def gradebook_url(folder: Path) -> str:
     return URL.create("sqlite", database=str(folder.resolve() / "gradebook.db")).render_as_string()
 
 
-def clear(folder: Path) -> None:
+def remove_demo_course(folder: Path) -> None:
     """Removes a course that an earlier demo made, known by its students."""
     if not folder.exists():
         return
@@ -66,7 +68,7 @@ def clear(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def fill_in(notebook: str, answers: dict[str, str]) -> str:
+def fill_solution_cells(notebook: str, answers: dict[str, str]) -> str:
     """A released notebook with the solution cells filled in, by grade id."""
     content = json.loads(notebook)
     for cell in content["cells"]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.grading.class_.terminal import table
+from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail import apparmor
 from attncourse.grading.jail.layers import PROTECTS, Layer, in_container, is_restricted
@@ -18,7 +18,7 @@ PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}
 
 def layer_table(layers: list[Layer]) -> Table:
     """Each layer, whether it is in force, what it is for, and what to do where it is missing."""
-    made = table("layer", "here", "what it is for")
+    made = empty_table("layer", "here", "what it is for")
     for layer in layers:
         lines = [PROTECTS[layer.name]]
         if not layer.in_force:
@@ -72,7 +72,7 @@ def profile_lines(layers: list[Layer]) -> list[str]:
     return [*lines, "Put it in force, then ask again:", *apparmor.install_commands(profile)]
 
 
-def verdict(layers: list[Layer]) -> str:
+def jail_in_a_line(layers: list[Layer]) -> str:
     """One line: whether submissions can be graded in a jail here."""
     gone = [layer for layer in layers if not layer.in_force]
     below = [layer.name for layer in gone if layer.floor]

@@ -39,12 +39,12 @@ def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
     made = path.with_name(f".{path.name}.new")
     if path.is_dir():
         raise UserError(f"{path} is a folder, and not a file{way_out}")
-    with explained(path, way_out):
+    with explained_file_errors(path, way_out):
         try:
-            file = held(made)
+            file = locked_file(made)
         except FileNotFoundError:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = held(made)
+            file = locked_file(made)
         with open(file, "wb") as new:
             try:
                 new.truncate()
@@ -71,7 +71,7 @@ def zipped(files: Iterable[tuple[str, str | bytes, int]]) -> bytes:
     return made.getvalue()
 
 
-def held(path: Path) -> int:
+def locked_file(path: Path) -> int:
     """A file of this name, open and for nobody else until it is closed."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     while True:
@@ -93,8 +93,8 @@ def held(path: Path) -> int:
 @contextmanager
 def in_turn(path: Path) -> Iterator[None]:
     """Lets one process at a time read a file and write it anew; the others wait."""
-    with explained(path):
-        file = held(path.with_name(f".{path.name}.lock"))
+    with explained_file_errors(path):
+        file = locked_file(path.with_name(f".{path.name}.lock"))
     try:
         yield
     finally:
@@ -105,7 +105,7 @@ def in_turn(path: Path) -> Iterator[None]:
 def reserved(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
     """Hold a folder for one process at a time; another one says that it waits, and does so."""
     lock = folder.with_name(f".{folder.name}.lock")
-    with explained(lock, "; is its folder writable?"):
+    with explained_file_errors(lock, "; is its folder writable?"):
         lock.parent.mkdir(parents=True, exist_ok=True)
         file = lock.open("w")
     with file:
@@ -121,7 +121,7 @@ def reserved(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
 
 
 @contextmanager
-def explained(path: Path, way_out: str = "", doing: str = "write") -> Iterator[None]:
+def explained_file_errors(path: Path, way_out: str = "", doing: str = "write") -> Iterator[None]:
     """Turns what the file system objects to into one line that ends in the way out."""
     try:
         yield

@@ -48,7 +48,7 @@ def one_line(text: str, limit: int | None = None) -> str:
     text = text if limit is None else text[: 4 * limit]
     shown = "".join(c if c in JOINERS or category(c) not in ACTING else " " for c in text)
     shown = " ".join(shown.split())
-    return shown if limit is None else short(shown, limit)
+    return shown if limit is None else shortened_text(shown, limit)
 
 
 def printable(text: str, limit: int) -> str:
@@ -56,7 +56,7 @@ def printable(text: str, limit: int) -> str:
     return "".join(c if c.isprintable() else "?" for c in text)[:limit]
 
 
-def short(text: str, limit: int) -> str:
+def shortened_text(text: str, limit: int) -> str:
     """The text, or as much of it as there is room for."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
@@ -66,6 +66,6 @@ def message(text: str) -> str:
     return FOLDERS.sub("…/", made_visible(text))
 
 
-def markdown(text: str) -> str:
+def defused_markdown(text: str) -> str:
     """Markdown that shows everything and does nothing: no HTML, no images, links to the web."""
     return MARKUP.sub(lambda found: found[0] + BREAK, made_visible(text))

@@ -22,7 +22,7 @@ def same_id(text: str) -> str:
     return normalize("NFC", text).strip().lower()
 
 
-def words(name: str) -> list[str]:
+def name_parts(name: str) -> list[str]:
     """The words of a name in small letters, marks and all, without signs."""
     kept = "".join(map(letter, name))  # before NFKC, which makes a mark of the ´ in O´Brien
     return normalize("NFKC", kept).lower().replace("ς", "σ").split()
@@ -38,12 +38,12 @@ def letter(c: str) -> str:
 
 def spellings(name: str) -> set[str]:
     """A name's letters, marks and digits. A capital I is one of ı in Turkish, of i elsewhere."""
-    return {"".join(words(one)) for one in (name, name.translate(TURKISH))} - {""}
+    return {"".join(name_parts(one)) for one in (name, name.translate(TURKISH))} - {""}
 
 
-def folded(name: str) -> str:
+def name_without_marks(name: str) -> str:
     """A name without its marks, with which several people may be called."""
-    plain = normalize("NFKD", "".join(words(name))).translate(PLAIN).casefold()
+    plain = normalize("NFKD", "".join(name_parts(name))).translate(PLAIN).casefold()
     return "".join(c for c in plain if category(c)[0] != "M")
 
 
@@ -54,7 +54,7 @@ def did_you_mean(asked: str, known: Iterable[str], closely: float = 0.6) -> str:
 
 
 def is_test_student(name: str) -> bool:
-    return "".join(words(name)) in TEST_STUDENT
+    return "".join(name_parts(name)) in TEST_STUDENT
 
 
 def file_name(name: str) -> str:
@@ -72,25 +72,25 @@ class NameIndex:
 
     def add(self, who: str, name: str, *turned: str) -> None:
         """Adds a name of somebody; the same with its words turned round is no exact one."""
-        self._exact[exact(name)].add(who)
+        self._exact[exact_name(name)].add(who)
         for one in (name, *turned):
             for spelling in spellings(one):
                 self._same[spelling].add(who)
-            self._alike[folded(one)].add(who)
+            self._alike[name_without_marks(one)].add(who)
 
     def of(self, name: str) -> set[str]:
         """Who is called so: nobody, one, or several, of whom nobody knows which."""
-        if found := self._exact.get(exact(name)):
+        if found := self._exact.get(exact_name(name)):
             return set(found)
         return set().union(*(self._same.get(one, ()) for one in spellings(name)))
 
     def like(self, name: str) -> list[str]:
         """Whose name is most like this one: those with other marks, or else the nearest."""
-        asked = folded(name)
+        asked = name_without_marks(name)
         known = [one for one in self._alike if one]
         near = [asked] if asked in self._alike else difflib.get_close_matches(asked, known, 1, 0.75)
         return sorted(self._alike[near[0]]) if near and asked else []
 
 
-def exact(name: str) -> str:
+def exact_name(name: str) -> str:
     return " ".join(normalize("NFC", name).split())

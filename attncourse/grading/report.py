@@ -64,7 +64,7 @@ def count(number: float, noun: str) -> str:
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
-def score(points: float, maximum: float) -> str:
+def score_in_words(points: float, maximum: float) -> str:
     """Points as they are shown: 0.5 of 1 point."""
     return f"{points:g} of {count(maximum, 'point')}"
 
@@ -77,7 +77,7 @@ def exercise_of(grade_id: str) -> str:
     return grade_id.removeprefix("points_").removeprefix("hidden_").rpartition(".")[2]
 
 
-def nothing(assignment: Any, status: str, reason: str, student: str = "") -> Report:
+def report_without_points(assignment: Any, status: str, reason: str, student: str = "") -> Report:
     """The report on a submission of which nothing could be run: zero, and why."""
     cells = {g: CellResult(0.0, cell.points, reason) for g, cell in assignment.graded.items()}
     return Report(student, assignment.name, status, cells, notes=(reason,), attention=(reason,))
@@ -94,7 +94,7 @@ def to_json(report: Report) -> dict[str, Any]:
     return {"schema": SCHEMA} | vars(report) | {"cells": cells}
 
 
-def from_json(data: dict[str, Any]) -> Report:
+def report_from_json(data: dict[str, Any]) -> Report:
     """The report that ``to_json`` made this of. Raises ``ValueError`` where it is of another."""
     if data.get("schema") != SCHEMA:
         raise ValueError(f"expected a report of schema {SCHEMA}, got {data.get('schema')!r}")

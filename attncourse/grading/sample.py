@@ -122,30 +122,30 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
 """
 
 
-def answers(style: dict[str, str], **changed: str) -> dict[str, str]:
+def sample_answers(style: dict[str, str], **changed: str) -> dict[str, str]:
     """A style's sources with some cells changed, each with its imports."""
     return {grade_id: IMPORTS + source for grade_id, source in {**style, **changed}.items()}
 
 
 CLASS: dict[str, dict[str, str]] = {
-    "amara-matrices": answers(MATRICES),
-    "bela-einsum": answers(EINSUM),
-    "chidi-loops": answers(LOOPS),
-    "dana-divides": answers(
+    "amara-matrices": sample_answers(MATRICES),
+    "bela-einsum": sample_answers(EINSUM),
+    "chidi-loops": sample_answers(LOOPS),
+    "dana-divides": sample_answers(
         MATRICES,
         scaled_dot_product_attention=ATTENTION.replace("** -0.5", "** -1"),
         AttentionHead=HEAD.replace("        super().__init__()\n", ""),
     ),
-    "emre-columns": answers(
+    "emre-columns": sample_answers(
         MATRICES,
         attention_scores=SCORES.replace("key.mT", "key.T"),
         scaled_dot_product_attention=ATTENTION.replace("dim=-1", "dim=-2"),
     ),
     "fay-empty": {},
-    "goran-crashes": answers(
+    "goran-crashes": sample_answers(
         MATRICES,
         scaled_dot_product_attention=CRASHING,
         AttentionHead="import os\n\nos.abort()\n",
     ),
-    "hana-endless": answers(MATRICES, scaled_dot_product_attention=ENDLESS),
+    "hana-endless": sample_answers(MATRICES, scaled_dot_product_attention=ENDLESS),
 }

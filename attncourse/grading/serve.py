@@ -62,7 +62,7 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def serve(folder: Path, port: int, started: Callable[[str], None]) -> None:
+def serve_folder(folder: Path, port: int, started: Callable[[str], None]) -> None:
     """Serves a folder on this machine alone until it is interrupted; ``started`` gets the address.
 
     Port 0 stands for any that is free. Raises ``UserError`` where no book is in the folder, or the

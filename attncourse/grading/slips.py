@@ -22,7 +22,7 @@ class Slip(NamedTuple):
         )
 
 
-def settle(by_number: set[str], by_name: set[str], trust: str) -> set[str] | None:
+def settle_owner(by_number: set[str], by_name: set[str], trust: str) -> set[str] | None:
     """Return who is meant; None where the two disagree and nobody has said which one to trust."""
     if by_number and by_name and not by_number & by_name:
         return {"numbers": by_number, "names": by_name}.get(trust)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained
-from attncourse.grading.harmless import short
+from attncourse.grading.files import explained_file_errors
+from attncourse.grading.harmless import shortened_text
 
 Value = str | float | int | None
 Rows = list[list[Value]]
@@ -35,7 +35,7 @@ ADDED = re.compile(rf"(?<=[;{BREAKS}])'(?={BLANK}{SIGN})")
 LONGEST = 32_000  # characters; what is beyond 32767 runs over into other cells in Excel
 
 
-def cell(value: Value) -> str:
+def csv_cell(value: Value) -> str:
     """A cell's text. A number stays one; of a text, whatever could begin a formula is defused.
 
     An apostrophe goes before it, at the cell's start and behind every character at which a
@@ -44,28 +44,28 @@ def cell(value: Value) -> str:
     if value is None:
         return ""
     if isinstance(value, int | float):
-        return number(value)
-    value = INSIDE.sub("'", short(value, LONGEST))
+        return plain_number(value)
+    value = INSIDE.sub("'", shortened_text(value, LONGEST))
     return f"'{value}" if FORMULA.match(value) else value
 
 
-def line_of(cell: str) -> str:
+def line_of_cell(cell: str) -> str:
     """The line of text that a cell was made of, if it was one line."""
     if cell.startswith("'") and FORMULA.match(cell[1:]):
         cell = cell[1:]
     return ADDED.sub("", cell)
 
 
-def number(value: float) -> str:
+def plain_number(value: float) -> str:
     """A number without an exponent or superfluous digits, with a point."""
     return f"{round(value, 6):.6f}".rstrip("0").rstrip(".") if value else "0"
 
 
-def table(rows: Iterable[Sequence[Value]]) -> str:
+def csv_table(rows: Iterable[Sequence[Value]]) -> str:
     """Rows as comma-separated values with the line ends of RFC 4180, every cell defused."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerows([cell(value) for value in row] for row in rows)
+    writer.writerows([csv_cell(value) for value in row] for row in rows)
     return out.getvalue()
 
 
@@ -75,7 +75,7 @@ def rows_in(path: Path) -> list[list[str]]:
     The separator is the one that its first line has most of. Raises ``UserError``, as for a file
     that is missing.
     """
-    text = text_in(path)
+    text = text_of_file(path)
     if said := re.match(r"sep=([,;\t])\r?\n", text):  # for Excel
         text, separator = text[said.end() :], said[1]
     else:
@@ -89,12 +89,12 @@ def rows_in(path: Path) -> list[list[str]]:
 def records_in(path: Path) -> tuple[list[str], list[dict[str, str]]]:
     """The head of such a file, if it is there, and each row as what stands below the head."""
     head, *rows = (rows_in(path) if path.is_file() else []) or [[]]
-    return head, [dict(zip(head, map(line_of, row), strict=False)) for row in rows]
+    return head, [dict(zip(head, map(line_of_cell, row), strict=False)) for row in rows]
 
 
-def text_in(path: Path) -> str:
+def text_of_file(path: Path) -> str:
     """A file's text, in whichever of the usual encodings. Raises ``UserError``."""
-    with explained(path, doing="read"):
+    with explained_file_errors(path, doing="read"):
         data = path.read_bytes()
     if data.startswith(b"PK\x03\x04"):
         raise UserError(f"{path} is a spreadsheet's own file: save it as CSV")

@@ -17,7 +17,7 @@ import torch
 from conftest import ROOT
 
 from attncourse.checks import exercises
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -299,5 +299,5 @@ def test_the_judge_gives_no_points_for_a_degenerate_answer(folder, body):
 
 
 def points_hidden(data: bytes, assignment: Assignment) -> set[float]:
-    report = grade(data, assignment, limits=Limits(submission=60), seed=3)
+    report = grade_submission(data, assignment, limits=Limits(submission=60), seed=3)
     return {cell.points for name, cell in report.cells.items() if name.startswith("hidden_")}

@@ -43,7 +43,7 @@ from attncourse import (
     vision,
 )
 from attncourse.checks import examine, exercises
-from attncourse.grading.class_.similar import in_one_piece
+from attncourse.grading.class_.similar import listing_cell
 
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 LINES, COLUMNS = range(10, 61), 72
@@ -520,7 +520,7 @@ for code, asked in pickle.load(sys.stdin.buffer):
 
 def listing(stem: str) -> str:
     page = ROOT / f"{CHAPTERS[stem].page}.md"
-    return in_one_piece(page.read_text(encoding="utf-8"))
+    return listing_cell(page.read_text(encoding="utf-8"))
 
 
 def run_alone(pieces: list[tuple[str, list[tuple[str, dict]]]], folder) -> Iterator[tuple | str]:

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from attncourse.checks import examine
-from attncourse.checks.reading.lines import line_behind, where
+from attncourse.checks.reading.lines import line_behind, sizes_in_words
 
 
 def answer(source: str):
@@ -44,7 +44,7 @@ def test_the_names_that_a_line_reads_are_told(line, told):
     halves = {"half": torch.zeros(2), "whole": torch.zeros(2).double()}
     ids = {"picks": np.zeros(2), "ids": np.arange(2)}
     there = {"A": A, "B": B, "i": 7, "mask": None, "self": layer, "text": "A", **halves, **ids}
-    assert where(line, there) == told
+    assert sizes_in_words(line, there) == told
 
 
 def test_an_error_of_dtypes_is_told_with_them():
@@ -70,7 +70,7 @@ class Loud(torch.Tensor):
 
 def test_no_code_of_a_students_class_runs():
     there = {"x": Tricky(), "y": torch.zeros(2).as_subclass(Loud), "z": np.zeros(3)}
-    assert where("x.shape + y @ x.grid @ z", there) == ", where z is (3,)"
+    assert sizes_in_words("x.shape + y @ x.grid @ z", there) == ", where z is (3,)"
 
 
 def test_an_error_that_hides_where_it_came_from_is_told_all_the_same():

@@ -6,7 +6,7 @@ from torch import nn
 from attncourse.checks import examine
 from attncourse.checks.callers import call_module
 from attncourse.checks.exercise import Case, Criterion
-from attncourse.checks.explaining.options import branches, options_of
+from attncourse.checks.explaining.options import case_branches, options_of
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import Trial
 from attncourse.transformer import EncoderBlock
@@ -33,13 +33,13 @@ def test_the_options_of_a_call_are_its_settings_and_what_is_given():
 def test_a_branch_has_all_that_is_wrong_and_nothing_is_wrong_elsewhere():
     given, left_out = {"kwargs": {"scale": 2.0}}, {}
     two_sides = [trial(True, **given), trial(True, **given), trial(False), trial(False)]
-    assert list(branches(tuple(two_sides))) == [("only where `scale` is given", [0, 1])]
+    assert list(case_branches(tuple(two_sides))) == [("only where `scale` is given", [0, 1])]
     other_way = [trial(False, **given)] * 2 + [trial(True, **left_out)] * 2
-    assert list(branches(tuple(other_way))) == [("except where `scale` is given", [2, 3])]
-    assert list(branches((*two_sides, trial(True)))) == []  # wrong elsewhere, too
-    assert list(branches(tuple(two_sides[1:]))) == []  # one case is too few
+    assert list(case_branches(tuple(other_way))) == [("except where `scale` is given", [2, 3])]
+    assert list(case_branches((*two_sides, trial(True)))) == []  # wrong elsewhere, too
+    assert list(case_branches(tuple(two_sides[1:]))) == []  # one case is too few
     mostly_right = [*two_sides, *[trial(False, **given)] * 3]
-    assert list(branches(tuple(mostly_right))) == []
+    assert list(case_branches(tuple(mostly_right))) == []
 
 
 class OneBranch(EncoderBlock):

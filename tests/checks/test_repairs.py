@@ -17,7 +17,7 @@ from attncourse.checks.explaining.changes import Change, changes
 from attncourse.checks.explaining.repairs import (
     AnswerSource,
     bounded_memory,
-    in_words,
+    repair_in_words,
     repaired,
 )
 from attncourse.checks.judging import judge
@@ -122,7 +122,7 @@ def test_a_statement_is_told_alone_and_in_one_line(code, told):
     definition = ast.parse(code).body[0]
     source = AnswerSource(definition, code.splitlines(keepends=True), {})
     change = Change("something too much", "Without {}", definition.body[0], list)
-    assert told in in_words(source, (change,)).explanation
+    assert told in repair_in_words(source, (change,)).explanation
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from attncourse import mixing
 from attncourse.checks import CheckFailed, check, exercises
 from attncourse.checks.showing.session import row_of
-from attncourse.checks.substitution import called
+from attncourse.checks.substitution import names_called
 
 ANSWERS = """
 import numpy as np
@@ -105,6 +105,6 @@ def test_where_right_ones_change_nothing_it_stays_as_it_is(seen):
 def test_what_is_called_is_read_off_functions_and_classes():
     names = answers("helper")
     exec("class Head:\n    def forward(self):\n        return [helper(x) for x in self]", names)
-    assert called(names["Head"], names, set()) >= {"helper", "normalize_rows"}
-    assert called(names["Head"], names, {"helper"}) == {"helper"}
-    assert called(3, names, set()) == set()
+    assert names_called(names["Head"], names, set()) >= {"helper", "normalize_rows"}
+    assert names_called(names["Head"], names, {"helper"}) == {"helper"}
+    assert names_called(3, names, set()) == set()

@@ -23,8 +23,8 @@ from attncourse.checks.trying.trials import trials_of
 from attncourse.checks.variants.adapter import Adapter, adapted
 from attncourse.checks.variants.conventions import FORBIDDEN
 from attncourse.checks.variants.rewriting import BITS, COLUMNS, NEGATED, PERCENT
-from attncourse.grading.course.variants import FILE, choose_variant, solved, variants_in
-from attncourse.grading.demo import fill_in
+from attncourse.grading.course.variants import FILE, choose_variant, solved_in_variant, variants_in
+from attncourse.grading.demo import fill_solution_cells
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student.selfcheck import check_file
@@ -247,14 +247,16 @@ def course(tmp_path):
 
 def test_the_variant_is_recorded_and_taken_back(course):
     path = course / "solutions/02_mixing/02_mixing.ipynb"
-    assert solved(course, path) == path.read_bytes()
+    assert solved_in_variant(course, path) == path.read_bytes()
     choose_variant(course, "02_mixing", "percent")
     choose_variant(course, "02_mixing", "percent")
     assert variants_in(course) == {"02_mixing": "percent"}
-    assert solved(course, path) == notebook_in_variant(path.read_bytes(), "percent", "02_mixing")
+    assert solved_in_variant(course, path) == notebook_in_variant(
+        path.read_bytes(), "percent", "02_mixing"
+    )
     choose_variant(course, "02_mixing", "published")
     assert variants_in(course) == {}
-    assert solved(course, path) == path.read_bytes()
+    assert solved_in_variant(course, path) == path.read_bytes()
 
 
 def test_what_was_handed_in_is_not_graded_as_another_variant(course):
@@ -323,7 +325,7 @@ def test_a_variant_is_released_and_graded(course):
     for student, answers in {"copied": published, "right": RIGHT}.items():
         place = course / "submitted" / student / "02_mixing"
         place.mkdir(parents=True)
-        (place / "02_mixing.ipynb").write_text(fill_in(text, answers))
+        (place / "02_mixing.ipynb").write_text(fill_solution_cells(text, answers))
     assert "variant: percent" in attncourse("release", "02_mixing")  # known without being told
     attncourse("grade", "02_mixing")
     reports = {
@@ -363,7 +365,7 @@ def test_make_exercises_keeps_the_variant(course):
 def test_a_student_checks_the_variant(course):
     data = notebook_in_variant(solved_notebook("mixing"), "percent", "02_mixing").decode()
     path = course / "02_mixing.ipynb"
-    path.write_text(fill_in(data, {"mix": RIGHT["mix"]}))
+    path.write_text(fill_solution_cells(data, {"mix": RIGHT["mix"]}))
     report = check_file(path, Limits())
     assert report.cells["mixing.mix"].points == 7
     assert report.cells["mixing.is_row_stochastic"].points == 6

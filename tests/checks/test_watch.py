@@ -15,8 +15,8 @@ from torch.overrides import TorchFunctionMode, handle_torch_function, wrap_torch
 from attncourse.checks import examine, exercises
 from attncourse.checks.trying.watch import OPERATORS, TAKEN_DOWN, Forbidden, forbidding, kernels
 from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.demo import fill_in
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.demo import fill_solution_cells
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS, IMPORTS
 from attncourse.kqv import scaled_dot_product_attention as right
@@ -357,7 +357,9 @@ def test_a_hidden_test_holds_the_rule_of_the_check():
     released = (ROOT / "exercises" / "05_kqv" / "05_kqv.ipynb").read_text(encoding="utf-8")
     answers = CLASS["amara-matrices"] | {SDPA: IMPORTS + CALLS_IT}
     assignment = find_assignment(ROOT, "05_kqv")
-    report = grade(fill_in(released, answers).encode(), assignment, limits=Limits(submission=60))
+    report = grade_submission(
+        fill_solution_cells(released, answers).encode(), assignment, limits=Limits(submission=60)
+    )
     lost = {grade_id for grade_id, cell in report.cells.items() if cell.points < cell.maximum}
     assert lost == {f"points_{SDPA}", f"hidden_{SDPA}"}
     said = report.cells[f"hidden_{SDPA}"].message

@@ -205,7 +205,7 @@ def test_parts_of_the_block_are_switched_one_by_one(opened):
         assert list(reader.now.values()) == list(expected.values())
         cells = reader.figure.locator("[data-part=numbers] td").all_inner_texts()
         assert cells == [f"{n:,}" for n in expected.values()]
-    assert "Today's block" in reader.says
+    assert "Today’s block" in reader.says
     assert "fewer heads" not in reader.says
     reader.button("RMS norm").click()
     assert "4 of 5" in reader.says

@@ -116,7 +116,7 @@ def part_lanes(control: socket.socket, libraries: str) -> None:
     """Makes lanes with these libraries until ``serve`` ends, and tells how each ended."""
     keep_open({0, 1, 2, control.fileno()})
     with suppress(Exception):  # a lane will say what it cannot import
-        lane.load(list(filter(None, libraries.split(","))))
+        lane.load_libraries(list(filter(None, libraries.split(","))))
     running: dict[int, tuple[int, socket.socket]] = {}  # by descriptors
     while True:
         for ready in select.select([control, *running], [], [])[0]:

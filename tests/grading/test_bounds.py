@@ -24,7 +24,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.jail import kernel
 from attncourse.grading.judge import judge
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.lane_loop import CHECKER
 from attncourse.grading.judge.lanes import LANES, LaneLost, Lanes
 from attncourse.grading.judge.outcomes import StepOutcome
@@ -32,7 +32,7 @@ from attncourse.grading.judge.plan_runner import LAST_MINUTE, Means, PlanRunner
 from attncourse.grading.judge.process import REPLAY
 from attncourse.grading.judge.wire.decoding import Decoder, Room
 from attncourse.grading.judge.wire.encoding import Encoder
-from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack
+from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack_frame
 from attncourse.grading.judge.worker.zygote import Zygote
 from attncourse.grading.judge.workers import Workers
 from attncourse.grading.limits import MB, Limits
@@ -123,7 +123,7 @@ def test_what_an_answer_may_well_return_has_room(value):
 def test_json_of_too_many_values_is_not_parsed(text):
     pieces = [HEAD.pack(len(text), 0), text, b""]
     with quick(), pytest.raises(WireError):
-        unpack(lambda size: pieces.pop(0), 64 * MB)
+        unpack_frame(lambda size: pieces.pop(0), 64 * MB)
 
 
 # --- the process itself -----------------------------------------------------------------------
@@ -138,7 +138,7 @@ def judged(answer: str, *tests: str, limits: Limits, **more) -> Report:
     ]
     assignment = Assignment("01_bounds", read_cells(notebook(*cells)))
     cells[1] = solution("answer", answer)
-    return grade(notebook(*cells), assignment, limits=limits, **more)
+    return grade_submission(notebook(*cells), assignment, limits=limits, **more)
 
 
 def points(report: Report) -> list[float]:
@@ -260,7 +260,7 @@ def told(monkeypatch):
         lane = ToldLane(lanes, list(given))
         monkeypatch.setattr(lanes, "begin", lambda keys: [lane])
         monkeypatch.setattr(judge, "LANES", lanes)
-        return grade(b"{}", assignment, **options), lane.seen
+        return grade_submission(b"{}", assignment, **options), lane.seen
 
     return run
 
@@ -366,7 +366,7 @@ def test_beside_four_busy_processes_nobody_loses_anything(crowd):
     assignments = {id(w): Assignment(w.name, read_cells(w.source)) for w in (MIXING, KQV)}
 
     def lost(case) -> list[str]:
-        report = grade(case.notebook(), assignments[id(case.work)], limits=limits)
+        report = grade_submission(case.notebook(), assignments[id(case.work)], limits=limits)
         return [f"{case.name} {g}" for g, p in case.deserves.items() if report.cells[g].points < p]
 
     with ThreadPoolExecutor(cores) as pool:
@@ -459,7 +459,7 @@ def test_a_slow_machine_tells_the_same(body, told):
     assignment = Assignment(NAME, read_cells(small()))
     endless = small(twice=f"import time\ndef twice(a):\n    {body}")
     for factor in (1, 1.3):
-        report = grade(endless, assignment, limits=SOON.stretched(factor))
+        report = grade_submission(endless, assignment, limits=SOON.stretched(factor))
         message = report.cells["points_twice"].message
         assert re.fullmatch(f"did not end within ({told})", message)
         assert (report.status, report.notes) == ("graded", (f"twice: {message}",))

@@ -19,7 +19,7 @@ from attncourse.grading.judge.carried_errors import (
     steps_with_ours,
     wrong_ones_called,
 )
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -53,7 +53,7 @@ def judged(task: Assignment = TASK, before: str = "", **answers: str) -> Report:
     """The report on a submission with these answers, and ours for the others."""
     cells = [solution(name, answers.get(name, source)) for name, source in OURS.items()]
     data = notebook(*([cell(before)] if before else []), *cells, *TESTS)
-    return grade(data, task, limits=Limits(submission=20, cell=4, call=4), seed=5)
+    return grade_submission(data, task, limits=Limits(submission=20, cell=4, call=4), seed=5)
 
 
 def earned(report: Report) -> dict[str, float]:
@@ -111,7 +111,9 @@ def test_answers_are_found_in_cells_that_have_lost_their_names(together):
     """As from an editor that keeps no metadata, or by a student who moves code about."""
     sources = [TRIPLE, OURS["quad"], OURS["eight"]]
     cells = [cell("\n\n".join(sources))] if together else list(map(cell, sources))
-    report = grade(notebook(*cells, *TESTS), TASK, limits=Limits(submission=20, cell=4, call=4))
+    report = grade_submission(
+        notebook(*cells, *TESTS), TASK, limits=Limits(submission=20, cell=4, call=4)
+    )
     assert earned(report) == FULL | {"double": 0}
     assert "eight is right, given a right double" in report.notes
 
@@ -212,7 +214,7 @@ def test_in_a_variant_ours_is_given_as_the_variant_asks_for_it():
         scaled_dot_product_attention=[("~mask", "mask"), wrong],
         AttentionHead=[FORBIDDEN],
     )
-    report = grade(data, task, limits=Limits(submission=60, cell=8, call=8), seed=5)
+    report = grade_submission(data, task, limits=Limits(submission=60, cell=8, call=8), seed=5)
     assert "AttentionHead is right, given a right scaled_dot_product_attention" in report.notes
     own = [c for grade_id, c in report.cells.items() if grade_id.endswith("_AttentionHead")]
     assert [c.message for c in own] == ["", ""]
@@ -224,7 +226,7 @@ DEFINITIONS = ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef
 def test_what_was_published_earns_nothing_in_a_variant_by_calling_ours():
     """``causal_mean_weights`` hands on what ``normalize_rows`` returns, whatever its unit."""
     task, data = fill_variant("mixing", "percent")
-    report = grade(data, task, limits=Limits(submission=60, cell=8, call=8), seed=5)
+    report = grade_submission(data, task, limits=Limits(submission=60, cell=8, call=8), seed=5)
     assert sum(c.points for c in report.cells.values()) == 7  # is_row_stochastic is as it was
     assert not any("given a right" in note for note in report.notes)
 
@@ -271,10 +273,10 @@ def test_a_library_that_the_grader_lacks_is_the_headline():
         "text": "What happened: `rearrange` is not defined.\nWhat comes from a library is imported "
         f"first.\n    {undefined}",
     }
-    explained = missing_names.explained(verdict, {"rearrange": sentence})
+    explained = missing_names.explained_verdict(verdict, {"rearrange": sentence})
     headline, _, explanation = sentence.partition(": ")
     assert (explained["mistake"], explained["explanation"]) == (headline, explanation)
     assert explained["criteria"][0]["message"] == explained["reason"] == sentence
     assert explained["text"].startswith(f"What happened: {headline}.\n{explanation}\n")
     assert "not defined" not in explained["text"]
-    assert missing_names.explained(verdict, {"repeat": sentence}) is verdict
+    assert missing_names.explained_verdict(verdict, {"repeat": sentence}) is verdict

@@ -13,7 +13,7 @@ from small_class import made, run, write_gradebook
 from small_course import NAME, cell, graded, hand_in, make_course, notebook, small
 
 import exercises
-from attncourse.grading.course.changes import HEAD, KEPT, differences, keep
+from attncourse.grading.course.changes import HEAD, KEPT, append_rows, differences
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.release import record
 from attncourse.grading.feedback.command import give_feedback
@@ -196,7 +196,7 @@ def test_what_a_person_gave_stays_when_cells_come_go_and_change(tmp_path):
 def test_what_is_kept_of_cells_that_are_gone_is_no_formula(tmp_path):
     rows = [("=cmd|' C calc'!A0", "points_add", 1.0, None, None), ("ada", "add", None, None, "+1")]
     for row in rows:
-        place = keep(tmp_path / KEPT, [row])
+        place = append_rows(tmp_path / KEPT, [row])
     assert list(csv.reader(place.read_text().splitlines())) == [
         list(HEAD),
         ["'=cmd|' C calc'!A0", "points_add", "1", "", ""],

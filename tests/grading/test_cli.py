@@ -44,7 +44,7 @@ def kqv_course(folder: Path) -> Path:
     """A course whose one assignment has chapter 5's cells, solved and released."""
     chapter = [e for e in exercises().values() if e.stem == "kqv"]
     for part, sources in (
-        ("solutions", sample.answers(sample.MATRICES)),
+        ("solutions", sample.sample_answers(sample.MATRICES)),
         ("exercises", dict.fromkeys(sample.MATRICES, STUB)),
     ):
         cells = [cell("from attncourse.checks import check, examine")]

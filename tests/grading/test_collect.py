@@ -17,7 +17,7 @@ from small_course import NAME, hand_in, make_course, small
 
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect import drops, sort
-from attncourse.grading.collect.collect import collect
+from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import NUMBERS, ROSTER, SHOW, SPELLING, owner
 from attncourse.grading.collect.roster import (
     Class,
@@ -112,7 +112,7 @@ def test_what_names_nobody_or_another_assignment_is_no_claim():
 def test_everybody_of_a_class_is_found_in_moodles_download(course, tmp_path, folders):
     files = [(made.moodle(s, FILE, folders=folders), other(s.id)) for s in CLASS]
     sheet = made.worksheet(tmp_path / "w.csv", {ADA.id: "Monday, 12 October 2026, 11:59 PM"})
-    found = collect(course, NAME, [archive(tmp_path / "m.zip", files)], sheet)
+    found = collect_downloads(course, NAME, [archive(tmp_path / "m.zip", files)], sheet)
     assert found.left == found.absent == found.remarks == []
     wanted = {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
     wanted[f"{ADA.id}/{NAME}/timestamp.txt"] = b"2026-10-12 21:59:00 UTC\n"  # Berlin's summer
@@ -125,7 +125,7 @@ def test_everybody_of_a_class_is_found_in_canvas_download(course, tmp_path):
         (made.canvas(s, FILE, 70 + n, late=n % 2 > 0), other(s.id)) for n, s in enumerate(CLASS)
     ]
     zipped = archive(tmp_path / "c.zip", files)
-    found = collect(course, NAME, [zipped], made.canvas_roster(tmp_path / "r.csv"))
+    found = collect_downloads(course, NAME, [zipped], made.canvas_roster(tmp_path / "r.csv"))
     assert (found.left, found.absent) == ([], [])
     assert submitted(course) == {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
     assert [row.student for row in found.rows if row.late] == [s.id for s in CLASS[1::2]]
@@ -138,7 +138,9 @@ def test_names_alone_are_enough_in_either_order(course, tmp_path):
     lines = [f"{s.id},{s.last},{s.first},{s.email}" for s in CLASS]
     files = [(made.moodle(s, FILE), other(s.id)) for s in CLASS[::2]]
     files += [(made.canvas(s, FILE, 1), other(s.id)) for s in CLASS[1::2]]
-    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines))
+    found = collect_downloads(
+        course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines)
+    )
     assert found.left == []
     assert submitted(course) == {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS}
     # A name in one piece, turned round.
@@ -154,7 +156,7 @@ def test_plain_archives_nested_ones_and_folders(course, tmp_path):
     folder.mkdir()
     (folder / "homework.ipynb").write_bytes(other("grace"))
     (folder / ".DS_Store").write_bytes(b"x")
-    found = collect(
+    found = collect_downloads(
         course, NAME, [archive(tmp_path / "a.zip", files), folder], roster(tmp_path, *lines)
     )
     assert found.left == []
@@ -172,7 +174,9 @@ def test_gradescopes_file_says_whose_a_folder_is(course, tmp_path):
     files = [("e/submission_metadata.yml", said.encode()), (f"e/submission_1/{FILE}", other("ada"))]
     files += [("e/submission_2/x.ipynb", other("two")), ("e/submission_3/x.ipynb", GOOD)]
     lines = ["ada,Lovelace,Ada,a@x.org", "alan,Turing,Alan,b@x.org", "grace,Hopper,Grace,c@x.org"]
-    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines))
+    found = collect_downloads(
+        course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines)
+    )
     assert submitted(course) == {
         f"ada/{NAME}/{FILE}": other("ada"),
         f"ada/{NAME}/timestamp.txt": b"2026-10-12 21:59:00 UTC\n",
@@ -186,7 +190,7 @@ def test_without_a_roster_platforms_name_people_and_nothing_else_does(course, tm
     hand_in(course, "grace", GOOD)
     files = [(f"{LONG}/{FILE}", other(1)), (made.canvas(ALAN, FILE, 1), other(2))]
     files += [(f"Grace_3_assignsubmission_file/{FILE}", other(3)), (f"bob/{FILE}", other(4))]
-    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)])
+    found = collect_downloads(course, NAME, [archive(tmp_path / "a.zip", files)])
     assert {row.student for row in found.rows} == {"ada-lovelace", "turingalan", "grace"}
     assert reasons(found) == {f"bob/{FILE}": "nobody is known as bob: name the class with --roster"}
 
@@ -197,7 +201,7 @@ def test_without_a_roster_platforms_name_people_and_nothing_else_does(course, tm
 def test_of_several_attempts_the_latest_counts(course, tmp_path):
     one = (f"ada+{NAME}+2026-10-11 10:00:00 UTC+Zx/{FILE}", other("first"))
     two = (f"ada+{NAME}+2026-10-12 10:00:00 UTC+Ab/{FILE}", other("second"))
-    found = collect(course, NAME, [archive(tmp_path / "a.zip", [two, one])])
+    found = collect_downloads(course, NAME, [archive(tmp_path / "a.zip", [two, one])])
     assert submitted(course) == {
         f"ada/{NAME}/{FILE}": other("second"),
         f"ada/{NAME}/timestamp.txt": b"2026-10-12 10:00:00 UTC\n",
@@ -209,10 +213,10 @@ def test_canvas_numbers_rise_with_time_and_later_downloads_count_more(course, tm
     files = [(made.canvas(ADA, FILE, 99), other("new"))]
     files += [(made.canvas(ADA, f"{NAME}-1.ipynb", 98), other("old"))]
     sheet = made.canvas_roster(tmp_path / "r.csv")
-    collect(course, NAME, [archive(tmp_path / "a.zip", files)], sheet)
+    collect_downloads(course, NAME, [archive(tmp_path / "a.zip", files)], sheet)
     assert submitted(course) == {f"{ADA.id}/{NAME}/{FILE}": other("new")}
     drops = [archive(tmp_path / f"{n}.zip", [(made.moodle(ADA, FILE), other(n))]) for n in (1, 2)]
-    collect(course, NAME, drops, sheet)
+    collect_downloads(course, NAME, drops, sheet)
     assert submitted(course) == {f"{ADA.id}/{NAME}/{FILE}": other(2)}
 
 
@@ -222,7 +226,11 @@ def test_what_was_there_is_kept_and_the_same_or_newer_stays(course, tmp_path):
 
     def drop(day: int, data: bytes) -> str:
         name = f"ada+{NAME}+2026-10-{day} 10:00:00 UTC+Zx/{FILE}"
-        return collect(course, NAME, [archive(tmp_path / "a.zip", [(name, data)])]).rows[0].done
+        return (
+            collect_downloads(course, NAME, [archive(tmp_path / "a.zip", [(name, data)])])
+            .rows[0]
+            .done
+        )
 
     assert drop(11, other("older")) == "kept: older"
     assert drop(12, other("mine")) == "as before"
@@ -248,7 +256,7 @@ def test_what_was_there_is_kept_and_the_same_or_newer_stays(course, tmp_path):
 )
 def test_a_notebook_gets_its_name_and_what_is_none_keeps_it(files, called, shown, course, tmp_path):
     content = [(made.moodle(ADA, file), data) for file, data in files.items()]
-    found = collect(course, NAME, [archive(tmp_path / "a.zip", content)])
+    found = collect_downloads(course, NAME, [archive(tmp_path / "a.zip", content)])
     assert list(submitted(course)) == [f"ada-lovelace/{NAME}/{called}"]
     assert found.rows[0].shown == shown
     assert (read_submission(course, NAME, "ada-lovelace").data == GOOD) == (called == FILE)
@@ -264,7 +272,7 @@ def two_of_one_name() -> list[str]:
 def test_two_of_one_name_are_not_guessed(course, tmp_path):
     files = [(f"Ada Lovelace_{n}_assignsubmission_file/{FILE}", other(n)) for n in (1, 2)]
     zipped = archive(tmp_path / "a.zip", files)
-    found = collect(course, NAME, [zipped], roster(tmp_path, *two_of_one_name()))
+    found = collect_downloads(course, NAME, [zipped], roster(tmp_path, *two_of_one_name()))
     assert submitted(course) == {}
     assert set(reasons(found).values()) == {
         f"Ada Lovelace ({n}) may be ada1 or ada2: {NUMBERS}" for n in (1, 2)
@@ -272,17 +280,17 @@ def test_two_of_one_name_are_not_guessed(course, tmp_path):
     assert found.absent == ["ada1", "ada2"]
     # A roster with one of them gives her nobody else's work; nor does none at all.
     for people, way_out in ((roster(tmp_path, two_of_one_name()[0]), NUMBERS), (None, ROSTER)):
-        found = collect(course, NAME, [zipped], people)
+        found = collect_downloads(course, NAME, [zipped], people)
         assert submitted(course) == {}
         assert set(reasons(found).values()) == {f"2 are called Ada Lovelace: {way_out}"}
     # The worksheet's numbers tell them apart, and one of them from who is not in it.
     head = "Identifier,Full name,Email address"
     sheet = roster(tmp_path, "Participant 1,Ada Lovelace,1@x.org", head=head)
-    assert len(collect(course, NAME, [zipped], sheet).left) == 1
+    assert len(collect_downloads(course, NAME, [zipped], sheet).left) == 1
     assert submitted(course) == {f"1@x.org/{NAME}/{FILE}": other(1)}
     lines = [f"Participant {n},Ada Lovelace,{n}@x.org" for n in (1, 2)]
     sheet = roster(tmp_path, *lines, head=head)
-    collect(course, NAME, [zipped], sheet)
+    collect_downloads(course, NAME, [zipped], sheet)
     assert submitted(course) == {f"{n}@x.org/{NAME}/{FILE}": other(n) for n in (1, 2)}
 
 
@@ -290,7 +298,9 @@ def test_who_is_not_on_the_roster_is_listed_and_who_is_missing(course, tmp_path)
     files = [("Ada Lovlace_9_assignsubmission_file/a.ipynb", GOOD), ("b/readme.md", b"x")]
     files += [(f"Participant_4_assignsubmission_file/{FILE}", GOOD), (f"anon_7_8_{FILE}", GOOD)]
     lines = ["ada,Lovelace,Ada,a@x.org"]
-    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines))
+    found = collect_downloads(
+        course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines)
+    )
     assert list(reasons(found).values()) == [
         f"Ada Lovlace (9) is not on the roster; is it ada? {SPELLING}",
         "nobody on the roster is called readme",
@@ -303,7 +313,7 @@ def test_who_is_not_on_the_roster_is_listed_and_who_is_missing(course, tmp_path)
 def test_another_assignments_notebook_and_several_are_left(course, tmp_path):
     files = [(made.moodle(ADA, "02_other.ipynb"), GOOD), (made.moodle(ALAN, "a.ipynb"), GOOD)]
     files += [(made.moodle(ALAN, "b.ipynb"), GOOD)]
-    found = collect(course, NAME, [archive(tmp_path / "a.zip", files)])
+    found = collect_downloads(course, NAME, [archive(tmp_path / "a.zip", files)])
     assert submitted(course) == {}
     first, second = reasons(found).values()
     assert first == "this is of 02_other: attncourse collect 02_other"
@@ -319,7 +329,7 @@ def test_paths_that_climb_out_lead_nowhere(course, tmp_path):
         f"{LONG}/../../{FILE}",
     ]
     zipped = archive(tmp_path / "a.zip", [(path, GOOD) for path in climbing])
-    found = collect(course, NAME, [zipped])
+    found = collect_downloads(course, NAME, [zipped])
     assert set(reasons(found).values()) == {"its path leads out of the archive"}
     assert len(found.left) == len(climbing)
     assert submitted(course) == {}
@@ -332,7 +342,7 @@ def test_bombs_are_told_of_before_they_are_unpacked(course, tmp_path, monkeypatc
     files = [(made.moodle(ADA, FILE), big), ("many.zip", many), ("deep.zip", deep)]
     files += [(made.moodle(ALAN, "a.zip"), packed([(FILE, big)])), (made.moodle(GRACE, FILE), GOOD)]
     zipped = archive(tmp_path / "a.zip", files)
-    found = collect(course, NAME, [zipped])
+    found = collect_downloads(course, NAME, [zipped])
     assert [row.student for row in found.rows] == ["grace-hopper"]
     said = reasons(found)
     assert "over 100 MB" in said[made.moodle(ADA, FILE)]
@@ -341,7 +351,7 @@ def test_bombs_are_told_of_before_they_are_unpacked(course, tmp_path, monkeypatc
     assert said["c.zip"] == "an archive in an archive in an archive"
     monkeypatch.setattr(drops, "MOST", 3)
     with pytest.raises(UserError, match="holds more than 3 files"):
-        collect(course, NAME, [zipped])
+        collect_downloads(course, NAME, [zipped])
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "cp437", "cp1252"])
@@ -352,7 +362,7 @@ def test_names_are_read_in_whichever_encoding_they_are(course, tmp_path, encodin
     (tmp_path / "a.zip").write_bytes(content)
     assert not zipfile.ZipFile(io.BytesIO(content)).infolist()[0].flag_bits & drops.UTF_8
     people = roster(tmp_path, "jose,Müller,José,a@x.org")
-    found = collect(course, NAME, [tmp_path / "a.zip"], people)
+    found = collect_downloads(course, NAME, [tmp_path / "a.zip"], people)
     assert (list(submitted(course)), found.left) == ([f"jose/{NAME}/{FILE}"], [])
 
 
@@ -401,7 +411,7 @@ def test_times_without_a_zone_stop_before_anything_is_written(course, tmp_path):
 
 def test_a_time_that_is_none_is_told_and_the_file_collected(course, tmp_path):
     sheet = made.worksheet(tmp_path / "w.csv", {ADA.id: "Montag, 12. Oktober"})
-    found = collect(
+    found = collect_downloads(
         course, NAME, [archive(tmp_path / "a.zip", [(made.moodle(ADA, FILE), GOOD)])], sheet
     )
     (remark,) = found.remarks
@@ -445,7 +455,7 @@ def test_what_is_no_download_is_refused_in_a_line(course, tmp_path):
         ("zzz", broken, "no assignment is called zzz"),
     ):
         with pytest.raises(UserError, match=said):
-            collect(course, name, [path])
+            collect_downloads(course, name, [path])
 
 
 # --- what a student writes speaks for nobody else ---------------------------------------------
@@ -473,7 +483,7 @@ submission_2:
 def gathered(course: Path, files: list[tuple[str, bytes]], *lines: str) -> tuple[dict, dict]:
     """Who gets what of a download, by the text that only it has, and what is left."""
     people = roster(course, *(lines or THREE), head="id,last_name,first_name,email,lms_user_id")
-    found = collect(course, NAME, [archive(course / "d.zip", files)], people)
+    found = collect_downloads(course, NAME, [archive(course / "d.zip", files)], people)
     ours = {path: data for path, data in submitted(course).items() if path.endswith(FILE)}
     return {path.partition("/")[0]: data for path, data in ours.items()}, reasons(found)
 
@@ -575,7 +585,8 @@ def test_a_path_that_names_two_is_nobodys(course, path):
     (course / "eve.zip").write_bytes(packed([("all of it.zip", inner)]))
     people = roster(course, *THREE, head="id,last_name,first_name,email,lms_user_id")
     assert not any(
-        r.student == "ada" for r in collect(course, NAME, [course / "eve.zip"], people).rows
+        r.student == "ada"
+        for r in collect_downloads(course, NAME, [course / "eve.zip"], people).rows
     )
 
 
@@ -701,30 +712,32 @@ def packed_to(path: Path, files: list) -> None:
 def test_what_is_no_zip_archive_is_not_taken_for_a_person(course, tmp_path, called):
     make, why = NO_DOWNLOADS[called]
     make(tmp_path / called)
-    found = collect(course, NAME, [tmp_path / called], roster(tmp_path, "ada,Lovelace,Ada,"))
+    found = collect_downloads(
+        course, NAME, [tmp_path / called], roster(tmp_path, "ada,Lovelace,Ada,")
+    )
     assert why in reasons(found)[called]
 
 
 def test_an_archive_that_unpacks_itself_is_one(course, tmp_path):
     path = tmp_path / "a.zip"
     path.write_bytes(b"#!/bin/sh\n" + packed([("ada_1_assignsubmission_file/a.ipynb", GOOD)]))
-    assert [row.student for row in collect(course, NAME, [path]).rows] == ["ada"]
+    assert [row.student for row in collect_downloads(course, NAME, [path]).rows] == ["ada"]
 
 
 def test_where_nothing_can_be_written_nothing_is_said_of_grading(course, tmp_path):
     (course / "reports").write_text("in the way")
     download = archive(tmp_path / "a.zip", [("ada_1_assignsubmission_file/a.ipynb", GOOD)])
     with pytest.raises(UserError, match=r"cannot write .*journal.lock: [^:;]*$"):
-        collect(course, NAME, [download])
+        collect_downloads(course, NAME, [download])
 
 
 def test_a_list_with_nothing_in_it_is_told_as_that(course, tmp_path):
     empty = tmp_path / "empty.csv"
     empty.write_text("")
     with pytest.raises(UserError, match=r"empty.csv is no roster: .*; found nothing$"):
-        collect(course, NAME, [], empty)
+        collect_downloads(course, NAME, [], empty)
     with pytest.raises(UserError, match=r"expected the head group,student; found nothing$"):
-        collect(course, NAME, [], groups=empty)
+        collect_downloads(course, NAME, [], groups=empty)
 
 
 # --- a column that slipped, and other lists that are not this class's --------------------------
@@ -756,21 +769,21 @@ def test_a_column_that_slipped_gives_nobody_anothers_work(course, tmp_path):
     assert "and 3 more" in done.stderr
     assert submitted(course) == {}
     right = {f"{s.id}/{NAME}/{FILE}": other(s.id) for s in CLASS[:4]}
-    assert collect(course, NAME, [zipped], people, trust="names").left == []
+    assert collect_downloads(course, NAME, [zipped], people, trust="names").left == []
     assert submitted(course) == right
-    collect(course, NAME, [zipped], people, trust="numbers")
+    collect_downloads(course, NAME, [zipped], people, trust="numbers")
     assert submitted(course)[f"s02/{NAME}/{FILE}"] == other("s01")
     # What the roster's own numbers say of their owners is no slip.
-    collect(course, NAME, [zipped], slipped(tmp_path, turn=0))
+    collect_downloads(course, NAME, [zipped], slipped(tmp_path, turn=0))
     assert submitted(course) == right
     with pytest.raises(UserError, match="--trust: expected numbers or names, got name"):
-        collect(course, NAME, [zipped], people, trust="name")
+        collect_downloads(course, NAME, [zipped], people, trust="name")
 
 
 def test_a_gradebook_with_slipped_numbers_stops_as_well(course, tmp_path):
     run("roster", slipped(tmp_path), cwd=course)
     with pytest.raises(UserError, match="the gradebook"):
-        collect(course, NAME, [canvas_download(tmp_path)])
+        collect_downloads(course, NAME, [canvas_download(tmp_path)])
     # And so does a list that is put beside it: an id of the one, a name of the other.
     ids = [
         f"{s.id},{CLASS[n - 1 if n else 3].last},{CLASS[n - 1 if n else 3].first},,"
@@ -789,7 +802,7 @@ def test_who_goes_by_another_name_on_the_platform_is_known_by_the_number(course,
         tmp_path, *(f"{s.id},{s.last},{s.first},,{s.canvas}" for s in CLASS), head=HEADS
     )
     zipped = archive(tmp_path / "a.zip", [(f"augustaking_{ADA.canvas}_91_{FILE}", GOOD)])
-    assert collect(course, NAME, [zipped], people).left == []
+    assert collect_downloads(course, NAME, [zipped], people).left == []
     assert submitted(course) == {f"{ADA.id}/{NAME}/{FILE}": GOOD}
 
 
@@ -822,6 +835,6 @@ def test_lists_that_cannot_be_this_classs_are_told_in_a_line(course, tmp_path):
     old = roster(tmp_path, "x1,Curie,Marie,,71", "x2,Meitner,Lise,,72", head=head)
     refuses(run("roster", old, cwd=course), "none of the 2 students", "attncourse new-term")
     bare = roster(tmp_path, *(f"{s.id},{s.canvas}" for s in CLASS[:4]), head="id,lms_user_id")
-    found = collect(course, NAME, [canvas_download(tmp_path)], bare)
+    found = collect_downloads(course, NAME, [canvas_download(tmp_path)], bare)
     assert found.left == []
     assert "has no names" in found.remarks[0]

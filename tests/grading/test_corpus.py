@@ -21,7 +21,7 @@ from corpus.assignment import MARK, MIXING, PORT, WORKS, Hostile, Work, keeps
 from corpus.course import lost, make_course, scores, unearned
 from corpus.hostile import DAMAGE, HONEST, HOSTILE
 
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -67,7 +67,7 @@ def jailed():
     """Nothing hostile runs before a harmless submission has found itself locked in."""
     case = keeps("honest", "locked-in", "", center=LOCKED_IN)
     try:
-        report = grade(case.notebook(), ASSIGNMENTS[id(case.work)], limits=LIMITS)
+        report = grade_submission(case.notebook(), ASSIGNMENTS[id(case.work)], limits=LIMITS)
     except Exception as problem:
         pytest.skip(f"no jail on this machine: {problem}")
     assert report.sandbox

@@ -7,7 +7,7 @@ import pytest
 from small_course import cell, graded, notebook, solution
 
 from attncourse.grading.judge.deferred_tests import disturbed
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -26,7 +26,7 @@ def report_on(cells: list[dict], handed_in: list[dict], **limits: float):
     """The report on a submission to an assignment, each a list of cells."""
     assignment = Assignment("01_split", read_cells(notebook(*cells)))
     chosen = replace(Limits(submission=30, cell=3, call=3), **limits)
-    return grade(notebook(*handed_in), assignment, limits=chosen, seed=7)
+    return grade_submission(notebook(*handed_in), assignment, limits=chosen, seed=7)
 
 
 def points(report) -> dict[str, float]:

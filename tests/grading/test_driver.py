@@ -193,7 +193,7 @@ def test_a_changed_check_assignment_or_limit_means_a_run(tmp_path, marker, monke
     class_of(tmp_path, 2)
     grade(tmp_path)
     assert grade(tmp_path, limits=Limits(call=7)).counts == {"run": 2}
-    monkeypatch.setattr(keys, "sources", lambda: "a changed check")
+    monkeypatch.setattr(keys, "sources_hash", lambda: "a changed check")
     assert grade(tmp_path).counts == {"run": 2}
     path = tmp_path / "solutions" / NAME / f"{NAME}.ipynb"
     path.write_bytes(path.read_bytes().replace(b"limit = 3", b"limit = 4"))
@@ -708,7 +708,7 @@ def test_a_lane_that_cannot_start_says_its_last_words(monkeypatch):
         return subprocess.Popen([sys.executable, "-c", broken], stderr=errors)
 
     monkeypatch.setattr(lanes, "launch", launch)
-    [lane] = lanes.start(["numpy"], 1)
+    [lane] = lanes.start_processes(["numpy"], 1)
     lane.process.wait()
     with pytest.raises(lanes.LaneLost, match=r"ended \(libpython.*cannot open shared object"):
         lane.ask({"notebook": b"1", "assignment": b"", "limits": {"stretch": 1.0}}, print)
@@ -738,7 +738,7 @@ def test_without_a_terminal_lines_say_how_far_it_is_and_how_long_it_will_take(mo
     monkeypatch.setattr(progress, "Event", Turn)
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now[0]))
     before = threading.enumerate()
-    with progress.progress(Console(), "grading x", 30) as step:
+    with progress.show_progress(Console(), "grading x", 30) as step:
         assert waits.acquire(timeout=60)
         assert line() == ""  # no step was taken
         for done in range(1, 31):

@@ -16,28 +16,28 @@ from test_driver import grade, marker  # noqa: F401
 from traitlets.config import Config
 from typer.testing import CliRunner
 
-from attncourse.grading.class_.export import FORMATS, export
-from attncourse.grading.class_.page import page
+from attncourse.grading.class_.export import FORMATS, write_export
+from attncourse.grading.class_.page import class_page
 from attncourse.grading.class_.results import class_results
 from attncourse.grading.class_.summary import Summary
 from attncourse.grading.class_.terminal import at_a_glance
 from attncourse.grading.cli import app
 from attncourse.grading.course.dates import (
-    after,
+    days_after,
     due_of,
     instant,
     moment_in,
-    span,
+    span_in_words,
     zone_of,
 )
 from attncourse.grading.course.extensions import (
     More,
-    extend,
+    grant_extension,
     read_extensions,
     write_extensions,
 )
 from attncourse.grading.course.gradebook import find_book, opened
-from attncourse.grading.course.release import record, release
+from attncourse.grading.course.release import record, release_assignment
 from attncourse.grading.errors import UserError
 
 CONFIG = """
@@ -209,14 +209,14 @@ def test_a_date_without_a_zone_is_never_guessed():
 
 def test_lengths_are_said_as_people_say_them():
     said = {20: "1 min", 600: "10 min", 9000: "2.5 h", 86400: "1 day", 129600: "1.5 days"}
-    assert {seconds: span(seconds) for seconds in said} == said
+    assert {seconds: span_in_words(seconds) for seconds in said} == said
 
 
 # --- what counts --------------------------------------------------------------------------------
 
 
 def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):  # noqa: F811
-    extend(find_book(course), "extended", NAME, 2)  # before there is anything to extend
+    grant_extension(find_book(course), "extended", NAME, 2)  # before there is anything to extend
     grade(course)
     tenth = 0.6
     assert standing(course) == {
@@ -232,7 +232,7 @@ def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker): 
         gradebook.grant_extension(NAME, "minutes", days=1)  # nbgrader's own way
     grade(course)
     assert standing(course)["minutes"] == (0, 1, 0)  # stays
-    extend(find_book(course), "extended", NAME, 0)
+    grant_extension(find_book(course), "extended", NAME, 0)
     assert read_extensions(course) == {}
     grade(course)
     assert standing(course)["extended"] == (129600, 0, 2 * tenth)
@@ -241,7 +241,7 @@ def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker): 
 @given(MOMENTS, ZONES, st.integers(1, 9))
 def test_a_day_more_ends_at_the_same_time_whatever_the_clocks_do(due, zone, days):
     clock = due.replace(tzinfo=UTC).astimezone(zone)
-    end = after(due, days, zone).replace(tzinfo=UTC).astimezone(zone)
+    end = days_after(due, days, zone).replace(tzinfo=UTC).astimezone(zone)
     wanted = clock.replace(tzinfo=None) + timedelta(days=days)
     there = wanted.replace(tzinfo=zone).astimezone(UTC).astimezone(zone)
     assert end.replace(tzinfo=None) == there.replace(tzinfo=None) or end.fold != there.fold
@@ -262,7 +262,7 @@ def test_days_are_those_of_the_clocks(course, marker):  # noqa: F811
     }
     for student, stamp in stamps.items():
         (course / "submitted" / student / NAME / "timestamp.txt").write_text(stamp + "\n")
-    extend(find_book(course), "extended", NAME, 1)
+    grant_extension(find_book(course), "extended", NAME, 1)
     grade(course)
     wanted = {
         "in-time": (0, 0, 0),
@@ -275,7 +275,7 @@ def test_days_are_those_of_the_clocks(course, marker):  # noqa: F811
         assert gradebook.find_submission(NAME, "extended").extension == timedelta(hours=25)
     rows = (course / "reports" / NAME / "minutes.json").read_text()
     assert "timestamp.txt names no time zone: read in Europe/Berlin" in rows
-    export(course, NAME, "csv")
+    write_export(course, NAME, "csv")
     table = (course / "reports" / NAME / "grades.csv").read_text("utf-8-sig")
     assert "2026-10-25 21:00:00 +0100" in table
 
@@ -300,7 +300,7 @@ def test_a_due_date_of_the_formgrader_stays_where_the_settings_have_none(course,
     grade(course)
     assert standing(course)["minutes"][0] == 540
     (course / "nbgrader_config.py").write_text(CONFIG)
-    release(course, NAME)
+    release_assignment(course, NAME)
     with opened(find_book(course)) as gradebook:
         assert gradebook.find_assignment(NAME).duedate == datetime(2026, 10, 12, 21, 59)
 
@@ -349,13 +349,13 @@ def test_report_and_page_have_who_was_late(late):
     assert ["handed", "in", "late", "(2)", "late", "points", "off", "extension"] in rows
     assert ["ada", "1.2", "days", "1.5"] in rows
     assert ["cy", "2.0", "h", "0", "1", "day"] in rows
-    shown = page(summary)
+    shown = class_page(summary)
     assert "(1.2 days late: −1.5)" in shown
     assert "(2.0 h late)" in shown
 
 
 def test_every_export_has_who_was_late(late):
-    done = {form: export(late, NAME, form) for form in FORMATS if form != "totals"}
+    done = {form: write_export(late, NAME, form) for form in FORMATS if form != "totals"}
     place = late / "reports" / NAME
     rows = csv.DictReader(io.StringIO((place / "grades.csv").read_text("utf-8-sig")))
     found = {r["student"]: (r["days_late"], r["extension_days"], r["late_penalty"]) for r in rows}
@@ -415,7 +415,7 @@ def test_somebody_is_not_guessed_by_a_name_but_told(course):
         "bo@uni.example": "s13",
     }.items():
         with pytest.raises(UserError, match=rf"did you mean {told}\?"):
-            extend(book, asked, NAME, 1)
+            grant_extension(book, asked, NAME, 1)
 
 
 def test_one_day_is_one_day(course):
@@ -430,8 +430,8 @@ def test_a_due_date_of_no_assignment_is_refused_where_it_would_count(course):
     book = find_book(course)
     for attempt in (
         lambda: record(book, NAME),
-        lambda: release(course, NAME),
-        lambda: extend(book, "days", NAME, 2),
+        lambda: release_assignment(course, NAME),
+        lambda: grant_extension(book, "days", NAME, 2),
     ):
         with pytest.raises(UserError, match=r"c.Assignments.due: .* 01_smal; did you mean 01_sm"):
             attempt()
@@ -440,7 +440,7 @@ def test_a_due_date_of_no_assignment_is_refused_where_it_would_count(course):
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), 1e9])
 def test_impossible_extensions_are_refused(course, days):
     with pytest.raises(UserError, match="--days: expected 0 to 3650 days"):
-        extend(find_book(course), "days", NAME, days)
+        grant_extension(find_book(course), "days", NAME, days)
     assert not (course / "extensions.csv").exists()
 
 

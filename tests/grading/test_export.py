@@ -24,11 +24,11 @@ from small_class import (
 )
 from small_course import small
 
-from attncourse.grading.class_.export import export
+from attncourse.grading.class_.export import write_export
 from attncourse.grading.class_.gradescope import is_folder
 from attncourse.grading.errors import UserError
 from attncourse.grading.nbgrader.autograded import autograded
-from attncourse.grading.spreadsheet import cell, line_of, number, table
+from attncourse.grading.spreadsheet import csv_cell, csv_table, line_of_cell, plain_number
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 REPORTS = [
@@ -69,7 +69,7 @@ TEXTS = st.one_of(st.text(), NASTY)
 
 @given(TEXTS)
 def test_no_cell_begins_with_a_formula(text):
-    written = cell(text)
+    written = csv_cell(text)
     assert not written.startswith((*SIGNS, "\t", "\r", "\n"))
     if text.lstrip(BLANK).startswith(tuple(SIGNS)):
         assert written.startswith("'")
@@ -79,7 +79,7 @@ def test_no_cell_begins_with_a_formula(text):
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 def test_a_file_split_at_another_separator_has_no_formula_either(row):
-    for piece in re.split(r"[;\t\r\n]", table([["id", *row]])):
+    for piece in re.split(r"[;\t\r\n]", csv_table([["id", *row]])):
         for start in {piece, piece.lstrip(" \"'\x00")}:
             # A comma inside of a quoted cell is none of these separators' business.
             assert not start.startswith(tuple(SIGNS)) or piece.lstrip(' "\x00').startswith("'")
@@ -88,39 +88,39 @@ def test_a_file_split_at_another_separator_has_no_formula_either(row):
 @given(st.lists(st.lists(TEXTS, min_size=2, max_size=4), max_size=4))
 def test_whatever_is_written_is_read_again(rows):
     rows = [["a", *row] for row in rows]
-    expected = [[cell(text) for text in row] for row in rows]
-    assert list(csv.reader(io.StringIO(table(rows), newline=""))) == expected
+    expected = [[csv_cell(text) for text in row] for row in rows]
+    assert list(csv.reader(io.StringIO(csv_table(rows), newline=""))) == expected
 
 
 @given(TEXTS)
 def test_a_line_comes_back_as_it_was(text):
     line = re.sub(r"[\t\r\n\x0b\x0c\x1c-\x1e\x85\u2028\u2029]", ";", text)
-    assert line_of(cell(line)) == line
+    assert line_of_cell(csv_cell(line)) == line
 
 
 @pytest.mark.parametrize(
     "text", ["two\nlines", 'say "x"', "a;b", "a,b", "nul\x00", "\u200fעברית", "é", "x\\", "a\r\nb"]
 )
 def test_honest_texts_stay_as_they_are(text):
-    assert cell(text) == text
+    assert csv_cell(text) == text
 
 
 def test_numbers_stay_numbers():
-    assert [cell(n) for n in (-2.5, 0, 7.0, 1 / 3, 100, 1e-9, -0.0, None)] == [
+    assert [csv_cell(n) for n in (-2.5, 0, 7.0, 1 / 3, 100, 1e-9, -0.0, None)] == [
         *("-2.5", "0", "7", "0.333333", "100", "0", "0", "")
     ]
 
 
 @given(st.floats(-1e6, 1e6))
 def test_a_number_is_read_again(value):
-    assert float(number(value)) == pytest.approx(value, abs=1e-6)
-    assert re.fullmatch(r"-?\d+(\.\d*[1-9])?", number(value))
+    assert float(plain_number(value)) == pytest.approx(value, abs=1e-6)
+    assert re.fullmatch(r"-?\d+(\.\d*[1-9])?", plain_number(value))
 
 
 def test_a_long_hostile_text_costs_no_time():
     started = time.process_time()
     for text in (";" * 10**6, "\n" * 10**6, " " * 10**6, "; \"' " * 200_000, "=" * 10**6):
-        assert len(cell(text)) <= 64_002
+        assert len(csv_cell(text)) <= 64_002
     assert time.process_time() - started < 2
 
 
@@ -137,7 +137,7 @@ def test_the_scores_are_nbgraders_own(course, tmp_path):
         for student in gradebook.students:  # nbgrader's plugin does not quote
             student.last_name = None
         theirs.export(gradebook)
-    export(course, NAME, "csv", output=tmp_path / "ours.csv")
+    write_export(course, NAME, "csv", output=tmp_path / "ours.csv")
     with (tmp_path / "theirs.csv").open() as file:
         expected = {row["student_id"]: row for row in csv.DictReader(file)}
     with (tmp_path / "ours.csv").open(encoding="utf-8-sig", newline="") as file:
@@ -154,7 +154,7 @@ def test_the_scores_are_nbgraders_own(course, tmp_path):
 
 
 def test_csv_has_a_row_a_student(course, tmp_path):
-    done = export(course, NAME, "csv", output=tmp_path / "grades.csv")
+    done = write_export(course, NAME, "csv", output=tmp_path / "grades.csv")
     assert (tmp_path / "grades.csv").read_bytes().startswith(b"\xef\xbb\xbf")
     head, *rows = read(tmp_path / "grades.csv", "utf-8-sig")
     found = [dict(zip(head, row, strict=True)) for row in rows]
@@ -172,7 +172,7 @@ def test_csv_has_a_row_a_student(course, tmp_path):
 def test_exporting_changes_nothing_in_the_gradebook(course, tmp_path):
     before = (course / "gradebook.db").read_bytes()
     for form in ("csv", "canvas", "moodle"):
-        export(course, NAME, form, output=tmp_path / form)
+        write_export(course, NAME, form, output=tmp_path / form)
     assert (course / "gradebook.db").read_bytes() == before
 
 
@@ -180,16 +180,16 @@ def test_all_assignments_are_in_one_table(tmp_path):
     more = {"assignment": "02_more"}
     second = [made("ada", 1, 1, 1, **more), made("eve", 2, 0, 0, **more)]
     write_gradebook(write_reports(tmp_path, REPORTS), [*REPORTS, *second])
-    export(tmp_path, None, "csv")
+    write_export(tmp_path, None, "csv")
     head, *rows = read(tmp_path / "reports" / "grades.csv", "utf-8-sig")
     assert len(rows) == 10  # five students, two assignments
     scores = {(r[0], r[head.index("assignment")]): r[head.index("score")] for r in rows}
     assert scores["ada", NAME] == "7"
     assert scores["ada", "02_more"] == "3"
     assert scores["eve", NAME] == "0"
-    export(tmp_path, None, "canvas")
+    write_export(tmp_path, None, "canvas")
     assert read(tmp_path / "reports" / "canvas.csv")[0][5:] == [NAME, "02_more"]
-    done = export(tmp_path, None, "gradescope", output=tmp_path / "scope")
+    done = write_export(tmp_path, None, "gradescope", output=tmp_path / "scope")
     assert done.number == 3 + 2
     assert (tmp_path / "scope" / "02_more" / "eve" / "results.json").is_file()
 
@@ -222,7 +222,7 @@ def term(tmp_path) -> Path:
 
 def test_totals_weigh_drop_the_lowest_and_leave_out_what_is_excused(term):
     """Excused is not the lowest; one of a group always counts; what is left out weighs nothing."""
-    assert export(term, None, "totals").number == 3
+    assert write_export(term, None, "totals").number == 3
     head, *rows = read(term / "reports" / "totals.csv")
     found = {row[0]: dict(zip(head, row, strict=True)) for row in rows}
     told = {s: (r["total"], r["dropped"], r["excused"]) for s, r in found.items()}
@@ -233,7 +233,7 @@ def test_totals_weigh_drop_the_lowest_and_leave_out_what_is_excused(term):
     }
     assert (found["bob"]["02_more"], found["ada"]["02_more"]) == ("", "50")
     (term / "weights.csv").write_text("assignment;weight\n01_small;0,5\n02_more;1,5\n04_none;1\n")
-    done = export(term, None, "totals")
+    done = write_export(term, None, "totals")
     totals = {row[0]: row[head.index("total") - 1] for row in read(done.path)[1:]}
     assert totals == {"ada": "62.5", "bob": "75", "cy": "12.5"}
     assert done.remarks == (
@@ -258,9 +258,9 @@ def test_weights_that_do_not_fit_are_one_sentence(term, text, words):
     if text is not None:
         (term / "weights.csv").write_text(text)
     with pytest.raises(UserError, match=words):
-        export(term, None, "totals")
+        write_export(term, None, "totals")
     with pytest.raises(UserError, match="--all --format totals"):
-        export(term, NAME, "totals")
+        write_export(term, NAME, "totals")
 
 
 # --- Canvas -----------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def canvas_reads(path: Path) -> tuple[dict[str, float], dict[tuple[str, str], st
 
 
 def test_canvas_without_a_roster(course, tmp_path):
-    done = export(course, NAME, "canvas", output=tmp_path / "canvas.csv")
+    done = write_export(course, NAME, "canvas", output=tmp_path / "canvas.csv")
     points, grades = canvas_reads(tmp_path / "canvas.csv")
     assert points == {NAME: 7}
     assert grades == {
@@ -320,7 +320,9 @@ def test_canvas_keeps_the_rosters_order_and_ids(course, tmp_path, separator):
     rows = list(csv.reader(io.StringIO(ROSTER)))
     with (tmp_path / "roster.csv").open("w", encoding="utf-8-sig", newline="") as file:
         csv.writer(file, delimiter=separator).writerows(rows)
-    done = export(course, NAME, "canvas", output=tmp_path / "c.csv", roster=tmp_path / "roster.csv")
+    done = write_export(
+        course, NAME, "canvas", output=tmp_path / "c.csv", roster=tmp_path / "roster.csv"
+    )
     points, grades = canvas_reads(tmp_path / "c.csv")
     assert points == {"01_Small (4711)": 7}
     assert grades == {("BOB@x.org", "01_Small (4711)"): "EX", ("ada", "01_Small (4711)"): "4.5"}
@@ -346,7 +348,9 @@ def with_roster(course, folder, content: str, **options) -> tuple[dict, list[str
     """The grades that Canvas would read of an export with this roster, and the remarks."""
     (folder / "roster.csv").write_text(content)
     place = folder / "c.csv"
-    done = export(course, NAME, "canvas", output=place, roster=folder / "roster.csv", **options)
+    done = write_export(
+        course, NAME, "canvas", output=place, roster=folder / "roster.csv", **options
+    )
     return canvas_reads(place)[1], list(done.remarks)
 
 
@@ -374,7 +378,7 @@ def test_canvas_fills_the_column_that_the_instructor_has_made(course, tmp_path):
     with pytest.raises(UserError, match="several columns are called Other"):
         with_roster(course, tmp_path, twice, column="Other")
     with pytest.raises(UserError, match="--column goes with one assignment and --roster"):
-        export(course, NAME, "canvas", column="Other")
+        write_export(course, NAME, "canvas", column="Other")
 
 
 def test_canvas_knows_a_student_by_what_stands_before_the_at(course, tmp_path):
@@ -403,9 +407,9 @@ def test_canvas_rosters_that_are_none(course, tmp_path):
     ):
         (tmp_path / "roster.csv").write_text(content)
         with pytest.raises(UserError, match=words):
-            export(course, NAME, "canvas", roster=tmp_path / "roster.csv")
+            write_export(course, NAME, "canvas", roster=tmp_path / "roster.csv")
     with pytest.raises(UserError, match="cannot read"):
-        export(course, NAME, "canvas", roster=tmp_path / "none.csv")
+        write_export(course, NAME, "canvas", roster=tmp_path / "none.csv")
 
 
 # --- Moodle -----------------------------------------------------------------------------------
@@ -436,7 +440,7 @@ def moodle_reads(path: Path, users: set[str]) -> dict[str, tuple[float, str]]:
 
 @pytest.mark.parametrize("form", ["csv", "canvas", "moodle", "gradescope"])
 def test_what_no_person_has_scored_yet_is_not_exported_in_silence(course, tmp_path, form):
-    done = export(course, NAME, form, output=tmp_path / "out")
+    done = write_export(course, NAME, form, output=tmp_path / "out")
     said = "a person's score is still missing for points_twice of 1 student, and is 0 here"
     assert f"{NAME}: {said}" in done.remarks
     if form == "moodle":
@@ -446,7 +450,7 @@ def test_what_no_person_has_scored_yet_is_not_exported_in_silence(course, tmp_pa
 
 
 def test_moodle_by_each_identifier(course, tmp_path):
-    export(course, NAME, "moodle", output=tmp_path / "m.csv")
+    write_export(course, NAME, "moodle", output=tmp_path / "m.csv")
     found = moodle_reads(tmp_path / "m.csv", {"ada", "bob", "cy", "dot"})
     assert {user: grade for user, (grade, _) in found.items()} == {
         "ada": 4.5,
@@ -456,18 +460,18 @@ def test_moodle_by_each_identifier(course, tmp_path):
     }
     assert found["bob"][1] == "add: adds twice\nnot attempted: add"
     assert "2.5 points taken off" in found["ada"][1]
-    done = export(course, NAME, "moodle", output=tmp_path / "m.csv", identifier="email")
+    done = write_export(course, NAME, "moodle", output=tmp_path / "m.csv", identifier="email")
     assert set(moodle_reads(tmp_path / "m.csv", {"ada@x.org", "bob@x.org"})) == {
         "ada@x.org",
         "bob@x.org",
     }
     assert "cy is left out: no Email address in the gradebook" in done.remarks
     with pytest.raises(UserError, match="another --id"):
-        export(course, NAME, "moodle", identifier="idnumber")
+        write_export(course, NAME, "moodle", identifier="idnumber")
     with pytest.raises(UserError, match="--id: expected one of"):
-        export(course, NAME, "moodle", identifier="shoe size")
+        write_export(course, NAME, "moodle", identifier="shoe size")
     with pytest.raises(UserError, match="--id goes with --format moodle"):
-        export(course, NAME, "csv", identifier="email")
+        write_export(course, NAME, "csv", identifier="email")
     refuses(
         run("export", "--all", "--late-days", "5", "--format", "moodle", cwd=course),
         "--late-days makes one worksheet",
@@ -481,7 +485,7 @@ def test_moodle_feedback_is_text_and_identifiers_are_unique(tmp_path):
     ]
     people = {s: {"email": "same@x.org"} for s in ("cy", "dot")} | {"eve": {"email": "0"}}
     write_gradebook(write_reports(tmp_path, reports), reports, people=people)
-    done = export(tmp_path, NAME, "moodle", output=tmp_path / "m.csv")
+    done = write_export(tmp_path, NAME, "moodle", output=tmp_path / "m.csv")
     found = moodle_reads(tmp_path / "m.csv", {"cy", "dot", "eve"})
     assert "<" not in found["cy"][1]
     assert unescape(found["cy"][1]) == 'a\\" <img src=//evil.example>; =1+1 -2\\\n=1'
@@ -491,10 +495,10 @@ def test_moodle_feedback_is_text_and_identifiers_are_unique(tmp_path):
     other.mkdir()
     people["eve"] = {"email": "eve@x.org"}
     write_gradebook(write_reports(other, alike), alike, people=people)
-    done = export(other, NAME, "moodle", identifier="email")
+    done = write_export(other, NAME, "moodle", identifier="email")
     assert done.remarks == ("cy, dot are left out: they have the same Email address, same@x.org",)
     with pytest.raises(UserError, match="no student has a usable Email address"):
-        export(tmp_path, NAME, "moodle", identifier="email")
+        write_export(tmp_path, NAME, "moodle", identifier="email")
 
 
 # --- Gradescope -------------------------------------------------------------------------------
@@ -542,7 +546,7 @@ RESULTS = {
 
 
 def test_gradescope_files_keep_to_the_specification(course, tmp_path):
-    done = export(course, NAME, "gradescope", output=tmp_path / "gradescope")
+    done = write_export(course, NAME, "gradescope", output=tmp_path / "gradescope")
     assert sorted(p.parent.name for p in tmp_path.rglob("results.json")) == ["ada", "bob", "cy"]
     assert done.number == 3
     assert "dot handed in nothing: no file" in done.remarks
@@ -567,12 +571,12 @@ def test_gradescope_texts_fit_into_a_database(tmp_path):
     said = "\x00\ud800\x1b[31m" + "x" * 10**6
     reports = [made("ada", 1, 0, 0, notes=(said,), **seen("small.add", said))]
     write_gradebook(write_reports(tmp_path, reports), reports)
-    export(tmp_path, NAME, "gradescope", output=tmp_path / "out")
+    write_export(tmp_path, NAME, "gradescope", output=tmp_path / "out")
     data = (tmp_path / "out" / "ada" / "results.json").read_bytes()
     assert len(data) < 200_000
     assert "\\u0000" not in data.decode("utf-8", "strict")
     jsonschema.Draft202012Validator(RESULTS).validate(json.loads(data))
-    export(tmp_path, NAME, "csv", output=tmp_path / "out.csv")
+    write_export(tmp_path, NAME, "csv", output=tmp_path / "out.csv")
     (row,) = read(tmp_path / "out.csv", "utf-8-sig")[1:]
     assert row[-1].startswith("\x00?\x1b[31mxxx")
 
@@ -585,7 +589,7 @@ def test_no_students_name_leads_out_of_the_folder(name):
 def test_a_student_called_after_a_path_gets_no_file(tmp_path):
     reports = [made("ada", 1, 0, 0), made("../../evil", 1, 0, 0)]
     write_gradebook(write_reports(tmp_path, reports[:1]), reports)
-    done = export(tmp_path, NAME, "gradescope", output=tmp_path / "a" / "b" / "c")
+    done = write_export(tmp_path, NAME, "gradescope", output=tmp_path / "a" / "b" / "c")
     assert done.number == 1
     assert not list(tmp_path.rglob("evil*"))
     assert any("no folder can be called so" in remark for remark in done.remarks)
@@ -616,7 +620,7 @@ def test_an_export_says_whose_newer_hand_in_is_not_in_it(tmp_path):
         place = tmp_path / "autograded" / student / NAME / f"{NAME}.ipynb"
         place.parent.mkdir(parents=True)
         place.write_text(autograded(graded, Assignment(NAME, read_cells(small())), reports[0]))
-    (said,) = export(tmp_path, NAME, "csv").remarks
+    (said,) = write_export(tmp_path, NAME, "csv").remarks
     assert said == (
         f"{NAME}: handed in and not graded yet, so it is not in the points here: "
         f"bob, dot, new: attncourse grade {NAME}"
@@ -659,7 +663,7 @@ def test_an_interrupted_write_leaves_the_old_file(course, tmp_path, monkeypatch)
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(UserError, match="No space left"):
-        export(course, NAME, "csv", output=place)
+        write_export(course, NAME, "csv", output=place)
     assert [p.name for p in tmp_path.iterdir()] == ["grades.csv"]
     assert place.read_text() == "old"
 
@@ -671,6 +675,6 @@ def test_ten_thousand_students_take_seconds(tmp_path):
     for n in range(10_000):
         (tmp_path / "submitted" / f"s{n:05d}").mkdir(parents=True)
     started = time.process_time()
-    done = export(database, NAME, "csv")
+    done = write_export(database, NAME, "csv")
     assert done.number == 10_001
     assert time.process_time() - started < 20  # 1 s on a quiet machine

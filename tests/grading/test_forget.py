@@ -13,8 +13,8 @@ from forked import command
 from small_class import NAME, made, refuses, run, write_gradebook, write_reports
 from small_course import hand_in, make_course, small
 
-from attncourse.grading.class_.export import export
-from attncourse.grading.collect.collect import collect
+from attncourse.grading.class_.export import write_export
+from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.course.folders import find_students
 from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.driver.journal import open_journal
@@ -51,9 +51,9 @@ def course(tmp_path) -> Path:
     aside.mkdir(parents=True)
     (aside / FILE).write_bytes(small())
     zipped = archive(made_of / "submissions.zip", [(f"lovelaceada_71_9_{FILE}", small())])
-    collect(made_of, NAME, [zipped])
+    collect_downloads(made_of, NAME, [zipped])
     for form in ("csv", "canvas", "moodle", "gradescope"):
-        export(made_of, NAME, form)
+        write_export(made_of, NAME, form)
     run("report", NAME, cwd=made_of)
     (made_of / "extensions.csv").write_text(
         f"student,assignment,days\nada,{NAME},2\nbob,{NAME},1\n"
@@ -106,7 +106,7 @@ def test_nothing_brings_a_person_back(course):
     roster.write_text("id,last_name,first_name,email,lms_user_id\nada,Lovelace,Ada,ada@uni.example,71\n"
                       "bob,Li,Bob,,72\n")  # fmt: skip
     for people in (None, roster):
-        found = collect(course, NAME, [course / "submissions.zip"], people)
+        found = collect_downloads(course, NAME, [course / "submissions.zip"], people)
         assert found.rows == []
         assert "1 file of people who were forgotten" in found.remarks[0]
         assert "ada" not in found.absent
@@ -117,12 +117,12 @@ def test_nothing_brings_a_person_back(course):
     with pytest.raises(UserError, match=r"ada was forgotten.*delete submitted/ada"):
         find_students(course, NAME, "ada")
     for form in ("csv", "canvas", "moodle"):
-        assert "ada" not in export(course, NAME, form).path.read_text()
+        assert "ada" not in write_export(course, NAME, form).path.read_text()
     shutil.copy(ROOT / "nbgrader_config.py", course)
     status, said = command(course, "nbgrader", "autograde", NAME)
     assert status == 1
     assert "ada was forgotten" in said
-    assert "ada" not in export(course, NAME, "csv").path.read_text()
+    assert "ada" not in write_export(course, NAME, "csv").path.read_text()
     assert run("forget", "ada", "--back", cwd=course).returncode == 0
     assert not Forgotten(course).has("ada", "ada@uni.example", "71")
     assert find_students(course, NAME) == ["ada", "bob"]
@@ -133,20 +133,20 @@ def test_whom_nbgrader_deleted_is_in_no_export_though_a_report_stays(course):
     """With nbgrader's own command, and the folder: what grading has made of it stays."""
     status, said = command(course, "nbgrader", "db", "student", "remove", "ada", "--force")
     assert status == 0, said
-    assert len(export(course, NAME, "csv").remarks) == 0  # the work is there: it counts
+    assert len(write_export(course, NAME, "csv").remarks) == 0  # the work is there: it counts
     shutil.rmtree(course / "submitted" / "ada")
     for form in ("csv", "canvas", "moodle"):
-        found = export(course, NAME, form)
+        found = write_export(course, NAME, form)
         assert "ada" not in found.path.read_text()
         assert found.remarks[0].startswith("ada: left out")
     assert "ada" in run("forget", "ada", "--yes", cwd=course).stdout
-    assert export(course, NAME, "csv").remarks == ()
+    assert write_export(course, NAME, "csv").remarks == ()
 
 
 def test_the_grade_can_stay_without_what_was_said(course):
     done = run("forget", "ada", "--yes", "--keep-grade", cwd=course)
     assert "gradebook.db: comments (the student, 1 submission" in done.stdout
-    found = export(course, NAME, "csv").path
+    found = write_export(course, NAME, "csv").path
     with found.open(encoding="utf-8-sig") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
     assert rows["ada"]["score"] == "6.5"
@@ -172,7 +172,7 @@ def test_a_person_is_not_taken_for_a_number_or_a_namesake(course):
     write_reports(course, [made("4", 2, 1, 4)])
     write_gradebook(course, [made("4", 2, 1, 4)], people=people)
     for form in ("csv", "canvas"):
-        export(course, NAME, form)
+        write_export(course, NAME, form)
     assert run("forget", "4", "--yes", cwd=course).returncode == 0
     for form in ("grades", "canvas"):
         with (course / "reports" / NAME / f"{form}.csv").open(encoding="utf-8-sig") as file:

@@ -24,7 +24,7 @@ from attncourse.grading.course.settings import importable, read_settings, requir
 from attncourse.grading.driver.bulk import Graded, save
 from attncourse.grading.errors import UserError
 from attncourse.grading.nbgrader.autograded import autograded
-from attncourse.grading.report import CellResult, Report, nothing
+from attncourse.grading.report import CellResult, Report, report_without_points
 
 PLUGIN = """
 from nbgrader.plugins import BasePlugin
@@ -227,7 +227,7 @@ def test_saving_again_changes_no_row_and_no_key(course):
 def test_who_handed_in_nothing_is_a_student_without_a_submission(course):
     book, assignment = prepare(course, "ours.db"), find_assignment(course, NAME)
     for student, status in (("nil", "missing"), ("pipe", "unreadable")):
-        report = nothing(assignment, status, "why", student)
+        report = report_without_points(assignment, status, "why", student)
         made = autograded(b"", assignment, report) if status == "unreadable" else ""
         save(book, NAME, [Graded(Submission(student), report, made)], LatePenalty(book))
     held = entries(book)
@@ -256,7 +256,7 @@ def test_what_was_withdrawn_earns_nothing_and_earns_again_once_it_is_back(course
         gradebook.db.commit()
     save(book, NAME, [first], penalty)
     before = points()
-    report = nothing(assignment, "missing", "nothing handed in", who)
+    report = report_without_points(assignment, "missing", "nothing handed in", who)
     for _ in range(2):
         save(book, NAME, [Graded(Submission(who, status="missing"), report)], penalty)
         found = points()

@@ -21,13 +21,13 @@ from attncourse.grading import cli
 from attncourse.grading.course import folders
 from attncourse.grading.driver.command import grade_course
 from attncourse.grading.judge import lanes as holding
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.lanes import Lane, Lanes
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.judge.wire.frames import HEAD
 from attncourse.grading.limits import Limits
-from attncourse.grading.report import from_json
+from attncourse.grading.report import report_from_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 
 pytestmark = pytest.mark.from_exec  # it counts the processes below it
@@ -36,7 +36,7 @@ SMALL = Assignment(NAME, read_cells(small()))
 
 
 def graded_points(data: bytes, assignment: Assignment = SMALL, limits: Limits = LIMITS):
-    report = grade(data, assignment, limits=limits)
+    report = grade_submission(data, assignment, limits=limits)
     return report, {name: result.points for name, result in report.cells.items()}
 
 
@@ -275,7 +275,7 @@ def test_a_class_is_graded_in_lanes_that_start_before_anything_is_read(tmp_path,
     holding.LANES.close()
     assert did == ["launch", "find_assignment"]
     reports = (course / "reports" / NAME).glob("[ot]*.json")
-    assert [from_json(json.loads(r.read_text())).points for r in reports] == [7, 7]
+    assert [report_from_json(json.loads(r.read_text())).points for r in reports] == [7, 7]
 
 
 def test_a_lost_title_or_a_note_of_ones_own_changes_nothing():

@@ -5,7 +5,7 @@ import pytest
 from test_judge import holds, judged
 
 from attncourse.checks import in_place
-from attncourse.grading.judge.guard import compiled, guards
+from attncourse.grading.judge.guard import compile_cell, guards
 
 # --- what a submission changes in place -----------------------------------------------------------
 
@@ -146,13 +146,13 @@ def test_the_report_says_that_a_test_kept_its_own(small_report):
 def small_report():
     from small_course import cell, graded, notebook, solution
 
-    from attncourse.grading.judge.judge import grade
+    from attncourse.grading.judge.judge import grade_submission
     from attncourse.grading.submission.notebook import Assignment, read_cells
 
     def made(answer, test):
         cells = [cell("import numpy as np"), solution("answer", answer), graded("t", test, 5)]
         data = notebook(*cells)
-        return grade(data, Assignment("01_split", read_cells(data)))
+        return grade_submission(data, Assignment("01_split", read_cells(data)))
 
     return made
 
@@ -237,7 +237,7 @@ def test_ordinary_asserts_run_as_they_are(test):
 
 def test_a_test_without_the_submissions_names_is_left_alone():
     source = "x = np.zeros((0, 3))\nassert np.allclose(x, 1) and (x == np.ones((1, 3))).all()"
-    body, _ = compiled(source, ("f",))
+    body, _ = compile_cell(source, ("f",))
     exec(body, {"np": np} | guards(lambda: False))
 
 

@@ -13,7 +13,7 @@ from attncourse.grading.class_.scores import Person
 from attncourse.grading.class_.summary import Summary
 from attncourse.grading.class_.terminal import at_a_glance, class_table
 from attncourse.grading.judge.assertion_message import Said, assertions, said_of
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import UNFORESEEN, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -104,7 +104,7 @@ def lost(answer: str) -> str:
     tests = [graded("points_twice", "twice(2) / 4", 1), graded("hidden_twice", HIDDEN, 1)]
     task = Assignment("01_small", read_cells(notebook(solution("twice", MADE), *tests)))
     handed_in = notebook(solution("twice", answer), *tests)
-    report = grade(handed_in, task, limits=Limits(submission=20), seed=5)
+    report = grade_submission(handed_in, task, limits=Limits(submission=20), seed=5)
     assert report.cells["points_twice"].points == 1
     assert "heard" not in str(report)
     return report.cells["hidden_twice"].message
@@ -154,7 +154,9 @@ def report_of(answer: str, number: int) -> Report:
     ]
     task = Assignment("02_mixing", read_cells(notebook(*cells)))
     cells[1] = solution("mix", answer)
-    return grade(notebook(*cells), task, student="ada", limits=Limits(submission=20), seed=5)
+    return grade_submission(
+        notebook(*cells), task, student="ada", limits=Limits(submission=20), seed=5
+    )
 
 
 def test_an_answer_that_passes_its_check_and_not_the_hidden_test_is_told_in_a_note():

@@ -8,7 +8,7 @@ from corpus.ordinary import CELLS
 from small_course import NAME, RIGHT, cell, notebook, small
 from small_course import solution as answer
 
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.submission.imports import ORDINARY, imported, unusual
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import plan
@@ -69,7 +69,7 @@ def own_cells(source: bytes, submission: bytes) -> list[str]:
 
 def test_the_report_says_where():
     data = notebook(cell("import socket, ctypes"), answer("add", "import mmap\n" + RIGHT[0]))
-    report = grade(data, Assignment(NAME, read_cells(small())))
+    report = grade_submission(data, Assignment(NAME, read_cells(small())))
     assert "imports socket in cell 1, ctypes in cell 1, mmap in cell add: see what for" in (
         report.attention
     )

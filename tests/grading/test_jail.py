@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 from attncourse.grading import doctor
 from attncourse.grading.cli import app
 from attncourse.grading.jail import apparmor, jail, layers, rootfs, seccomp
-from attncourse.grading.jail.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, numbers, program
+from attncourse.grading.jail.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, program, syscall_numbers
 
 DRIVER = Path(__file__).with_name("jailed.py")
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -542,7 +542,7 @@ setpgid:109:154 prctl_none:157:167 ioctl_none:16:29 fcntl_none:72:25 setxattr:18
 
 
 def test_forbidden_calls_are_refused_by_number(prison):
-    table = numbers(FORBIDDEN, platform.machine())
+    table = syscall_numbers(FORBIDDEN, platform.machine())
     code = f"""
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -704,7 +704,7 @@ def decide(lines: list, number: int, arguments: tuple = (), arch: int | None = N
 @pytest.mark.parametrize("processes", [1, 3])
 def test_the_filter_allows_the_list_and_nothing_else(machine, processes):
     lines, arch = program(machine, processes), AUDIT_ARCH[machine]
-    allowed, partly = numbers(ALLOWED, machine), numbers(PARTLY, machine)
+    allowed, partly = syscall_numbers(ALLOWED, machine), syscall_numbers(PARTLY, machine)
     refused = seccomp.ERRNO | errno.EPERM
     for number in range(seccomp.NEWEST + 1):
         if number not in partly.values():
@@ -719,7 +719,7 @@ def test_the_filter_allows_the_list_and_nothing_else(machine, processes):
 
 @pytest.mark.parametrize("machine", AUDIT_ARCH)
 def test_the_filter_reads_arguments(machine):
-    partly, arch = numbers(PARTLY, machine), AUDIT_ARCH[machine]
+    partly, arch = syscall_numbers(PARTLY, machine), AUDIT_ARCH[machine]
 
     def says(name: str, *arguments: int, processes: int = 1) -> str:
         found = decide(program(machine, processes), partly[name], (*arguments, 0, 0, 0), arch)
@@ -762,11 +762,13 @@ def test_the_numbers_are_the_kernel_headers(machine):
     known = {name: int(number) for name, number in lines}
     known |= {"newfstatat": 79, "fstat": 80} if machine == "aarch64" else {}
     tables = (ALLOWED, PARTLY, kernel.NUMBERS)
-    ours = {k: v for table in tables for k, v in numbers(table, machine).items()}
+    ours = {k: v for table in tables for k, v in syscall_numbers(table, machine).items()}
     newer = {"fchmodat2": 452}
     assert {n: v for n, v in ours.items() if known.get(n, newer.get(n)) != v} == {}
     for table in tables:  # "-" only where the machine has none
-        everywhere = numbers(table, "x86_64").keys() | numbers(table, "aarch64").keys()
+        everywhere = (
+            syscall_numbers(table, "x86_64").keys() | syscall_numbers(table, "aarch64").keys()
+        )
         assert not (everywhere - ours.keys()) & known.keys()
 
 
@@ -879,7 +881,7 @@ def test_an_old_kernel_is_no_container(monkeypatch, release, code, told):
     monkeypatch.setattr(layers.platform, "release", lambda: release)
     error = OSError(code, "open_tree: x")
     remedy = layers.remedy_for(layers.PROCESSES, error)
-    assert told in layers.missing(layers.PROCESSES, str(error), remedy).remedy
+    assert told in layers.missing_layer(layers.PROCESSES, str(error), remedy).remedy
 
 
 def test_a_name_that_the_machine_has_at_its_root_is_no_name_of_the_jail(tmp_path):
@@ -908,7 +910,10 @@ def test_doctor_writes_a_profile_before_it_names_the_switch_of_the_whole_machine
     monkeypatch.setattr(layers, "CONTAINER_MARKS", ())
     monkeypatch.chdir(tmp_path)
     # As on Ubuntu: the namespace is made, and what is done in it is refused.
-    held, refused = layers.held(layers.USER), layers.missing(layers.PROCESSES, "sethostname: no")
+    held, refused = (
+        layers.held_layer(layers.USER),
+        layers.missing_layer(layers.PROCESSES, "sethostname: no"),
+    )
     monkeypatch.setattr(jail, "_available", lambda: (held, refused))
     done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
     assert done.exit_code == 1
@@ -919,7 +924,7 @@ def test_doctor_writes_a_profile_before_it_names_the_switch_of_the_whole_machine
     assert f"sudo cp {tmp_path}/attncourse.apparmor /etc/apparmor.d/attncourse" in done.output
     assert (tmp_path / "attncourse.apparmor").read_text() == apparmor.profile_text()
     monkeypatch.setattr(layers, "CONTAINER_MARKS", (tmp_path,))
-    assert "on the machine that runs it" in layers.missing(layers.USER, "").remedy
+    assert "on the machine that runs it" in layers.missing_layer(layers.USER, "").remedy
 
 
 PROBES = {  # a Python that starts in this way, and what is told of a layer
@@ -933,7 +938,7 @@ PROBES = {  # a Python that starts in this way, and what is told of a layer
 
 @pytest.mark.parametrize("start", PROBES)
 def test_whatever_the_probe_says_there_is_a_sentence(monkeypatch, start):
-    held = json.dumps([vars(layers.held(layers.USER, "in force"))])
+    held = json.dumps([vars(layers.held_layer(layers.USER, "in force"))])
     code = f"import os, signal, sys; sys.argv[0] = {held!r}; {start}"
     run = subprocess.run
     monkeypatch.setattr(
@@ -964,8 +969,10 @@ except JailError as error: print(error)
 
 
 def test_doctor_tells_what_to_do(monkeypatch):
-    floor = [layers.held(name) for name in layers.FLOOR]
-    weak = layers.missing(layers.LANDLOCK, "landlock_create_ruleset: Function not implemented")
+    floor = [layers.held_layer(name) for name in layers.FLOOR]
+    weak = layers.missing_layer(
+        layers.LANDLOCK, "landlock_create_ruleset: Function not implemented"
+    )
     runner = CliRunner(env={"COLUMNS": "150"})
     monkeypatch.setattr(jail, "_available", lambda: (*floor, weak))
     done = runner.invoke(app, ["doctor"])
@@ -974,7 +981,7 @@ def test_doctor_tells_what_to_do(monkeypatch):
     assert "lsm=" in done.output
     for word in ("torch", "nbgrader", "cores", "MB for each of"):
         assert word in done.output
-    gone = layers.missing(layers.USER, "unshare: Operation not permitted")
+    gone = layers.missing_layer(layers.USER, "unshare: Operation not permitted")
     monkeypatch.setattr(jail, "_available", lambda: (gone, *floor[1:], weak))
     done = runner.invoke(app, ["doctor"])
     assert done.exit_code == 1
@@ -998,7 +1005,7 @@ def test_the_remedy_names_the_setting_at_fault(tmp_path, monkeypatch, setting, v
     (tmp_path / setting).parent.mkdir()
     (tmp_path / setting).write_text(f"{value}\n")
     monkeypatch.setattr(layers, "SYSTEM", tmp_path)
-    assert advice in layers.missing(layers.USER, "").remedy
+    assert advice in layers.missing_layer(layers.USER, "").remedy
 
 
 def test_a_prefix_in_the_course_folder_shows_its_libraries_only(tmp_path, monkeypatch):
@@ -1013,12 +1020,12 @@ def test_a_prefix_in_the_course_folder_shows_its_libraries_only(tmp_path, monkey
 def test_a_repository_among_the_system_s_files_is_covered_but_for_python(tmp_path):
     for name in ("solutions", ".venv/lib/python", ".venv/bin"):
         (tmp_path / name).mkdir(parents=True)
-    found = rootfs.without(str(tmp_path), [str(tmp_path / ".venv/lib")])
+    found = rootfs.paths_without(str(tmp_path), [str(tmp_path / ".venv/lib")])
     assert sorted(found) == [str(tmp_path / ".venv/bin"), str(tmp_path / "solutions")]
-    assert rootfs.without(str(tmp_path), []) == [str(tmp_path)]
+    assert rootfs.paths_without(str(tmp_path), []) == [str(tmp_path)]
 
 
 def test_doctor_on_this_machine():
     done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
     assert done.exit_code == bool(jail.missing_floor())
-    assert doctor.verdict(jail.available()) in done.output
+    assert doctor.jail_in_a_line(jail.available()) in done.output

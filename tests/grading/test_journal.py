@@ -16,7 +16,7 @@ from attncourse.grading.driver import journal as keys
 from attncourse.grading.driver.journal import Journal, open_journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
-from attncourse.grading.report import CellResult, Report, from_json, to_json
+from attncourse.grading.report import CellResult, Report, report_from_json, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 ASSIGNMENT = Assignment(NAME, read_cells(small()))
@@ -61,9 +61,9 @@ ALL = {n: n / 8 for n in range(5)}
 
 
 def test_a_report_comes_back_as_it_was():
-    assert from_json(json.loads(json.dumps(to_json(report("ada"))))) == report("ada")
+    assert report_from_json(json.loads(json.dumps(to_json(report("ada"))))) == report("ada")
     with pytest.raises(ValueError, match="schema"):
-        from_json({**to_json(report("ada")), "schema": 1})
+        report_from_json({**to_json(report("ada")), "schema": 1})
 
 
 @given(points=st.floats(0, 1e300), student=st.text(), note=st.text())
@@ -212,12 +212,12 @@ def test_a_key_depends_on_all_that_a_result_depends_on(monkeypatch):
     found["sandbox"] = keys.conditions(ASSIGNMENT, Limits(), False)
     for name in keys.PACKAGES:
         with monkeypatch.context() as other:
-            other.setattr(keys, "version", lambda n, name=name: "9" if n == name else "1")
+            other.setattr(keys, "library_version", lambda n, name=name: "9" if n == name else "1")
             found[name] = keys.conditions(ASSIGNMENT, Limits(), True)
-    monkeypatch.setattr(keys, "sources", lambda: "a changed check")
+    monkeypatch.setattr(keys, "sources_hash", lambda: "a changed check")
     found["sources"] = keys.conditions(ASSIGNMENT, Limits(), True)
     assert len({shared, *found.values()}) == 1 + len(found)
-    made = {keys.key(shared, s, data) for s in ("ada", "bob") for data in (b"", b"1", b"2")}
+    made = {keys.result_key(shared, s, data) for s in ("ada", "bob") for data in (b"", b"1", b"2")}
     assert len(made) == 6
     assert all(len(bytes.fromhex(k)) == 32 for k in made)
 
@@ -233,7 +233,7 @@ def test_the_same_conditions_have_the_same_key_in_another_process():
     environment = {**os.environ, "PYTHONPATH": folder, "PYTHONHASHSEED": "3"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
     shared = keys.conditions(ASSIGNMENT, Limits(), True)
-    assert done.stdout.decode().split() == [keys.key(shared, "ada", b"x"), "False"]
+    assert done.stdout.decode().split() == [keys.result_key(shared, "ada", b"x"), "False"]
 
 
 def test_every_module_of_the_package_counts_as_a_source(tmp_path, monkeypatch):
@@ -244,7 +244,7 @@ def test_every_module_of_the_package_counts_as_a_source(tmp_path, monkeypatch):
     found = []
     for text in ("a = 1\n", "a = 2\n", "a = 1\n"):
         (tmp_path / "checks" / "kqv.py").write_text(text)
-        keys.sources.cache_clear()
-        found.append(keys.sources())
-    keys.sources.cache_clear()
+        keys.sources_hash.cache_clear()
+        found.append(keys.sources_hash())
+    keys.sources_hash.cache_clear()
     assert found[0] == found[2] != found[1]

@@ -17,13 +17,13 @@ from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
 from attncourse.checks.trying.trials import draw
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.judge import grade, libraries
+from attncourse.grading.judge.judge import grade_submission, libraries
 from attncourse.grading.judge.lane_loop import LaneLoop
 from attncourse.grading.judge.remarks import remarks
 from attncourse.grading.judge.remote.conversation import Ended
-from attncourse.grading.judge.remote.proxies import outcomes, told_of
+from attncourse.grading.judge.remote.proxies import case_as_message, outcomes
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.frames import pack, unpack
+from attncourse.grading.judge.wire.frames import pack, unpack_frame
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -54,7 +54,7 @@ def judged(
     place = next(i for i, c in enumerate(cells) if c["id"] == "answer")
     handed_in = [*cells[:place], solution("answer", answer), *cells[place + 1 :]]
     data = notebook(*handed_in)
-    report = grade(data, assignment, limits=limits, seed=seed)
+    report = grade_submission(data, assignment, limits=limits, seed=seed)
     assert [c.points for c in report.cells.values()] == [
         0 if c.message else 1 for c in report.cells.values()
     ]
@@ -555,7 +555,9 @@ def test_libraries_are_the_checkers_own_wherever_they_are_imported():
     forged = "import numpy as np\nnp.allclose = lambda *a: True\ndef f():\n    return 4"
     for answer, points in ((solved, 1), (forged, 0)):
         handed_in = notebook(solution("answer", answer), cells[1])
-        report = grade(handed_in, Assignment("a", read_cells(notebook(*cells))), limits=LIMITS)
+        report = grade_submission(
+            handed_in, Assignment("a", read_cells(notebook(*cells))), limits=LIMITS
+        )
         assert report.points == points, report
 
 
@@ -673,7 +675,7 @@ def test_a_submission_that_says_much_is_quoted_in_part():
     cells = [solution("f", "def f():\n    return 1"), graded("t", "assert f() == 1", 1)]
     much = [cell("!ls\n" * 3000), *(cell(f"raise ValueError({n})") for n in range(150))]
     asked = Assignment("01_split", read_cells(notebook(*cells)))
-    report = grade(notebook(cells[0], *much, cells[1]), asked, limits=LIMITS, seed=1)
+    report = grade_submission(notebook(cells[0], *much, cells[1]), asked, limits=LIMITS, seed=1)
     assert report.points == 1
     assert len(report.notes) < 250
     assert {"and 2900 notes more", "and 50 notes more"} <= {*report.notes}
@@ -729,7 +731,7 @@ def conversation():
         def answer() -> None:
             with theirs.makefile("rb") as stream:
                 for make in answers:
-                    request, _ = unpack(stream.read, 1 << 30)
+                    request, _ = unpack_frame(stream.read, 1 << 30)
                     theirs.sendall(b"".join(pack(frame, []) for frame in make(request)))
 
         if answers:
@@ -827,7 +829,7 @@ def test_the_driver_hears_of_what_begins_with_what_was_earned_before():
         lane_loop.begins("e", 9.0)
         lane_loop.told_at -= 1
         lane_loop.begins("f", 9.0)
-        told = [unpack(stream.read, 1 << 20)[0] for _ in range(4)]
+        told = [unpack_frame(stream.read, 1 << 20)[0] for _ in range(4)]
     assert [message["begins"] for message in told] == ["a", "c", "e", "f"]
     assert [message["earned"] for message in told] == [{}, {}, {"points_mix": {"points": 2.0}}, {}]
 
@@ -836,7 +838,7 @@ def test_a_caller_that_no_process_would_find_is_the_authors_mistake(conversation
     session, _ = conversation()
     case = Case((1,), use=lambda implementation, x: implementation(x))
     with pytest.raises(TypeError, match="none of the CALLERS"):
-        told_of(case, session, [b""])
+        case_as_message(case, session, [b""])
 
 
 @pytest.mark.parametrize(

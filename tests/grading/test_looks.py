@@ -7,7 +7,7 @@ import pytest
 from conftest import ROOT
 from small_course import NAME, RIGHT, STUB, cell, notebook, released, small
 
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.submission.notebook import Assignment, read_assignment, read_cells
 from attncourse.grading.submission.plan import another
 
@@ -17,7 +17,7 @@ HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
 def looks(data: bytes, assignment: Assignment = SMALL) -> tuple[str, ...]:
-    return grade(data, assignment).attention
+    return grade_submission(data, assignment).attention
 
 
 def test_right_and_wrong_work_needs_no_look():
@@ -29,7 +29,7 @@ def test_right_and_wrong_work_needs_no_look():
     "data", [released(), small("def add(a, b): return 7", "def twice(a): return 1"), notebook()]
 )
 def test_no_points_at_all_need_a_look(data):
-    report = grade(data, SMALL)
+    report = grade_submission(data, SMALL)
     assert report.points == 0
     assert "earned no points" in report.attention
 
@@ -52,11 +52,11 @@ def test_an_answer_that_is_no_python_needs_a_look(answer, said):
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="nothing is newer than this Python")
 def test_an_answer_for_a_newer_python_says_which():
-    report = grade(small(twice="def twice(a):\n    x = t'{a}'\n    return 2 * a"), SMALL)
+    report = grade_submission(small(twice="def twice(a):\n    x = t'{a}'\n    return 2 * a"), SMALL)
     said = f"cell twice needs Python 3.14 or newer, and was run by {HERE}"
     assert said in report.attention
     assert said in report.notes
-    report = grade(notebook(cell("x = t'{1}'"), *map(cell, RIGHT)), SMALL)
+    report = grade_submission(notebook(cell("x = t'{1}'"), *map(cell, RIGHT)), SMALL)
     assert f"cell 1 needs Python 3.14 or newer, and was run by {HERE}" in report.attention
     assert report.points == report.maximum
 
@@ -85,7 +85,7 @@ def without_marks(path) -> bytes:
 
 def test_it_is_told_to_the_student_and_to_the_person_in_place_of_what_is_missing():
     data = CHAPTERS[0].read_bytes()
-    report = grade(data, SMALL)
+    report = grade_submission(data, SMALL)
     said = f"this is the notebook of “{title_of(data)}”: hand in {NAME}.ipynb"
     assert said in report.notes
     assert said in report.attention

@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 from small_course import NAME, make_course, small
 
 from attncourse.grading.class_.scores import Person
-from attncourse.grading.collect.collect import collect
+from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SPELLING
 from attncourse.grading.collect.roster import Class, Member
 from attncourse.grading.feedback.returned import Home, StudentPage, owners_of
-from attncourse.grading.names import NameIndex, file_name, folded, same_id, spellings, words
+from attncourse.grading.names import (
+    NameIndex,
+    file_name,
+    name_parts,
+    name_without_marks,
+    same_id,
+    spellings,
+)
 
 FILE = f"{NAME}.ipynb"
 NEAR = {  # pairs of people, in many scripts, whose names differ in marks or in likes of them alone
@@ -90,16 +97,18 @@ def test_collecting_asks_and_does_not_answer(script, tmp_path):
     roster.write_text(f"{head}\nann,{last},{first},a@x.org\n")
     path = f"{normalize('NFD', other)}_9_assignsubmission_file/{FILE}"
     zipped = archive(tmp_path / "d.zip", [(path, small())])
-    found = collect(course, NAME, [zipped], roster)
+    found = collect_downloads(course, NAME, [zipped], roster)
     assert found.rows == []
     (left,) = found.left
     assert f"; is it ann? {SPELLING}" in left.reason
     roster.write_text(f"{head},name\nann,{last},{first},a@x.org,{other}\n")  # which is the way out
-    assert [row.student for row in collect(course, NAME, [zipped], roster).rows] == ["ann"]
+    assert [row.student for row in collect_downloads(course, NAME, [zipped], roster).rows] == [
+        "ann"
+    ]
     two = f"{head}\nann,{last},{first},a@x.org\nbo,{parted(other)[1]},{parted(other)[0]},b@x.org\n"
     roster.write_text(two)
     both = [(path, small()), (f"{one}_8_assignsubmission_file/{FILE}", small("add = 1"))]
-    found = collect(course, NAME, [archive(tmp_path / "e.zip", both)], roster)
+    found = collect_downloads(course, NAME, [archive(tmp_path / "e.zip", both)], roster)
     assert {row.student: row.owned.claim.number for row in found.rows} == {
         "ann": "8",
         "bo": "9",
@@ -129,10 +138,10 @@ LETTERS = st.text(
 def test_form_capitals_and_signs_make_no_other_name(name, form, sign):
     written = normalize(form, sign.join((name[:1], name[1:], "x")))
     assert spellings(written) & spellings(normalize("NFC", name + "x"))
-    assert "".join(words(written.lower())) in spellings(written)
+    assert "".join(name_parts(written.lower())) in spellings(written)
 
 
-@given(st.lists(LETTERS, min_size=1, max_size=6, unique_by=folded), LETTERS)
+@given(st.lists(LETTERS, min_size=1, max_size=6, unique_by=name_without_marks), LETTERS)
 def test_names_know_everybody_by_their_own_and_nobody_by_another(names, asked):
     known = NameIndex()
     for n, name in enumerate(names):

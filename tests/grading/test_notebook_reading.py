@@ -13,9 +13,15 @@ from small_course import NAME, RIGHT, cell, notebook, small
 from small_course import solution as answer
 
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.submission.newer import needed
-from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read, read_cells
+from attncourse.grading.submission.notebook import (
+    Assignment,
+    Cell,
+    Reading,
+    read_cells,
+    read_submission_cells,
+)
 from attncourse.grading.submission.plan import another, plan
 from attncourse.grading.submission.source import made_python, names
 from attncourse.grading.submission.text import LARGEST, sides
@@ -39,13 +45,13 @@ SAME_CELLS |= {"much-output", "text-in-json"}
 
 @pytest.mark.parametrize("case", [c for c in FILE if c.name in SAME_CELLS], ids=lambda c: c.name)
 def test_a_mended_file_has_the_cells_of_the_intact_one(case):
-    found = read(case.make(small()))
+    found = read_submission_cells(case.make(small()))
     assert found.versions == (read_cells(small()),)
     assert bool(found.notes) == bool(case.says)
 
 
 def test_an_intact_file_gives_no_notes():
-    assert read(small()) == Reading((read_cells(small()),))
+    assert read_submission_cells(small()) == Reading((read_cells(small()),))
 
 
 @pytest.mark.parametrize(
@@ -98,11 +104,11 @@ def test_an_intact_file_gives_no_notes():
 )
 def test_what_is_no_notebook_is_unreadable_for_a_reason(data, reason):
     with pytest.raises(Unreadable, match=reason):
-        read(data)
+        read_submission_cells(data)
 
 
 def test_an_unreadable_submission_has_a_report():
-    report = grade(b'{"cells": [\n', SMALL)
+    report = grade_submission(b'{"cells": [\n', SMALL)
     assert (report.status, report.points, report.maximum) == ("unreadable", 0, 7)
     assert "line 2" in report.notes[0]
 
@@ -110,17 +116,17 @@ def test_an_unreadable_submission_has_a_report():
 def test_too_much_code_is_left_out_by_the_longest_statements():
     data = "data = [\n" + "1,\n" * 400_000 + "]\n"
     source = f"def f(x):\n    return x\n\n{data}if f(1):\n    a = 1\nelse:\n    a = 2\n"
-    found = read(notebook(cell(source), cell("b = 3")))
+    found = read_submission_cells(notebook(cell(source), cell("b = 3")))
     assert [c.source for c in found.versions[0]] == [source.replace(data, ""), "b = 3"]
     (note,) = found.notes
     assert "cell 1: `data = [ 1, 1," in note
     assert "1,200,011 characters, was left out" in note
     whole = "x = '" + "a" * 900_000 + "'"
-    assert read(notebook(cell(whole))).versions[0][0].source == whole
+    assert read_submission_cells(notebook(cell(whole))).versions[0][0].source == whole
     picture = cell("![](data:" + "A" * 2_000_000 + ")", code=False)
-    assert len(read(notebook(picture)).versions[0]) == 1
+    assert len(read_submission_cells(notebook(picture)).versions[0]) == 1
     with pytest.raises(Unreadable, match="1,200,000 characters"):
-        read(notebook(*(cell("#" * 5000) for _ in range(240))))
+        read_submission_cells(notebook(*(cell("#" * 5000) for _ in range(240))))
 
 
 @given(st.lists(st.text("ab\n '\"#", max_size=6), min_size=2))
@@ -140,12 +146,12 @@ def test_damaged_metadata_counts_as_none(junk):
 
 def test_every_text_can_be_written_again():
     raw = '{"cells": [{"cell_type": "code", "source": "\\ud800", "metadata": {"nbgrader": '
-    found = read(f'{raw}{{"grade_id": "\\udfff"}}}}}}]}}'.encode()).versions[0][0]
+    found = read_submission_cells(f'{raw}{{"grade_id": "\\udfff"}}}}}}]}}'.encode()).versions[0][0]
     assert (found.source, found.grade_id) == ("\ufffd", "\ufffd")
 
 
 def test_zero_bytes_are_left_out():
-    found = read(small().replace(b"\n", b"\x00\n"))
+    found = read_submission_cells(small().replace(b"\n", b"\x00\n"))
     assert found.versions == (read_cells(small()),)
     assert "zero bytes" in found.notes[0]
 
@@ -153,7 +159,7 @@ def test_zero_bytes_are_left_out():
 def test_windows_text_is_read_without_harm_to_utf_8_beside_it():
     source = "# é ".encode() + b"\xe9 \x93"
     data = notebook(cell("SOURCE")).replace(b"SOURCE", source)
-    found = read(data)
+    found = read_submission_cells(data)
     assert found.versions[0][0].source == "# é é “"
     assert "not UTF-8" in found.notes[0]
 
@@ -163,7 +169,7 @@ def test_windows_text_is_read_without_harm_to_utf_8_beside_it():
 
 def test_both_sides_of_a_conflict_are_versions():
     source = "a = 1\n" + conflict("b = 2", "b = 3\nc = 4", base="b = 0") + "\nd = 5"
-    found = read(notebook(cell("same"), cell(source)))
+    found = read_submission_cells(notebook(cell("same"), cell(source)))
     assert [version[1].source for version in found.versions] == [
         "a = 1\nb = 2\nd = 5",
         "a = 1\nb = 3\nc = 4\nd = 5",
@@ -175,7 +181,7 @@ def test_both_sides_of_a_conflict_are_versions():
 def test_a_side_that_is_no_notebook_is_left_out():
     lines = small().decode().split("\n")
     torn = "\n".join([lines[0], *conflict("oops", lines[1]).split("\n"), *lines[2:]])
-    assert read(torn.encode()).versions == (read_cells(small()),)
+    assert read_submission_cells(torn.encode()).versions == (read_cells(small()),)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +233,9 @@ def test_the_names_that_a_cell_binds_and_reads():
     ["(" * 90_000, "-" * 90_000 + "1", "a." * 45_000 + "a", "x+" * 45_000 + "x", "!l\n" * 30_000],
 )
 def test_hostile_sources_are_looked_at_and_left_alone(source):
-    found = read(notebook(cell(source), cell(source + " "), answer("add", RIGHT[0])))
+    found = read_submission_cells(
+        notebook(cell(source), cell(source + " "), answer("add", RIGHT[0]))
+    )
     steps, _ = plan(found.versions[0], SMALL)
     assert len(steps) == 3 + 4
 
@@ -246,7 +254,7 @@ def test_hostile_sources_are_looked_at_and_left_alone(source):
 def test_twenty_megabytes_come_to_an_end(data):
     """Work that grows with the square of the size would take days."""
     with pytest.raises(Unreadable):
-        read(data)
+        read_submission_cells(data)
 
 
 # --- anything at all ----------------------------------------------------------------------------
@@ -255,7 +263,7 @@ def test_twenty_megabytes_come_to_an_end(data):
 def read_if_readable(data: bytes) -> None:
     """Reads and plans; what comes of it is sound."""
     try:
-        found = read(data)
+        found = read_submission_cells(data)
     except Unreadable:
         return
     for version in found.versions:
@@ -328,7 +336,7 @@ def test_a_torn_notebook_is_read_or_unreadable(seed, how):
 def test_no_text_is_gone_through_again_and_again(text):
     """Each of these kept a pattern busy for minutes, or for ever."""
     with suppress(Unreadable):
-        for cell in read(text.encode()).versions[0]:
+        for cell in read_submission_cells(text.encode()).versions[0]:
             needed(cell.source)
 
 

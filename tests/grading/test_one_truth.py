@@ -393,7 +393,7 @@ def test_a_notebook_says_what_the_grade_gives(case, folder, tmp_path):
             assert (mine["given"], mine["in_short"], mine["text"].splitlines()[0]) == same
 
 
-@pytest.mark.parametrize(("answer", "earned"), [(OK, 7), (WRONG, 0)])
+@pytest.mark.parametrize(("answer", "earned"), [(OK, 7), (WRONG, 3)])
 def test_a_cell_that_does_not_end_below_its_answer_is_told_in_both(answer, earned, tmp_path):
     source, check = f"{answer}\n{INTERRUPTED}", CHECK
     mine = played([HEAD, source, check], tmp_path)["said"]["kqv.project"]

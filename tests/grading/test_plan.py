@@ -11,7 +11,7 @@ from small_course import solution as answer
 
 from attncourse.checks.reading.cells import KEEPS
 from attncourse.grading.judge.instructor_namespace import binds
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
@@ -214,7 +214,7 @@ def test_a_comprehension_in_a_given_cell_takes_no_name_from_an_answer():
         cell("squares = [f * f for f in range(3)]"),
         graded("points", "assert f() == len(squares) - 2", 1),
     )
-    report = grade(notebook(answer("one", "def f(): return 1")), course, limits=LIMITS)
+    report = grade_submission(notebook(answer("one", "def f(): return 1")), course, limits=LIMITS)
     assert report.points == 1, report.cells
 
 
@@ -328,7 +328,7 @@ def test_points_do_not_depend_on_the_cells_that_are_no_answers(seed):
     cells = [*draw.sample(others, len(others))]
     for found in draw.sample([ADD, TWICE], 2):
         cells.insert(draw.randint(0, len(cells)), found)
-    report = grade(notebook(*cells), SMALL, limits=LIMITS)
+    report = grade_submission(notebook(*cells), SMALL, limits=LIMITS)
     assert report.points == 7, (report.notes, [c["source"] for c in cells])
 
 

@@ -18,7 +18,7 @@ from small_course import NAME, STUB, hand_in, make_course, small
 from attncourse.grading.class_.results import class_results
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.errors import UserError
-from attncourse.grading.term.moving import move_gradebook
+from attncourse.grading.term.moving import copy_gradebook
 
 PASSWORD = "se/cr:e@t %41"
 ESCAPED = "se%2Fcr%3Ae%40t%20%2541"
@@ -226,13 +226,13 @@ def test_a_gradebook_comes_to_the_server_and_back_with_a_persons_points(server, 
         grade = gradebook.find_submission(NAME, "ada").notebooks[0].grades[0]
         grade.manual_score, grade.extra_credit = 0.5, 0.25
         gradebook.db.commit()
-    assert move_gradebook(course, there)["student"] == 1
+    assert copy_gradebook(course, there)["student"] == 1
     back = f"sqlite:///{tmp_path}/back.db"
-    move_gradebook(course, back, there)
+    copy_gradebook(course, back, there)
     results = [class_results(course, NAME, db).by_student["ada"] for db in (None, there, back)]
     assert len({(result.score, result.manual) for result in results}) == 1
     assert len(results[0].manual) == 1
     with pytest.raises(UserError, match="is not empty") as refused:
-        move_gradebook(course, there)
+        copy_gradebook(course, there)
     assert ESCAPED not in str(refused.value)
     assert PASSWORD not in str(refused.value)

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from small_course import NAME, RIGHT, cell, graded, notebook, solution
 
-from attncourse.grading.driver.bulk import untouched
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.driver.bulk import untouched_answers
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -108,7 +108,7 @@ WAYS = {
 def answer_of(cells: list[dict], grade_id: str = "why", assignment: Assignment = ONE) -> str:
     """The text in the question's cell of what a person grades; "" where it counts as none."""
     text = autograded(notebook(*cells), assignment, Report("", NAME, "graded", {}))
-    if untouched(text)[grade_id]:
+    if untouched_answers(text)[grade_id]:
         return ""
     found = [c for c in json.loads(text)["cells"] if "nbgrader" in c["metadata"]]
     marks = {c["metadata"]["nbgrader"]["grade_id"]: c for c in found}
@@ -125,7 +125,7 @@ def test_the_answer_is_shown_to_the_person_who_grades(cells):
 
 @pytest.mark.parametrize("cells", WAYS.values(), ids=WAYS)
 def test_the_rest_runs_as_ever(cells):
-    report = grade(notebook(*cells), ONE)
+    report = grade_submission(notebook(*cells), ONE)
     assert report.points == 5, report.notes
     assert report.attention == ()
 

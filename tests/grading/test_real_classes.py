@@ -16,14 +16,14 @@ from small_course import NAME, graded, hand_in, make_course, notebook, released,
 from test_changes import score, scores, with_question, write_solved
 from test_driver import grade, marker  # noqa: F401
 
-from attncourse.grading.class_.canvas import rows as canvas_rows
+from attncourse.grading.class_.canvas import canvas_rows as canvas_rows
 from attncourse.grading.class_.late_days import late_days
 from attncourse.grading.class_.results import class_results
-from attncourse.grading.class_.similar import similar
-from attncourse.grading.collect.collect import collect
+from attncourse.grading.class_.similar import similar_pairs
+from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SHOW, TEST
 from attncourse.grading.collect.roster import read_roster
-from attncourse.grading.course.extensions import extend, read_extensions
+from attncourse.grading.course.extensions import grant_extension, read_extensions
 from attncourse.grading.course.folders import read_submission, record_of
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.solution import outdated
@@ -57,7 +57,7 @@ def moodle(name: str, number: int, file: str = FILE) -> str:
 
 def gathered(course: Path, files: dict[str, bytes], roster: str = "class.csv", **more):
     zipped = archive(course / "d.zip", files.items())
-    return collect(course, NAME, [zipped], course / roster if roster else None, **more)
+    return collect_downloads(course, NAME, [zipped], course / roster if roster else None, **more)
 
 
 def owners(found) -> dict[str, str]:
@@ -168,7 +168,7 @@ def test_what_a_group_hands_in_is_each_members(listed, course, marker):  # noqa:
         assert sorted(back.namelist()) == sorted(
             name.replace(".ipynb", ".html") for name in (team, moodle("Cy Young", 7))
         )
-    pairs = similar(course, NAME).pairs  # who worked together is no pair
+    pairs = similar_pairs(course, NAME).pairs  # who worked together is no pair
     assert not any({"ada", "bob"} <= {p.first.split()[0], p.second.split()[0]} for p in pairs)
 
 
@@ -228,7 +228,7 @@ def test_two_of_one_name_are_told_apart_by_a_second_roster(course):
     (course / "w.csv").write_text(head + "".join(rows))
     files = {moodle("Anna Müller", n): small(add=f"a = {n}") for n in (1, 2)}
     zipped = archive(course / "d.zip", files.items())
-    assert len(collect(course, NAME, [zipped], course / "r.csv").left) == 2
+    assert len(collect_downloads(course, NAME, [zipped], course / "r.csv").left) == 2
     done = run("collect", NAME, zipped, "--roster", "r.csv", "--roster", "w.csv", cwd=course)
     assert done.returncode == 0, done
     for n in (1, 2):
@@ -292,7 +292,7 @@ def test_a_download_that_is_no_zip_is_named_as_what_it_is(course):
     for called, kind in (("c.rar", "a RAR archive"), ("c.7z", "a 7-Zip archive")):
         path = course / called
         path.write_bytes(KINDS["a" + path.suffix][0])
-        (left,) = collect(course, NAME, [path], course / "class.csv").left
+        (left,) = collect_downloads(course, NAME, [path], course / "class.csv").left
         assert left.reason.startswith(f"this is {kind}; a download should be a zip archive")
 
 
@@ -459,7 +459,7 @@ def test_late_days_are_shared_by_a_terms_assignments(course, marker):  # noqa: F
             place.mkdir(parents=True)
             (place / f"{name}.ipynb").write_bytes(small())
             (place / "timestamp.txt").write_text(f"2026-10-{at}:00 +0200\n")
-    extend(find_book(course), "cy", NAME, 2)
+    grant_extension(find_book(course), "cy", NAME, 2)
     for name in (NAME, "02_more"):
         command.grade_course(course, name, limits=Limits())
     place, number = late_days(course, 4)
@@ -493,7 +493,7 @@ def test_late_days_are_shared_by_a_terms_assignments(course, marker):  # noqa: F
     assert {k: r["late_days"] for k, r in sheet(again).items()} == {
         key: row[1] for key, row in found.items()
     }
-    extend(find_book(course), "ada", NAME, 1)
+    grant_extension(find_book(course), "ada", NAME, 1)
     assert read_extensions(course)["ada", NAME] == (1, 2)
 
 

@@ -9,7 +9,7 @@ from small_class import refuses, run
 from small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
 
 from attncourse.grading.driver import rehearsal
-from attncourse.grading.driver.rehearsal import rehearse
+from attncourse.grading.driver.rehearsal import rehearse_assignment
 from attncourse.grading.errors import UserError
 from exercises import require_passing
 
@@ -36,15 +36,15 @@ def test_a_test_that_the_own_answer_fails_stops_the_release(tmp_path):
 
 def test_what_passed_is_not_run_again_before_it_changes(tmp_path, monkeypatch):
     course = make_course(tmp_path)
-    rehearse(course, NAME)
+    rehearse_assignment(course, NAME)
     judged = []
     monkeypatch.setattr(rehearsal, "failures_of", lambda *given: judged.append(given) or ["x"])
-    rehearse(course, NAME)
+    rehearse_assignment(course, NAME)
     assert not judged
     path = course / "solutions" / NAME / f"{NAME}.ipynb"
     path.write_bytes(small(add=RIGHT[0] + "\n# changed"))
     with pytest.raises(UserError, match="fails 1 test of its own"):
-        rehearse(course, NAME)
+        rehearse_assignment(course, NAME)
 
 
 def test_making_the_exercises_writes_nothing_that_its_own_answer_fails(tmp_path):

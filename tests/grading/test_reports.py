@@ -32,7 +32,7 @@ from small_course import STUB, TESTS, notebook, small
 from small_course import solution as answer
 
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
-from attncourse.grading.class_.page import HERE, page
+from attncourse.grading.class_.page import HERE, class_page
 from attncourse.grading.class_.results import (
     ClassResults,
     StudentResult,
@@ -50,8 +50,8 @@ from attncourse.grading.class_.terminal import (
 )
 from attncourse.grading.course.changes import differences
 from attncourse.grading.harmless import one_line
-from attncourse.grading.judge.judge import grade
-from attncourse.grading.report import SCHEMA, CellResult, Report, count, from_json, to_json
+from attncourse.grading.judge.judge import grade_submission
+from attncourse.grading.report import SCHEMA, CellResult, Report, count, report_from_json, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 NOTHING = "nothing handed in"
@@ -74,10 +74,10 @@ SUBMISSIONS = {
 
 @pytest.mark.parametrize("name", SUBMISSIONS)
 def test_real_reports_keep_to_the_schema(name):
-    report = grade(SUBMISSIONS[name], SMALL, student="ada")
+    report = grade_submission(SUBMISSIONS[name], SMALL, student="ada")
     content = json.loads(json.dumps(to_json(report)))
     jsonschema.Draft202012Validator(schema.report_schema()).validate(content)
-    assert from_json(content) == report
+    assert report_from_json(content) == report
 
 
 def test_the_schema_describes_every_field_and_refuses_others():
@@ -120,7 +120,9 @@ def test_one_point_is_one_point_wherever_it_is_said():
     said = own_verdicts(replace(one, cells={**cells, "small.one": CellResult(1, 1)}))
     single = Report("ada", NAME, "graded", {"points_add": CellResult(1, 1)})
     summary = Summary(a_class(single))
-    said += own_verdicts(single) + printed(at_a_glance(summary)) + page(summary) + summary.fullest
+    said += (
+        own_verdicts(single) + printed(at_a_glance(summary)) + class_page(summary) + summary.fullest
+    )
     said += how_late(60, 1) + " ".join(differences({}, {"add": ("", 1.0)}))
     said += " ".join(differences({"add": ("", 1.0)}, {}))
     assert len(re.findall(r"\b1 point\b", said)) > 8
@@ -184,7 +186,7 @@ def test_an_exercise_has_shares_once_most_of_it_is_scored(waiting, shown):
     summary = Summary(ClassResults(NAME, tuple(twice)))
     assert summary.exercises[0].shares[0] == shown
     assert re.search(rf"twice +4 +{shown} ", printed(at_a_glance(summary)))
-    assert f'<td class="number">{shown}</td>' in page(summary)
+    assert f'<td class="number">{shown}</td>' in class_page(summary)
 
 
 def failing(cell: str = "points_add", **more) -> dict:
@@ -223,7 +225,7 @@ def test_failures_without_a_name_are_counted():
     text = printed(at_a_glance(summary))
     assert "failures without a name" in text
     assert " add: transposed" in text
-    assert "Failures without a name</h2>" in page(summary)
+    assert "Failures without a name</h2>" in class_page(summary)
 
 
 def printed(what, width: int = 80) -> str:
@@ -320,7 +322,7 @@ def test_where_points_come_from(tmp_path):
         "points_add of 1 student."
     )
     assert left in " ".join(printed(at_a_glance(Summary(found)), 200).split())
-    assert left in page(Summary(found))
+    assert left in class_page(Summary(found))
     assert looks["cy"] == ("prints the seed", "graded without a sandbox")
     assert "1 submission that it does not have" in Summary(found).sources
 
@@ -347,7 +349,7 @@ def test_a_damaged_report_costs_only_its_details(tmp_path, damage):
 def test_mended_files_are_to_be_looked_at():
     kept = [cell for cell in TESTS if cell["id"] != "points_add"]
     answers = [answer("add", "def add(a, b):\n    return a + b"), answer("twice", STUB)]
-    report = grade(notebook(*answers, *kept), SMALL, student="ada")
+    report = grade_submission(notebook(*answers, *kept), SMALL, student="ada")
     from attncourse.grading.class_.results import from_report
 
     result = from_report(Person("ada"), NAME, report)
@@ -459,8 +461,8 @@ def test_nothing_of_a_submission_is_markup():
     told = {**seen("small." + HOSTILE, HOSTILE), "attention": (HOSTILE,), "notes": (HOSTILE,)}
     harmless = made("ada", 1, 0, 0, attention=("a",), **seen("small.add_up", "b"))
     hostile = Report(HOSTILE, NAME, "graded", {HOSTILE: CellResult(0.0, 1.0, HOSTILE)}, **told)
-    expected = ReportElements(page(Summary(a_class(harmless))))
-    found = ReportElements(page(Summary(a_class(hostile))))
+    expected = ReportElements(class_page(Summary(a_class(harmless))))
+    found = ReportElements(class_page(Summary(a_class(hostile))))
     assert found.kinds <= expected.kinds
     assert sum(tag == "script" for tag, _ in found.found) == 1
     assert not any(name.startswith("on") for _, attributes in found.found for name in attributes)
@@ -470,7 +472,7 @@ def test_nothing_of_a_submission_is_markup():
 
 @pytest.mark.parametrize("number", [0, 1, 2, 50])
 def test_the_page_asks_nothing_of_a_network(number):
-    content = page(Summary(many(number, **seen("small.add", "adds twice"))))
+    content = class_page(Summary(many(number, **seen("small.add", "adds twice"))))
     links = [
         value
         for _, attributes in ReportElements(content).found
@@ -484,13 +486,13 @@ def test_the_page_asks_nothing_of_a_network(number):
 
 def test_an_empty_class_and_one_without_submissions_have_a_page():
     for found in (a_class(), a_class(made("ada", status="missing"))):
-        content = page(Summary(found))
+        content = class_page(Summary(found))
         assert "Nobody has handed in anything" in content
         assert "<svg" not in content
 
 
 def test_the_histogram_can_be_read_without_seeing_it():
-    elements = ReportElements(page(Summary(many(9)))).found
+    elements = ReportElements(class_page(Summary(many(9)))).found
     pictures = [a for tag, a in elements if tag == "svg"]
     assert all(a.get("aria-hidden") or len(a["aria-label"]) > 20 for a in pictures)
     assert ("summary", {}) in elements  # the same as a table
@@ -498,12 +500,12 @@ def test_the_histogram_can_be_read_without_seeing_it():
 
 def test_a_large_class_keeps_the_page_small():
     long = "a note that goes on and on, " * 60
-    thousand = page(Summary(many(1000, attention=(long,), **seen("small.add", long))))
+    thousand = class_page(Summary(many(1000, attention=(long,), **seen("small.add", long))))
     assert len(thousand.encode()) < 1_000_000
     assert thousand.count("<tr data-look") == 1000
     rows = [made(f"s{n:05d}", 2, 1, 4) for n in range(10_000)]
     rows[7777] = made("z-needs-a-look", 0, 0, 0, status="interrupted")
-    content = page(Summary(a_class(*rows)))
+    content = class_page(Summary(a_class(*rows)))
     assert len(content.encode()) < 1_000_000
     table = content.partition('<table id="students">')[2]
     assert table.count("<tr") == 1 + 1000
@@ -542,7 +544,7 @@ def test_every_text_has_the_contrast_of_wcag_aa(mode):
 @pytest.mark.skipif(BROWSER is None, reason=ABSENT)
 def test_the_script_runs_and_sorts(tmp_path):
     rows = [made("ada", 2, 1, 4), made("bob", 0, 0, 0, attention=("x",)), made("cy", 1, 0, 0)]
-    content = page(Summary(a_class(*rows)))
+    content = class_page(Summary(a_class(*rows)))
 
     def dom(content: str) -> str:
         path = tmp_path / "page.html"
@@ -584,5 +586,5 @@ def test_the_instructors_page_describes_every_field():
 def test_only_most_are_called_most(tmp_path, points, said):
     reports = [made(f"s{n}", earned, 0, 0) for n, earned in enumerate(points)]
     write_gradebook(write_reports(tmp_path, reports), reports)
-    shown = page(Summary(class_results(tmp_path, NAME)))
+    shown = class_page(Summary(class_results(tmp_path, NAME)))
     assert f"<figcaption>{said}</figcaption>" in shown

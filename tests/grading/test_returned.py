@@ -20,16 +20,16 @@ from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback import page as page_module
 from attncourse.grading.feedback.command import give_feedback
-from attncourse.grading.feedback.page import page
+from attncourse.grading.feedback.page import student_page
 from attncourse.grading.feedback.returned import (
     PLACES,
     StudentPage,
+    download_place,
     owners_of,
-    place_of,
     read_download,
 )
-from attncourse.grading.feedback.told import told
-from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, answered, autograded
+from attncourse.grading.feedback.told import told_by_exercise
+from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded, graded_cell_texts
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -63,7 +63,7 @@ def result_of(report: Report, **more) -> StudentResult:
 
 
 def page_of(report: Report, data: bytes, assignment: Assignment = SMALL, **more) -> str:
-    return page(assignment, data, result_of(report, **more), report)
+    return student_page(assignment, data, result_of(report, **more), report)
 
 
 def text_of(html: str) -> str:
@@ -117,7 +117,7 @@ def test_nothing_that_a_submission_wrote_acts_in_the_page():
 
 def test_what_was_left_as_given_is_not_attempted():
     report = made("fay", 0, 0, 0)
-    found = told(SMALL, read_cells(small(STUB, STUB)), result_of(report), report)
+    found = told_by_exercise(SMALL, read_cells(small(STUB, STUB)), result_of(report), report)
     assert [(one.name, one.gist) for one in found] == [
         ("add", "not attempted"),
         ("twice", "not attempted"),
@@ -129,7 +129,7 @@ def test_an_answer_is_found_where_it_was_written_and_its_helpers_are_shown():
     lost = cell("def add(a, b):\n    return carry(a) + b")
     data = notebook(helper, lost, solution("twice", "def twice(a):\n    return 2 * a"))
     report = made("ada", 2, 1, 4)
-    add, twice = told(SMALL, read_cells(data), result_of(report), report)
+    add, twice = told_by_exercise(SMALL, read_cells(data), result_of(report), report)
     assert [c.source for c in add.answers] == [lost["source"]]
     assert [c.grade_id for c in twice.answers] == ["twice"]
     assert "Other cells of your notebook: 1 def carry(a)" in text_of(page_of(report, data))
@@ -140,7 +140,7 @@ def test_a_cell_without_a_name_of_its_own_belongs_to_the_answer_before_it():
     assignment = Assignment(NAME, read_cells(notebook(*cells)))
     given = {"test_one": CellResult(0, 1, "AssertionError"), "test_two": CellResult(2, 2)}
     report = Report("ada", NAME, "graded", given)
-    (one,) = told(assignment, assignment.cells, result_of(report), report)
+    (one,) = told_by_exercise(assignment, assignment.cells, result_of(report), report)
     assert (one.name, one.points, one.maximum, one.gist) == ("add", 2, 3, "AssertionError")
 
 
@@ -156,7 +156,7 @@ def test_what_a_person_gave_and_wrote_is_on_the_page_and_what_waits_is_told():
     )
     scored = {**report.cells, "why": CellResult(2.0, 3.0)}
     r = replace(result_of(report), cells=scored, manual=("why",), comments={"why": "Say <more>."})
-    html = page(assignment, data, r, report)
+    html = student_page(assignment, data, r, report)
     section = html.split("<section ")[3]
     assert section.count("3 · Why") == 1
     assert "<em>grows</em>" in section
@@ -256,7 +256,7 @@ def test_a_page_can_be_used_by_everybody_and_asks_nothing_of_any_network(tmp_pat
     ],
 )
 def test_names_of_downloads(form, filename, prefix):
-    place = place_of(filename, PLACES[form])
+    place = download_place(filename, PLACES[form])
     told = prefix and prefix.replace("folder", "Ada Lovelace_123_assignsubmission_file")
     assert (place and place.prefix) == told
 
@@ -342,7 +342,7 @@ def test_a_path_in_a_students_folder_says_nothing_of_where_it_came_from(tmp_path
         "s2": "Eve M",
     }
     inner = f"Eve M_2{END}/Ada L_1{END}/{NAME}.ipynb"
-    assert place_of(inner, PLACES["moodle"]).key == "Eve M_2"
+    assert download_place(inner, PLACES["moodle"]).key == "Eve M_2"
 
 
 # --- the command --------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ def test_a_notebook_that_came_after_its_report_gets_no_page(tmp_path):
     with pytest.raises(UserError, match="ada has handed in again since the report"):
         give_feedback(course, NAME, "ada")
     now = autograded(small(), SMALL, graded_add())
-    assert answered(place.read_text()) != answered(now)
+    assert graded_cell_texts(place.read_text()) != graded_cell_texts(now)
 
 
 def test_an_answer_in_text_that_came_after_its_report_gets_no_page(tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from small_course import cell, graded, notebook, solution
 
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.findings import Findings, agreed
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.findings import Findings, agreed_findings
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.plan_runner import Means, PlanRunner
 from attncourse.grading.judge.remote.session import Session
@@ -26,7 +26,7 @@ LIMITS = Limits(submission=30, cell=3, call=3)
 def points(*cells: dict, limits: Limits = LIMITS, tests=TESTS) -> dict[str, float]:
     """What a notebook of these cells gets, whose assignment asks for ``add``."""
     asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *tests)))
-    report = grade(notebook(*cells, *tests), asked, limits=limits, seed=1)
+    report = grade_submission(notebook(*cells, *tests), asked, limits=limits, seed=1)
     return {name: result.points for name, result in report.cells.items()}
 
 
@@ -93,7 +93,7 @@ def test_the_time_for_running_cells_again_is_not_the_submissions():
     changes = cell("add = add")  # behind the hidden test: this runs in a fresh process
     asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
     data = notebook(*slow, solution("add", ADD), *TESTS, changes)
-    report = grade(data, asked, limits=Limits(submission=1.8, cell=3, call=3), seed=1)
+    report = grade_submission(data, asked, limits=Limits(submission=1.8, cell=3, call=3), seed=1)
     assert {name: result.points for name, result in report.cells.items()} == FULL
     assert report.status == "graded"
     assert report.limits["submission"]["used"] > 2
@@ -106,10 +106,10 @@ def test_the_time_for_names_that_were_missing_is_the_submissions():
     data = notebook(*slow, late, cell("def zero():\n    return 0"), *TESTS)
     asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
     limits = Limits(submission=30, cell=3, call=3)
-    report = grade(data, asked, limits=limits, seed=1)
+    report = grade_submission(data, asked, limits=limits, seed=1)
     assert report.points == 3
     assert report.limits["submission"]["used"] > 1.6
-    report = grade(data, asked, limits=replace(limits, submission=1.25), seed=1)
+    report = grade_submission(data, asked, limits=replace(limits, submission=1.25), seed=1)
     assert report.status == "interrupted"
     assert "time for the submission was over" in report.notes[-1]
 
@@ -119,7 +119,7 @@ def test_versions_share_the_time_of_a_submission():
     asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
     for cells, limit in (((), 6), ((cell(text),), 3)):
         data = notebook(*cells, solution("add", ADD), *TESTS)
-        report = grade(data, asked, limits=replace(LIMITS, submission=6), seed=1)
+        report = grade_submission(data, asked, limits=replace(LIMITS, submission=6), seed=1)
         assert report.limits["submission"]["limit"] == limit
 
 
@@ -148,7 +148,7 @@ def test_what_two_runs_come_to(first, cut_first, second, cut, counts):
     steps = tuple(Step(f"test t{n}", "pass", "test", f"t{n}") for n in range(4))
     trouble = dict.fromkeys(cut, "was cut")
     now = Findings(steps, of(*second), cut=frozenset(cut), trouble=trouble)
-    found = agreed(of(*first), cut_first, now)
+    found = agreed_findings(of(*first), cut_first, now)
     assert found.outcomes == of(*counts)
     assert found.trouble == dict.fromkeys(cut & cut_first, "was cut")
 
@@ -172,7 +172,9 @@ def test_a_test_that_goes_wrong_once_costs_nothing(does):
     tests = graded("once", ONCE.format(name=name, does=does), 2), TESTS[1]
     cells = [solution("add", ADD), *tests]
     asked = Assignment("01_again", read_cells(notebook(*cells)))
-    report = grade(notebook(*cells), asked, limits=replace(LIMITS, cell=1, call=1), seed=1)
+    report = grade_submission(
+        notebook(*cells), asked, limits=replace(LIMITS, cell=1, call=1), seed=1
+    )
     assert (report.points, report.status, report.attention) == (3, "graded", ())
 
 
@@ -185,7 +187,7 @@ def add(a, b):
 
 
 def test_what_goes_wrong_twice_is_told_with_the_processor_time_that_it_took():
-    report = grade(
+    report = grade_submission(
         notebook(solution("add", DIES.replace("(5, 6)", "(1, 2)")), *TESTS),
         Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS))),
         limits=LIMITS,
@@ -206,5 +208,5 @@ def test_a_check_that_was_cut_says_so():
     cells = [solution("mix", "mix = 1"), graded("points_mix", check, 9)]
     asked = Assignment("02_mixing", read_cells(notebook(*cells)))
     data = notebook(solution("mix", slow), cells[1])
-    report = grade(data, asked, limits=replace(LIMITS, cell=2, call=1), seed=1)
+    report = grade_submission(data, asked, limits=replace(LIMITS, cell=2, call=1), seed=1)
     assert any(note.startswith("mix: a call did not end within ") for note in report.notes), report

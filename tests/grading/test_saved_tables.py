@@ -4,7 +4,7 @@ import pytest
 
 from attncourse.grading.class_.canvas import read_canvas_roster as read_canvas
 from attncourse.grading.collect.roster import read_roster
-from attncourse.grading.course.changes import keep
+from attncourse.grading.course.changes import append_rows
 from attncourse.grading.course.extensions import More, read_extensions
 from attncourse.grading.course.folders import place_of_record, record_of
 from attncourse.grading.errors import UserError
@@ -55,7 +55,7 @@ def test_both_rosters_are_read_however_they_were_saved(tmp_path, save):
 def test_what_a_removed_cell_had_is_added_to_a_table_that_was_opened(tmp_path, save):
     path = tmp_path / "removed_cells.csv"
     path.write_bytes(save("student,cell,manual_score,extra_credit,comment\r\nzoë,a,1,0,\r\n"))
-    rows = rows_in(keep(path, [("ada", "b", 2.0, 0.0, None)]))
+    rows = rows_in(append_rows(path, [("ada", "b", 2.0, 0.0, None)]))
     assert [row[:3] for row in rows[1:]] == [["zoë", "a", "1"], ["ada", "b", "2"]]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.serve import serve
+from attncourse.grading.serve import serve_folder
 
 COMMAND = [sys.executable, "-m", "attncourse.grading.cli", "serve"]
 
@@ -91,11 +91,11 @@ def test_readers_who_hang_up_are_not_worth_a_word(book):
 
 def test_a_folder_without_a_book_is_named(tmp_path):
     with pytest.raises(UserError, match=r"no book is in .*make book"):
-        serve(tmp_path, 0, print)
+        serve_folder(tmp_path, 0, print)
 
 
 def test_a_port_that_is_taken_is_named(book):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(UserError, match=rf"port {port} .*--port 0"):
-            serve(book, port, print)
+            serve_folder(book, port, print)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from corpus.assignment import MIXING, keeps
 
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.worker.calls import Settings
 from attncourse.grading.judge.worker.notebook_shell import Skipped, execute
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -61,7 +61,7 @@ def test_the_note_names_the_line():
     before = "import seaborn as sns\nname = input()\n\n"
     case = keeps("honest", "a", "", center=before + MIXING.right["center"])
     assignment = Assignment(MIXING.name, read_cells(MIXING.source))
-    report = grade(case.notebook(), assignment)
+    report = grade_submission(case.notebook(), assignment)
     assert report.points == report.maximum
     assert report.notes == (
         "cell center: ModuleNotFoundError: No module named 'seaborn' (skipped: "

@@ -15,7 +15,7 @@ from small_course import NAME, cell, hand_in, make_course, small
 from typer.testing import CliRunner
 
 from attncourse.grading.class_ import similar as similar_module
-from attncourse.grading.class_.likeness import alike
+from attncourse.grading.class_.likeness import likeness_matrix
 from attncourse.grading.class_.similar import (
     FEW,
     PACKAGE,
@@ -23,7 +23,7 @@ from attncourse.grading.class_.similar import (
     PUBLISHED,
     compare,
     published,
-    similar,
+    similar_pairs,
 )
 from attncourse.grading.cli import app
 from attncourse.grading.course.folders import find_assignment
@@ -110,7 +110,7 @@ def honest_class(rng: random.Random, n: int) -> dict[str, tuple[dict[str, frozen
 def test_what_is_rare_counts_for_more():
     words = ("all rare a", "all rare b", "all common c", "all common d", "all common e", "all f")
     class_ = [frozenset((word,) for word in answer.split()) for answer in words]
-    found = alike(class_, len(class_), np.arange(len(class_)))
+    found = likeness_matrix(class_, len(class_), np.arange(len(class_)))
     assert found[0, 1] > found[2, 3] > found[0, 5] > 0
     assert np.allclose(np.diag(found), 1)
 
@@ -194,7 +194,7 @@ def test_however_deep_code_is_nested_it_is_compared(tmp_path):
     for student in ("ada", "bob"):
         hand_in(course, student, small(deep(1500)))
     hand_in(course, "cy", small(f"def add(a, b):\n    return a + b - 0x{'f' * 6000}"))
-    found = similar(course, NAME)
+    found = similar_pairs(course, NAME)
     assert (found.compared, found.left_out) == (3, ())
 
 
@@ -206,7 +206,7 @@ def test_one_that_cannot_be_walked_is_left_out_alone(course, monkeypatch):
 
     monkeypatch.setattr(similar_module, "answers_of", failing)
     hand_in(course, "torn", small("def add(a, b):\n    return torn"))
-    found = similar(course, NAME)
+    found = similar_pairs(course, NAME)
     assert found.compared == 26
     assert found.left_out == ("torn: its code is nested too deeply, or too long",)
 
@@ -218,7 +218,7 @@ def test_each_side_of_a_conflict_is_compared(course):
     torn = b"<<<<<<< a\n" + own + b"\n=======\n" + copied + b"\n>>>>>>> b\n"
     hand_in(course, "hid", torn)
     (course / "submitted" / "walt" / NAME / f"{NAME}.ipynb").write_bytes(own)
-    pairs = {frozenset((p.first, p.second)): p for p in similar(course, NAME).to_look_at}
+    pairs = {frozenset((p.first, p.second)): p for p in similar_pairs(course, NAME).to_look_at}
     assert pairs[frozenset(("hid", "vera"))].exercises == {"add": 1.0, "twice": 1.0}
 
 
@@ -229,7 +229,7 @@ def test_much_code_costs_little_and_hides_no_answer(course):
     copied = json.loads((course / f"submitted/vera/{NAME}/{NAME}.ipynb").read_bytes())
     copied["cells"] = [*junk, *copied["cells"]]
     hand_in(course, "walt", json.dumps(copied).encode())
-    found = similar(course, NAME)
+    found = similar_pairs(course, NAME)
     assert found.left_out == ("walt: the part of its code that is beyond 100000 characters",)
     (pair,) = [p for p in found.to_look_at if {p.first, p.second} == {"vera", "walt"}]
     assert pair.exercises["add"] == pair.exercises["twice"] == 1
@@ -241,7 +241,7 @@ def test_much_code_costs_little_and_hides_no_answer(course):
 def test_what_only_one_has_takes_no_room():
     class_ = [frozenset((f"{k}.{n}",) for n in range(1000)) for k in range(200)]
     tracemalloc.start()
-    found = alike(class_, len(class_), np.arange(len(class_)))
+    found = likeness_matrix(class_, len(class_), np.arange(len(class_)))
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 150e6
@@ -252,4 +252,4 @@ def test_two_are_needed(tmp_path):
     course = make_course(tmp_path)
     hand_in(course, "alone", small())
     with pytest.raises(UserError, match="there are no two submissions to compare"):
-        similar(course, NAME)
+        similar_pairs(course, NAME)

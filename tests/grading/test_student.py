@@ -15,20 +15,25 @@ from test_cli import refuses, run
 
 from attncourse import MILESTONES
 from attncourse.checks import exercises
-from attncourse.checks.index import questions
+from attncourse.checks.index import question_points
 from attncourse.grading.cli import step
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.student import selfcheck
-from attncourse.grading.student.assemble import assemble, cause_of, together
+from attncourse.grading.student.assemble import assemble_package, cause_of, parts_that_fit
 from attncourse.grading.student.package import (
     ChapterParts,
     Definition,
     has_reached,
-    reached,
-    texts_of,
+    milestones_reached,
+    package_files,
 )
-from attncourse.grading.student.progress import FolderProgress, progress, progress_table, summary
+from attncourse.grading.student.progress import (
+    FolderProgress,
+    folder_progress,
+    progress_table,
+    summary,
+)
 
 LIMITS = Limits.of(60)
 MIX = "def mix(A, X):\n    # rows of A say how much of each row of X\n    return A @ X"
@@ -88,7 +93,7 @@ def folder(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def found(folder) -> tuple[FolderProgress, list]:
     seen: list = []
-    return progress(folder, LIMITS, lambda *told: seen.append(told)), seen
+    return folder_progress(folder, LIMITS, lambda *told: seen.append(told)), seen
 
 
 def test_every_exercise_is_done_tried_or_open(found):
@@ -117,12 +122,12 @@ def test_what_is_not_counted_is_named(found, folder):
 
 def test_what_was_tried_comes_before_what_is_open(found, folder):
     assert summary(found[0]).splitlines() == [
-        f"2 of {len(exercises()) + len(questions())} exercises done, 2 tried",
+        f"2 of {len(exercises()) + len(question_points())} exercises done, 2 tried",
         f"0 of {len(MILESTONES)} milestones are yours",
         f"next: uniform_weights, in {folder / '02_mixing.ipynb'} (about 5 minutes)",
     ]
     states = dict.fromkeys(found[0].states, "done")
-    whole = FolderProgress(states, {}, waiting=frozenset(questions()))
+    whole = FolderProgress(states, {}, waiting=frozenset(question_points()))
     assert whole.next == ""
     assert "the whole course" in summary(whole)
     last = list(states)[-1]
@@ -131,11 +136,13 @@ def test_what_was_tried_comes_before_what_is_open(found, folder):
 
 def test_questions_count_and_those_that_are_answered_wait_for_a_person(tmp_path):
     path = released(tmp_path, "05_kqv", project=PROJECT)
-    before = progress(tmp_path, Limits.of(60))
-    assert summary(before).startswith(f"1 of {len(exercises()) + len(questions())} exercises done")
+    before = folder_progress(tmp_path, Limits.of(60))
+    assert summary(before).startswith(
+        f"1 of {len(exercises()) + len(question_points())} exercises done"
+    )
     assert "explain_views" in rows(before)["5 kqv"][3]
     path.write_text(path.read_text().replace("YOUR ANSWER HERE", "Because."))
-    after = progress(tmp_path, Limits.of(60))
+    after = folder_progress(tmp_path, Limits.of(60))
     assert after.waiting == {"kqv.explain_views"}
     assert "; 4 points for a person\n" in summary(after)
     assert rows(after)["5 kqv"][1] == "1 of 5; 4 points for a person"
@@ -166,20 +173,20 @@ def test_a_milestone_is_yours_only_with_all_parts(found, tmp_path):
     ]
     assert "then attncourse milestone recall\nnext: " in summary(before)
     has_reached(tmp_path, "recall", 3)
-    assert reached(tmp_path) == {"recall": 3}
-    runs = FolderProgress(states, {}, reached=reached(tmp_path))
+    assert milestones_reached(tmp_path) == {"recall": 3}
+    runs = FolderProgress(states, {}, reached=milestones_reached(tmp_path))
     assert runs.milestone("kqv") == "tried"
     assert f"0 of {len(MILESTONES)} milestones are yours; recall runs, with 3 of ours" in summary(
         runs
     )
     assert rows(runs)["milestone recall"][1] == "runs, with 3 of ours"
     has_reached(tmp_path, "recall", 0)
-    after = FolderProgress(states, {}, reached=reached(tmp_path))
+    after = FolderProgress(states, {}, reached=milestones_reached(tmp_path))
     assert after.milestone("kqv") == "done"
     assert f"1 of {len(MILESTONES)} milestones are yours\nnext: " in summary(after)
     assert rows(after)["milestone recall"][1] == "yours"
     (tmp_path / "reached.json").write_text("{torn")
-    assert reached(tmp_path) == reached(tmp_path / "nowhere") == {}
+    assert milestones_reached(tmp_path) == milestones_reached(tmp_path / "nowhere") == {}
 
 
 def test_no_name_is_cut_at_80_columns(found):
@@ -196,7 +203,7 @@ def test_progress_on_the_command_line(tmp_path):
     released(tmp_path, "06_scoring")
     done = run("progress", tmp_path)
     assert (done.returncode, done.stderr) == (0, "1 of 1: 06_scoring.ipynb\n")
-    assert f"0 of {len(exercises()) + len(questions())} exercises done" in done.stdout
+    assert f"0 of {len(exercises()) + len(question_points())} exercises done" in done.stdout
     refuses(run("progress", tmp_path / "nowhere"), "there is no folder", "nowhere")
     (tmp_path / "empty").mkdir()
     refuses(run("progress", tmp_path / "empty"), "no notebook with exercises")
@@ -218,16 +225,18 @@ def test_what_students_handed_in_is_not_counted_as_ones_own(tmp_path):
     released(tmp_path, "02_mixing", mix=MIX)
     for student in ("amara", "bela"):
         released(tmp_path / "submitted" / student / "03_lookup", "03_lookup", softmax="def softmax")
-    found = progress(tmp_path, LIMITS)
+    found = folder_progress(tmp_path, LIMITS)
     assert set(found.places.values()) == {tmp_path / "02_mixing.ipynb"}
     assert found.left_out == (
         "2 notebooks in submitted/STUDENT/…: students handed them in, and "
         "attncourse grade ASSIGNMENT runs them",
     )
     amara = tmp_path / "submitted" / "amara"
-    assert set(progress(amara, LIMITS).places.values()) == {amara / "03_lookup/03_lookup.ipynb"}
+    assert set(folder_progress(amara, LIMITS).places.values()) == {
+        amara / "03_lookup/03_lookup.ipynb"
+    }
     with pytest.raises(UserError, match="students handed them in"):
-        progress(amara.parent, LIMITS)
+        folder_progress(amara.parent, LIMITS)
 
 
 def test_without_a_jail_nothing_runs_that_somebody_handed_in(tmp_path, monkeypatch):
@@ -236,15 +245,15 @@ def test_without_a_jail_nothing_runs_that_somebody_handed_in(tmp_path, monkeypat
     place = tmp_path / "submitted" / "amara" / "02_mixing"
     path = released(place, "02_mixing", mix=TELLS.format(str(trace)))
     for refused in (
-        lambda: progress(place.parent, LIMITS),
+        lambda: folder_progress(place.parent, LIMITS),
         lambda: selfcheck.check_file(path, LIMITS),
-        lambda: assemble([path], tmp_path / "mine", LIMITS),
+        lambda: assemble_package([path], tmp_path / "mine", LIMITS),
     ):
         with pytest.raises(UserError, match="handed in by amara, and there is no jail"):
             refused()
     assert not trace.exists()
     own = released(tmp_path, "02_mixing", mix=MIX)
-    assert progress(tmp_path, LIMITS).states["mixing.mix"] == "done"
+    assert folder_progress(tmp_path, LIMITS).states["mixing.mix"] == "done"
     assert selfcheck.check_file(own, LIMITS).sandbox is False
 
 
@@ -283,7 +292,7 @@ def test_what_is_right_is_theirs_and_the_rest_is_ours(tmp_path):
     attention = released(
         tmp_path, "04_self_attention", attention_weights=WRONG, self_attention=SELF
     )
-    made = assemble([attention, mixing], tmp_path / "mine", LIMITS)
+    made = assemble_package([attention, mixing], tmp_path / "mine", LIMITS)
     first, second = made.chapters
     assert (first.stem, first.mine) == ("mixing", ["mix"])
     assert second.mine == ["self_attention"]
@@ -314,7 +323,7 @@ def test_what_passes_only_in_its_notebook_is_ours(tmp_path):
     )
     path = tmp_path / "02_mixing.ipynb"
     path.write_bytes(content)
-    made = assemble([path], tmp_path / "mine", LIMITS)
+    made = assemble_package([path], tmp_path / "mine", LIMITS)
     chapter = made.chapters[0]
     assert chapter.mine == ["uniform_weights"]
     assert "not with the other parts" in chapter.why["mix"]
@@ -334,7 +343,7 @@ def test_what_leans_on_more_than_was_asked_names_the_part_that_lacks_it(tmp_path
         ),
     ]
     assert cause_of("self_attention.self_attention", chapters, LIMITS) == "mixing.mix"
-    first, second = together(chapters, LIMITS)
+    first, second = parts_that_fit(chapters, LIMITS)
     assert first.why["mix"].startswith("passes alone, but not with the other parts: ")
     assert second.mine == ["self_attention"]  # it showed what mix had caused
 
@@ -346,14 +355,14 @@ def definitions_in(*texts: str) -> tuple[Definition, ...]:
 def test_a_file_that_was_changed_by_hand_is_kept(tmp_path):
     path = released(tmp_path, "02_mixing", mix=MIX)
     for _ in range(2):
-        assert assemble([path], tmp_path / "mine", LIMITS).copies == ()
+        assert assemble_package([path], tmp_path / "mine", LIMITS).copies == ()
     mine = tmp_path / "mine" / "mixing.py"
     written = mine.read_text()
     for number in (1, 2):
         changed = f"{written}\nmore = {number}\n"
         mine.write_text(changed)
         copy = tmp_path / "mine" / f"mixing.py.{number}.bak"
-        made = assemble([path], tmp_path / "mine", LIMITS)
+        made = assemble_package([path], tmp_path / "mine", LIMITS)
         assert made.copies == (copy,)
         assert str(copy) in str(made)
         assert copy.read_text() == changed
@@ -362,9 +371,9 @@ def test_a_file_that_was_changed_by_hand_is_kept(tmp_path):
 
 def test_assembling_is_the_same_again(tmp_path):
     path = released(tmp_path, "02_mixing", mix=MIX, normalize_rows=NORMALIZE)
-    made = assemble([path], tmp_path / "mine", LIMITS)
+    made = assemble_package([path], tmp_path / "mine", LIMITS)
     files = {p.name: p.read_text() for p in (tmp_path / "mine").glob("*.py")}
-    assert files == texts_of(made.chapters)
+    assert files == package_files(made.chapters)
     for text in files.values():
         compile(text, "mine", "exec")
 
@@ -406,7 +415,7 @@ def nothing(folder: Path) -> list[Path]:
 )
 def test_what_cannot_be_assembled_is_refused_and_nothing_written(tmp_path, make, words):
     with pytest.raises(UserError) as refused:
-        assemble(make(tmp_path), tmp_path / "mine", LIMITS)
+        assemble_package(make(tmp_path), tmp_path / "mine", LIMITS)
     for word in words:
         assert word in str(refused.value)
     assert not (tmp_path / "mine").exists()
@@ -417,7 +426,7 @@ def test_nothing_is_written_into_another_folder(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(UserError, match="something else"):
-        assemble([path], tmp_path / "mine", LIMITS)
+        assemble_package([path], tmp_path / "mine", LIMITS)
     refuses(run("assemble", path, "-o", tmp_path / "yours"), "called mine")
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["letter.txt"]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from small_course import NAME, hand_in, make_course, small
 
-from attncourse.grading.collect.collect import collect
-from attncourse.grading.course.extensions import More, extend, read_extensions
+from attncourse.grading.collect.collect import collect_downloads
+from attncourse.grading.course.extensions import More, grant_extension, read_extensions
 from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.driver.journal import open_journal
 from attncourse.grading.errors import UserError
@@ -37,7 +37,7 @@ def test_a_file_is_always_one_of_those_that_are_written(tmp_path):
 
 
 def give_more(course: Path, student: str) -> None:
-    extend(find_book(course), student, NAME, 2)
+    grant_extension(find_book(course), student, NAME, 2)
 
 
 def test_extensions_that_are_given_at_once_are_all_given(tmp_path):
@@ -57,6 +57,6 @@ def test_nothing_is_collected_while_the_assignment_is_graded(tmp_path):
     (tmp_path / "submitted" / "ada").mkdir(parents=True)
     with open_journal(tmp_path / "reports" / NAME, NAME):
         with pytest.raises(UserError, match=r"is being graded already.*try again"):
-            collect(tmp_path, NAME, [path])
+            collect_downloads(tmp_path, NAME, [path])
         assert not (tmp_path / "submitted" / "ada" / NAME).exists()
-    assert [row.student for row in collect(tmp_path, NAME, [path]).rows] == ["ada"]
+    assert [row.student for row in collect_downloads(tmp_path, NAME, [path]).rows] == ["ada"]

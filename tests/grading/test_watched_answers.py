@@ -3,7 +3,7 @@
 import pytest
 from small_course import graded, notebook, solution
 
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
@@ -80,7 +80,7 @@ def message(target: str, answer: str, use: str) -> str:
     tests = graded("tested", test, 1), graded("checked", check, 9)
     asked = Assignment("01_watched", read_cells(notebook(solution("a", f"{name} = 0"), *tests)))
     data = notebook(solution("a", answer), *tests)
-    report = grade(data, asked, limits=Limits(submission=60, cell=10, call=5), seed=1)
+    report = grade_submission(data, asked, limits=Limits(submission=60, cell=10, call=5), seed=1)
     return report.cells["tested"].message
 
 

@@ -11,7 +11,7 @@ from small_course import RIGHT as RIGHT_ANSWERS
 from attncourse.grading.class_.results import class_results
 from attncourse.grading.class_.written_answers import LOG, enter_answers, write_answers
 from attncourse.grading.errors import UserError
-from attncourse.grading.spreadsheet import table
+from attncourse.grading.spreadsheet import csv_table
 
 QUESTION = "## Why twice?\n\nExplain in *one* sentence, as you would to a friend."
 SOLVED = "\n\n### BEGIN SOLUTION\nBecause.\n### END SOLUTION"
@@ -53,7 +53,7 @@ def filled(course, tmp_path, **marks):
     for row in there:
         row["points"], row["comment"] = marks.get(row["student"], ("", ""))
     path = tmp_path / "marked.csv"
-    path.write_text(table([list(there[0]), *(list(row.values()) for row in there)]))
+    path.write_text(csv_table([list(there[0]), *(list(row.values()) for row in there)]))
     return path
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from attncourse.grading.jail import kernel, probe
-from attncourse.grading.jail.seccomp import numbers
+from attncourse.grading.jail.seccomp import syscall_numbers
 
 JAIL = Path(probe.__file__).parent
 # What the C library and Python's own functions call; name:x86_64:aarch64, as in seccomp.py.
@@ -33,7 +33,7 @@ ERRORS = (errno.ENOSYS, errno.EPERM)
 
 
 def calls() -> dict[str, int]:
-    return numbers(kernel.NUMBERS, kernel.MACHINE) | numbers(OTHERS, kernel.MACHINE)
+    return syscall_numbers(kernel.NUMBERS, kernel.MACHINE) | syscall_numbers(OTHERS, kernel.MACHINE)
 
 
 def functions() -> list[str]:

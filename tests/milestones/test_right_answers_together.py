@@ -12,8 +12,8 @@ from conftest import ROOT
 from attncourse import STEMS
 from attncourse.checks import exercises
 from attncourse.checks.judging import points
-from attncourse.checks.substitution import called, namespace_of
-from attncourse.grading.student.package import ChapterParts, definitions, write
+from attncourse.checks.substitution import names_called, namespace_of
+from attncourse.grading.student.package import ChapterParts, definitions_in, write_package
 from attncourse.grading.submission.notebook import read_cells
 from attncourse.milestones import NAMES
 from attncourse.milestones import find_milestone as milestone
@@ -31,9 +31,11 @@ def published(tmp_path_factory) -> Parts:
     for number, stem in enumerate(STEMS, 1):
         path = next(ROOT.glob(f"solutions/{number:02}_{stem}/*.ipynb"))
         why = {e.name: "" for e in ALL.values() if e.stem == stem}
-        chapters.append(ChapterParts(stem, path, definitions(read_cells(path.read_bytes())), why))
+        chapters.append(
+            ChapterParts(stem, path, definitions_in(read_cells(path.read_bytes())), why)
+        )
     folder = tmp_path_factory.mktemp("published") / "mine"
-    write(folder, chapters)
+    write_package(folder, chapters)
     return read_parts(folder)
 
 
@@ -43,7 +45,7 @@ def uses(parts: Parts) -> list[tuple[str, str]]:
     pairs = []
     for target in ALL:
         names = namespace_of(parts[target])
-        values = {n: names.get(n) for n in called(parts[target], names, NAMES_OF_ALL)}
+        values = {n: names.get(n) for n in names_called(parts[target], names, NAMES_OF_ALL)}
         others = [targets[id(v)] for v in values.values() if id(v) in targets]
         pairs += [(target, other) for other in others if other != target]
     return pairs

@@ -29,7 +29,7 @@ import attncourse
 from attncourse.checks import Exercise, Mistake, exercises
 from attncourse.checks.index import name_of_place
 from attncourse.checks.showing.verdict import Picture, short_number
-from attncourse.checks.showing.verdict import inline as with_code
+from attncourse.checks.showing.verdict import inline_html as with_code
 
 TOOLS = ("listing.py", "check_source.py", "symptoms.py", "wrong_lines.py")
 

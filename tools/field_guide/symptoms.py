@@ -17,7 +17,7 @@ import numpy as np
 from attncourse.checks import Exercise, Mistake
 from attncourse.checks.callers import dtype_of, repeated, scattered
 from attncourse.checks.exercise import Criterion
-from attncourse.checks.judging import call_text, picture
+from attncourse.checks.judging import call_text, first_picture
 from attncourse.checks.showing.verdict import Picture
 from attncourse.checks.trying.compare import as_numbers, difference
 from attncourse.checks.trying.outcome import Unusable
@@ -42,10 +42,12 @@ class Example:
 def example(exercise: Exercise, mistake: Mistake) -> Example:
     """The smallest case that fails the first criterion that fails; one to draw if there is one."""
     first, failing = first_failure(exercise, mistake)
-    drawable = [t for t in failing if exercise.picture and not first.unchanged and picture((t,))]
+    drawable = [
+        t for t in failing if exercise.picture and not first.unchanged and first_picture((t,))
+    ]
     trial = min(drawable or failing, key=numbers_in)
     seen = symptom(trial, first.unchanged)
-    drawn = picture((trial,)) if drawable else None
+    drawn = first_picture((trial,)) if drawable else None
     call = call_text(exercise, trial.case)
     told, texts = str(trial.problem or ""), None
     if first.unchanged:

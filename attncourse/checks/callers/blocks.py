@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from attncourse.checks.callers.modules import call_module, prepare
-from attncourse.checks.trying.outcome import is_tensor, plain
+from attncourse.checks.trying.outcome import is_tensor, plain_tensor
 
 SEED, MANY = 12, 32
 SHORT = " (none of them where they are many)"
@@ -78,7 +78,7 @@ def multiplied_in_training(
 def added(module: Callable, values: list) -> Any:
     """What a module adds to its first input."""
     output = module(*values)
-    return ((plain(output) if is_tensor(output) else output) - values[0]).detach()
+    return ((plain_tensor(output) if is_tensor(output) else output) - values[0]).detach()
 
 
 def few(numbers: Any) -> Any:

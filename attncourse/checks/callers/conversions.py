@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from attncourse.checks.callers.modules import type_of_modules
-from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
+from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
 def shared_by_made(implementation: Callable, **tensors) -> list[str]:
     """The tensors whose memory the module that the implementation makes of them goes on using."""
     made = state_of(implementation(module_of(tensors)))
-    kept = {plain(value).untyped_storage().data_ptr() for value in made.values()}
+    kept = {plain_tensor(value).untyped_storage().data_ptr() for value in made.values()}
     return [name for name, x in tensors.items() if x.untyped_storage().data_ptr() in kept]
 
 
@@ -54,7 +54,7 @@ def state_of(made: Any) -> dict[str, Any]:
 
 def same_numbers(a: Any, b: Any) -> bool:
     """Whether two tensors are equal, a NaN being equal to itself."""
-    a, b = plain(a), plain(b)
+    a, b = plain_tensor(a), plain_tensor(b)
     return a.shape == b.shape and bool(((a == b) | (a != a) & (b != b)).all())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from attncourse.checks.callers.language import call_seeded
 from attncourse.checks.trying.compare import wrong_type
-from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
+from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def call_for_parts(
@@ -38,7 +38,7 @@ def as_whole(numbers: Any) -> Any:
     """The same numbers as int64; what is no tensor of whole numbers stays as it is."""
     if not is_tensor(numbers) or numbers.is_complex() or str(numbers.dtype) == "torch.bool":
         return numbers
-    numbers = plain(numbers)
+    numbers = plain_tensor(numbers)
     return numbers.long() if bool((numbers == numbers.round()).all()) else numbers
 
 
@@ -105,7 +105,7 @@ def decided_by_rng(kept: list[str]) -> dict[str, bool]:
 
 def ids_in(ids: Any) -> list[int]:
     """The ids that came back; ``Unusable`` where they are no row of whole numbers."""
-    ids = plain(ids) if is_tensor(ids) else ids
+    ids = plain_tensor(ids) if is_tensor(ids) else ids
     if not is_tensor(ids) or str(ids.dtype) != "torch.int64":
         raise Unusable(wrong_type(ids, "a tensor of ids, int64"))
     if ids.ndim != 1:

@@ -5,7 +5,7 @@ from typing import Any
 
 from attncourse.checks.callers.calls import output_and_gradients
 from attncourse.checks.trying.compare import wrong_type
-from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
+from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def call_on_model(
@@ -116,7 +116,7 @@ def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[
 
 def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
     """Whether the generator, and nothing else, decides what is drawn."""
-    free, again, first, like_it, other, went_on = (plain(one) for one in ids)
+    free, again, first, like_it, other, went_on = (plain_tensor(one) for one in ids)
     return {
         "equal generators draw the same tokens": bool((first == like_it).all()),
         "other generators draw other tokens": bool((first != other).any()),
@@ -127,7 +127,7 @@ def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
 
 def tokens_in(ids: Any, logits: Any) -> Any:
     """The ids that were drawn; ``Unusable`` where they are none for these logits."""
-    ids = plain(ids) if is_tensor(ids) else ids
+    ids = plain_tensor(ids) if is_tensor(ids) else ids
     if not is_tensor(ids) or ids.is_floating_point():
         raise Unusable(wrong_type(ids, "a tensor of ids"))
     if ids.shape != logits.shape[:-1]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from attncourse.checks.callers.calls import gradients
-from attncourse.checks.trying.outcome import Unusable, is_tensor, plain
+from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def type_built(implementation: Callable, *args, **kwargs) -> str:
@@ -68,7 +68,7 @@ def parameters_at_start(implementation: Callable, make, names) -> dict[str, Any]
     for name in names:
         if name not in own:
             raise Unusable(missing(name, own))
-    return {name: plain(own[name]) for name in names}
+    return {name: plain_tensor(own[name]) for name in names}
 
 
 def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
@@ -79,7 +79,7 @@ def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
     return {
         f"{name} holds random numbers at the start": x.unique().numel() > 2
         and len(x.unique(dim=0)) == len(x)
-        for name, x in ((name, plain(value)) for name, value in tensors.items())
+        for name, x in ((name, plain_tensor(value)) for name, value in tensors.items())
     }
 
 

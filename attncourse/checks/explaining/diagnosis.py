@@ -13,11 +13,11 @@ from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.explaining.defaults import SHARED
 from attncourse.checks.explaining.search import Search
 from attncourse.checks.explaining.signatures import other_signature
-from attncourse.checks.explaining.suspects import Suspect, together
+from attncourse.checks.explaining.suspects import Suspect, combined_suspect
 from attncourse.checks.explaining.symptoms.calls import by_lot, unmoved
-from attncourse.checks.explaining.symptoms.exceptions import unnamed
+from attncourse.checks.explaining.symptoms.exceptions import unknown_name
 from attncourse.checks.explaining.symptoms.looks import first_that_holds
-from attncourse.checks.explaining.symptoms.pairs import pairs
+from attncourse.checks.explaining.symptoms.pairs import number_pairs
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout
 from attncourse.checks.trying.outcome import is_unwritten
 from attncourse.checks.trying.trials import FRESH, Trial
@@ -61,13 +61,15 @@ def diagnose(
     trials: tuple[Trial, ...],
     seed: int,
     answer: Answer,
+    before_search: Callable[[], None] | None = None,
     known_only: bool = False,
 ) -> Finding:
     """What the implementation did wrong; ``trials`` are what it made of the cases of ``seed``.
 
-    With ``known_only`` nothing is looked for beyond one mistake that the exercise knows. What is
-    told holds in fresh draws of all cases as well. What hangs is not called again: of that,
-    the first claim is told as it is. Nothing is told once so much was tried that no time is left.
+    Where it is not one mistake that the exercise knows, ``before_search`` is called before anything
+    else is looked for, and with ``known_only`` nothing else is. What is told holds in fresh draws
+    of all cases as well. What hangs is not called again: of that, the first claim is told as it is.
+    Nothing is told once so much was tried that no time is left.
     """
     if all(is_unwritten(t.outcome) for t in trials if t.stands_out):
         return Finding()  # not written yet
@@ -88,13 +90,20 @@ def diagnose(
                     draws[key].effort.tried(place, 2)  # the answer's, and those of ours
             yield draws[key]
 
-    possible = known_claims(search) if known_only else claims(search, answer)
-    for claim in possible:
-        if all(claim.holds(draw) for draw in fresh(claim.among)):
-            return claim.finding
-        if search.effort.is_over():
-            break
-    return Finding()
+    def first_that_holds_in(claims: Iterator[Claim]) -> Finding | None:
+        for claim in claims:
+            if all(claim.holds(draw) for draw in fresh(claim.among)):
+                return claim.finding
+            if search.effort.is_over():
+                return Finding()
+        return None
+
+    found = first_that_holds_in(known_claims(search))
+    if found is None and not known_only:
+        if before_search:
+            before_search()
+        found = first_that_holds_in(further_claims(search, answer))
+    return found or Finding()
 
 
 @dataclass(frozen=True)
@@ -117,22 +126,21 @@ class Claim:
 def known_claims(search: Search) -> Iterator[Claim]:
     """The claims that one known mistake is all that is wrong, and what has to be asked before."""
     # A name that nothing stands for: what is wrong beside it is seen when that is mended.
-    if missing := unnamed(search.trials):
+    if missing := unknown_name(search.trials):
         finding = Finding(missing.mistake, all=missing.all)
-        yield Claim(finding, lambda s: unnamed(s.trials) == missing)
+        yield Claim(finding, lambda s: unknown_name(s.trials) == missing)
     # One known mistake that does the same in every case: there is nothing left to explain.
     for suspect in search.single():
         yield Claim(Finding(suspect.mistake, all=True), Search.does, (suspect,), search.wrong)
 
 
-def claims(search: Search, answer: Answer) -> Iterator[Claim]:
+def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     """What may be told of an implementation, what explains most first.
 
     A claim that holds in every draw is told, and none after it is looked for. So each step stands
     before those that would tell less of the same answer, or something that only looks true of it.
     """
     trials = search.trials
-    yield from known_claims(search)
     # One that always says True agrees with many mistakes by chance: no step below is evidence.
     if search.one_truth():
         told = f"the answer is {trials[0].outcome.value}, whatever comes in"
@@ -172,10 +180,10 @@ def claims(search: Search, answer: Answer) -> Iterator[Claim]:
                 first, second = second, first
             rest = "" if search.rivals(second, first) else second.mistake.name
             finding = Finding(first.mistake, rest, search.all_trials(second))
-            both = together(*pair, search.seed)
+            both = combined_suspect(*pair, search.seed)
             yield Claim(finding, Search.exactly, (both,), search.wrong)
     # A mistake and a change of its result: only where the right result changed is not simpler.
-    plainly = changed_throughout(pairs(trials))  # the right result, and no mistake's
+    plainly = changed_throughout(number_pairs(trials))  # the right result, and no mistake's
     if changed := None if plainly else search.changed():
         suspect, how = changed
         finding = Finding(suspect.mistake, f"the result is {how}", search.mended(suspect))

@@ -17,7 +17,7 @@ from typing import Any
 
 from attncourse.checks.exercise import Case, Criterion, Exercise, parts_of
 from attncourse.checks.trying.outcome import run
-from attncourse.checks.trying.trials import draw, numbers_in
+from attncourse.checks.trying.trials import count_numbers, draw
 
 CALLS = 2_700_000  # in what takes many tries
 ALL = 4_700_000  # for all, fresh draws included: then what is known is said
@@ -80,7 +80,7 @@ def way_of(criterion: Criterion, case: Case) -> tuple:
     use = case.use
     while isinstance(use, partial):
         use = use.func
-    return criterion.name, use, numbers_in(case).bit_length() // 2
+    return criterion.name, use, count_numbers(case).bit_length() // 2
 
 
 @lru_cache(maxsize=4096)

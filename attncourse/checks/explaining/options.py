@@ -30,7 +30,7 @@ def options_of(trial: Trial) -> set[str]:
     return plain | {f"`{k}` is given" for k, v in named.items() if v is not None}
 
 
-def branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:
+def case_branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:
     """Each "only where …" outside which every case is right, with the cases it is about.
 
     In half of these something is wrong at least.

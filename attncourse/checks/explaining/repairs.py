@@ -46,7 +46,7 @@ from attncourse.checks.explaining.changes import (
 from attncourse.checks.explaining.effort import calls_around, weight, work_in
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import is_students, is_unwritten, quiet, run
-from attncourse.checks.trying.trials import FRESH, Trial, numbers_in, problem_with, trials_of
+from attncourse.checks.trying.trials import FRESH, Trial, count_numbers, problem_with, trials_of
 from attncourse.checks.trying.watch import Forbidden, forbidding
 
 try:
@@ -109,14 +109,14 @@ def repaired(
         return None  # it lives in another process
     told = any(t.outcome.error is Forbidden for t in trials)  # that is the mistake
     unwritten = all(is_unwritten(t.outcome) for t in trials if t.stands_out)
-    source = None if told or unwritten else source_of(implementation)
+    source = None if told or unwritten else answer_source(implementation)
     if source is None:
         return None
     # Most variants fall at the first case: one that is wrong, and quickly tried.
     weights = [weight(exercise, i) for i in range(len(trials))]
     order = sorted(
         zip(weights, trials, strict=True),
-        key=lambda found: (not found[1].stands_out, found[0], numbers_in(found[1].case)),
+        key=lambda found: (not found[1].stands_out, found[0], count_numbers(found[1].case)),
     )
     wrong = sum(t.stands_out for t in trials)
     limited = replace(exercise, limit=min(LIMIT, exercise.limit))
@@ -214,7 +214,7 @@ def repaired(
             lone = bool(found) and is_lone(source, found[0], lambda f: run_all(limited, f, trials))
     except MemoryError:  # also while an error is put into words
         return None
-    return in_words(source, found, lone) if found else None
+    return repair_in_words(source, found, lone) if found else None
 
 
 def plain_lines(definition: ast.AST) -> list[ast.stmt]:
@@ -296,10 +296,10 @@ def bounded_memory() -> Iterator[bool]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def in_words(source: AnswerSource, found: tuple[Change, ...], lone: bool = False) -> Mistake:
+def repair_in_words(source: AnswerSource, found: tuple[Change, ...], lone: bool = False) -> Mistake:
     """The mistake in words, without what mends it."""
     if len({change.node.lineno for change in found}) > 1:
-        told = [in_words(source, (change,)).explanation for change in found]
+        told = [repair_in_words(source, (change,)).explanation for change in found]
         words = [t.split(" every result is right.")[0].removesuffix(",") for t in told]
         cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
         both = f"{words[0]}, and {words[1][0].lower()}{words[1][1:]}, every result is right."
@@ -329,7 +329,7 @@ def shorter(code: str) -> str:
 # --- the source of an answer ---------------------------------------------------------------------
 
 
-def source_of(implementation: Callable) -> AnswerSource | None:
+def answer_source(implementation: Callable) -> AnswerSource | None:
     """Where an answer is defined; None where that cannot be read, or is not a student's."""
     function = inspect.unwrap(implementation)
     if inspect.isclass(function):
@@ -357,14 +357,14 @@ def definition_at(lines: list[str], number: int, kind: type) -> Any:
     except (SyntaxError, ValueError):
         return None
     there = [n for n in ast.walk(tree) if isinstance(n, kind)]
-    around = [n for n in there if begins_at(n) <= number <= (n.end_lineno or 0)]
-    definition = max(around, key=begins_at, default=None)
+    around = [n for n in there if definition_line(n) <= number <= (n.end_lineno or 0)]
+    definition = max(around, key=definition_line, default=None)
     if definition is not None:
         definition.decorator_list = []
     return definition
 
 
-def begins_at(node: Any) -> int:
+def definition_line(node: Any) -> int:
     """The line where a definition begins, with its decorators."""
     return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 

@@ -13,21 +13,21 @@ import numpy as np
 
 from attncourse.checks.exercise import Between, Exercise, Family, Mistake
 from attncourse.checks.explaining.effort import Effort, weight
-from attncourse.checks.explaining.options import branches, options_of
+from attncourse.checks.explaining.options import case_branches, options_of
 from attncourse.checks.explaining.suspects import (
     Suspect,
+    combined_suspect,
     members,
     nearest_sizes,
     same,
     suspects,
-    together,
 )
 from attncourse.checks.explaining.symptoms.looks import digits_alone, first_that_holds, lies_over
-from attncourse.checks.explaining.symptoms.pairs import Pair, close, pairs
+from attncourse.checks.explaining.symptoms.pairs import Pair, close, number_pairs
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout, may_be_changed
 from attncourse.checks.trying.compare import as_numbers, difference, known_numbers
 from attncourse.checks.trying.outcome import Unusable
-from attncourse.checks.trying.trials import Trial, numbers_in
+from attncourse.checks.trying.trials import Trial, count_numbers
 
 FIRST = 8  # of the likeliest mistakes, which are tried however much has been tried before
 ENOUGH = 1 / 3  # of the cases that stand out, for a mistake beside another one
@@ -160,7 +160,7 @@ class Search:
 
     def branch(self) -> tuple[Suspect, str] | None:
         """A mistake that does the same in one branch, and in the other nothing is wrong."""
-        for where, there in branches(self.trials):
+        for where, there in case_branches(self.trials):
             for suspect in self.suspects:
                 if not self.effort.is_left(0.3):
                     return None
@@ -170,7 +170,7 @@ class Search:
 
     def in_branch(self, suspect: Suspect, where: str) -> bool:
         """Whether a suspect does the same in this branch, and nothing is wrong outside it."""
-        there = dict(branches(self.trials)).get(where)
+        there = dict(case_branches(self.trials)).get(where)
         return there is not None and all(self.agrees(suspect, i) for i in there)
 
     def order_in(self, there: list[int]) -> list[int]:
@@ -246,7 +246,7 @@ class Search:
         for a, b in likely_pairs(seen, composed):  # one of the two shows in the first case
             if not self.effort.is_left(0.8):
                 break
-            both = together(a, b, self.seed)
+            both = combined_suspect(a, b, self.seed)
             if both is None or not self.hints_at(both, probe) or not self.exactly(both):
                 continue
             fitting = self.fits(a) + self.fits(b)
@@ -271,7 +271,7 @@ class Search:
             for a in self.suspects
             if a.mistake.name not in own
             and a.parts is not None
-            and (both := together(a, other, self.seed)) is not None
+            and (both := combined_suspect(a, other, self.seed)) is not None
         )
 
     def likeliest(self) -> list[Suspect]:
@@ -279,7 +279,7 @@ class Search:
 
         Of two mistakes one alone shows in some kind of call: so one of each kind is among them.
         """
-        size = {i: (self.size(i), numbers_in(self.trials[i].case)) for i in self.wrong}
+        size = {i: (self.size(i), count_numbers(self.trials[i].case)) for i in self.wrong}
         by_size = sorted(size, key=size.__getitem__)
         small = by_size[: max(4, len(by_size) // 2)]
         spaced = small[:: max(1, len(small) // 4)]
@@ -353,7 +353,7 @@ class Search:
     def lies_beneath(self, suspect: Suspect) -> str:
         """The name of what lies over a suspect, and makes of it what the implementation does."""
         values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
-        there = pairs(self.beside(suspect, values[:1]))
+        there = number_pairs(self.beside(suspect, values[:1]))
         if not there or not close(there[0]) or not self.fits(suspect):
             return ""
         if not any(self.shows(suspect, i) and self.is_near(suspect, i) for i in values):
@@ -365,11 +365,11 @@ class Search:
     def shows(self, suspect: Suspect, i: int) -> bool:
         """Whether a mistake shows in the result of a case: one in gradients alone does not."""
         trial = self.trial(suspect, i)
-        return trial.outcome.kind != "value" or any(not p.right for p in pairs((trial,)))
+        return trial.outcome.kind != "value" or any(not p.right for p in number_pairs((trial,)))
 
     def is_near(self, suspect: Suspect, i: int) -> bool:
         """Whether the implementation returns a mistake's numbers in a case, or nearly."""
-        return all(map(close, pairs(self.beside(suspect, [i]))))
+        return all(map(close, number_pairs(self.beside(suspect, [i]))))
 
     def changed(self) -> tuple[Suspect, str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
@@ -384,11 +384,11 @@ class Search:
         """The one change of a suspect's results that gives the implementation's, in words."""
         if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
             return None
-        first = pairs(self.beside(suspect, self.telling[:1]))
+        first = number_pairs(self.beside(suspect, self.telling[:1]))
         if not first or not self.changeable(first[0]) or not self.fits(suspect):
             return None
         shows = sum(self.shows(suspect, i) for i in self.telling)
-        there = pairs(self.beside(suspect, self.telling))
+        there = number_pairs(self.beside(suspect, self.telling))
         if shows <= len(self.telling) / 2 or len(there) < len(self.telling):
             return None
         return changed_throughout(there)
@@ -454,7 +454,7 @@ class Search:
         if not others:
             return False
         found = first_that_holds(self.beside(suspect))
-        alike = all(p.right for p in pairs(self.beside(suspect, others)))
+        alike = all(p.right for p in number_pairs(self.beside(suspect, others)))
         return alike or not (found and found.sure)
 
     def stands_beside(self, suspect: Suspect, rest: str) -> bool:

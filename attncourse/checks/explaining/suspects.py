@@ -75,7 +75,7 @@ def members(exercise: Exercise, m: Mistake, seed: int) -> tuple[Suspect, ...]:
     return tuple(Suspect(exercise, m, m.family.make(v), seed) for v in m.family.values)
 
 
-def together(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
+def combined_suspect(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
     """The suspect that makes two mistakes at once; None where they are one decision."""
     if b not in a.beside:
         compose, chosen = a.parts

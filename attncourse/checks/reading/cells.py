@@ -127,9 +127,9 @@ class CellRun:
         """Keeps how it ended, and which names it did not come to bind."""
         self.ended = time.time()  # noqa: TID251
         if error is not None and self.problem is None:
-            self.error = in_a_line(error)
+            self.error = error_in_a_line(error)
             self.interrupted = isinstance(error, KeyboardInterrupt)
-            self.failed = line_of(error, names)
+            self.failed = stopped_line(error, names)
         if self.error or self.magic:
             self.unreached = frozenset(n for n in self.bound if not self.has_bound(n, names))
         self.before = {}
@@ -214,7 +214,7 @@ class Statement:
         return self.node.name != name and text == ast.unparse(other.node)
 
     def __str__(self) -> str:
-        return shorten(ast.unparse(self.node).splitlines()[0])
+        return short_line(ast.unparse(self.node).splitlines()[0])
 
     def same_as(self, other: "Statement") -> bool:
         return ast.dump(self.node) == ast.dump(other.node)
@@ -312,7 +312,7 @@ class CellRuns:
                 bound |= one.stores
             except (Exception, SystemExit) as error:
                 failed.append(one.node.lineno)
-                run.error = run.error or in_a_line(error)
+                run.error = run.error or error_in_a_line(error)
         run.unreached = frozenset(run.bound if run.unseen else run.unreached) - bound
         run.finished, run.unseen = True, False
         lines = run.source.splitlines()
@@ -378,7 +378,7 @@ class CellRuns:
     def stopped(self, run: CellRun, name: str, value: Any) -> str:
         """What kept a run from giving a name its value; nothing where nothing did."""
         if run.problem:
-            return in_a_line(run.problem)
+            return error_in_a_line(run.problem)
         if name not in run.bound or not run.lacks(name, value):
             return ""
         if run.interrupted:
@@ -510,9 +510,11 @@ class Missing(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         called = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if called in ("check", "examine"):
-            node.args[1:2] = [asked(value) for value in node.args[1:2]]
+            node.args[1:2] = [asked_expression(value) for value in node.args[1:2]]
             for word in node.keywords:
-                word.value = asked(word.value) if word.arg == "implementation" else word.value
+                word.value = (
+                    asked_expression(word.value) if word.arg == "implementation" else word.value
+                )
         return self.generic_visit(node)
 
     def inside(self, node: ast.AST) -> ast.AST:
@@ -521,7 +523,7 @@ class Missing(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = inside
 
 
-def asked(value: ast.expr) -> ast.expr:
+def asked_expression(value: ast.expr) -> ast.expr:
     if not isinstance(value, ast.Name) or hasattr(builtins, value.id):
         return value
     made = ast.parse(f"globals().get({value.id!r}, ...)", mode="eval").body
@@ -554,7 +556,7 @@ def python_of(raw: str, ipython: Any) -> tuple[str, str]:
 RUN_THEIR_CELL = {"time", "timeit", "capture", "prun"}
 
 
-def line_of(error: BaseException, names: dict[str, Any]) -> int:
+def stopped_line(error: BaseException, names: dict[str, Any]) -> int:
     """The line of the cell in which it stopped; 0 where that is not known."""
     line, step = 0, error.__traceback__
     while step is not None:
@@ -566,11 +568,11 @@ def line_of(error: BaseException, names: dict[str, Any]) -> int:
     return line
 
 
-def in_a_line(error: BaseException) -> str:
+def error_in_a_line(error: BaseException) -> str:
     """An error as Python says it, with its line's text where it has one."""
     said = (getattr(error, "msg", "") or str(error)).splitlines() or [""]
     text = f"{type(error).__name__}: {said[0]}" if said[0] else type(error).__name__
-    line = shorten(getattr(error, "text", None) or "")
+    line = short_line(getattr(error, "text", None) or "")
     return f"{text} in the line `{line}`" if line else text
 
 
@@ -593,11 +595,10 @@ def kind_of(value: Any) -> str:
 
 def went_on(lines: Iterable[str]) -> str:
     """What was left out of a cell whose definitions ran all the same."""
-    return (
-        f"skipped: {', '.join(f'`{shorten(x)}`' for x in lines)}; the definitions below it were run"
-    )
+    skipped = ", ".join(f"`{short_line(line)}`" for line in lines)
+    return f"skipped: {skipped}; the definitions below it were run"
 
 
-def shorten(line: str) -> str:
+def short_line(line: str) -> str:
     line = " ".join(line.split())
     return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"

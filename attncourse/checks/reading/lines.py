@@ -27,7 +27,7 @@ def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
     read: Any = BaseException.args
     first = next(iter(read.__get__(error)), "")  # whatever its class says of it
     of_dtypes = type(first) is str and "dtype" in first
-    return f"`{line[:LONGEST]}`{where(line, frame.f_locals, of_dtypes)}"
+    return f"`{line[:LONGEST]}`{sizes_in_words(line, frame.f_locals, of_dtypes)}"
 
 
 def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
@@ -36,22 +36,22 @@ def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     return traceback.walk_tb(read.__get__(error))
 
 
-def where(line: str, there: dict[str, Any], of_dtypes: bool = False) -> str:
+def sizes_in_words(line: str, there: dict[str, Any], of_dtypes: bool = False) -> str:
     """The sizes of the arrays that a line reads, and its other plain values.
 
     Their dtypes, too, where an error is ``of_dtypes`` or two precisions meet.
     """
-    values = dict(held(line, there))
+    values = dict(values_read(line, there))
     arrays = [v for v in values.values() if is_plain_array(v)]
     if not arrays and None not in values.values():
         return ""  # nothing that an error of sizes is about
     kinds = {dtype(v) for v in arrays if of_dtypes or "float" in dtype(v)}
-    told = [f"{name} is {in_short(value, len(kinds) > 1)}" for name, value in values.items()]
+    told = [f"{name} is {value_in_short(value, len(kinds) > 1)}" for name, value in values.items()]
     *first, last = told[:MOST]
     return f", where {', '.join(first)} and {last}" if first else f", where {last}"
 
 
-def held(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def values_read(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The names that a line reads, with their values where these can be told in a word."""
     try:
         tree = ast.parse(f"{line} pass" if line.endswith(":") else line)
@@ -96,7 +96,7 @@ def is_plain_array(value: Any) -> bool:
     return type(value) in (np.ndarray, *kinds)
 
 
-def in_short(value: Any, with_dtype: bool) -> str:
+def value_in_short(value: Any, with_dtype: bool) -> str:
     if not is_plain_array(value):
         return str(value) if abs(value or 0) < 10**9 else "a huge number"
     return f"{tuple(value.shape)}{f' of {dtype(value)}' if with_dtype else ''}"

@@ -6,14 +6,14 @@ from html import escape
 
 from attncourse import MILESTONES, STEMS
 from attncourse.checks.exercise import HIDDEN_POINTS, Exercise
-from attncourse.checks.index import questions
+from attncourse.checks.index import question_points
 from attncourse.checks.reading.cells import cells_here
 from attncourse.checks.showing.verdict import (
     NOT_ATTEMPTED,
     OPEN,
     STATES,
     Verdict,
-    inline,
+    inline_html,
     points_in_words,
 )
 
@@ -43,7 +43,11 @@ class ChapterProgress:
     @property
     def questions(self) -> dict[str, int]:
         """The points of what is asked in words, by name: a person gives them."""
-        return {t.split(".")[1]: p for t, p in questions().items() if t.startswith(f"{self.stem}.")}
+        return {
+            t.split(".")[1]: p
+            for t, p in question_points().items()
+            if t.startswith(f"{self.stem}.")
+        }
 
     def count(self, state: str) -> int:
         return sum(row.state == state for row in self.rows)
@@ -129,7 +133,7 @@ def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
 
 
 def question_html(mark: str, name: str, said: str) -> str:
-    told = f'<div style="padding-left:1.4em;opacity:.8">{inline(said)}</div>'
+    told = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(said)}</div>'
     cell = f'<td colspan="2" style="{CELL}">{mark}&nbsp;<code>{escape(name)}</code>{told}</td>'
     return f"<tr>{cell}</tr>"
 
@@ -148,7 +152,7 @@ def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
 def row_html(row: ProgressRow) -> str:
     """Two columns, which fit on a phone: what is said stands below the name."""
     name = f"{MARKS[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
-    said = f'<div style="padding-left:1.4em;opacity:.8">{inline(row.said)}</div>'
+    said = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(row.said)}</div>'
     cells = (
         name + (said if row.said else ""),
         f"{row.earned}&nbsp;of&nbsp;{row.exercise.points}",

@@ -205,7 +205,7 @@ class Verdict:
         rest = rest[-max(room - 1, 0) :]
         lines = [f"  ✗ {c.name} ({c.earned}/{c.possible})" for c in failed]
         lines[1:] = [
-            f"{line}: {'the same error' if alike(c, failed[0]) else cut(c.said)}"
+            f"{line}: {'the same error' if fail_alike(c, failed[0]) else cut_to_line(c.said)}"
             for line, c in zip(lines[1:], failed[1:], strict=True)
         ]
         room = max(room - len(rest), 1)
@@ -244,11 +244,11 @@ class Verdict:
             return (
                 f"{FRAME.format(colour)}<div><strong>{mark} <code>{escape(self.target)}</code> · "
                 f"not judged</strong> ({self.score})</div>"
-                f"<div>{inline(sentence(self.unjudged))}</div><div>{inline(self.to_do)}</div></div>"
+                f"<div>{inline_html(sentence(self.unjudged))}</div><div>{inline_html(self.to_do)}</div></div>"
             )
         if self.unwritten:
             head = f"○ <code>{escape(self.target)}</code> · {NOT_ATTEMPTED}"
-            told = f"{inline(self.to_write)} {link(self.read, self.section)} explains it."
+            told = f"{inline_html(self.to_write)} {link(self.read, self.section)} explains it."
             return (
                 f"{FRAME.format('#808080')}<div><strong>{head}</strong> ({self.score})</div>"
                 f"<div>{told}</div></div>"
@@ -262,19 +262,19 @@ class Verdict:
             f" · {self.score}{escape(self.provided)}</strong></div>",
         ]
         if self.note:
-            parts.append(f'<div style="opacity:.8">{inline(sentence(self.note))}</div>')
+            parts.append(f'<div style="opacity:.8">{inline_html(sentence(self.note))}</div>')
         if self.diagnosis:
             more = f" {link(self.guide, 'More in the field guide')}." if self.guide else ""
             parts.append(
                 '<p style="margin:.5em 0">'
                 f"<strong>{escape(sentence(self.diagnosis.name))}</strong> "
-                f"{inline(self.diagnosis.explanation)}{more}</p>"
+                f"{inline_html(self.diagnosis.explanation)}{more}</p>"
             )
             if self.remainder:
-                parts.append(f'<p style="margin:.5em 0">{inline(self.remainder)}</p>')
+                parts.append(f'<p style="margin:.5em 0">{inline_html(self.remainder)}</p>')
         elif self.symptom:
             parts.append(
-                f'<p style="margin:.5em 0">What it looks like: {inline(self.symptom)}.</p>'
+                f'<p style="margin:.5em 0">What it looks like: {inline_html(self.symptom)}.</p>'
             )
         if self.picture:
             parts.append(picture_html(self.picture))
@@ -321,12 +321,12 @@ def given_right(names: Collection[str]) -> str:
     return f", given a right {' and '.join(names)}" if names else ""
 
 
-def cut(text: str, columns: int = 90) -> str:
+def cut_to_line(text: str, columns: int = 90) -> str:
     """The text, as far as it fits in a line."""
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
-def alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
+def fail_alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
     """Whether two criteria fail with one exception, in one line, whatever the sizes there."""
     if one.brief == other.brief and "returned" not in one.brief:
         return True
@@ -339,7 +339,7 @@ def points_in_words(number: int) -> str:
     return "1 point" if number == 1 else f"{number} points"
 
 
-def inline(text: str) -> str:
+def inline_html(text: str) -> str:
     """Plain text as HTML, with `code` in backquotes, which stays in one line if it is short."""
     pieces = text.split("`")
     whole = [(' style="white-space:nowrap"' if len(piece) <= SHORT else "") for piece in pieces]
@@ -385,7 +385,7 @@ def picture_html(picture: Picture) -> str:
     """
     top = float(np.nanmax(np.abs(np.where(np.isfinite(picture.want), picture.want, 0)))) or 1.0
     shown = [matrix_html("yours", picture.got, top), matrix_html("expected", picture.want, top)]
-    if cells_of(picture.got, top) == cells_of(picture.want, top):
+    if matrix_cells(picture.got, top) == matrix_cells(picture.want, top):
         apart = picture.got.astype(float) - picture.want.astype(float)
         most = float(np.abs(apart[np.isfinite(apart)]).max(initial=0)) or 1.0
         shown.append(matrix_html("yours − expected", apart, most))
@@ -396,7 +396,7 @@ def picture_html(picture: Picture) -> str:
     )
 
 
-def cells_of(matrix: np.ndarray, top: float) -> list[list[str]]:
+def matrix_cells(matrix: np.ndarray, top: float) -> list[list[str]]:
     return [[short_number(x, top) for x in row] for row in matrix]
 
 

@@ -34,6 +34,6 @@ def asking() -> Iterator[None]:
         _asking.pop()
 
 
-def asked() -> bool:
+def is_asked_back() -> bool:
     """Whether a call that is made now has to bring back what it changes."""
     return bool(_asking)

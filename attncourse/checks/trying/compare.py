@@ -53,26 +53,30 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
     if value is None:
         return Problem("type", "returned None: is a return missing?")
     if isinstance(expected, bool | np.bool_):
-        return exact(as_truth(value), bool(expected), "True or False")
+        return exact_difference(as_truth(value), bool(expected), "True or False")
     if isinstance(expected, str):
-        return exact(value, expected, "a str") if isinstance(value, str) else unlike(value, "a str")
+        return (
+            exact_difference(value, expected, "a str")
+            if isinstance(value, str)
+            else unlike(value, "a str")
+        )
     if isinstance(expected, dict):
-        return entries(value, expected, brief)
+        return entries_difference(value, expected, brief)
     if isinstance(expected, list | tuple) and all(isinstance(item, str | int) for item in expected):
         if not isinstance(value, list | tuple):
             return unlike(value, "a list")
-        return exact(list(value), list(expected), "a list")
+        return exact_difference(list(value), list(expected), "a list")
     if isinstance(expected, list | tuple):
-        return items(value, expected, brief)
+        return items_difference(value, expected, brief)
     if is_tensor(expected):
         if not is_tensor(value):
             return unlike(value, "a torch tensor")
         same = value.dtype == expected.dtype or not_a_number(value, expected)
         if not same and tuple(value.shape) == tuple(expected.shape):
-            like = " like the input" if "float" in name_of(expected) else ""
-            said = f"returned dtype {name_of(value)}, expected {name_of(expected)}{like}"
+            like = " like the input" if "float" in dtype_name(expected) else ""
+            said = f"returned dtype {dtype_name(value)}, expected {dtype_name(expected)}{like}"
             return Problem("dtype", said)
-    return numbers(value, expected, brief)
+    return numbers_difference(value, expected, brief)
 
 
 def not_a_number(value: Any, expected: Any) -> bool:
@@ -80,7 +84,7 @@ def not_a_number(value: Any, expected: Any) -> bool:
     return bool(value.isnan().any()) and not bool(expected.isnan().any())
 
 
-def entries(value: Any, expected: dict, brief: bool) -> Problem | None:
+def entries_difference(value: Any, expected: dict, brief: bool) -> Problem | None:
     """The first difference between two dicts of named results."""
     if not isinstance(value, dict) or not expected.keys() <= value.keys():
         return unlike(value, f"results named {', '.join(expected)}")
@@ -91,7 +95,7 @@ def entries(value: Any, expected: dict, brief: bool) -> Problem | None:
     return None
 
 
-def items(value: Any, expected: list | tuple, brief: bool) -> Problem | None:
+def items_difference(value: Any, expected: list | tuple, brief: bool) -> Problem | None:
     """The first difference between two lists of results."""
     if not isinstance(value, list | tuple) or len(value) != len(expected):
         return unlike(value, f"{len(expected)} results")
@@ -102,7 +106,7 @@ def items(value: Any, expected: list | tuple, brief: bool) -> Problem | None:
     return next((problem for problem in problems if problem), None)
 
 
-def numbers(value: Any, expected: Any, brief: bool = False) -> Problem | None:
+def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Problem | None:
     """The difference between two arrays of numbers, whatever library they come from."""
     got, want = as_numbers(value), known_numbers(expected)
     if got is None:
@@ -114,13 +118,13 @@ def numbers(value: Any, expected: Any, brief: bool = False) -> Problem | None:
     if brief:
         return OTHER
     if got.dtype.kind == "b" and want.dtype.kind == "b":
-        return shown("value", got, want)
+        return entry_that_differs("value", got, want)
     if np.isnan(got).any() and not np.isnan(want).any():
-        return shown("nan", got, want)
+        return entry_that_differs("nan", got, want)
     if (
         got.dtype == np.float32
         and want.dtype == np.float64
-        and numbers(got, want.astype(np.float32), brief=True) is None
+        and numbers_difference(got, want.astype(np.float32), brief=True) is None
     ):
         return Problem("dtype", "returned float32, expected float64: precision was lost")
     with np.errstate(all="ignore"):
@@ -128,7 +132,7 @@ def numbers(value: Any, expected: Any, brief: bool = False) -> Problem | None:
     if want.dtype == np.float64 and error <= PRECISE * scale_of(want):
         said = f"differs from what is expected by {error:.0e}: precision was lost"
         return Problem("precision", said)
-    return shown("value", got, want)
+    return entry_that_differs("value", got, want)
 
 
 def equal(got: np.ndarray, want: np.ndarray) -> bool:
@@ -160,18 +164,20 @@ def scale_of(want: np.ndarray) -> float:
     return scale
 
 
-def shown(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
+def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
     """The entry that differs most; where both arrays are small, they are the detail."""
     with np.errstate(all="ignore"):
         error = np.where(got == want, 0, np.abs(got.astype(float) - want.astype(float)))  # ∞ − ∞
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), want.shape)
     index = ", ".join(str(int(i)) for i in worst)
     one, other = got[worst], want[worst]
-    digits = next((d for d in (4, 8) if number(one, d) != number(other, d)), 17)
+    digits = next((d for d in (4, 8) if entry_in_words(one, d) != entry_in_words(other, d)), 17)
     at = f"at [{index}] " if index else ""
-    said = f"{at}returned {number(one, digits)}, expected {number(other, digits)}"
+    said = f"{at}returned {entry_in_words(one, digits)}, expected {entry_in_words(other, digits)}"
     if kind == "nan":
-        said = f"returned NaN{f' at [{index}]' if index else ''}, expected {number(other, 4)}"
+        said = (
+            f"returned NaN{f' at [{index}]' if index else ''}, expected {entry_in_words(other, 4)}"
+        )
     if want.size <= SMALL and indent(got) != indent(want):  # rounded, they may look the same
         return Problem(kind, said, f"returned\n{indent(got)}\nexpected\n{indent(want)}")
     return Problem(kind, said)
@@ -184,7 +190,7 @@ def indent(array: np.ndarray) -> str:
     return "\n".join("    " + line for line in text.splitlines())
 
 
-def number(value: Any, digits: int) -> str:
+def entry_in_words(value: Any, digits: int) -> str:
     """One entry of an array, with so many digits."""
     return str(value) if value.dtype.kind == "b" else f"{float(value):.{digits}g}"
 
@@ -203,7 +209,7 @@ def as_numbers(value: Any) -> np.ndarray | None:
         return None
     try:
         if is_tensor(value):
-            value = value.float() if name_of(value) == "bfloat16" else value
+            value = value.float() if dtype_name(value) == "bfloat16" else value
             value = value.numpy(force=True)
         huge = type(value) is int and abs(value) >= 2**63  # no array holds it as it is
         array = np.asarray(float(value) if huge else value)
@@ -224,7 +230,7 @@ def as_truth(value: Any) -> Any:
     return bool(array) if single else value
 
 
-def exact(value: Any, expected: Any, kind: str) -> Problem | None:
+def exact_difference(value: Any, expected: Any, kind: str) -> Problem | None:
     """The difference where nothing but equality will do."""
     if type(value) is not type(expected):
         return unlike(value, kind)
@@ -238,9 +244,9 @@ def unlike(value: Any, wanted: str) -> Problem:
 
 
 def wrong_type(value: Any, wanted: str) -> str:
-    kind = article(type_name(value))
+    kind = noun_with_article(type_name(value))
     if hasattr(value, "dtype"):
-        kind += f" of dtype {name_of(value)}"
+        kind += f" of dtype {dtype_name(value)}"
     return f"returned {kind}, expected {wanted}"
 
 
@@ -250,10 +256,10 @@ def type_name(value: Any) -> str:
     return value._type if far else type(value).__name__
 
 
-def article(word: str) -> str:
+def noun_with_article(word: str) -> str:
     return f"{'an' if word[0] in 'aeiouAEIOU' or word == 'ndarray' else 'a'} {word}"
 
 
-def name_of(array: Any) -> str:
+def dtype_name(array: Any) -> str:
     """The dtype's name, the same in NumPy and torch."""
     return str(array.dtype).removeprefix("torch.")

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdo
 from contextvars import ContextVar
 from typing import Any
 
-from attncourse.checks.trying.watch import body_of, replaced_body
+from attncourse.checks.trying.watch import body_of, body_replaced
 
 _aloud: ContextVar[bool] = ContextVar("_aloud", default=False)
 
@@ -72,7 +72,7 @@ def undrawn() -> Iterator[None]:
             for name in ("show", "pause"):
                 function = getattr(pyplot, name, None)
                 if isinstance(function, types.FunctionType) and function.__closure__ is None:
-                    stack.enter_context(replaced_body(function, body_of(ignore)))
+                    stack.enter_context(body_replaced(function, body_of(ignore_call)))
         try:
             yield
         finally:
@@ -82,7 +82,7 @@ def undrawn() -> Iterator[None]:
                     pyplot.close(number)
 
 
-def ignore(*args: Any, **kwargs: Any) -> None:
+def ignore_call(*args: Any, **kwargs: Any) -> None:
     """Stand for what only shows something."""
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from attncourse.alarm import TimeUp, within
 from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.reading.lines import line_behind, steps_of
-from attncourse.checks.trying.unavailable import Absent, alone, is_absent, nobody_there
+from attncourse.checks.trying.unavailable import Absent, is_absent, nobody_there, without_ours_alone
 from attncourse.checks.trying.watch import Forbidden, Unusable, forbidding
 from attncourse.limited_thread import StillRuns
 
@@ -64,7 +64,7 @@ def run(
     named = dict(zip(argument_names(exercise), case.args, strict=False))
     watched = watched and implementation is not exercise.reference
     trying = Trying(tuple(named), exercise.limit, exercise.forbids if watched else ())
-    with alone(exercise.stem, implementation):
+    with without_ours_alone(exercise.stem, implementation):
         outcome = run_case(trying, implementation, case)
     return with_facts(case, outcome)
 
@@ -184,7 +184,7 @@ def is_tensor(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def plain(tensor: Any) -> Any:
+def plain_tensor(tensor: Any) -> Any:
     """The numbers of a tensor in one of torch's own class: a subclass has no say in what follows.
 
     Whatever goes on to compute with what an answer returned begins with this.

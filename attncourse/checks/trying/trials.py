@@ -50,7 +50,7 @@ class Trial:
         return bool(self.outcome.mutated) or self.wrong
 
 
-def numbers_in(case: Case) -> int:
+def count_numbers(case: Case) -> int:
     """How many numbers there are to read in a case."""
     values = [*case.args, *case.kwargs.values()]
     return sum(known_numbers(value).size for value in values if is_array(value))

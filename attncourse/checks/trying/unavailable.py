@@ -21,7 +21,7 @@ from typing import Any
 
 from attncourse import STEMS
 from attncourse.checks.reading.cells import cells_here
-from attncourse.checks.trying.watch import Unusable, body_of, replaced_body
+from attncourse.checks.trying.watch import Unusable, body_of, body_replaced
 
 GRADED = "is not there while your work is graded: this assignment asks you to write it"
 SENTENCE = f"attncourse.{{}} {GRADED}"
@@ -61,9 +61,9 @@ def without_ours(stem: str) -> Iterator[None]:
         for later in absent(stem):
             module = stack.enter_context(not_importable(f"attncourse.{later}"))
             body = body_of(refusal(SENTENCE.format(later)))
-            for function in {*functions_of(module)} - _lent:
+            for function in {*module_functions(module)} - _lent:
                 own = body.replace(co_freevars=function.__code__.co_freevars)
-                stack.enter_context(replaced_body(function, own))
+                stack.enter_context(body_replaced(function, own))
         yield
 
 
@@ -81,7 +81,7 @@ def not_importable(name: str) -> Iterator[types.ModuleType | None]:
 
 
 @cache
-def functions_of(module: types.ModuleType | None) -> tuple[types.FunctionType, ...]:
+def module_functions(module: types.ModuleType | None) -> tuple[types.FunctionType, ...]:
     """The functions and methods that a module defines, under all their wrappers."""
     if module is None:
         return ()
@@ -100,7 +100,7 @@ def functions_of(module: types.ModuleType | None) -> tuple[types.FunctionType, .
     return tuple(found)
 
 
-def alone(stem: str, implementation: Any) -> AbstractContextManager[None]:
+def without_ours_alone(stem: str, implementation: Any) -> AbstractContextManager[None]:
     """``without_ours`` for a notebook's own answer."""
     ours = (getattr(implementation, "__module__", "") or "").startswith("attncourse.")
     return nullcontext() if ours or cells_here() is None else without_ours(stem)
@@ -109,7 +109,7 @@ def alone(stem: str, implementation: Any) -> AbstractContextManager[None]:
 @contextmanager
 def lending(ours: Iterable[Callable]) -> Iterator[None]:
     """Has these of ours be there meanwhile, with all that they call: an answer is given them."""
-    _lent.update(one for thing in ours for one in reached(thing))
+    _lent.update(one for thing in ours for one in functions_reached(thing))
     try:
         yield
     finally:
@@ -119,7 +119,7 @@ def lending(ours: Iterable[Callable]) -> Iterator[None]:
 _lent: set[types.FunctionType] = set()
 
 
-def reached(thing: Any) -> set[types.FunctionType]:
+def functions_reached(thing: Any) -> set[types.FunctionType]:
     """The functions of a function or a class, and those that they call by a global name."""
     found: set[types.FunctionType] = set()
     todo = [thing]
@@ -129,15 +129,15 @@ def reached(thing: Any) -> set[types.FunctionType]:
             todo += [f for f in vars(function).values() if isinstance(f, types.FunctionType)]
         elif isinstance(function, types.FunctionType) and function not in found:
             found.add(function)
-            names = names_in(function.__code__) & function.__globals__.keys()
+            names = names_in_code(function.__code__) & function.__globals__.keys()
             todo += [function.__globals__[name] for name in names]
     return found
 
 
 @lru_cache(maxsize=1024)
-def names_in(code: types.CodeType) -> frozenset[str]:
+def names_in_code(code: types.CodeType) -> frozenset[str]:
     """The global names that code uses, with those of the functions in it."""
-    inner = (names_in(one) for one in code.co_consts if isinstance(one, types.CodeType))
+    inner = (names_in_code(one) for one in code.co_consts if isinstance(one, types.CodeType))
     own = (o.argval for o in dis.get_instructions(code) if o.opname in READS)
     return frozenset(own).union(*inner)
 

@@ -142,7 +142,7 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
             for function in python_functions(n):
                 if function not in bodies:
                     bodies[function] = body_of(refusals[n])
-                    stack.enter_context(replaced_body(function, bodies[function]))
+                    stack.enter_context(body_replaced(function, bodies[function]))
 
     watch_what_is_loaded()
     probes = tuple(kernels(n).probe for n in names)
@@ -180,7 +180,7 @@ def replaced_kernels(refusals: dict[tuple[str, str], Callable]) -> Iterator[None
 
 
 @contextmanager
-def replaced_body(function: types.FunctionType, body: types.CodeType) -> Iterator[None]:
+def body_replaced(function: types.FunctionType, body: types.CodeType) -> Iterator[None]:
     """Has a function refuse, whoever holds it."""
     old, function.__code__ = function.__code__, body
     try:

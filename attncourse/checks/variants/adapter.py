@@ -11,7 +11,7 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise
 from attncourse.checks.trying.outcome import argument_names
-from attncourse.checks.variants.rewriting import NOTATIONS, Notation, rewritten
+from attncourse.checks.variants.rewriting import NOTATIONS, Notation, in_variant
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Adapter:
 def adapted(implementation: Callable, adapter: Adapter, exercise: Exercise) -> Callable:
     """An implementation for the published convention as one for the variant's."""
     names, methods = names_taken(adapter, exercise)
-    return rewritten(implementation, names, adapter.arguments, adapter.result, methods)
+    return in_variant(implementation, names, adapter.arguments, adapter.result, methods)
 
 
 def names_taken(

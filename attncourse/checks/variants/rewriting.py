@@ -99,7 +99,7 @@ NOTATIONS = {name: value for name, value in list(globals().items()) if isinstanc
 # --- implementations ------------------------------------------------------------------------------
 
 
-def rewritten(
+def in_variant(
     implementation: Callable,
     names: tuple[str, ...],
     arguments: Mapping[str, Notation],
@@ -137,9 +137,11 @@ def rewritten_as_told(
     result: str | None,
     methods: Mapping[str, tuple[str, ...]],
 ) -> Callable:
-    """``rewritten``, where the changes are named."""
+    """``in_variant``, where the changes are named."""
     changes = {argument: NOTATIONS[change] for argument, change in arguments.items()}
-    return rewritten(implementation, names, changes, NOTATIONS[result] if result else None, methods)
+    return in_variant(
+        implementation, names, changes, NOTATIONS[result] if result else None, methods
+    )
 
 
 def in_the_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
@@ -169,20 +171,20 @@ def function_rewritten(
         read, before = {}, {}
         for name, value in (given | kwargs).items():
             if name in arguments:
-                read[name] = turned(arguments[name].read, value)
-                before[name] = image(read[name])
+                read[name] = change_value(arguments[name].read, value)
+                before[name] = value_image(read[name])
         own = [read.get(name, value) for name, value in zip(names, args, strict=False)]
         own += args[len(names) :]
         returned = function(*own, **{name: read.get(name, v) for name, v in kwargs.items()})
         for name, value in read.items():
-            if image(value) != before[name]:
+            if value_image(value) != before[name]:
                 overwrite((given | kwargs)[name], arguments[name].write(value))
-        return returned if result is None else turned(result.write, returned)
+        return returned if result is None else change_value(result.write, returned)
 
     return call
 
 
-def turned(change: Callable[[Any], Any], value: Any) -> Any:
+def change_value(change: Callable[[Any], Any], value: Any) -> Any:
     """The value changed. One of the wrong kind stays, for an implementation to refuse."""
     if value is None:
         return None
@@ -192,10 +194,10 @@ def turned(change: Callable[[Any], Any], value: Any) -> Any:
         return value
 
 
-def image(value: Any) -> Any:
+def value_image(value: Any) -> Any:
     """Something equal exactly while an argument stays what it is."""
     if is_tensor(value):
-        return str(value.dtype), value.requires_grad, image(value.numpy(force=True))
+        return str(value.dtype), value.requires_grad, value_image(value.numpy(force=True))
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, value.tobytes()
     return copy.deepcopy(value) if isinstance(value, list | dict) else None

@@ -16,7 +16,7 @@ from typing import Any
 from attncourse.checks.exercise import Case, Composed, Criterion, Exercise, Mistake, parts_of
 from attncourse.checks.trying.outcome import argument_names
 from attncourse.checks.variants.adapter import Adapter, adapted
-from attncourse.checks.variants.rewriting import turned
+from attncourse.checks.variants.rewriting import change_value
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
     def criterion(c: Criterion) -> Criterion:
         def cases(rng):
             for case in c.cases(rng):
-                yield written(case, exercise, adapter, variant)
+                yield case_in_variant(case, exercise, adapter, variant)
 
         return replace(c, name=variant.reword(c.name), cases=cases)
 
@@ -96,18 +96,18 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
     )
 
 
-def written(case: Case, exercise: Exercise, adapter: Adapter, variant: Variant) -> Case:
+def case_in_variant(case: Case, exercise: Exercise, adapter: Adapter, variant: Variant) -> Case:
     """The case with its arguments in the variant's convention.
 
     A module's inputs are named, those of a second call with a ``_2``.
     """
     names = argument_names(exercise)
     args = tuple(
-        turned(adapter.arguments[name].write, value) if name in adapter.arguments else value
+        change_value(adapter.arguments[name].write, value) if name in adapter.arguments else value
         for name, value in zip(names, case.args, strict=False)
     )
     kwargs = {
-        name: turned(adapter.arguments[own].write, value)
+        name: change_value(adapter.arguments[own].write, value)
         if (own := name.removesuffix("_2")) in adapter.arguments
         else value
         for name, value in case.kwargs.items()

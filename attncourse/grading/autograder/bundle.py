@@ -30,11 +30,11 @@ def bundle(course: Path, name: str, output: Path | None = None) -> Path:
     find_assignment(course, name)
     place = output or course / "reports" / name / "gradescope-autograder.zip"
     modes = dict.fromkeys(SCRIPTS, 0o755)
-    made = ((path, content, modes.get(path, 0o644)) for path, content in files(course, name))
+    made = ((path, content, modes.get(path, 0o644)) for path, content in zip_contents(course, name))
     return replace_bytes(place, zipped(made), way_out="; name another place")
 
 
-def files(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
+def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
     """What is in the zip: paths and contents."""
     for script in SCRIPTS:
         # A checkout or a copy through Windows may end their lines as no shell takes them.

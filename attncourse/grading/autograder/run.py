@@ -18,10 +18,10 @@ from attncourse.grading.class_.scores import Person
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.jail import missing_floor
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
-from attncourse.grading.report import nothing
+from attncourse.grading.report import report_without_points
 
 STUDENT = "submission"
 OPEN = "Graded without a jail, which this container does not allow ({}): points can be forged."
@@ -41,11 +41,13 @@ def main(root: Path) -> None:
         shutil.copytree(root / "submission", place, symlinks=True)
         found = read_submission(Path(folder), assignment.name, STUDENT)
     if found.data is None:
-        report = nothing(assignment, found.status, found.reason)
+        report = report_without_points(assignment, found.status, found.reason)
     else:
         limits = Limits.of(Limits.submission).stretched(slowness())
         hidden = (str(root.resolve()),)
-        report = grade(found.data, assignment, limits=limits, sandbox=not missing, hidden=hidden)
+        report = grade_submission(
+            found.data, assignment, limits=limits, sandbox=not missing, hidden=hidden
+        )
     report = replace(report, notes=(*([found.note] if found.note else []), *report.notes))
     content = results_json(from_report(Person(STUDENT), assignment.name, report), report)
     if missing:

@@ -24,7 +24,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.report import count
-from attncourse.grading.slips import Slip, require_no_slip, settle
+from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import Rows, Value, rows_in
 
 SHOWN = 5  # of the students whom a section's roster leaves out
@@ -34,7 +34,7 @@ IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
 TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
 
 
-def rows(
+def canvas_rows(
     classes: list[ClassResults],
     remark: Remark,
     roster: Path | None = None,
@@ -117,7 +117,7 @@ def read_canvas_roster(path: Path) -> Roster:
     return Roster(path, head[:width], head[width:], list(students.values()), points)
 
 
-def called(asked: str, roster: Roster) -> list[str]:
+def columns_called(asked: str, roster: Roster) -> list[str]:
     """The columns for assignments that have this title, id, or both."""
     parts = ((name, TITLE.fullmatch(name)) for name in roster.others)
     known = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
@@ -126,7 +126,7 @@ def called(asked: str, roster: Roster) -> list[str]:
 
 def filled(name: str, roster: Roster, remark: Remark) -> str:
     """The roster's column of an assignment, or its name, of which Canvas makes a new one."""
-    if called(name, roster):
+    if columns_called(name, roster):
         return own_column(name, roster)
     if roster.path:
         remark(f"no column of {roster.path} is called {name}: Canvas makes a new one (--column)")
@@ -135,7 +135,7 @@ def filled(name: str, roster: Roster, remark: Remark) -> str:
 
 def own_column(asked: str, roster: Roster) -> str:
     """The roster's column of that name, title or id. Raises ``UserError`` where there is none."""
-    fitting = called(asked, roster)
+    fitting = columns_called(asked, roster)
     if len(fitting) == 1:
         return fitting[0]
     fault = "several columns are" if fitting else "no column is"
@@ -156,9 +156,9 @@ def match(
     columns = [n for n, name in enumerate(roster.who) if name in IDS]
     theirs = {n: {row[c] for c in columns} for n, row in enumerate(roster.students)}
     ours = {s: {s, person.email, person.lms_id} for s, person in students.items()}
-    exact = paired(theirs, ours, same_id)
+    exact = rows_of_students(theirs, ours, same_id)
     rest = {s: keys for s, keys in ours.items() if s not in exact.values()}
-    near = paired({n: k for n, k in theirs.items() if n not in exact}, rest, local)
+    near = rows_of_students({n: k for n, k in theirs.items() if n not in exact}, rest, local_part)
     for n, student in near.items():
         who = f"{one_line(student)} and {one_line(roster.students[n][0])}"
         remark(f"taken for the same by what stands before an @: {who}")
@@ -183,25 +183,27 @@ def with_names(
     for n, student in pairs.items():
         row = roster.students[n]
         named = names.of(row[0])
-        settled = settle({student}, named, trust)
+        settled = settle_owner({student}, named, trust)
         if settled is None:
             cells = (cell for cell, head in zip(row, roster.who, strict=False) if head in IDS)
             number = one_line(", ".join(filter(None, cells)), 60)
-            by_name = " or ".join(shown(students[who]) for who in sorted(named)[:3])
+            by_name = " or ".join(person_in_words(students[who]) for who in sorted(named)[:3])
             place = f"{roster.path and roster.path.name}, the row of {one_line(row[0], 60)}"
-            slips.append(Slip(place, number, "the name", shown(students[student]), by_name))
+            slips.append(
+                Slip(place, number, "the name", person_in_words(students[student]), by_name)
+            )
         elif len(settled) == 1:
             found[n] = settled.pop()
     require_no_slip(slips, "nothing was written")
     return found
 
 
-def shown(person: Person) -> str:
+def person_in_words(person: Person) -> str:
     """Return a student as the gradebook has them."""
     return f"{one_line(person.id, 40)}, {one_line(person.full_name, 60)} (the gradebook)"
 
 
-def paired(
+def rows_of_students(
     theirs: dict[int, set[str]], ours: dict[str, set[str]], spelled: Callable[[str], str]
 ) -> dict[int, str]:
     """The rows that share a key with one student, and with whom; each student has one row."""
@@ -219,6 +221,6 @@ def paired(
     return found
 
 
-def local(key: str) -> str:
+def local_part(key: str) -> str:
     """What stands before the @ of an email address; another key is left as it is."""
     return same_id(key).partition("@")[0]

@@ -12,7 +12,7 @@ from attncourse.grading.course.newer_hand_ins import newer_hand_ins
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
 from attncourse.grading.slips import require_trust
-from attncourse.grading.spreadsheet import Value, table
+from attncourse.grading.spreadsheet import Value, csv_table
 
 WAY_OUT = "; name another place"
 # The CSV format of our own: what stands before the points of each cell, and what behind them.
@@ -55,9 +55,9 @@ class OneFile(NamedTuple):
 
 FILES = {
     "csv": OneFile("grades.csv", lambda classes, remark: plain_rows(classes)),
-    "canvas": OneFile("canvas.csv", canvas.rows, ("roster", "column", "trust"), heads=2),
-    "moodle": OneFile("moodle.csv", moodle.rows, ("identifier",)),
-    "totals": OneFile("totals.csv", totals.rows, ("course",)),
+    "canvas": OneFile("canvas.csv", canvas.canvas_rows, ("roster", "column", "trust"), heads=2),
+    "moodle": OneFile("moodle.csv", moodle.moodle_rows, ("identifier",)),
+    "totals": OneFile("totals.csv", totals.totals_rows, ("course",)),
 }
 FORMATS = (*FILES, "gradescope")  # which is a folder of files
 
@@ -71,7 +71,7 @@ class Exported:
     remarks: tuple[str, ...] = ()
 
 
-def export(
+def write_export(
     course: Path,
     name: str | None,
     form: str,
@@ -119,7 +119,7 @@ def export(
     given |= {"course": course}
     rows = list(one.rows(classes, remarks.append, **{name: given[name] for name in one.options}))
     encoding = "utf-8-sig" if form == "csv" else "utf-8"
-    replace_file(place, table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
+    replace_file(place, csv_table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
     return Exported(place, len(rows) - one.heads, tuple(remarks))
 
 
@@ -148,7 +148,7 @@ def write_gradescope(
         folder = folder if output else folder / "gradescope"
         if folder.exists() and not folder.is_dir():
             raise UserError(f"{folder} is a file: name a folder with --output")
-        for student, content in gradescope.files(course, found, remarks.append):
+        for student, content in gradescope.results_files(course, found, remarks.append):
             replace_file(folder / student / "results.json", content, way_out=WAY_OUT)
             number += 1
     return Exported(folder if len(classes) == 1 else place, number, tuple(remarks))

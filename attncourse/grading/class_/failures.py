@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from attncourse.grading.harmless import short
+from attncourse.grading.harmless import shortened_text
 from attncourse.grading.report import TOLERANCE, Report, exercise_of
 
 LONGEST = 100  # characters; two that differ only behind them count as one
@@ -36,9 +36,9 @@ def of_verdicts(report: Report) -> Iterator[Failure]:
         if verdict.get("unwritten"):
             yield Failure(name, "not attempted")
         elif verdict.get("symptom"):
-            yield Failure(name, brief(verdict["symptom"]), reason)
+            yield Failure(name, first_line_of_failure(verdict["symptom"]), reason)
         else:
-            yield Failure(name, f"fails at: {brief(failed[0])}", reason)
+            yield Failure(name, f"fails at: {first_line_of_failure(failed[0])}", reason)
 
 
 def of_cells(report: Report) -> Iterator[Failure]:
@@ -46,13 +46,13 @@ def of_cells(report: Report) -> Iterator[Failure]:
     judged = {verdict.get("cell") for verdict in report.verdicts}
     lost = {g for g, cell in report.cells.items() if cell.points < cell.maximum - TOLERANCE}
     for grade_id in report.cells:
-        name, message = exercise_of(grade_id), brief(report.cells[grade_id].message)
+        name, message = exercise_of(grade_id), first_line_of_failure(report.cells[grade_id].message)
         others = {g for g in report.cells if g != grade_id and exercise_of(g) == name}
         hidden = grade_id.startswith("hidden_") and others & lost
         if grade_id in lost and grade_id not in judged and message and not hidden:
             yield Failure(name, message)
 
 
-def brief(text: str) -> str:
+def first_line_of_failure(text: str) -> str:
     """The first line, as far as it tells one failure from another."""
-    return short(" ".join(text.strip().partition("\n")[0].split()), LONGEST)
+    return shortened_text(" ".join(text.strip().partition("\n")[0].split()), LONGEST)

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from attncourse.grading.class_.results import ClassResults, Remark, StudentResult, read_report
-from attncourse.grading.harmless import made_visible, one_line, short
+from attncourse.grading.harmless import made_visible, one_line, shortened_text
 from attncourse.grading.report import Report
 
 LONGEST = 20_000  # characters of one output
 
 
-def files(course: Path, found: ClassResults, remark: Remark) -> Iterator[tuple[str, str]]:
+def results_files(course: Path, found: ClassResults, remark: Remark) -> Iterator[tuple[str, str]]:
     """The students who handed in something, each with the content of their results.json."""
     for r in found.results:
         if not r.handed_in:
@@ -91,4 +91,4 @@ def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
 
 def fit(text: str) -> str:
     """A text that JSON and a database can hold, of bearable length."""
-    return short(made_visible(text), LONGEST)
+    return shortened_text(made_visible(text), LONGEST)

@@ -10,14 +10,14 @@ from datetime import timedelta
 from pathlib import Path
 
 from attncourse.grading.class_.scores import DAY, assignments, people_in, submissions
-from attncourse.grading.course.dates import between, written, zone_of
+from attncourse.grading.course.dates import moment_in_tables, time_between, zone_of
 from attncourse.grading.course.extensions import FILE, HEAD, LATE_DAYS, More, read_extensions
-from attncourse.grading.course.gradebook import reading
+from attncourse.grading.course.gradebook import gradebook_to_read
 from attncourse.grading.course.late import seconds_late
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
-from attncourse.grading.spreadsheet import Value, table
+from attncourse.grading.spreadsheet import Value, csv_table
 
 COLUMNS = (*HEAD, LATE_DAYS, "late", "not_covered", "left", "last_name", "first_name")
 MOMENTS = ("due", "handed_in")
@@ -34,7 +34,7 @@ def late_days(
         raise UserError(f"--late-days: expected a number of days, 0 or more, got {allowed:g}")
     settings, given = read_settings(course), read_extensions(course)
     zone, grace = zone_of(settings), 60 * float(settings.LateDays.get("grace_minutes", 0))
-    with reading(course, db) as connection:
+    with gradebook_to_read(course, db) as connection:
         people = {person.id: person for person in people_in(connection)}
         handed_in = [
             (due, name, student, stamp, more)
@@ -45,7 +45,7 @@ def late_days(
     left: dict[str, float] = defaultdict(lambda: allowed)
     rows: dict[tuple[str, str], list[Value]] = {}
     for due, name, student, stamp, more in sorted(handed_in, key=lambda one: one[:3]):
-        entered = between(due, due + (more or timedelta()), zone) / DAY
+        entered = time_between(due, due + (more or timedelta()), zone) / DAY
         own = given.get((student, name), More(entered)).given
         seconds = seconds_late(stamp, due, More(own).length(due, zone), zone)
         begun = math.ceil(seconds / DAY.total_seconds()) if seconds > grace else 0
@@ -56,7 +56,7 @@ def late_days(
             rows[student, name] = [
                 *(student, name, own, taken, begun, begun - taken, left[student]),
                 *(person.last_name, person.first_name),
-                *(written(zone, moment) for moment in (due, stamp)),
+                *(moment_in_tables(zone, moment) for moment in (due, stamp)),
             ]
     for (student, name), more in given.items():  # who has not handed in has them all the same
         rows.setdefault((student, name), [student, name, more.given, more.taken])
@@ -64,5 +64,5 @@ def late_days(
     if place.resolve() == (course / FILE).resolve():
         raise UserError(f"{place} counts at once: write it to another place, and look at it first")
     body = [rows[key] for key in sorted(rows)]
-    replace_file(place, table([(*COLUMNS, *MOMENTS), *body]), encoding="utf-8-sig")
+    replace_file(place, csv_table([(*COLUMNS, *MOMENTS), *body]), encoding="utf-8-sig")
     return place, len(body)

@@ -20,7 +20,7 @@ def best(pairs: np.ndarray, firsts: np.ndarray) -> np.ndarray:
     return np.maximum.reduceat(np.maximum.reduceat(pairs, firsts, axis=0), firsts, axis=1)
 
 
-def alike(answers: list[Prints], n: int, firsts: np.ndarray) -> np.ndarray:
+def likeness_matrix(answers: list[Prints], n: int, firsts: np.ndarray) -> np.ndarray:
     """How alike each two answers are, from 0 to 1: the part that they share of all that they have.
 
     What is rare among the first ``n`` students counts for more, what all of these have for nothing.

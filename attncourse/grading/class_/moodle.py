@@ -20,7 +20,7 @@ from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import shown_mistakes
-from attncourse.grading.spreadsheet import Rows, Value, cell
+from attncourse.grading.spreadsheet import Rows, Value, csv_cell
 
 IDENTIFIERS = {
     "email": ("Email address", lambda person: person.email),
@@ -31,7 +31,7 @@ SIGNS = re.compile(r"(?:^|(?<=;))(?:\s*[=+@-])+", re.MULTILINE)
 LARGEST = 100  # a grade above it needs the site's setting "unlimited grades"
 
 
-def rows(classes: list[ClassResults], remark: Remark, identifier: str | None = None) -> Rows:
+def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | None = None) -> Rows:
     """A row for each student: who, then for each assignment the grade and the feedback."""
     identifier = identifier or "username"
     if identifier not in IDENTIFIERS:
@@ -50,7 +50,7 @@ def rows(classes: list[ClassResults], remark: Remark, identifier: str | None = N
         row: list[Value] = [name]
         for found in classes:
             r = found.by_student.get(student)
-            row += [r.score if r else None, feedback(r) if r else ""]
+            row += [r.score if r else None, moodle_feedback(r) if r else ""]
         body.append(row)
     return [head, *body]
 
@@ -71,14 +71,14 @@ def identified(
             if owners[value][0] == student:
                 who = ", ".join(map(one_line, owners[value]))
                 remark(f"{who} are left out: they have the same {label}, {one_line(value)}")
-        elif cell(value) != value or one_line(value) != value or "\\" in value:
+        elif csv_cell(value) != value or one_line(value) != value or "\\" in value:
             remark(f"{one_line(student)} is left out: the {label} is not one that Moodle knows")
         else:
             known[student] = value
     return known
 
 
-def feedback(r: StudentResult) -> str:
+def moodle_feedback(r: StudentResult) -> str:
     """What a student is told, as the HTML that Moodle takes feedback for.
 
     Without markup of the submission's own. Backslashes are written as entities, because PHP reads

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from attncourse.grading.class_.gradescope import is_folder
 from attncourse.grading.class_.summary import Summary, urgency
-from attncourse.grading.course.dates import shown_in, span
+from attncourse.grading.course.dates import shown_in, span_in_words
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count, shown_mistakes
@@ -32,7 +32,7 @@ def write_page(course: Path, summary: Summary, place: Path | None = None) -> Pat
     pages = {r.student: feedback_page(course, r.student, name) for r in summary.students}
     paths = {s: os.path.relpath(p, place.parent) for s, p in pages.items() if p and p.is_file()}
     links = {student: quote(Path(path).as_posix()) for student, path in paths.items()}
-    return replace_file(place, page(summary, links=links), way_out="; name another place")
+    return replace_file(place, class_page(summary, links=links), way_out="; name another place")
 
 
 def feedback_page(course: Path, student: str, name: str) -> Path | None:
@@ -41,7 +41,7 @@ def feedback_page(course: Path, student: str, name: str) -> Path | None:
     return course / "feedback" / student / name / f"{name}.html" if known else None
 
 
-def page(
+def class_page(
     summary: Summary, made: datetime | None = None, links: dict[str, str] | None = None
 ) -> str:
     """The page. Texts of submissions are escaped; its own script is the only one that may run."""
@@ -74,27 +74,27 @@ def template(path: Path) -> Template:
         keep_trailing_newline=True,
     )
     made.filters |= {
-        "text": text,
-        "name": name,
+        "text": text_markup,
+        "name": name_markup,
         "g": lambda number, digits=6: f"{number:.{digits}g}",
-        "told": told,
-        "span": span,
+        "told": mistakes_in_a_line,
+        "span": span_in_words,
     }
     made.globals["count"] = count
     return made.get_template(path.name)
 
 
-def text(value: str, limit: int = 200) -> Markup:
+def text_markup(value: str, limit: int = 200) -> Markup:
     """A text of anybody's, fit to stand in the page; `code` in backquotes is set as such."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(one_line(value, limit)))))
 
 
-def name(value: str, limit: int = 80) -> Markup:
+def name_markup(value: str, limit: int = 80) -> Markup:
     """A name of code or of a student, which may break behind its underscores, dots and hyphens."""
     return Markup(re.sub(r"([_.-])(?=.)", r"\1<wbr>", str(escape(one_line(value, limit)))))
 
 
-def told(mistakes: tuple[tuple[str, str], ...]) -> Markup:
+def mistakes_in_a_line(mistakes: tuple[tuple[str, str], ...]) -> Markup:
     """The first few mistakes of a student in one line."""
     shown = "; ".join(one_line(s, 90) for s in shown_mistakes(mistakes[:3]))
-    return text(shown + ("; …" if len(mistakes) > 3 else ""), 300)
+    return text_markup(shown + ("; …" if len(mistakes) > 3 else ""), 300)

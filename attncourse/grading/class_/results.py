@@ -13,12 +13,12 @@ from attncourse.grading.class_ import scores
 from attncourse.grading.class_.failures import Failure, failures
 from attncourse.grading.course.dates import Zone, zone_of
 from attncourse.grading.course.folders import folders_in, require_known
-from attncourse.grading.course.gradebook import reading
+from attncourse.grading.course.gradebook import gradebook_to_read
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
-from attncourse.grading.report import CellResult, Report, count, from_json
+from attncourse.grading.report import CellResult, Report, count, report_from_json
 
 Remark = Callable[[str], None]  # who hears what an export or a zip leaves out
 MISSING = "nothing handed in"  # which the counts say already
@@ -172,7 +172,7 @@ def class_results(
     zone = zone_of(read_settings(course))
     entered, known = None, {*folders_in(course / "solutions"), *folders_in(course / "reports")}
     if gradebook or scores.has_gradebook(course, db):
-        with reading(course, db) as connection:
+        with gradebook_to_read(course, db) as connection:
             keys = scores.assignments(connection)
             known |= set(keys)
             if name in keys:
@@ -232,7 +232,7 @@ def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
 def read_report(path: Path) -> Report | str:
     """The report in a file, or why it cannot be read and what to do."""
     try:
-        return from_json(as_described()(json.loads(path.read_text(encoding="utf-8"))))
+        return report_from_json(as_described()(json.loads(path.read_text(encoding="utf-8"))))
     except OSError as error:
         why = error.strerror or str(error)
     except (ValueError, RecursionError) as error:

@@ -12,8 +12,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attncourse.grading.course.dates import Zone, between, span, written
-from attncourse.grading.course.gradebook import find_book, reading
+from attncourse.grading.course.dates import Zone, moment_in_tables, span_in_words, time_between
+from attncourse.grading.course.gradebook import find_book, gradebook_to_read
 from attncourse.grading.course.late import seconds_late
 from attncourse.grading.errors import UserError
 from attncourse.grading.report import count
@@ -96,9 +96,9 @@ def how_late(seconds: float, penalty: float, extension: float = 0.0) -> str:
     """How late something was and what that costs, in words; empty if it was in time."""
     if not seconds and not penalty:
         return ""
-    said = f"{span(seconds)} late" if seconds else "late"
+    said = f"{span_in_words(seconds)} late" if seconds else "late"
     if extension:
-        said += f", with {span(extension * 86400)} more than others"
+        said += f", with {span_in_words(extension * 86400)} more than others"
     return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
 
 
@@ -137,14 +137,14 @@ def assignments(connection: "Connection") -> dict[str, str]:
 
 def graded_assignments(course: Path, db: str | None = None) -> list[str]:
     """The names of the assignments that the gradebook has submissions of."""
-    with reading(course, db) as connection:
+    with gradebook_to_read(course, db) as connection:
         names = [name for (name,) in rows_of(connection, GRADED)]
     if not names:
         raise UserError("nothing is graded yet: attncourse grade ASSIGNMENT")
     return names
 
 
-def finite(points: object) -> float:
+def finite_points(points: object) -> float:
     """Points; SQLite keeps whatever was written. Raises ``ValueError`` for what is no number."""
     found = float(str(points))
     if not math.isfinite(found):
@@ -169,9 +169,9 @@ def scores(connection: "Connection", key: str, zone: Zone) -> Scores:
     labels = {c.id: f"{c.notebook}/{c.name}" if several else c.name for c in cells}
     standings = {}
     for student, stamp, more, due, penalty in submissions(connection, key):
-        when = written(zone, stamp) if stamp else ""
+        when = moment_in_tables(zone, stamp) if stamp else ""
         late = seconds_late(stamp, due, more, zone)
-        longer = between(due, due + more, zone) if due and more else more or NONE
+        longer = time_between(due, due + more, zone) if due and more else more or NONE
         standings[student] = Standing(
             timestamp=when, penalty=float(penalty or 0), late=late, extension=longer / DAY
         )
@@ -179,7 +179,9 @@ def scores(connection: "Connection", key: str, zone: Zone) -> Scores:
     for student, cell, auto, manual, extra, waits in sorted(grades, key=lambda g: labels[g[1]]):
         standing, label = standings[student], labels[cell]
         given = auto if manual is None else manual
-        standing.points[label] = 0.0 if given is None else finite(given) + finite(extra or 0)
+        standing.points[label] = (
+            0.0 if given is None else finite_points(given) + finite_points(extra or 0)
+        )
         if manual is not None:
             standing.manual += (label,)
         if waits and manual is None:

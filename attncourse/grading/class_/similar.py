@@ -15,7 +15,7 @@ import numpy as np
 
 import attncourse
 from attncourse import STEMS
-from attncourse.grading.class_.likeness import alike, best, bits_of, by_chance
+from attncourse.grading.class_.likeness import best, bits_of, by_chance, likeness_matrix
 from attncourse.grading.course.folders import (
     find_assignment,
     find_students,
@@ -30,8 +30,8 @@ from attncourse.grading.submission.fingerprints import (
     fingerprints,
     given_by,
 )
-from attncourse.grading.submission.notebook import Assignment, read
-from attncourse.grading.submission.syntax import parse
+from attncourse.grading.submission.notebook import Assignment, read_submission_cells
+from attncourse.grading.submission.syntax import parse_or_none
 
 FEW = 0.2  # pairs expected by chance, up to which a pair is one to look at
 PUBLISHED, PACKAGE, PAGE = "(published answer)", "(package)", "(in one piece)"
@@ -66,7 +66,7 @@ class Likenesses:
         return [pair for pair in self.pairs if pair.by_chance <= FEW]
 
 
-def similar(course: Path, name: str) -> Likenesses:
+def similar_pairs(course: Path, name: str) -> Likenesses:
     """The pairs of an assignment's class, and of its students with the published answers."""
     assignment, rows = find_assignment(course, name), record_of(course, name)
     students: dict[str, tuple[Answers, ...]] = {}
@@ -81,7 +81,9 @@ def similar(course: Path, name: str) -> Likenesses:
         try:
             if submission.data is None:
                 raise Unreadable(submission.reason)
-            versions = read(submission.data).versions  # any of them may be the one that counts
+            versions = read_submission_cells(
+                submission.data
+            ).versions  # any of them may be the one that counts
             answers = tuple(one for v in versions if (one := answers_of(v, assignment)))
             if not answers:
                 raise Unreadable("nothing was written")
@@ -108,15 +110,15 @@ def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
     given = given_by(assignment)
     found: dict[str, Answers] = {PUBLISHED: {}, PACKAGE: {}, PAGE: {}}
     for name, source in cells.items():
-        tree = parse(source)
+        tree = parse_or_none(source)
         found[PUBLISHED][name] = fingerprints(tree) - given if tree else frozenset()
     stem = next((s for s in STEMS if assignment.name.endswith(s)), "")
     path = Path(attncourse.__file__).parent / f"{stem}.py"
     package = path.read_text(encoding="utf-8") if path.is_file() else ""
     page = course / "book" / f"{assignment.name}.md"
-    piece = in_one_piece(page.read_text(encoding="utf-8")) if page.is_file() else ""
+    piece = listing_cell(page.read_text(encoding="utf-8")) if page.is_file() else ""
     for where, source in ((PACKAGE, package), (PAGE, piece)):
-        tree = parse(source)
+        tree = parse_or_none(source)
         if tree:
             for node in tree.body:
                 if isinstance(node, DEFINITIONS) and node.name in cells:
@@ -129,7 +131,7 @@ def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-def in_one_piece(page: str) -> str:
+def listing_cell(page: str) -> str:
     """The cell of a page that holds the chapter's mechanism whole; empty where none does."""
     cell = r"^```\{code-cell\}[^\n]*\n---\n((?:(?!^---$).)*?)^---\n(.*?)^```$"
     cells = re.findall(cell, page, re.DOTALL | re.MULTILINE)
@@ -148,7 +150,10 @@ def compare(
     rows = [answers for versions in everybody.values() for answers in versions]
     firsts = np.cumsum([0, *map(len, everybody.values())])[:-1]  # each one's first row
     exercises = list(dict.fromkeys(e for answers in rows for e in answers))
-    each = {e: alike([answers.get(e, EMPTY) for answers in rows], n, firsts) for e in exercises}
+    each = {
+        e: likeness_matrix([answers.get(e, EMPTY) for answers in rows], n, firsts)
+        for e in exercises
+    }
     told = {e: best(bits_of(one, n, firsts), firsts) for e, one in each.items()}
     same = {e: best(one, firsts) for e, one in each.items()}
     total = sum(told.values(), start=np.zeros((len(names), len(names))))

@@ -76,10 +76,10 @@ class Summary:
         self.mean = statistics.fmean(scores) if scores else 0.0
         self.quartiles = quartiles(scores)
         self.bins = tuple(histogram(scores, self.maximum))
-        self.exercises = tuple(exercises(found, self._known))
-        self.mistakes, self.failures = tuple(mistakes(found)), tuple(unnamed(found))
+        self.exercises = tuple(exercise_figures(found, self._known))
+        self.mistakes, self.failures = tuple(mistakes(found)), tuple(unnamed_failures(found))
         self.attention = sorted((r for r in self.students if r.needs_person), key=urgency)
-        self.unforeseen = tuple(unforeseen(found))
+        self.unforeseen = tuple(unforeseen_failures(found))
 
     @property
     def title(self) -> str:
@@ -147,7 +147,9 @@ def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[
         yield Bin(n * width, min((n + 1) * width - 1, maximum), tally[n])
 
 
-def exercises(found: ClassResults, handed_in: list[StudentResult]) -> Iterator[ExerciseFigures]:
+def exercise_figures(
+    found: ClassResults, handed_in: list[StudentResult]
+) -> Iterator[ExerciseFigures]:
     """Each exercise in the assignment's order."""
     points: dict[str, float] = {}
     for grade_id, maximum in found.cells.items():
@@ -178,7 +180,7 @@ def mistakes(found: ClassResults) -> Iterator[SeenMistake]:
         yield SeenMistake(exercise_of(target), name, students, told)
 
 
-def unnamed(found: ClassResults) -> Iterator[SeenMistake]:
+def unnamed_failures(found: ClassResults) -> Iterator[SeenMistake]:
     """The failures without a name as ``mistakes`` gives those that have one."""
     examples = {f[:2]: f.example for r in reversed(found.results) for f in reversed(r.failures)}
     for key, students in most_first([f[:2] for f in r.failures] for r in found.results):
@@ -186,7 +188,7 @@ def unnamed(found: ClassResults) -> Iterator[SeenMistake]:
         yield SeenMistake(exercise, name, students, examples[key])
 
 
-def unforeseen(found: ClassResults) -> Iterator[tuple[str, int]]:
+def unforeseen_failures(found: ClassResults) -> Iterator[tuple[str, int]]:
     """Which hidden tests fail answers that pass their checks, those seen most first."""
     return most_first([note for note in r.notes if UNFORESEEN in note] for r in found.results)
 

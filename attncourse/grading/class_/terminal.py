@@ -15,9 +15,9 @@ from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.class_.scores import Standing, how_late
 from attncourse.grading.class_.similar import Likenesses
 from attncourse.grading.class_.summary import SeenMistake, Summary
-from attncourse.grading.course.dates import span
+from attncourse.grading.course.dates import span_in_words
 from attncourse.grading.harmless import one_line
-from attncourse.grading.report import Report, count, score, shown_mistakes
+from attncourse.grading.report import Report, count, score_in_words, shown_mistakes
 
 SHOWN = 10
 HALF = 0.5
@@ -33,7 +33,7 @@ def wide_console() -> Console:
     return console if known else Console(width=LONGEST)
 
 
-def table(*heads: str) -> Table:
+def empty_table(*heads: str) -> Table:
     """A table with these heads; a column whose head ends in # is for numbers."""
     made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in heads:
@@ -44,14 +44,14 @@ def table(*heads: str) -> Table:
     return made
 
 
-def rows_table(
+def first_rows(
     heads: Sequence[str],
     rows: Iterable[tuple],
     most: int = SHOWN,
     where: str = "all of them are in the reports",
 ) -> Table | None:
     """A table's first rows, and where the rest is; None without any."""
-    made, rows = table(*heads), list(rows)
+    made, rows = empty_table(*heads), list(rows)
     for row in rows[:most]:
         made.add_row(*(Text(one_line(cell, 300)) if type(cell) is str else cell for cell in row))
     if len(rows) > most:
@@ -66,24 +66,24 @@ def at_a_glance(summary: Summary) -> Group:
     parts = [
         headline(summary),
         distribution(summary),
-        rows_table(
+        first_rows(
             ("exercise", "points#", "mean#", "full marks#", "zero#"),
             ((e.name, f"{e.points:g}", *e.shares) for e in exercises),
             most=len(exercises),
         ),
-        rows_table(("mistakes seen most", "students#"), map(seen, summary.mistakes)),
-        rows_table(("failures without a name", "students#"), map(seen, summary.failures)),
-        rows_table(
+        first_rows(("mistakes seen most", "students#"), map(mistake_seen, summary.mistakes)),
+        first_rows(("failures without a name", "students#"), map(mistake_seen, summary.failures)),
+        first_rows(
             ("hidden tests that a check did not foresee", "students#"),
             ((note, str(students)) for note, students in summary.unforeseen),
         ),
-        rows_table(
+        first_rows(
             (f"handed in late ({len(late)})", "late#", "points off#", "extension#"),
             map(delay, late),
             most=2 * SHOWN,
             where="in the CSV export",
         ),
-        rows_table(
+        first_rows(
             (f"to look at ({len(summary.attention)})", "why"),
             ((one_line(r.student, 60), one_line(r.why, 200)) for r in summary.attention),
             most=2 * SHOWN,
@@ -124,7 +124,7 @@ def distribution(summary: Summary) -> Table | None:
     return made
 
 
-def seen(mistake: SeenMistake) -> tuple[Text, str]:
+def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
     """What submissions show, explained as one student read it, and in how many."""
     told = Text(f"{one_line(mistake.exercise, 200)}: {one_line(mistake.name, 200)}")
     if mistake.explanation:
@@ -134,8 +134,8 @@ def seen(mistake: SeenMistake) -> tuple[Text, str]:
 
 def delay(r: StudentResult) -> tuple[str, str, str, str]:
     """Who was late, by how much, what that costs, and how much more time there was."""
-    more = span(r.extension * 86400) if r.extension else ""
-    return one_line(r.student, 60), span(r.late), f"{r.penalty:g}", more
+    more = span_in_words(r.extension * 86400) if r.extension else ""
+    return one_line(r.student, 60), span_in_words(r.late), f"{r.penalty:g}", more
 
 
 def class_table(
@@ -180,11 +180,11 @@ def own_verdicts(report: Report) -> str:
         if target in judged:
             pieces.append(judged[target])
         elif cell.message == NOT_ATTEMPTED:
-            pieces.append(f"○ {target}: {NOT_ATTEMPTED} ({score(0, cell.maximum)})")
+            pieces.append(f"○ {target}: {NOT_ATTEMPTED} ({score_in_words(0, cell.maximum)})")
         else:
-            pieces.append(f"✗ {target}: {score(0, cell.maximum)}\n  {cell.message}")
+            pieces.append(f"✗ {target}: {score_in_words(0, cell.maximum)}\n  {cell.message}")
     pieces += [f"note: {note}" for note in report.notes if not told_above(note, report)]
-    total = f"total: {score(report.points, report.maximum)}"
+    total = f"total: {score_in_words(report.points, report.maximum)}"
     return "\n\n".join([*pieces, f"{total}\n{hidden_points(len(report.cells))}"])
 
 
@@ -201,7 +201,7 @@ def told_above(note: str, report: Report) -> bool:
 def pairs_to_look_at(found: Likenesses, most: int) -> Group:
     """The pairs to look at, or the nearest where there are none, and how to read them."""
     looked = found.to_look_at
-    made = table("pair", "bits#", "by chance#", "alike in")
+    made = empty_table("pair", "bits#", "by chance#", "alike in")
     for pair in (looked or found.pairs[:3])[:most]:
         exercises = sorted(pair.exercises.items(), key=lambda item: -item[1])
         made.add_row(

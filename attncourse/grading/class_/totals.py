@@ -30,7 +30,7 @@ class Weighted(NamedTuple):
     excused: frozenset[str] = frozenset()
 
 
-def rows(classes: list[ClassResults], remark: Remark, course: Path) -> Rows:
+def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Rows:
     """Return a row for each student: percent of each assignment, and of the course."""
     weights, students = read_weights(course / FILE), people(classes)
     for who in sorted({who for row in weights.values() for who in row.excused} - set(students)):
@@ -53,7 +53,7 @@ def rows(classes: list[ClassResults], remark: Remark, course: Path) -> Rows:
         excused = [name for name in names if student in weights[name].excused]
         left = {name: share for name, share in shares.items() if name not in excused}
         dropped = lowest(left, weights)
-        total = mean({n: s for n, s in left.items() if n not in dropped}, weights)
+        total = weighted_mean({n: s for n, s in left.items() if n not in dropped}, weights)
         row: list[Value] = [student, person.last_name, person.first_name, person.email]
         row += [None if name in excused else 100 * shares[name] for name in names]
         row += [None if total is None else 100 * total, "; ".join(dropped), "; ".join(excused)]
@@ -77,7 +77,7 @@ def lowest(shares: dict[str, float], weights: dict[str, Weighted]) -> list[str]:
     return sorted(dropped)
 
 
-def mean(shares: dict[str, float], weights: dict[str, Weighted]) -> float | None:
+def weighted_mean(shares: dict[str, float], weights: dict[str, Weighted]) -> float | None:
     """Return the weighted mean; None where nothing counts."""
     whole = math.fsum(weights[name].weight for name in shares)
     return math.fsum(weights[n].weight * s for n, s in shares.items()) / whole if whole else None

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attncourse.grading.class_.scores import COMMENTS, assignments, rows_of
 from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.course.gradebook import find_book, opened, reading
+from attncourse.grading.course.gradebook import find_book, gradebook_to_read, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_file
 from attncourse.grading.report import count
-from attncourse.grading.spreadsheet import records_in, rows_in, table
+from attncourse.grading.spreadsheet import csv_table, records_in, rows_in
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -59,7 +59,7 @@ def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path,
         for a in most_alike_in_turn([a for a in answers if a.question == question])
     ]
     place = course / "reports" / name / FILE
-    return replace_file(place, table([HEAD, *rows])), len(rows)
+    return replace_file(place, csv_table([HEAD, *rows])), len(rows)
 
 
 def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]:
@@ -71,7 +71,7 @@ def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]
     }
     if not questions:
         raise UserError(f"{name} asks nothing that a person marks")
-    with reading(course, db) as connection:
+    with gradebook_to_read(course, db) as connection:
         keys = assignments(connection)
         if name not in keys:
             raise UserError(f"{name} is not graded yet: attncourse grade {name}")
@@ -79,7 +79,7 @@ def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]
         comments = {tuple(row[:2]): row[2] for row in rows_of(connection, COMMENTS, id=keys[name])}
     found = []
     for path in sorted((course / "autograded").glob(f"*/{name}/{name}.ipynb")):
-        student, texts = path.parts[-3], texts_of(path)
+        student, texts = path.parts[-3], cell_texts(path)
         for question, maximum in questions.items():
             who = student, question
             if question in texts and who in points:
@@ -88,7 +88,7 @@ def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]
     return sorted(found, key=lambda a: [*questions].index(a.question))
 
 
-def texts_of(path: Path) -> dict[str, str]:
+def cell_texts(path: Path) -> dict[str, str]:
     """Return the text of each marked cell of a notebook by its grade id."""
     texts = {}
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
@@ -192,4 +192,4 @@ def note_changes(course: Path, name: str, changes: list[tuple[Any, ...]]) -> Non
     with in_turn(place):
         before = [] if not place.is_file() else [[*row.values()] for row in records_in(place)[1]]
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        replace_file(place, table([LOG_HEAD, *before, *((now, who, *c) for c in changes)]))
+        replace_file(place, csv_table([LOG_HEAD, *before, *((now, who, *c) for c in changes)]))

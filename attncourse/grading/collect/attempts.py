@@ -124,12 +124,12 @@ def chosen_of(attempts: list[HandIn], name: str, assignments: list[str]) -> Chos
         try:
             require_notebook(data, piece, name)
         except Ungraded:
-            called = safe(piece.path.name)
+            called = safe_file_name(piece.path.name)
     late = any(owned.claim.late for owned in attempt.files)
     return Chosen(owned, shown, data, called, attempt.time, late, len(attempts))
 
 
-def safe(name: str) -> str:
+def safe_file_name(name: str) -> str:
     """A file's name that leads nowhere and hides nothing."""
     kept = "".join("_" if c in '/\\\0:*?"<>|' else c for c in printable(name, 100)).lstrip(".")
     return kept or "file"

@@ -15,23 +15,23 @@ from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
 from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.collect.groups import with_groups
-from attncourse.grading.collect.owners import anonymous
+from attncourse.grading.collect.owners import is_anonymous
 from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
 from attncourse.grading.collect.schemes import claim
 from attncourse.grading.collect.sort import Left, Sorting
 from attncourse.grading.course import folders
 from attncourse.grading.course.choosing import Ungraded
-from attncourse.grading.course.dates import Zone, stamp, written, zone_of
+from attncourse.grading.course.dates import Zone, moment_in_stamp, moment_in_tables, zone_of
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.gradebook import reading
+from attncourse.grading.course.gradebook import gradebook_to_read
 from attncourse.grading.course.late import time_in
 from attncourse.grading.course.settings import read_settings
-from attncourse.grading.driver.journal import alone
+from attncourse.grading.driver.journal import only_process
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained, replace_bytes, replace_file
+from attncourse.grading.files import explained_file_errors, replace_bytes, replace_file
 from attncourse.grading.report import count
 from attncourse.grading.slips import require_no_slip, require_trust
-from attncourse.grading.spreadsheet import table
+from attncourse.grading.spreadsheet import csv_table
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
 STRANGERS = 3  # people of a download of whom none is on the roster: it is another class's
@@ -53,7 +53,7 @@ class Collected:
     zone: Zone = None
 
 
-def collect(
+def collect_downloads(
     course: Path,
     name: str,
     files: Iterable[Path],
@@ -85,7 +85,7 @@ def collect(
     ]
     sorting = Sorting(name, people, made.left, made.remarks)
     with ExitStack() as stack:
-        stack.enter_context(alone(course / "reports" / name, ""))  # or grading finds half
+        stack.enter_context(only_process(course / "reports" / name, ""))  # or grading finds half
         for drop, path in enumerate(files):
             sorting.add(path, drop, stack)
         require_no_slip(sorting.slips, "nothing was collected")
@@ -104,7 +104,7 @@ def collect(
             except Ungraded as problem:
                 sorting.leave(attempts[-1].files[0].item.shown, str(problem))
                 continue
-            made.rows.append(put(course, name, chosen, aside, zone))
+            made.rows.append(put_attempt(course, name, chosen, aside, zone))
         keep_record(course, name, made.rows, zone)
     here = {row.student for row in made.rows}
     made.new = sorted(here - set(people.members))
@@ -136,7 +136,7 @@ def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
         (found.platform, found.key)
         for left in sorting.left
         if (found := claim(PurePosixPath(left.path), sorting.name)) and found.number
-        if not anonymous(found.names[0]) and not sorting.people.nearest(found.names[0])
+        if not is_anonymous(found.names[0]) and not sorting.people.nearest(found.names[0])
     }
     if sorting.people.closed and not sorting.owned and len(strangers) >= STRANGERS:
         listed = ", ".join(str(path) for path in rosters)
@@ -152,7 +152,7 @@ def class_of(
     """The class by its roster; without one, everybody whom the gradebook or a folder knows."""
     known: list[Person] = []
     if has_gradebook(course, db):
-        with reading(course, db) as connection:
+        with gradebook_to_read(course, db) as connection:
             known = people_in(connection)
     if closed:
         members = with_known_ids(listed, known, trust)
@@ -166,7 +166,7 @@ def class_of(
     return Class(by_id, closed, trust)
 
 
-def put(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Chosen:
+def put_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Chosen:
     """Writes an attempt, unless what is there is the same or newer; moves aside what was there."""
     place = course / "submitted" / chosen.student / name
     target, before = place / chosen.called, time_in(folders.stamp_in(place), zone)
@@ -179,24 +179,24 @@ def put(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Cho
         return chosen._replace(done=OLDER)
     elif os.path.lexists(place):
         row = chosen._replace(done=REPLACED)
-        with explained(aside):
+        with explained_file_errors(aside):
             (aside / chosen.student).mkdir(parents=True)
             os.replace(place, aside / chosen.student / name)
     replace_bytes(target, chosen.data)
     if row.time:
-        replace_file(place / "timestamp.txt", stamp(row.time) + "\n")
+        replace_file(place / "timestamp.txt", moment_in_stamp(row.time) + "\n")
     return row
 
 
 def keep_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -> None:
     """Adds what was collected now, in the place of what is there of the same students."""
-    kept, now = folders.record_of(course, name), written(zone, datetime.now(UTC))
+    kept, now = folders.record_of(course, name), moment_in_tables(zone, datetime.now(UTC))
     for row in rows:
-        own, at = row.owned, written(zone, row.time) if row.time else ""
+        own, at = row.owned, moment_in_tables(zone, row.time) if row.time else ""
         came = (own.claim.platform, own.claim.number, own.item.shown, at)
         cells = (row.student, *came, now, row.done, own.group)
         kept[row.student] = dict(zip(HEAD, cells, strict=True))
     if not kept:
         return
     lines = [[kept[student].get(head, "") for head in HEAD] for student in sorted(kept)]
-    replace_file(folders.place_of_record(course, name), table([HEAD, *lines]))
+    replace_file(folders.place_of_record(course, name), csv_table([HEAD, *lines]))

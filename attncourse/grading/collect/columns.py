@@ -9,7 +9,7 @@ import re
 from datetime import UTC
 
 from attncourse.grading.course.dates import instant
-from attncourse.grading.names import words
+from attncourse.grading.names import name_parts
 
 Columns = dict[str, list[int]]
 
@@ -40,18 +40,18 @@ NUMBERED = re.compile(r"([^\W\d_][^\d@]*\s)\d+")  # Participant 1234567, Teilneh
 
 def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
     """Where each kind of cell stands. Canvas' ID is a number of its own and not nbgrader's id."""
-    named = [" ".join(words(cell)) for cell in head]
+    named = [" ".join(name_parts(cell)) for cell in head]
     found = {
         kind: [n for n, name in enumerate(named) if name in known.split(", ")]
         for kind, known in HEADS.items()
     }
     counted = "id" if {"section", "sis login id"} & set(named) else "number"
     found[counted] = [n for n in found[counted] if named[n] != "id"]
-    cells = {n: seen for n in range(len(head)) if (seen := cells_of(rows, n))}
+    cells = {n: seen for n in range(len(head)) if (seen := first_cells(rows, n))}
     if people := [n for n, seen in cells.items() if numbered(seen)]:  # in German, headed ID
         found = {kind: [n for n in places if n not in people] for kind, places in found.items()}
         found["participant"] = people[:1]
-    for kind, fits in (("email", addresses), ("at", times), ("name", whole_names)):
+    for kind, fits in (("email", addresses), ("at", are_times), ("name", whole_names)):
         kinds = WHOLE if kind == "name" else (kind,)
         if not any(found[name] for name in kinds):
             taken = {n for places in found.values() for n in places}
@@ -59,7 +59,7 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
     return found
 
 
-def cells_of(rows: list[list[str]], n: int) -> list[str]:
+def first_cells(rows: list[list[str]], n: int) -> list[str]:
     """What a column's first cells say, where they say anything."""
     seen = (row[n].strip() for row in rows if n < len(row))
     return [cell for cell in seen if cell.strip("-–")][:SOME]
@@ -79,7 +79,7 @@ def addresses(cells: list[str]) -> bool:
     return all(re.fullmatch(r"[^@\s]+@[^@\s]+", cell) for cell in cells)
 
 
-def times(cells: list[str]) -> bool:
+def are_times(cells: list[str]) -> bool:
     try:
         return all(instant(cell, UTC) for cell in cells)
     except ValueError:
@@ -88,5 +88,5 @@ def times(cells: list[str]) -> bool:
 
 def whole_names(cells: list[str]) -> bool:
     """Whether these are names: words without numbers, hardly one of them twice."""
-    names = [cell for cell in cells if len(words(cell)) > 1 and not re.search(r"\d", cell)]
+    names = [cell for cell in cells if len(name_parts(cell)) > 1 and not re.search(r"\d", cell)]
     return 3 * len(names) >= 2 * len(cells) and 3 * len(set(names)) >= 2 * len(names)

@@ -18,7 +18,7 @@ from attncourse.grading.collect.schemes import MOODLE
 from attncourse.grading.course import handed_in
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained
+from attncourse.grading.files import explained_file_errors
 from attncourse.grading.harmless import printable
 from attncourse.grading.submission.text import OTHERS
 
@@ -66,12 +66,12 @@ class Item(NamedTuple):
         return printable(str(self.names[0]), 200)
 
 
-def items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Iterator[Item]:
+def download_items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Iterator[Item]:
     """The files of a download; what cannot be looked at is left with its reason."""
     if path.is_dir():
-        yield from in_folder(path)
+        yield from folder_items(path)
         return
-    with explained(path, doing="read"), path.open("rb") as file:
+    with explained_file_errors(path, doing="read"), path.open("rb") as file:
         start = file.read(8)
     if not start.startswith(handed_in.ZIP) and not (
         path.suffix.casefold() == ".zip" and zipfile.is_zipfile(path)
@@ -80,7 +80,9 @@ def items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Iterator[Ite
         if kind:
             leave(printable(path.name, 200), f"this is {kind}{NO_ZIP}")
         else:
-            yield Item((PurePosixPath(path.name),), lambda: read(path), path.stat().st_mtime)
+            yield Item(
+                (PurePosixPath(path.name),), lambda: read_dropped_file(path), path.stat().st_mtime
+            )
         return
     try:
         archive = stack.enter_context(zipfile.ZipFile(path))
@@ -93,22 +95,22 @@ def items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Iterator[Ite
     yield from in_archive(archive, name, leave)
 
 
-def in_folder(folder: Path) -> Iterator[Item]:
+def folder_items(folder: Path) -> Iterator[Item]:
     """The files of a folder, links aside: somebody has unpacked the download already."""
     count = 0
     for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if own(name))
-        for name in sorted(filter(own, files)):
+        folders[:] = sorted(name for name in folders if is_put_by_somebody(name))
+        for name in sorted(filter(is_put_by_somebody, files)):
             path = Path(place, name)
             if path.is_symlink():
                 continue
             if (count := count + 1) > MOST:
                 raise UserError(f"{folder} holds more than {MOST} files: name fewer")
             where = PurePosixPath(path.relative_to(folder))
-            yield Item((where,), lambda path=path: read(path), path.stat().st_mtime)
+            yield Item((where,), lambda path=path: read_dropped_file(path), path.stat().st_mtime)
 
 
-def read(path: Path) -> bytes:
+def read_dropped_file(path: Path) -> bytes:
     try:
         return handed_in.read_file(path)
     except OSError as error:
@@ -120,8 +122,10 @@ def in_archive(
 ) -> Iterator[Item]:
     """The files of an archive, but for those whose path leads out of it."""
     for member in archive.infolist():
-        names = tuple(before / reading for reading in readings(member))
-        if member.is_dir() or not all(own(part) for part in names[0].parts if part != ".."):
+        names = tuple(before / reading for reading in possible_paths(member))
+        if member.is_dir() or not all(
+            is_put_by_somebody(part) for part in names[0].parts if part != ".."
+        ):
             continue
         shown = printable(str(names[0]), 200)
         if any(part in ("..", "/") or ":" in part[1:2] for part in names[0].parts):
@@ -137,7 +141,7 @@ def in_archive(
         yield Item(names, content, handed_in.piece_of(member).time)
 
 
-def inside(
+def archive_items(
     item: Item, name: str, depth: int, room: ArchiveRoom, leave: Leave
 ) -> Iterator[Item] | None:
     """The files of an archive that lies in a download and that nobody claims as a whole.
@@ -158,7 +162,7 @@ def inside(
     return in_archive(archive, name, leave, item.names[0].parent)
 
 
-def own(name: str) -> bool:
+def is_put_by_somebody(name: str) -> bool:
     """Whether a file or folder is one that somebody has put there.
 
     A name that begins with a dot is hidden, unless it is what somebody is called on a platform.
@@ -167,7 +171,7 @@ def own(name: str) -> bool:
     return not hidden and name not in handed_in.ASIDE - {"timestamp.txt"}
 
 
-def readings(member: zipfile.ZipInfo) -> list[PurePosixPath]:
+def possible_paths(member: zipfile.ZipInfo) -> list[PurePosixPath]:
     """The paths that an entry's name may mean, the likeliest first.
 
     Where the archive does not say UTF-8, zipfile reads the code page of the first PCs. macOS

@@ -6,7 +6,7 @@ from typing import Any
 from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.gradebook import find_book, opened, reading
+from attncourse.grading.course.gradebook import find_book, gradebook_to_read, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
@@ -37,9 +37,9 @@ def enter_class(
     made, changed = [], []
     with opened(find_book(course, db)) as gradebook:
         for member in members.values():
-            fields = {key: value for key, value in entered(member).items() if value}
+            fields = {key: value for key, value in gradebook_fields(member).items() if value}
             before = known.get(member.id)
-            old = entered(Member(before)) if before else {}
+            old = gradebook_fields(Member(before)) if before else {}
             new: dict[str, Any] = {k: value for k, value in fields.items() if old.get(k) != value}
             if before is None:
                 made.append(member.id)
@@ -66,7 +66,7 @@ def people_entered(course: Path, db: str | None) -> dict[str, Person]:
     """Return the people in the gradebook by their ids."""
     if not has_gradebook(course, db):
         return {}
-    with reading(course, db) as connection:
+    with gradebook_to_read(course, db) as connection:
         return {person.id: person for person in people_in(connection)}
 
 
@@ -79,7 +79,7 @@ def ids_listed(course: Path, roster: Path, db: str | None = None) -> list[str]:
     return sorted(ids)
 
 
-def entered(member: Member) -> dict[str, str]:
+def gradebook_fields(member: Member) -> dict[str, str]:
     """Return what nbgrader keeps of a person, by its names for it."""
     person = member.person
     first = person.first_name

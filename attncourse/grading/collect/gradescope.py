@@ -34,18 +34,18 @@ def exports(
         if path.name == METADATA and not export_of(path.parent, read) and not is_somebodys(path):
             read[path.parent] = {}
             try:
-                read[path.parent] = parsed(item)
+                read[path.parent] = parse_metadata(item)
             except Ungraded as problem:
                 leave(item.shown, str(problem))
     return read
 
 
-def parsed(item: Item) -> Export:
+def parse_metadata(item: Item) -> Export:
     data = item.read()
     if len(data) > LARGEST:
         raise Ungraded(f"over {LARGEST // 1_000_000} MB: is it what Gradescope exports?")
     try:
-        content = loaded(data)
+        content = load_metadata(data)
     except Exception as error:  # whatever its constructors make of it
         reason = one_line(str(error), 80)
         raise Ungraded(f"cannot be read ({reason}): export the submissions again") from None
@@ -54,7 +54,7 @@ def parsed(item: Item) -> Export:
     return {str(folder): said for folder, said in content.items() if isinstance(said, dict)}
 
 
-def loaded(data: bytes) -> object:
+def load_metadata(data: bytes) -> object:
     import yaml
 
     loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
@@ -71,7 +71,7 @@ def export_of(path: PurePosixPath, read: Exports) -> PurePosixPath | None:
     return next((place for place in (path, *path.parents) if place in read), None)
 
 
-def claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | None:
+def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | None:
     """Whose the file at this path is, one submitter's or all of a group's; None in no export."""
     place = export_of(path.parent, read)
     if place is None:
@@ -79,17 +79,19 @@ def claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | None:
     folder, *rest = path.relative_to(place).parts
     said = read[place].get(folder, {}) if rest else {}
     people, found, file = said.get(":submitters"), [], PurePosixPath(*rest)
-    at = text(said, ":created_at")
+    at = text_under_key(said, ":created_at")
     if isinstance(people, list):
         for person in people:
-            email, number, name = (text(person, key) for key in (":email", ":sid", ":name"))
+            email, number, name = (
+                text_under_key(person, key) for key in (":email", ":sid", ":name")
+            )
             ids = tuple(filter(None, (email, number)))
             if names := (*ids, *filter(None, [name])):
                 found.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=at))
     return found
 
 
-def text(said: object, key: str) -> str:
+def text_under_key(said: object, key: str) -> str:
     value = said.get(key) if isinstance(said, dict) else None
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S %z}".strip()

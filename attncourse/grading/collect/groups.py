@@ -13,7 +13,7 @@ from attncourse.grading.collect.columns import columns_of
 from attncourse.grading.collect.roster import Class, Member, why_no_folder
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
-from attncourse.grading.names import words
+from attncourse.grading.names import name_parts
 from attncourse.grading.spreadsheet import rows_in
 
 FILE = "groups.csv"
@@ -27,7 +27,7 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
     if not columns["group"]:
         found = one_line(", ".join(head), 80) or "nothing"
         raise UserError(f"{path}: expected the head group,student; found {found}")
-    named = [" ".join(words(cell)) for cell in head]
+    named = [" ".join(name_parts(cell)) for cell in head]
     where = [n for n, name in enumerate(named) if MEMBERS.match(name)] or sorted(
         n for kind in ("id", "email", "name", "other") for n in columns[kind]
     )

@@ -9,8 +9,8 @@ from attncourse.grading.collect.roster import Class, why_no_folder
 from attncourse.grading.collect.schemes import OwnerClaim
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
-from attncourse.grading.names import file_name, is_test_student, words
-from attncourse.grading.slips import Slip, settle
+from attncourse.grading.names import file_name, is_test_student, name_parts
+from attncourse.grading.slips import Slip, settle_owner
 
 ROSTER = "name the class with --roster"
 NUMBERS = "one more --roster, Moodle's grading worksheet or Canvas' gradebook, tells them apart"
@@ -59,7 +59,7 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
         sure = len(found) == 1
         names = [name for name in claim.names if name not in claim.ids]
         named = people.named(names)
-        settled = settle(found, named, people.trust)
+        settled = settle_owner(found, named, people.trust)
         if settled is None:
             raise Slipped(slip_of(claim, names[0], found, named, people))
         sure &= settled <= found
@@ -69,9 +69,9 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
         said = [found]
     else:
         said = [people.meant(name) for name in claim.names]
-    found = agreed([*said, *map(people.meant, claim.outer)])
-    if not found and (below := agreed(map(people.meant, claim.inner))):
-        found = agreed([below] if people.closed else [below, {claim.names[0]}])
+    found = agreed_owner([*said, *map(people.meant, claim.outer)])
+    if not found and (below := agreed_owner(map(people.meant, claim.inner))):
+        found = agreed_owner([below] if people.closed else [below, {claim.names[0]}])
     if len(found) > 1:
         raise several(claim, found, people)
     return (found.pop(), sure) if found else (newcomer(claim, people), False)
@@ -85,7 +85,7 @@ def slip_of(claim: OwnerClaim, name: str, found: set[str], named: set[str], peop
     )
 
 
-def agreed(said: Iterable[set[str]]) -> set[str]:
+def agreed_owner(said: Iterable[set[str]]) -> set[str]:
     """Whom everything means that names anybody. Raises ``Ungraded`` where that is nobody."""
     sets = [found for found in said if found]
     if sets and not set.intersection(*sets):
@@ -96,7 +96,7 @@ def agreed(said: Iterable[set[str]]) -> set[str]:
 def newcomer(claim: OwnerClaim, people: Class) -> str:
     """The id of somebody whom nobody knows yet and a platform names; else ""."""
     name = claim.names[0]
-    if people.closed or not claim.platform or anonymous(name):
+    if people.closed or not claim.platform or is_anonymous(name):
         return ""
     is_id = claim.platform == "nbgrader" or name in claim.ids
     made = name if is_id and not why_no_folder(name) else file_name(name)
@@ -105,24 +105,26 @@ def newcomer(claim: OwnerClaim, people: Class) -> str:
     return made
 
 
-def anonymous(name: str) -> bool:
-    return "".join(words(name)) in ANONYMOUS
+def is_anonymous(name: str) -> bool:
+    return "".join(name_parts(name)) in ANONYMOUS
 
 
-def shown(claim: OwnerClaim) -> str:
+def claim_in_words(claim: OwnerClaim) -> str:
     return one_line(claim.names[0], 40) + (f" ({claim.number})" if claim.number else "")
 
 
 def several(claim: OwnerClaim, found: set[str], people: Class) -> Ungraded:
     way_out = NUMBERS if people.closed else ROSTER
-    return Ungraded(f"{shown(claim)} may be {listed(found, 'or')}: {way_out}")
+    return Ungraded(f"{claim_in_words(claim)} may be {owners_in_words(found, 'or')}: {way_out}")
 
 
 def two(found: set[str]) -> Ungraded:
-    return Ungraded(f"its path names {listed(found, 'and')}: call it after its owner alone")
+    return Ungraded(
+        f"its path names {owners_in_words(found, 'and')}: call it after its owner alone"
+    )
 
 
-def listed(found: Iterable[str], word: str) -> str:
+def owners_in_words(found: Iterable[str], word: str) -> str:
     return f" {word} ".join(one_line(student, 40) for student in sorted(found)[:4])
 
 
@@ -130,11 +132,11 @@ def reason(claims: list[OwnerClaim], people: Class) -> str:
     """Why a file with these claims is nobody's."""
     if not claims:
         return "its path names nobody"
-    name, called = claims[0].names[0], shown(claims[0])
-    if anonymous(name):
+    name, called = claims[0].names[0], claim_in_words(claims[0])
+    if is_anonymous(name):
         return f"handed in anonymously: {SHOW}"
     near = people.nearest(name)
-    hint = f"; is it {listed(near, 'or')}?" if near else ""
+    hint = f"; is it {owners_in_words(near, 'or')}?" if near else ""
     if not people.closed:
         return f"nobody is known as {called}{hint or f': {ROSTER}'}"
     way_out = f" {SPELLING}" if near else ""

@@ -17,7 +17,7 @@ from attncourse.grading.course.folders import unusable
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, is_test_student, same_id
-from attncourse.grading.slips import Slip, require_no_slip, settle
+from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import rows_in
 
 EXPECTED = "expected a column of ids or addresses, as in the head id,last_name,first_name,email"
@@ -246,7 +246,7 @@ def with_known_ids(
         named = own.named(member.called)
         same = set().union(*by_key.values())
         for (_, key), who in by_key.items():
-            if settle(who, named, trust) is None:
+            if settle_owner(who, named, trust) is None:
                 name = one_line(member.called[0], 60)
                 slips.append(Slip(str(member), key, name, own.listed(who), own.listed(named)))
                 break

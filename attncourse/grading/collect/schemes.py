@@ -90,13 +90,13 @@ def claim(
             return OwnerClaim("nbgrader", (named["name"],), file, part, at=at, outer=outer)
         if place and rest and part.casefold() == assignment.casefold():
             *outer, owner = outer
-            below, file = plain(PurePosixPath(*rest), assignment), PurePosixPath(*rest)
+            below, file = claim_by_path(PurePosixPath(*rest), assignment), PurePosixPath(*rest)
             inner = below.names if below else ()
             return OwnerClaim("nbgrader", (owner,), file, owner, outer=tuple(outer), inner=inner)
-    return plain(path, assignment, around)
+    return claim_by_path(path, assignment, around)
 
 
-def likeliest(paths: Iterable[PurePosixPath], assignment: str) -> str:
+def likeliest_scheme(paths: Iterable[PurePosixPath], assignment: str) -> str:
     """Whose form most files of a download have. What one student calls files does not change it."""
     votes = dict.fromkeys(PLATFORMS, 0)
     for path in paths:
@@ -146,7 +146,9 @@ def rivals_of(part: str, form: str, number: str, assignment: str) -> tuple[str, 
     return tuple(other - {number})
 
 
-def plain(path: PurePosixPath, assignment: str, around: tuple[str, ...] = ()) -> OwnerClaim | None:
+def claim_by_path(
+    path: PurePosixPath, assignment: str, around: tuple[str, ...] = ()
+) -> OwnerClaim | None:
     """A claim by what may be a name in a path: the file's own, or a folder's, the nearest first."""
     stem = COPY.sub("", path.name.partition(".")[0])
     own = re.sub(re.escape(assignment), "", stem, flags=re.IGNORECASE).strip(" _-+.")

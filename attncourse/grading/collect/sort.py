@@ -8,10 +8,16 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from attncourse.grading.collect import gradescope
-from attncourse.grading.collect.drops import NO_ZIP, ArchiveRoom, Item, inside, items
+from attncourse.grading.collect.drops import (
+    NO_ZIP,
+    ArchiveRoom,
+    Item,
+    archive_items,
+    download_items,
+)
 from attncourse.grading.collect.owners import NUMBERS, ROSTER, Slipped, TestStudent, owners, reason
 from attncourse.grading.collect.roster import Class
-from attncourse.grading.collect.schemes import DEEPEST, LONGEST, OwnerClaim, claim, likeliest
+from attncourse.grading.collect.schemes import DEEPEST, LONGEST, OwnerClaim, claim, likeliest_scheme
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 from attncourse.grading.slips import Slip
@@ -73,7 +79,7 @@ class Sorting:
 
     def add(self, path: Path, drop: int, stack: ExitStack) -> None:
         """Sorts one download, the ``drop``-th that was named."""
-        found = list(items(path, self.name, stack, self.leave))
+        found = list(download_items(path, self.name, stack, self.leave))
         source = Origin(drop, (path.name.partition(".")[0],), ArchiveRoom())
         exports = gradescope.exports(found, lambda p: self._is_somebodys(p, source), self.leave)
         self._sort(found, source._replace(exports=exports))
@@ -82,7 +88,7 @@ class Sorting:
         self.left.append(Left(path, reason))
 
     def _sort(self, found: list[Item], source: Origin) -> None:
-        source = source._replace(likely=likeliest((i.names[0] for i in found), self.name))
+        source = source._replace(likely=likeliest_scheme((i.names[0] for i in found), self.name))
         for item in found:
             try:
                 if len(str(item.names[0])) > LONGEST or len(item.names[0].parts) > DEEPEST:
@@ -101,7 +107,7 @@ class Sorting:
         What a platform's name claims is never opened for the names in it, whoever is meant.
         """
         first, doubts, claims = item.names[0], [], []
-        said = gradescope.claims(first, source.exports)
+        said = gradescope.gradescope_claims(first, source.exports)
         for path in item.names:
             claims = self._claims(path, source) if said is None else said
             found = []
@@ -120,7 +126,7 @@ class Sorting:
             raise doubts[0]
         files, loose = None, said is None and not any(one.platform for one in claims)
         if loose and first.suffix.casefold() == ".zip":
-            files = inside(item, self.name, source.depth, source.room, self.leave)
+            files = archive_items(item, self.name, source.depth, source.room, self.leave)
         if files is not None:
             around = (*source.around, first.stem)
             self._sort(list(files), source._replace(around=around, depth=source.depth + 1))

@@ -7,7 +7,7 @@ from itertools import islice
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.grading.class_.terminal import table
+from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.collect.attempts import Chosen
 from attncourse.grading.collect.collect import NEW, Collected
 from attncourse.grading.course.dates import Zone, clock
@@ -17,7 +17,7 @@ from attncourse.grading.report import count
 LONGEST = 60  # rows that a person still reads
 
 
-def rows_table(made: Collected, name: str) -> Table | None:
+def collected_table(made: Collected, name: str) -> Table | None:
     """A row a student; of a large class, those to look at."""
     rows = made.rows
     if len(rows) > LONGEST:
@@ -25,7 +25,7 @@ def rows_table(made: Collected, name: str) -> Table | None:
         rows = list(islice(odd, LONGEST))
     if not rows:
         return None
-    shown = table("student", "handed in", "when", "")
+    shown = empty_table("student", "handed in", "when", "")
     shown.columns[2].no_wrap = shown.columns[3].no_wrap = True
     for row in rows:
         who, what = Text(one_line(row.student, 128)), Text(handed_in(row, name))
@@ -53,7 +53,7 @@ def when(row: Chosen, zone: Zone) -> str:
     return f"{clock(zone, row.time):%Y-%m-%d %H:%M}"
 
 
-def closing(made: Collected, name: str) -> Iterator[str]:
+def closing_lines(made: Collected, name: str) -> Iterator[str]:
     """What there is to say at last: what is nobody's, who is missing, what was done."""
     if made.left:
         yield f"not collected: {len(made.left)}"
@@ -64,14 +64,14 @@ def closing(made: Collected, name: str) -> Iterator[str]:
         yield f"  and {len(made.left) - LONGEST} more"
     yield from made.remarks
     if made.absent:
-        yield f"nothing from {count(len(made.absent), 'student')}: {few(made.absent)}"
+        yield f"nothing from {count(len(made.absent), 'student')}: {first_twenty(made.absent)}"
     if odd := [row for row in made.rows if row.called != f"{name}.ipynb"]:
-        listed = few(f"{row.student} ({row.called})" for row in odd)
+        listed = first_twenty(f"{row.student} ({row.called})" for row in odd)
         yield f"no notebook from {count(len(odd), 'student')}: {listed}; ask for {name}.ipynb"
     if made.new:
         yield (
-            f"not known before: {few(made.new)}; name the class with --roster if one of them has "
-            "another id, and the members of a group in groups.csv"
+            f"not known before: {first_twenty(made.new)}; name the class with --roster if one of "
+            "them has another id, and the members of a group in groups.csv"
         )
     untimed = [row for row in made.rows if row.time is None]
     if untimed:
@@ -87,7 +87,7 @@ def closing(made: Collected, name: str) -> Iterator[str]:
     yield f"{count(len(made.rows), 'submission')} of {name}{parts and f' ({parts})'}{zone}"
 
 
-def few(names: Iterable[str]) -> str:
+def first_twenty(names: Iterable[str]) -> str:
     """The first twenty of them in a line."""
     shown = [one_line(name, 90) for name in names]
     return ", ".join(shown[:20] + ["…"][: len(shown) > 20])

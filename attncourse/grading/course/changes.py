@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
-from attncourse.grading.spreadsheet import line_of, records_in, rows_in, table
+from attncourse.grading.spreadsheet import csv_table, line_of_cell, records_in, rows_in
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -45,7 +45,7 @@ def keep_added(course: Path, name: str, ids: list[str]) -> None:
     if ids:
         before = added_cells(course, name)
         rows = [("cell",), *((one,) for one in (*before, *ids))]
-        replace_file(course / "reports" / name / ADDED, table(rows))
+        replace_file(course / "reports" / name / ADDED, csv_table(rows))
 
 
 def added_cells(course: Path, name: str) -> tuple[str, ...]:
@@ -72,9 +72,9 @@ def follow(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) ->
         wanted = {c.metadata.nbgrader["grade_id"]: c for c in cells if belongs(c)}
         gone += [cell for cell in there if cell.name not in wanted]
         for grade_id in wanted.keys() - {cell.name for cell in there}:
-            add(gradebook, sheet, kind, wanted[grade_id])
-    if rows := [row for cell in gone for row in entered(cell)]:
-        place = keep(course / "reports" / name / KEPT, rows)
+            add_cell(gradebook, sheet, kind, wanted[grade_id])
+    if rows := [row for cell in gone for row in entered_by_people(cell)]:
+        place = append_rows(course / "reports" / name / KEPT, rows)
         said.append(f"what a person has entered for cells that are gone is in {place}")
     for cell in gone:
         for row in (*getattr(cell, "grades", ()), *getattr(cell, "comments", ()), cell):
@@ -83,7 +83,7 @@ def follow(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) ->
     return said + list(beyond(sheet, cells))
 
 
-def add(gradebook: "Gradebook", sheet: Any, kind: str, cell: Any) -> None:
+def add_cell(gradebook: "Gradebook", sheet: Any, kind: str, cell: Any) -> None:
     """Adds a cell, with empty rows for each submission as nbgrader has them from the start."""
     from nbgrader.api import Comment, Grade
 
@@ -97,7 +97,7 @@ def add(gradebook: "Gradebook", sheet: Any, kind: str, cell: Any) -> None:
         gradebook.db.add(row(cell_id=made.id, notebook_id=submission.id))
 
 
-def entered(cell: Any) -> Iterator[tuple]:
+def entered_by_people(cell: Any) -> Iterator[tuple]:
     """What people have entered for a cell: scores, extra credit, comments."""
     for grade in getattr(cell, "grades", ()):
         if grade.manual_score is not None or grade.extra_credit:
@@ -107,12 +107,12 @@ def entered(cell: Any) -> Iterator[tuple]:
             yield comment.student.id, cell.name, None, None, comment.manual_comment
 
 
-def keep(place: Path, rows: list[tuple]) -> Path:
+def append_rows(place: Path, rows: list[tuple]) -> Path:
     """Adds rows to a file, which is made where there is none."""
     before = rows_in(place) if place.is_file() else []
     new = [[one_line(v) if isinstance(v, str) else v for v in row] for row in rows]
-    old = [[line_of(cell) for cell in row] for row in before or [list(HEAD)]]
-    return replace_file(place, table([*old, *new]))
+    old = [[line_of_cell(cell) for cell in row] for row in before or [list(HEAD)]]
+    return replace_file(place, csv_table([*old, *new]))
 
 
 def beyond(sheet: Any, cells: list[Any]) -> Iterator[str]:

@@ -38,7 +38,7 @@ def choose(files: list[HandedFile], name: str) -> HandedFile | None:
     """
     for endings in (*NOTEBOOKS, *TEXTS):
         kind = [f for f in files if f.name.endswith(endings)]
-        if named := family(kind, name):
+        if named := copies_of_assignment(kind, name):
             return newest(named, name)
         for best in ([f for f in kind if f.name.startswith(name.casefold())], kind):
             if len(best) == 1:
@@ -50,7 +50,7 @@ def choose(files: list[HandedFile], name: str) -> HandedFile | None:
     return None
 
 
-def copy_of(piece: HandedFile, name: str) -> int | None:
+def copy_number(piece: HandedFile, name: str) -> int | None:
     """The number that a browser or a platform has put behind the assignment's name, or None.
 
     It is 0 for the name itself: ``05_kqv.ipynb``, ``05_kqv (1).ipynb``, ``05_kqv-1.ipynb``.
@@ -59,14 +59,14 @@ def copy_of(piece: HandedFile, name: str) -> int | None:
     return int(found[1] or found[2] or 0) if found else None
 
 
-def family(files: list[HandedFile], name: str) -> list[HandedFile]:
+def copies_of_assignment(files: list[HandedFile], name: str) -> list[HandedFile]:
     """The files that are called as the assignment is, numbered copies among them."""
-    return [f for f in files if copy_of(f, name) is not None]
+    return [f for f in files if copy_number(f, name) is not None]
 
 
 def newest(files: list[HandedFile], name: str) -> HandedFile:
     """The one that was changed last; of several from one moment, that of the highest number."""
-    return max(files, key=lambda f: (f.time, copy_of(f, name) or 0))
+    return max(files, key=lambda f: (f.time, copy_number(f, name) or 0))
 
 
 def listing(files: list[HandedFile]) -> str:

@@ -100,8 +100,10 @@ def moment_in(
     def behind(letters: str | None, seconds: int | None) -> tzinfo | None:
         return own or offset(letters, seconds, zone)
 
-    found = set(readings(plain, behind)) or {
-        one for words in LANGUAGES.split() for one in readings(translated(plain, words), behind)
+    found = set(date_readings(plain, behind)) or {
+        one
+        for words in LANGUAGES.split()
+        for one in date_readings(translated(plain, words), behind)
     }
     if not found:
         raise ValueError(f"{shown} is no date: expected one such as 2026-10-12 23:59")
@@ -125,7 +127,7 @@ def in_utc(local: datetime, pick: Callable[..., datetime] = max) -> datetime:
     return pick(both).replace(tzinfo=None)
 
 
-def readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
+def date_readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
     """What dateutil reads, if all of a date is in the text: on whichever day it is read.
 
     A month before a day is told from a day before a month by a point between them, or not at all.
@@ -212,7 +214,7 @@ def vocabulary(language: str) -> dict[str, str]:
     return {name.lower().rstrip("."): said for name, said in found.items() if name.strip(".")}
 
 
-def stamp(moment: datetime) -> str:
+def moment_in_stamp(moment: datetime) -> str:
     """A moment as ``timestamp.txt`` holds it."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
@@ -222,7 +224,7 @@ def clock(zone: Zone, moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC).astimezone(zone or UTC)
 
 
-def written(zone: Zone, moment: datetime) -> str:
+def moment_in_tables(zone: Zone, moment: datetime) -> str:
     """A moment by the course's clocks, for tables: it can be read again, here and elsewhere."""
     return f"{clock(zone, moment):%Y-%m-%d %H:%M:%S %z}"
 
@@ -232,19 +234,19 @@ def shown_in(zone: Zone, moment: datetime) -> str:
     return f"{clock(zone, moment):%Y-%m-%d %H:%M} {zone.key if zone else 'UTC'}"
 
 
-def after(due: datetime, days: float, zone: Zone) -> datetime:
+def days_after(due: datetime, days: float, zone: Zone) -> datetime:
     """So many days later by the course's clocks: at the same time, whatever they do in between."""
     local = clock(zone, due).replace(tzinfo=None) + timedelta(days=days)
     return in_utc(local.replace(tzinfo=zone or UTC))
 
 
-def between(start: datetime, end: datetime, zone: Zone) -> timedelta:
+def time_between(start: datetime, end: datetime, zone: Zone) -> timedelta:
     """How long it is by the course's clocks: from noon to noon is a day."""
     first, last = (clock(zone, one).replace(tzinfo=None) for one in (start, end))
     return last - first
 
 
-def span(seconds: float) -> str:
+def span_in_words(seconds: float) -> str:
     """How long something is, as a person says it."""
     if seconds < 3600:
         return f"{max(1, round(seconds / 60))} min"

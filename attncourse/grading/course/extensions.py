@@ -14,14 +14,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from attncourse.grading.course.dates import Zone, after, zone_of
+from attncourse.grading.course.dates import Zone, days_after, zone_of
 from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.course.release import due_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, did_you_mean
-from attncourse.grading.spreadsheet import records_in, table
+from attncourse.grading.spreadsheet import csv_table, records_in
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -41,7 +41,7 @@ class More(NamedTuple):
     def length(self, due: datetime | None, zone: Zone) -> timedelta:
         """How long that is after a due date."""
         days = self.given + self.taken
-        return after(due, days, zone) - due if due else timedelta(days=days)
+        return days_after(due, days, zone) - due if due else timedelta(days=days)
 
 
 NONE = More(0)
@@ -81,7 +81,7 @@ def days_in(text: str) -> float:
     return days
 
 
-def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
+def grant_extension(book: Book, student: str, name: str, days: float) -> datetime | None:
     """Gives a student more time, or with 0 days none; returns when the work is due then, if known.
 
     A second extension takes the place of the first. Grading again counts it.
@@ -106,7 +106,7 @@ def extend(book: Book, student: str, name: str, days: float) -> datetime | None:
 def write_extensions(course: Path, found: Extensions) -> Path:
     shared = any(more.taken for more in found.values())
     rows = [(*who, *more[: 1 + shared]) for who, more in sorted(found.items())]
-    return replace_file(course / FILE, table([(*HEAD, LATE_DAYS) if shared else HEAD, *rows]))
+    return replace_file(course / FILE, csv_table([(*HEAD, LATE_DAYS) if shared else HEAD, *rows]))
 
 
 def enter_extension(

@@ -14,7 +14,7 @@ from attncourse.grading.course.dates import Zone
 from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.course.handed_in import ASIDE, NothingThere, find, read_file
 from attncourse.grading.course.late import read_stamp
-from attncourse.grading.course.variants import solved
+from attncourse.grading.course.variants import solved_in_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import printable
 from attncourse.grading.names import did_you_mean
@@ -53,7 +53,7 @@ def find_assignment(course: Path, name: str) -> Assignment:
         raise UserError(f"no folder {source}: run this in the course's folder or name it: --course")
     require_known(name, folders_in(source))
     path = source / name / f"{name}.ipynb"
-    assignment = read_assignment(path, solved(course, path))
+    assignment = read_assignment(path, solved_in_variant(course, path))
     return replace(assignment, added=added_cells(course, name))
 
 
@@ -79,7 +79,7 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
         raise UserError(
             f"no folder {folder}: put notebooks at submitted/STUDENT/{name}/{name}.ipynb"
         )
-    students = names_in(folder, places=True)
+    students = student_folders(folder, places=True)
     if student is not None and student not in students:
         hint = did_you_mean(student, students)
         raise UserError(f"no student is called {student} in {folder}{hint}")
@@ -95,12 +95,12 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
 def kept_out(course: Path) -> list[str]:
     """The folders in ``submitted`` of people who were forgotten, whose work is not graded."""
     forgotten = Forgotten(course)
-    return [one for one in names_in(course / "submitted", places=True) if forgotten.has(one)]
+    return [one for one in student_folders(course / "submitted", places=True) if forgotten.has(one)]
 
 
 def nobodys(course: Path, name: str) -> list[str]:
     """A line on the files in ``submitted`` that are in no student's folder, if there are any."""
-    files = names_in(course / "submitted", places=False)
+    files = student_folders(course / "submitted", places=False)
     found = [HandedFile(PurePosixPath(file)) for file in files if file not in ASIDE]
     if not found:
         return []
@@ -110,7 +110,7 @@ def nobodys(course: Path, name: str) -> list[str]:
     return [f"in no student's folder and not graded: {listing(found)}: {way_out}"]
 
 
-def names_in(folder: Path, *, places: bool) -> list[str]:
+def student_folders(folder: Path, *, places: bool) -> list[str]:
     """The students' folders in ``submitted``, and links that stand for one; or what is none."""
     with os.scandir(folder) as entries:
         seen = [entry for entry in entries if entry.name[0] != "."]
@@ -129,7 +129,9 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
     """A student's notebook, which is found or told of where it is not quite in its place."""
     if fault := unusable(student):
         reason = f"the folder's name {fault}"
-        return Submission(stand_in(student), status="unreadable", reason=reason, named=False)
+        return Submission(
+            shown_folder_name(student), status="unreadable", reason=reason, named=False
+        )
     home = course / "submitted" / student
     place = home / name
     try:
@@ -157,7 +159,7 @@ def unusable(student: str) -> str:
     return ""
 
 
-def stand_in(student: str) -> str:
+def shown_folder_name(student: str) -> str:
     """A name that can be shown and written, as distinct as the one it stands for."""
     raw = os.fsencode(student)
     shown = printable(raw.decode("utf-8", "backslashreplace"), 30)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from attncourse.grading.files import replace_file
 from attncourse.grading.names import same_id, spellings
-from attncourse.grading.spreadsheet import records_in, table
+from attncourse.grading.spreadsheet import csv_table, records_in
 
 FILE, HEAD = "forgotten.csv", ("person", "id_or_name")
 
@@ -21,25 +21,25 @@ class Forgotten:
 
     def has(self, *ids: str) -> bool:
         """True if one of these ids, addresses or numbers is of somebody who was forgotten."""
-        return any(digest("id", same_id(one)) in self._owners for one in ids if one)
+        return any(hash_of_name("id", same_id(one)) in self._owners for one in ids if one)
 
     def has_name(self, *names: str) -> bool:
         """True if somebody who was forgotten was called so."""
         told = (spelling for name in names for spelling in spellings(name))
-        return any(digest("name", spelling) in self._owners for spelling in told)
+        return any(hash_of_name("name", spelling) in self._owners for spelling in told)
 
     def add(self, student: str, ids: Iterable[str], names: Iterable[str]) -> None:
         """Note that a student is to be forgotten, who is known by these ids and names as well."""
-        owner = digest("person", student)
+        owner = hash_of_name("person", student)
         for one in {student, *ids} - {""}:
-            self._owners[digest("id", same_id(one))] = owner
+            self._owners[hash_of_name("id", same_id(one))] = owner
         for spelling in (spelling for name in names for spelling in spellings(name)):
-            self._owners[digest("name", spelling)] = owner
+            self._owners[hash_of_name("name", spelling)] = owner
         self._write()
 
     def take_back(self, student: str) -> bool:
         """Let a student be entered again; True if they were forgotten."""
-        before, owner = len(self._owners), digest("person", student)
+        before, owner = len(self._owners), hash_of_name("person", student)
         self._owners = {mark: of for mark, of in self._owners.items() if of != owner}
         if len(self._owners) < before:
             self._write()
@@ -47,10 +47,10 @@ class Forgotten:
 
     def _write(self) -> None:
         rows = sorted((owner, mark) for mark, owner in self._owners.items())
-        replace_file(self._path, table([HEAD, *rows]))
+        replace_file(self._path, csv_table([HEAD, *rows]))
 
 
-def digest(kind: str, text: str) -> str:
+def hash_of_name(kind: str, text: str) -> str:
     """Return the hash of an id or a name."""
     said = f"attncourse, a forgotten {kind}: {text}"
     return hashlib.sha256(said.encode("utf-8", "backslashreplace")).hexdigest()

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from attncourse.grading.course.settings import COURSE_ID, read_settings, require_nbgrader
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import held
+from attncourse.grading.files import locked_file
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
@@ -81,7 +81,7 @@ def find_book(course: Path, db: str | None = None) -> Book:
 
 
 @contextmanager
-def explained(book: Book, doing: str = "write") -> Iterator[None]:
+def explained_database_errors(book: Book, doing: str = "write") -> Iterator[None]:
     """Turns what the database objects to into one line, without its password."""
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -122,7 +122,7 @@ def opened(book: Book) -> Iterator["Gradebook"]:
 
     # For new tables, nbgrader starts a program only to ask for this number: seconds.
     api.get_alembic_version = tables_version
-    with explained(book):
+    with explained_database_errors(book):
         make_file(book)
         with api.Gradebook(book.address, book.course_id) as gradebook:
             yield gradebook
@@ -146,7 +146,7 @@ def make_file(book: Book) -> None:
         return
     made = book.file.with_name(f".{book.file.name}.new")
     address = URL.create("sqlite", database=str(made)).render_as_string()
-    file = held(made)  # another process may be about to make it as well
+    file = locked_file(made)  # another process may be about to make it as well
     try:
         if not book.file.exists():
             os.ftruncate(file, 0)  # what a killed run has left
@@ -191,7 +191,7 @@ def knows(book: Book, name: str) -> bool:
 
 
 @contextmanager
-def reading(course: Path, db: str | None = None) -> Iterator["Connection"]:
+def gradebook_to_read(course: Path, db: str | None = None) -> Iterator["Connection"]:
     """A connection to the course's gradebook, or to the one at ``db``, that changes nothing."""
     book = find_book(course, db)
     if book.file is not None and not book.file.is_file():
@@ -206,7 +206,7 @@ def connected(book: Book, *, to_read: bool = False) -> Iterator["Connection"]:
     """A connection without nbgrader, which would write; an SQLite file can be opened to read."""
     from sqlalchemy import create_engine
 
-    with explained(book, "read" if to_read else "write"):
+    with explained_database_errors(book, "read" if to_read else "write"):
         if to_read and book.file is not None:
             address = f"file:{quote(str(book.file.resolve()))}?mode=ro"
             engine = create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True))

@@ -19,13 +19,13 @@ from attncourse.grading.course.choosing import (
     HandedFile,
     Ungraded,
     choose,
-    family,
+    copies_of_assignment,
     listing,
     newest,
 )
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import printable
-from attncourse.grading.submission.notebook import read
+from attncourse.grading.submission.notebook import read_submission_cells
 
 LARGEST = 100_000_000  # bytes of a file, or of what is packed in one, that are still read
 DEEPEST = 4  # folders within folders
@@ -58,28 +58,28 @@ def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
     exact = PurePosixPath(name, f"{name}.ipynb")
     others = {path.name.casefold() for path in solutions.glob("[!.]*") if path.name != name}
     closed: list[HandedFile] = []
-    files = list(pieces(home, others, closed))
+    files = list(files_below(home, others, closed))
     try:
         if os.path.lexists(home / exact):
             near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
-            chosen = newest([HandedFile(exact), *family(near, name)], name)
+            chosen = newest([HandedFile(exact), *copies_of_assignment(near, name)], name)
         else:
-            chosen = in_folder(home, files, name)
+            chosen = handed_file(home, files, name)
         data, inner = unpacked(read_file(home / chosen.path), name)
         if not (inner or chosen.name.endswith(".ipynb")):
             require_notebook(data, chosen, name)
     except Ungraded as problem:
         kind = Ungraded if closed else type(problem)
-        raise kind("; ".join([*unseen(closed), str(problem)])) from None
+        raise kind("; ".join([*unseen_folders(closed), str(problem)])) from None
     rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
-    said = [where(chosen, name, inner)] if chosen.path != exact or inner else []
+    said = [place_in_words(chosen, name, inner)] if chosen.path != exact or inner else []
     if rest:
         said.append(f"also there and not graded: {listing(rest)}")
-    said += unseen(closed)
+    said += unseen_folders(closed)
     return data, "; ".join(said), home.joinpath(*chosen.path.parts[:-1][:1])
 
 
-def where(chosen: HandedFile, name: str, inner: str) -> str:
+def place_in_words(chosen: HandedFile, name: str, inner: str) -> str:
     """Where a notebook was found that is not quite in its place."""
     if chosen.path == PurePosixPath(name, f"{name}.ipynb"):
         return f"the notebook was found in an archive: {inner}"
@@ -88,7 +88,7 @@ def where(chosen: HandedFile, name: str, inner: str) -> str:
     return f"the notebook was found at {chosen.shown}" + (inner and f", in it {inner}")
 
 
-def in_folder(home: Path, files: list[HandedFile], name: str) -> HandedFile:
+def handed_file(home: Path, files: list[HandedFile], name: str) -> HandedFile:
     """The file of a student's folder that counts; raises ``Ungraded`` where there is none."""
     own = name.casefold()
     within = [f for f in files if len(f.path.parts) > 1 and f.path.parts[0].casefold() == own]
@@ -110,18 +110,18 @@ def what_it_is(path: Path) -> str:
         link = LINK.search(data)
         if link is not None:
             return f" but a link ({printable(link[1].decode('utf-8', 'replace'), 80)})"
-        read(data)
+        read_submission_cells(data)
     except (OSError, Unreadable) as problem:
         return f" ({re.split('[,:]', str(problem))[0]})"
     return ""
 
 
-def unseen(closed: list[HandedFile]) -> list[str]:
+def unseen_folders(closed: list[HandedFile]) -> list[str]:
     """What to say of folders that could not be read: there may be something in them."""
     return [f"not looked into, permission denied: {listing(closed)}"] if closed else []
 
 
-def pieces(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iterator[HandedFile]:
+def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iterator[HandedFile]:
     """The files of a student's folder, but for hidden ones and other assignments'.
 
     ``closed`` gets the folders that this process may not read.
@@ -132,7 +132,7 @@ def pieces(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iterator[
         if not folder.parts and not home.is_dir():
             return
         try:
-            listed = entries_of(home / folder, left)
+            listed = folder_entries(home / folder, left)
         except PermissionError:
             closed.append(HandedFile(folder if folder.parts else PurePosixPath(home.name)))
             continue
@@ -147,7 +147,7 @@ def pieces(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iterator[
                 waiting.append(path)
 
 
-def entries_of(folder: Path, most: int) -> list[tuple[os.DirEntry, float]]:
+def folder_entries(folder: Path, most: int) -> list[tuple[os.DirEntry, float]]:
     """What lies in a folder, by name, and when each plain file was changed."""
     with os.scandir(folder) as entries:
         listed = sorted(islice(entries, most), key=lambda entry: entry.name)
@@ -157,7 +157,7 @@ def entries_of(folder: Path, most: int) -> list[tuple[os.DirEntry, float]]:
 def require_notebook(data: bytes, piece: HandedFile, name: str) -> None:
     """Raises ``Ungraded`` where a file that is not called a notebook is none."""
     try:
-        read(data)
+        read_submission_cells(data)
     except Unreadable as problem:
         raise Ungraded(f"{piece.shown} is no notebook ({problem}): hand in {name}.ipynb") from None
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from attncourse.grading.course.dates import Zone, between, moment_in, zone_of
+from attncourse.grading.course.dates import Zone, moment_in, time_between, zone_of
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.settings import importable
 from attncourse.grading.errors import UserError
@@ -79,5 +79,5 @@ def seconds_late(
     end = due + (extension or timedelta())
     if handed_in <= end:
         return 0
-    by_clock = between(end, handed_in, zone)
+    by_clock = time_between(end, handed_in, zone)
     return (by_clock if by_clock > timedelta() else handed_in - end).total_seconds()

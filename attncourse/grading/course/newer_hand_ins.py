@@ -10,7 +10,7 @@ from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.harmless import one_line
 
 
-def digest(notebook: bytes) -> str:
+def notebook_digest(notebook: bytes) -> str:
     """Return that by which it is seen that a graded notebook was made of this file."""
     return hashlib.sha256(notebook).hexdigest()
 
@@ -55,4 +55,4 @@ def is_another(graded: Path, data: bytes) -> bool:
         before = graded_digest(graded.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False
-    return before is not None and before != digest(data)
+    return before is not None and before != notebook_digest(data)

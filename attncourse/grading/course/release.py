@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Any
 from attncourse.grading.course.changes import differences, follow, keep_added
 from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.folders import find_assignment, folders_in
-from attncourse.grading.course.gradebook import Book, explained, find_book, knows, opened
+from attncourse.grading.course.gradebook import (
+    Book,
+    explained_database_errors,
+    find_book,
+    knows,
+    opened,
+)
 from attncourse.grading.course.settings import importable
-from attncourse.grading.course.variants import PUBLISHED, choose_variant, solved, variants_in
+from attncourse.grading.course.variants import (
+    PUBLISHED,
+    choose_variant,
+    solved_in_variant,
+    variants_in,
+)
 from attncourse.grading.errors import UserError
 from attncourse.grading.names import did_you_mean
 
@@ -20,7 +31,7 @@ if TYPE_CHECKING:
 VARIED = "attncourse.grading.nbgrader.steps.VariantExporter"  # by name: it is built upon this
 
 
-def release(
+def release_assignment(
     course: Path, name: str, db: str | None = None, variant: str = ""
 ) -> tuple[list[Path], list[str]]:
     """Makes the students' version as ``nbgrader generate_assignment`` does.
@@ -85,8 +96,10 @@ def record(book: Book, name: str) -> list[str]:
     from nbgrader import preprocessors as steps
 
     source, due = book.course / "solutions" / name / f"{name}.ipynb", due_in(book, name)
-    with importable(book.course), explained(book):
-        notebook: Any = nbformat.reads(solved(book.course, source).decode(), as_version=4)
+    with importable(book.course), explained_database_errors(book):
+        notebook: Any = nbformat.reads(
+            solved_in_variant(book.course, source).decode(), as_version=4
+        )
         resources: Any = {
             "nbgrader": {"notebook": name, "assignment": name, "db_url": book.address}
         }
@@ -99,7 +112,7 @@ def record(book: Book, name: str) -> list[str]:
         if old:
             keep_added(book.course, name, [grade_id for grade_id in new if grade_id not in old])
         if old is not None and old != new:
-            said = follow(gradebook, book.course, name, marked(notebook))
+            said = follow(gradebook, book.course, name, marked_cells(notebook))
             entered = gradebook.find_notebook(name, name).submissions
             said = [*differences(old, new), *said] if entered else []
         if old != new:
@@ -142,14 +155,14 @@ def recorded(gradebook: "Gradebook", name: str) -> dict[str, tuple] | None:
 
 def to_record(notebook: Any) -> dict[str, tuple]:
     """The checksum and points of each of nbgrader's cells in a notebook."""
-    marks = [cell.metadata.nbgrader for cell in marked(notebook)]
+    marks = [cell.metadata.nbgrader for cell in marked_cells(notebook)]
     return {
         mark["grade_id"]: (mark.get("checksum"), float(mark["points"]) if mark["grade"] else None)
         for mark in marks
     }
 
 
-def marked(notebook: Any) -> list[Any]:
+def marked_cells(notebook: Any) -> list[Any]:
     """The cells of a notebook that nbgrader keeps a record of."""
     cells = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
     kinds = ("grade", "solution", "locked", "task")

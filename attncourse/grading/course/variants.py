@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained, replace_file
+from attncourse.grading.files import explained_file_errors, replace_file
 from attncourse.grading.report import count
 from attncourse.grading.submission.varied import notebook_in_variant
 
@@ -35,15 +35,15 @@ def variants_in(course: Path) -> dict[str, str]:
     return {name: variant for name, variant in found.items() if variant != PUBLISHED}
 
 
-def solved(course: Path, path: Path) -> bytes:
+def solved_in_variant(course: Path, path: Path) -> bytes:
     """An instructor's solved notebook, in the variant of its assignment."""
-    variant, data = variants_in(course).get(path.parent.name), read(path)
+    variant, data = variants_in(course).get(path.parent.name), read_notebook_bytes(path)
     return notebook_in_variant(data, variant, path.parent.name) if variant else data
 
 
-def read(path: Path) -> bytes:
+def read_notebook_bytes(path: Path) -> bytes:
     """A notebook's bytes. Raises ``UserError`` where there is no reading them."""
-    with explained(path, doing="read"):
+    with explained_file_errors(path, doing="read"):
         if not path.exists():
             raise UserError(f"{path} is missing: make it with make exercises")
         return path.read_bytes()
@@ -59,7 +59,9 @@ def choose_variant(course: Path, name: str, variant: str) -> None:
     if variant == before:
         return
     if variant != PUBLISHED:
-        notebook_in_variant(read(course / "solutions" / name / f"{name}.ipynb"), variant, name)
+        notebook_in_variant(
+            read_notebook_bytes(course / "solutions" / name / f"{name}.ipynb"), variant, name
+        )
         chosen[name] = variant
     if handed_in := list((course / "submitted").glob(f"*/{name}")):
         raise UserError(

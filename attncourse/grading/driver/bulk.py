@@ -135,7 +135,7 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
     with opened(book) as gradebook:
         db: Any = gradebook.db  # a scoped session, which does what a session does
         assignment = gradebook.find_assignment(name)
-        sheets = [describe(notebook, name) for notebook in assignment.notebooks]
+        sheets = [describe_notebook(notebook, name) for notebook in assignment.notebooks]
         students = Rows(db, Student, ("id",))
         students.read([result.submission.student for result in named])
         for result in named:
@@ -150,7 +150,7 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
         db.commit()
 
 
-def describe(notebook: Any, name: str) -> Sheet:
+def describe_notebook(notebook: Any, name: str) -> Sheet:
     answers = {*notebook.solution_cells, *notebook.task_cells}
     return Sheet(
         id=notebook.id,
@@ -183,7 +183,7 @@ def enter_submissions(
             row["timestamp"] = time_in(stamp, zone)
         more = extended.get(result.submission.student)
         owner = rows.put(row | ({} if more is None else {"extension": more}))
-        entries.append(GradebookEntry(owner, result, untouched(result.notebook)))
+        entries.append(GradebookEntry(owner, result, untouched_answers(result.notebook)))
     rows.write()
     return entries
 
@@ -235,7 +235,7 @@ def enter_points(grades: Rows, sheet: Sheet, entry: GradebookEntry, place: str) 
             if old is not None and old["manual_score"] is not None:
                 needed = grade_id not in entry.result.same or old["needs_manual_grade"]
             row |= {"auto_score": points, "needs_manual_grade": needed}
-        total += score(grades.put(row))
+        total += counted_score(grades.put(row))
     return total
 
 
@@ -249,7 +249,7 @@ def points_of(grade_id: str, entry: GradebookEntry) -> float | None:
     return 0.0 if entry.unchanged.get(grade_id) else None
 
 
-def score(grade: Row) -> float:
+def counted_score(grade: Row) -> float:
     """What counts of a row of points: a person's before the automatic ones, extra credit on top."""
     base = grade["manual_score"] if grade["manual_score"] is not None else grade["auto_score"]
     return 0.0 if base is None else base + (grade["extra_credit"] or 0.0)
@@ -264,7 +264,7 @@ def enter_comments(comments: Rows, sheet: Sheet, entry: GradebookEntry, place: s
         comments.put(row)
 
 
-def untouched(notebook: str) -> dict[str, bool]:
+def untouched_answers(notebook: str) -> dict[str, bool]:
     """Of each answer in a graded notebook, whether nbgrader takes it for none.
 
     That is told by the checksum of what was released, which the notebook has beside the answer.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from attncourse.grading.course import folders
 from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.dates import zone_of
-from attncourse.grading.course.gradebook import find_book, reading
+from attncourse.grading.course.gradebook import find_book, gradebook_to_read
 from attncourse.grading.course.release import record, require_release
 from attncourse.grading.course.settings import follow_on_earns, read_settings
 from attncourse.grading.course.solution import outdated
@@ -76,14 +76,14 @@ def grade_course(
 
             start_lanes([assignment] * lanes, limits, sandbox, hidden)
         from attncourse.grading.class_.terminal import wide_console
-        from attncourse.grading.driver.progress import progress
+        from attncourse.grading.driver.progress import show_progress
         from attncourse.grading.driver.run import Order, grade_class
 
         console, tally, regraded = wide_console(), Tally(len(students)), []
-        with progress(console, f"grading {name}", len(students)) as step:
+        with show_progress(console, f"grading {name}", len(students)) as step:
             book = find_book(course, db)
             require_release(book, name)
-            with open_journal(folder, name) as journal, standing(tally, journal):
+            with open_journal(folder, name) as journal, told_when_stopped(tally, journal):
                 changed = record(book, name)
                 added, follow_on = added_cells(course, name), follow_on_earns(course)
                 assignment = replace(assignment, added=added, follow_on=follow_on)
@@ -100,14 +100,14 @@ def grade_course(
     old = outdated(course, name)
     out = map(folders.FORGOTTEN.format, folders.kept_out(course))
     for note in (*old, *journal.notes, *changes, *folders.nobodys(course, name), *out):
-        tell(console, f"note: {note}")
-    show(console, tally, name, who_was_late(course, name, db))
+        print_plain(console, f"note: {note}")
+    show_class(console, tally, name, who_was_late(course, name, db))
     for line in told_changes(course, name, regraded):
-        tell(console, line)
+        print_plain(console, line)
     if asked := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
         said = f"a person gives the points of {', '.join(asked)}: open nbgrader's formgrader"
-        tell(console, f"note: {said}")
-    tell(console, closing(tally, str(book)))
+        print_plain(console, f"note: {said}")
+    print_plain(console, closing_line(tally, str(book)))
     gc.freeze()  # or the interpreter looks through all of nbgrader once more before it ends
     return tally
 
@@ -127,7 +127,7 @@ def told_changes(course: Path, name: str, changes: list[PointChange]) -> list[st
 
 
 @contextmanager
-def standing(tally: Tally, journal: Journal) -> Iterator[None]:
+def told_when_stopped(tally: Tally, journal: Journal) -> Iterator[None]:
     """Says of what stops grading, Ctrl-C too, how much is in the journal."""
     try:
         yield
@@ -147,12 +147,12 @@ def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "Standing
     from attncourse.grading.class_.scores import assignments, scores
 
     zone = zone_of(read_settings(course))
-    with reading(course, db) as connection:
+    with gradebook_to_read(course, db) as connection:
         standings = scores(connection, assignments(connection)[name], zone).standings
     return {student: standing for student, standing in standings.items() if standing.late}
 
 
-def show(console: "Console", tally: Tally, name: str, late: dict[str, "Standing"]) -> None:
+def show_class(console: "Console", tally: Tally, name: str, late: dict[str, "Standing"]) -> None:
     """The table, or for a larger class its figures."""
     from attncourse.grading.class_.terminal import class_table
 
@@ -163,19 +163,19 @@ def show(console: "Console", tally: Tally, name: str, late: dict[str, "Standing"
         console.print(class_table(reports, console.width, late), crop=False)
         return
     counts = ", ".join(f"{n} {status}" for status, n in sorted(tally.statuses.items()))
-    tell(
+    print_plain(
         console,
         f"{tally.total} students: {counts}; {tally.full} with full marks, {len(late)} late, "
         f"{tally.attention} to look at. The class at a glance: attncourse report {name}",
     )
 
 
-def tell(console: "Console", line: str) -> None:
+def print_plain(console: "Console", line: str) -> None:
     """Prints a line as it is: names in it are files' and students', and none of them is markup."""
     console.print(made_visible(line), soft_wrap=True, highlight=False, markup=False)
 
 
-def closing(tally: Tally, book: str) -> str:
+def closing_line(tally: Tally, book: str) -> str:
     """One line: how many ran, how many did not have to, where the points are."""
     counts = tally.counts
     parts = [f"{counts['run']} graded", f"{counts['journal']} from the journal"]

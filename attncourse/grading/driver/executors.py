@@ -70,17 +70,17 @@ def require_workers(client: Any, address: str) -> int:
     threads = sum(client.nthreads().values())
     if not threads:
         raise UserError(f"the scheduler at {address} has no workers: start some with `dask worker`")
-    told = client.run(version, on_error="return")
+    told = client.run(package_version, on_error="return")
     for worker, answer in told.items():
-        if answer != version():
+        if answer != package_version():
             raise UserError(
-                f"the Dask worker {worker} cannot grade: expected attncourse {version()}, "
+                f"the Dask worker {worker} cannot grade: expected attncourse {package_version()}, "
                 f"got {problem_line(answer)}; install the same package on every worker"
             )
     return threads
 
 
-def version() -> str:
+def package_version() -> str:
     """The package's version; on a worker that has none, the error says so."""
     import attncourse.grading.judge.judge  # noqa: F401
     from attncourse import __version__

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained, replace_bytes
+from attncourse.grading.files import explained_file_errors, replace_bytes
 from attncourse.grading.limits import Limits
-from attncourse.grading.report import Report, from_json, to_json
+from attncourse.grading.report import Report, report_from_json, to_json
 from attncourse.grading.submission.notebook import Assignment
 
 JOURNAL, FORMAT = "journal.jsonl", 1
@@ -32,7 +32,7 @@ SUM = 20  # bytes of a line's end: , "sum": "…8 digits…"}
 
 WAY_OUT = ": what is in the journal is safe; put this right and grade again"
 PACKAGES = ("numpy", "torch")  # whose versions a result depends on
-writing = partial(explained, way_out=WAY_OUT)
+writing = partial(explained_file_errors, way_out=WAY_OUT)
 
 
 class Journal:
@@ -67,7 +67,7 @@ class Journal:
         with writing(self.path):
             line = os.pread(self._file, place[1], place[0])
         try:
-            return from_json(json.loads(line)["report"])
+            return report_from_json(json.loads(line)["report"])
         except (ValueError, KeyError, TypeError):
             return None  # of an earlier schema: it is graded again
 
@@ -81,7 +81,7 @@ class Journal:
         with suppress(ValueError, KeyError, TypeError):
             record = json.loads(line)
             if record.get("conditions") == shared.hex():
-                return from_json(record["report"]).seed
+                return report_from_json(record["report"]).seed
         return None
 
     def write(self, key: str, report: Report, shared: bytes = b"") -> None:
@@ -195,7 +195,7 @@ def without_student(path: Path, student: str) -> None:
 @contextmanager
 def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
     """The journal in a folder, for this process alone."""
-    with alone(folder):
+    with only_process(folder):
         journal = Journal(folder / JOURNAL, assignment)
         try:
             yield journal
@@ -204,7 +204,7 @@ def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
 
 
 @contextmanager
-def alone(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
+def only_process(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
     """Lets one process at a time work on the assignment of a folder in ``reports``.
 
     The lock ends with the process, however it ends; its file names who has it.
@@ -212,7 +212,7 @@ def alone(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
     import fcntl  # not on Windows
 
     path = folder / "journal.lock"
-    with explained(path, way_out):
+    with explained_file_errors(path, way_out):
         folder.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
     try:
@@ -224,7 +224,7 @@ def alone(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
                 f"{folder.name} is being collected or is being graded already, by process "
                 f"{holder}: wait for it, or stop it, and try again"
             ) from None
-        with explained(path, way_out):
+        with explained_file_errors(path, way_out):
             os.ftruncate(file, 0)
             os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
         yield
@@ -239,13 +239,13 @@ def conditions(assignment: Assignment, limits: Limits, sandbox: bool) -> bytes:
         "limits": asdict(limits),
         "sandbox": sandbox,
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES},
-        "sources": sources(),
+        "packages": {name: library_version(name) for name in PACKAGES},
+        "sources": sources_hash(),
     }
     return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).digest()
 
 
-def key(shared: bytes, student: str, notebook: bytes) -> str:
+def result_key(shared: bytes, student: str, notebook: bytes) -> str:
     """The key of one submission's result, 64 digits."""
     found = hashlib.sha256(shared)
     found.update(hashlib.sha256(student.encode()).digest())
@@ -253,7 +253,7 @@ def key(shared: bytes, student: str, notebook: bytes) -> str:
     return found.hexdigest()
 
 
-def version(name: str) -> str:
+def library_version(name: str) -> str:
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
@@ -261,7 +261,7 @@ def version(name: str) -> str:
 
 
 @cache
-def sources() -> str:
+def sources_hash() -> str:
     """A hash of the installed package's own text: chapters, checks and grading."""
     root = Path(__file__).resolve().parents[2]
     found = hashlib.sha256()

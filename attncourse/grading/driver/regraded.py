@@ -6,7 +6,7 @@ from typing import NamedTuple
 from attncourse.grading.class_.results import read_report
 from attncourse.grading.files import replace_file
 from attncourse.grading.report import Report
-from attncourse.grading.spreadsheet import table
+from attncourse.grading.spreadsheet import csv_table
 
 FILE = "changed_points.csv"
 HEAD = ("student", "cell", "before", "now", "why")
@@ -49,4 +49,4 @@ def changes_between(before: Report | None, now: Report) -> list[PointChange]:
 
 def write_changes(course: Path, name: str, changes: list[PointChange]) -> Path:
     """Write the list of the last grading, in the place of the one before."""
-    return replace_file(course / "reports" / name / FILE, table([HEAD, *sorted(changes)]))
+    return replace_file(course / "reports" / name / FILE, csv_table([HEAD, *sorted(changes)]))

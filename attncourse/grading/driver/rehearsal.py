@@ -7,27 +7,27 @@ would lose its points. What has passed once is not run again before something of
 from pathlib import Path
 
 from attncourse.grading.course.folders import folders_in, require_known
-from attncourse.grading.course.variants import read
-from attncourse.grading.driver.journal import conditions, key
+from attncourse.grading.course.variants import read_notebook_bytes
+from attncourse.grading.driver.journal import conditions, result_key
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
-from attncourse.grading.report import count, score
+from attncourse.grading.report import count, score_in_words
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
 PASSED = ".rehearsed"  # in an assignment's folder in reports/: what has passed, as a hash
 
 
-def rehearse(course: Path, name: str) -> None:
+def rehearse_assignment(course: Path, name: str) -> None:
     """Raise ``UserError`` with each test that the solved notebook of an assignment fails, and why.
 
     In the book's convention also where the assignment is in a variant, for its answers are.
     """
     path = course / "solutions" / name / f"{name}.ipynb"
     require_known(name, folders_in(course / "solutions"))
-    data = read(path)
+    data = read_notebook_bytes(path)
     assignment = read_assignment(path, data)
     mark, place = mark_of(assignment, data), course / "reports" / name / PASSED
     if place.is_file() and place.read_text(encoding="utf-8").strip() == mark:
@@ -42,7 +42,7 @@ def rehearse(course: Path, name: str) -> None:
 
 def mark_of(assignment: Assignment, data: bytes) -> str:
     """Return what a rehearsal depends on: the notebook, the checks, versions of libraries."""
-    return key(conditions(assignment, Limits(), sandbox=False), "", data)
+    return result_key(conditions(assignment, Limits(), sandbox=False), "", data)
 
 
 def failures_of(assignment: Assignment, data: bytes) -> list[str]:
@@ -51,7 +51,9 @@ def failures_of(assignment: Assignment, data: bytes) -> list[str]:
     Raises ``UserError`` where this machine did not run all of it: that proves nothing of a test.
     """
     limits = Limits().stretched(slowness())
-    report = grade(data, assignment, limits=limits, sandbox=False)  # it is the instructor's own
+    report = grade_submission(
+        data, assignment, limits=limits, sandbox=False
+    )  # it is the instructor's own
     if report.status != "graded":
         raise UserError(
             f"solutions of {assignment.name}: {'; '.join(report.attention or report.notes)}. "
@@ -59,7 +61,8 @@ def failures_of(assignment: Assignment, data: bytes) -> list[str]:
         )
     by_person = {cell.grade_id for cell in assignment.cells if cell.grade and cell.solution}
     return [
-        f"{grade_id} ({score(cell.points, cell.maximum)}): {' '.join(cell.message.split())}"
+        f"{grade_id} ({score_in_words(cell.points, cell.maximum)}): "
+        + " ".join(cell.message.split())
         for grade_id, cell in report.cells.items()
         if grade_id not in by_person and cell.points < cell.maximum
     ]

@@ -15,14 +15,14 @@ from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.folders import Submission, with_remarks
 from attncourse.grading.course.gradebook import Book
 from attncourse.grading.driver.bulk import Graded
-from attncourse.grading.driver.journal import Journal, conditions, key
+from attncourse.grading.driver.journal import Journal, conditions, result_key
 from attncourse.grading.driver.regraded import PointChange
 from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
-from attncourse.grading.report import nothing
+from attncourse.grading.report import report_without_points
 from attncourse.grading.submission.notebook import Assignment
 
 TRIES = 2  # times that a submission is sent to an executor which fails on it
@@ -76,11 +76,13 @@ class Runner:
         for submission in submissions:
             if submission.data is None:
                 reason, student = submission.reason, submission.student
-                report = nothing(self._order.assignment, submission.status, reason, student)
+                report = report_without_points(
+                    self._order.assignment, submission.status, reason, student
+                )
                 yield Graded(submission, report, source="folder")
                 continue
             data = submission.data
-            flight = Flight(submission, data, key(self._shared, submission.student, data))
+            flight = Flight(submission, data, result_key(self._shared, submission.student, data))
             known = None if self._order.force else self._journal.find(flight.key)
             if known is not None:
                 yield Graded(submission, known, source="journal")
@@ -95,7 +97,7 @@ class Runner:
         order, submission = self._order, flight.submission
         try:
             future = self._executor.submit(
-                grade,
+                grade_submission,
                 flight.data,
                 order.assignment,
                 student=submission.student,
@@ -137,7 +139,9 @@ class Runner:
                 return None
             said = " ".join(str(error).split())[:200]
             reason = f"{LOST} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
-            report = nothing(self._order.assignment, "interrupted", reason, submission.student)
+            report = report_without_points(
+                self._order.assignment, "interrupted", reason, submission.student
+            )
             return Graded(submission, report, source="failure")  # and the next run tries it again
         self._journal.write(flight.key, report, self._shared)
         return Graded(submission, report)

@@ -12,7 +12,7 @@ from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.late import LatePenalty
 from attncourse.grading.driver.bulk import Graded, save
 from attncourse.grading.driver.regraded import PointChange, changes_between, report_before
-from attncourse.grading.files import explained, replace_bytes, replace_file
+from attncourse.grading.files import explained_file_errors, replace_bytes, replace_file
 from attncourse.grading.nbgrader.autograded import autograded, same_answers
 from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment
@@ -104,13 +104,13 @@ def write_notebook(course: Path, name: str, submission: Submission, notebook: st
     """
     place = course / "autograded" / submission.student / name
     path, content = place / f"{name}.ipynb", notebook.encode("utf-8", "backslashreplace")
-    with explained(path):
+    with explained_file_errors(path):
         before = path.read_text("utf-8", "replace") if path.is_file() else ""
     replace_bytes(path, content)
     stamp = place / "timestamp.txt"  # nbgrader tells by it whether this is the latest
     if submission.timestamp:
         replace_file(stamp, submission.timestamp + "\n")
     else:
-        with explained(stamp):
+        with explained_file_errors(stamp):
             stamp.unlink(missing_ok=True)
     return before

@@ -8,14 +8,14 @@ from attncourse.grading.class_.results import StudentResult, class_results, read
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.class_.summary import Summary
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
-from attncourse.grading.course.newer_hand_ins import digest, graded_digest
+from attncourse.grading.course.newer_hand_ins import graded_digest, notebook_digest
 from attncourse.grading.errors import UserError
-from attncourse.grading.feedback.page import page
+from attncourse.grading.feedback.page import student_page
 from attncourse.grading.feedback.returned import StudentPage, give_back
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
-from attncourse.grading.nbgrader.autograded import answered, autograded
+from attncourse.grading.nbgrader.autograded import autograded, graded_cell_texts
 from attncourse.grading.report import Report, count
 from attncourse.grading.submission.notebook import Assignment
 
@@ -52,7 +52,7 @@ def give_feedback(
     pages = []
     for r in (r for r in chosen if r.handed_in):
         try:
-            pages.append(write(course, assignment, r))
+            pages.append(write_student_page(course, assignment, r))
         except UserError as problem:
             if student is not None or isinstance(problem.__cause__, OSError):
                 raise  # where the disk refuses one, it refuses all
@@ -78,7 +78,7 @@ def give_feedback(
     return done
 
 
-def write(course: Path, assignment: Assignment, r: StudentResult) -> StudentPage:
+def write_student_page(course: Path, assignment: Assignment, r: StudentResult) -> StudentPage:
     """Writes one student's page. Raises ``UserError`` where what it is made of does not fit."""
     name, who = assignment.name, one_line(r.student)
     place = feedback_page(course, r.student, name)
@@ -97,7 +97,7 @@ def write(course: Path, assignment: Assignment, r: StudentResult) -> StudentPage
     before = course / "autograded" / r.student / name / f"{name}.ipynb"
     if handed_in_again(before, submission.data or b"", assignment, report):
         raise UserError(f"{who} has handed in again since the report was made: {again}")
-    content = page(assignment, submission.data or b"", r, report)
+    content = student_page(assignment, submission.data or b"", r, report)
     replace_file(place, content)
     return StudentPage(r.person, submission.data, content)
 
@@ -115,8 +115,8 @@ def handed_in_again(before: Path, data: bytes, assignment: Assignment, report: R
     """
     try:
         graded = before.read_text(encoding="utf-8")
-        if graded_digest(graded) == digest(data):
+        if graded_digest(graded) == notebook_digest(data):
             return False
-        return answered(graded) != answered(autograded(data, assignment, report))
+        return graded_cell_texts(graded) != graded_cell_texts(autograded(data, assignment, report))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return False  # there is nothing to compare with

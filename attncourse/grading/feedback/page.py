@@ -5,26 +5,26 @@ from pathlib import Path
 from markupsafe import Markup
 
 from attncourse.grading.class_.page import HERE as SHARED
-from attncourse.grading.class_.page import name, template, text
+from attncourse.grading.class_.page import name_markup, template, text_markup
 from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.feedback.told import others, told
-from attncourse.grading.harmless import markdown, message
+from attncourse.grading.feedback.told import others, told_by_exercise
+from attncourse.grading.harmless import defused_markdown, message
 from attncourse.grading.nbgrader.autograded import verdict_html
 from attncourse.grading.nbgrader.markdown import page_markdown
-from attncourse.grading.report import Report, score
-from attncourse.grading.submission.notebook import Assignment, Cell, read
+from attncourse.grading.report import Report, score_in_words
+from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 
 HERE = Path(__file__).parent
 
 
-def page(assignment: Assignment, notebook: bytes, r: StudentResult, report: Report) -> str:
+def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, report: Report) -> str:
     """The page on what was handed in. Every text in it is escaped, and there is no script."""
     try:
-        cells = read(notebook).versions[report.version]
+        cells = read_submission_cells(notebook).versions[report.version]
     except Unreadable:
         cells = ()
-    exercises = told(assignment, cells, r, report)
+    exercises = told_by_exercise(assignment, cells, r, report)
     made = template(HERE / "page.html.j2")
     return made.render(
         title=title(assignment),
@@ -36,18 +36,18 @@ def page(assignment: Assignment, notebook: bytes, r: StudentResult, report: Repo
         others=list(others(assignment, cells, exercises)),
         waiting=[one for one in exercises if one.person == "waits"],
         style=Markup("".join((place / "page.css").read_text("utf-8") for place in (SHARED, HERE))),
-        score=score,
+        score=score_in_words,
         verdict=lambda verdict: Markup(verdict_html(verdict)),
-        prose=prose,
-        text=text,
-        name=name,
+        prose=prose_markup,
+        text=text_markup,
+        name=name_markup,
     )
 
 
-def prose(source: str, label: str) -> Markup:
+def prose_markup(source: str, label: str) -> Markup:
     """An answer in text, without the heading that stands above it already."""
     head, _, rest = source.strip().partition("\n")
-    return Markup(page_markdown(markdown(rest if head.lstrip("# ") == label else source)))
+    return Markup(page_markdown(defused_markdown(rest if head.lstrip("# ") == label else source)))
 
 
 def title(assignment: Assignment) -> str:

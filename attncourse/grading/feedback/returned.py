@@ -29,7 +29,7 @@ from attncourse.grading.course.handed_in import BROKEN, is_own, piece_of, unpack
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes, zipped
 from attncourse.grading.harmless import one_line
-from attncourse.grading.names import words
+from attncourse.grading.names import name_parts
 
 MOODLE = re.compile(r"(?P<key>(?P<who>[^/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
 CANVAS = re.compile(r"(?P<who>[^_/]+)(?:_LATE)?(?P<key>_\d+)_\d+_(?=[^/]+)")
@@ -74,7 +74,9 @@ def give_back(
     rows = record_of(course, name)
     groups = {s: row.get("group") or "" for s, row in rows.items()}
     pages, alone = one_a_group(pages, groups, remark)
-    came_as = {s: place_of(row.get("handed_in_as") or "", PLACES[form]) for s, row in rows.items()}
+    came_as = {
+        s: download_place(row.get("handed_in_as") or "", PLACES[form]) for s, row in rows.items()
+    }
     found = owners_of(places, pages, {s: p.key for s, p in came_as.items() if p and s in alone})
     written = [page for page in pages if page.content]
     owners = {p.student: found[p.student] for p in written if p.student in found}
@@ -105,7 +107,7 @@ def one_a_group(
         group = groups.get(page.student, "")
         (others[group] if group and page.content else kept).append(page)
     for group, members in others.items():
-        if len({anonymous(page) for page in members}) == 1:
+        if len({anonymous_page(page) for page in members}) == 1:
             kept.append(members[0])
         else:
             who = ", ".join(one_line(page.student, 40) for page in members)
@@ -113,7 +115,7 @@ def one_a_group(
     return kept, {page.student for page in kept}
 
 
-def anonymous(page: StudentPage) -> str:
+def anonymous_page(page: StudentPage) -> str:
     """A page without the name of whom it is for."""
     named = sorted({escape(page.person.full_name), escape(page.student)}, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, named)), "", page.content)
@@ -131,11 +133,11 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
                 files: dict[str, dict[HandedFile, tuple[Home, zipfile.ZipInfo]]] = defaultdict(dict)
                 for member in members:
                     filename = as_file(member.filename)
-                    if (place := place_of(filename, pattern)) is not None:
+                    if (place := download_place(filename, pattern)) is not None:
                         piece = piece_of(member, filename.partition(place.prefix)[2])
                         files[place.key][piece] = place, member
                 if files:
-                    return form, dict(counted(archive, each, name) for each in files.values())
+                    return form, dict(counted_file(archive, each, name) for each in files.values())
             if any(PurePosixPath(m.filename).name == GRADESCOPE for m in members):
                 raise UserError(
                     f"{path} is Gradescope's export, and Gradescope takes no pages back: students "
@@ -151,7 +153,7 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
     )
 
 
-def place_of(filename: str, pattern: re.Pattern[str]) -> Home | None:
+def download_place(filename: str, pattern: re.Pattern[str]) -> Home | None:
     """Where a file of a download stands. Folders around the student's are left away."""
     for part in re.findall(r"[^/]+/?", as_file(filename)):
         if found := pattern.match(part):
@@ -164,7 +166,7 @@ def as_file(filename: str) -> str:
     return filename.replace("_assignsubmission_onlinetext", "_assignsubmission_file")
 
 
-def counted(
+def counted_file(
     archive: zipfile.ZipFile, files: dict[HandedFile, tuple[Home, zipfile.ZipInfo]], name: str
 ) -> tuple[Home, set[bytes]]:
     """A student's place, and the digests of the file that counts there.
@@ -191,9 +193,11 @@ def owners_of(
     several is left out, and ``pages`` are the whole class, so that it is known what does.
     """
     files = {p.student: {sha256(p.notebook).digest()} if p.notebook else set() for p in pages}
-    names = {p.student: spelled(p.person.full_name) | spelled(p.person.id) for p in pages}
-    parts = {p.student: words_of(f"{p.person.full_name} {p.person.id}") for p in pages}
-    shown = {place: (spelled(place.who), words_of(place.who)) for place in places}
+    names = {
+        p.student: name_spellings(p.person.full_name) | name_spellings(p.person.id) for p in pages
+    }
+    parts = {p.student: name_words(f"{p.person.full_name} {p.person.id}") for p in pages}
+    shown = {place: (name_spellings(place.who), name_words(place.who)) for place in places}
     named = {
         place: {s for s in names if whole & names[s] or some & parts[s]}
         for place, (whole, some) in shown.items()
@@ -208,26 +212,26 @@ def owners_of(
     for fit in fits:
         rest = [s for s in names if s not in found]
         free = [place for place in places if place not in found.values()]
-        found |= pairs([(s, place) for s in rest for place in free if fit(s, place)])
+        found |= unambiguous_pairs([(s, place) for s in rest for place in free if fit(s, place)])
     return found
 
 
-def pairs(fitting: list[tuple[str, Home]]) -> dict[str, Home]:
+def unambiguous_pairs(fitting: list[tuple[str, Home]]) -> dict[str, Home]:
     """Those of the pairs whose student and place are in no other."""
     students = Counter(student for student, _ in fitting)
     places = Counter(place for _, place in fitting)
     return {s: place for s, place in fitting if students[s] == 1 and places[place] == 1}
 
 
-def spelled(name: str) -> set[str]:
+def name_spellings(name: str) -> set[str]:
     """A name without signs, with its words in order of the alphabet and as they are.
 
     Canvas writes the last name before the first and no sign between them.
     """
-    found = words(name)
+    found = name_parts(name)
     return {"".join(found), "".join(found[-1:] + found[:-1]), " ".join(sorted(found))} - {""}
 
 
-def words_of(name: str) -> set[str]:
+def name_words(name: str) -> set[str]:
     """The words of a name, initials aside."""
-    return {word for word in words(name) if len(word) > 1}
+    return {word for word in name_parts(name) if len(word) > 1}

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attncourse.grading.class_.results import StudentResult
-from attncourse.grading.harmless import made_visible, message, short
-from attncourse.grading.nbgrader.autograded import LONGEST, as_much_as_fits, released_cells
+from attncourse.grading.harmless import made_visible, message, shortened_text
+from attncourse.grading.nbgrader.autograded import LONGEST, released_cells, standing_that_fits
 from attncourse.grading.report import TOLERANCE, CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells
 from attncourse.grading.submission.parts import Part, bare
@@ -58,7 +58,9 @@ class Told:
         return message(next((text for text in said if text), ""))
 
 
-def told(assignment: Assignment, cells: Cells, r: StudentResult, report: Report) -> list[Told]:
+def told_by_exercise(
+    assignment: Assignment, cells: Cells, r: StudentResult, report: Report
+) -> list[Told]:
     """Every exercise in the answers' order, then graded cells that are not there any more.
 
     Of hidden tests there are points and the judge's own words, nothing that was computed in them.
@@ -82,19 +84,19 @@ def told(assignment: Assignment, cells: Cells, r: StudentResult, report: Report)
             one = found[name] = Told(name, label)
             one.comment = made_visible(r.comments.get(name, ""))
             stub = given[asked.grade_id].strip()
-            one.answers = in_one(answers(parts, asked), stub)
+            one.answers = text_cells_joined(answering_cells(parts, asked), stub)
             one.empty = all(c.source.strip() in ("", stub) for c in one.answers)
-        add(one, cell, r, report)
+        add_result(one, cell, r, report)
     for grade_id in r.cells:
         if grade_id not in {c.grade_id for c in assignment.cells}:
             name = exercise_of(grade_id)
             one = found.setdefault(name, Told(name, name))
-            add(one, Cell("", grade_id=grade_id, grade=True), r, report)
+            add_result(one, Cell("", grade_id=grade_id, grade=True), r, report)
     place = {name: n for n, name in enumerate(own)}
     return sorted(found.values(), key=lambda one: place.get(one.name, len(place)))
 
 
-def add(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:
+def add_result(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:
     """Adds what one graded cell gave."""
     grade_id = cell.grade_id
     result = r.cells.get(grade_id, CellResult(0.0, cell.points))
@@ -113,17 +115,17 @@ def add(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:
         one.remarks.append(message(result.message))
 
 
-def answers(parts: list[Part], asked: Cell) -> list[Cell]:
+def answering_cells(parts: list[Part], asked: Cell) -> list[Cell]:
     """The submission's cells that answer: by their mark, or because they write what was asked."""
     marked = [p for p in parts if asked.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
     own = names(asked.source) if asked.code else None
     bound = own.bound if own else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())
-    return [shown(part.cell) for part in as_much_as_fits([part for _, part in chosen])]
+    return [harmless_cell(part.cell) for part in standing_that_fits([part for _, part in chosen])]
 
 
-def in_one(cells: list[Cell], stub: str) -> list[Cell]:
+def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
     """The cells with what is text in one: an answer is rendered once, however it was split.
 
     What was left as given is no part of it where there is more.
@@ -133,7 +135,7 @@ def in_one(cells: list[Cell], stub: str) -> list[Cell]:
         return cells
     written = [cell for cell in texts if cell.source.strip() not in ("", stub)] or texts[:1]
     whole = replace(written[0], source="\n\n".join(cell.source for cell in written))
-    return [shown(whole), *(cell for cell in cells if cell.code)]
+    return [harmless_cell(whole), *(cell for cell in cells if cell.code)]
 
 
 def others(assignment: Assignment, cells: Cells, seen: list[Told]) -> Iterator[Cell]:
@@ -142,12 +144,14 @@ def others(assignment: Assignment, cells: Cells, seen: list[Told]) -> Iterator[C
     used = {cell.source for one in seen for cell in one.answers}
     parts = parts_in_order(cells, assignment)[0]
     own = [part for part in parts if part.runs and bare(part.cell.source) not in given]
-    for part in as_much_as_fits(own):
-        cell = shown(part.cell)
+    for part in standing_that_fits(own):
+        cell = harmless_cell(part.cell)
         if cell.source not in used:
             yield cell
 
 
-def shown(cell: Cell) -> Cell:
+def harmless_cell(cell: Cell) -> Cell:
     """A cell as it may be shown: nothing in it acts, and there is an end to it."""
-    return Cell(short(made_visible(cell.source), LONGEST), code=cell.code, grade_id=cell.grade_id)
+    return Cell(
+        shortened_text(made_visible(cell.source), LONGEST), code=cell.code, grade_id=cell.grade_id
+    )

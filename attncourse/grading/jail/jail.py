@@ -65,11 +65,11 @@ class Jail:
             yield detail
         except (OSError, AttributeError, ImportError) as error:
             remedy = layers.remedy_for(name, error)
-            layer = self._layers[name] = layers.missing(name, str(error), remedy)
+            layer = self._layers[name] = layers.missing_layer(name, str(error), remedy)
             if layer.floor:
                 raise JailError(f"no jail: {name}: {layer.detail}; {layer.remedy}") from error
         else:
-            self._layers[name] = layers.held(name, *detail)
+            self._layers[name] = layers.held_layer(name, *detail)
 
     # --- the zygote -----------------------------------------------------------------------------
 
@@ -278,7 +278,7 @@ def _available() -> tuple[Layer, ...]:
         return tuple(Layer(**layer) for layer in run_probe())
     except JailError as problem:
         return tuple(
-            layers.missing(name, str(problem), layers.NOT_STARTED) for name in layers.PROTECTS
+            layers.missing_layer(name, str(problem), layers.NOT_STARTED) for name in layers.PROTECTS
         )
 
 

@@ -25,7 +25,7 @@ SINCE = {REFER: 2, TRUNCATE: 3, IOCTL_DEV: 5}
 VERSION, PATH_BENEATH = 1, 1
 
 
-def version() -> int:
+def landlock_version() -> int:
     """The version of the kernel's interface; raises ``OSError`` where it has none."""
     return kernel.syscall("landlock_create_ruleset", None, 0, VERSION)
 
@@ -36,7 +36,7 @@ def restrict(folders: list[str], files: list[str], programs: list[str]) -> int:
     Afterwards it writes below ``folders`` and to ``files`` only, and starts only what lies below
     ``programs``.
     """
-    known = version()
+    known = landlock_version()
     handled = HANDLED & ~sum(right for right, since in SINCE.items() if known < since)
     net, scopes = TCP if known >= 4 else 0, SCOPES if known >= 6 else 0
     size = 24 if known >= 6 else 16 if known >= 4 else 8

@@ -47,11 +47,11 @@ class Layer:
     remedy: str = ""
 
 
-def held(name: str, detail: str = "") -> Layer:
+def held_layer(name: str, detail: str = "") -> Layer:
     return Layer(name, True, name in FLOOR, detail)
 
 
-def missing(name: str, detail: str, remedy: str = "") -> Layer:
+def missing_layer(name: str, detail: str, remedy: str = "") -> Layer:
     return Layer(name, False, name in FLOOR, detail, remedy or remedy_of(name))
 
 

@@ -38,7 +38,7 @@ def main() -> None:
         with open(listen) as found:
             text = found.read()
         os.waitpid(zygote, 0)
-    early = complete([layers.missing(layers.USER, "the probe ended early")])
+    early = all_layers([layers.missing_layer(layers.USER, "the probe ended early")])
     lines = text.splitlines() or [json.dumps([asdict(layer) for layer in early])]
     print(lines[-1])  # of a worker and then of its zygote, where that could not go on
 
@@ -48,7 +48,7 @@ def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
     try:
         found = work()
     except BaseException as error:  # in a process without standard output: it has to be told
-        found = complete([unforeseen(error)])
+        found = all_layers([unforeseen_error(error)])
     try:
         if found is not None:
             os.write(tell, json.dumps([asdict(layer) for layer in found]).encode() + b"\n")
@@ -56,10 +56,10 @@ def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
         os._exit(0)
 
 
-def unforeseen(error: BaseException) -> Layer:
+def unforeseen_error(error: BaseException) -> Layer:
     """The first layer as missing, for an error that belongs to none of them."""
     remedy = layers.remedy_for(layers.USER, error) if isinstance(error, Exception) else ""
-    return layers.missing(layers.USER, f"{type(error).__name__}: {error}", remedy)
+    return layers.missing_layer(layers.USER, f"{type(error).__name__}: {error}", remedy)
 
 
 def in_zygote(jail: Jail, secret: Path, server: socket.socket, tell: int) -> list[Layer] | None:
@@ -68,8 +68,8 @@ def in_zygote(jail: Jail, secret: Path, server: socket.socket, tell: int) -> lis
     try:
         jail.enter()
     except JailError:
-        return complete(jail.layers)
-    offline = refused(lambda: socket.create_connection(outside, 1))
+        return all_layers(jail.layers)
+    offline = is_refused(lambda: socket.create_connection(outside, 1))
     child = jail.fork()
     if child == 0:
         signal.alarm(SECONDS)
@@ -82,33 +82,34 @@ def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]
     try:
         jail.enter_worker(keep=(tell,))
     except JailError:
-        return complete(jail.layers)
+        return all_layers(jail.layers)
     deeds = {
         layers.USER: os.getuid() == 1000,
         layers.FILES: not secret.exists() and not os.path.exists("/proc/self") and writes(),
         layers.NETWORK: offline,
         layers.PROCESSES: os.getpid() == 1 and os.getppid() == 0 and os.getsid(0) == 1,
-        layers.LIMITS: full() and refused(lambda: bytearray(2 * LIMITS.memory * MB), MemoryError),
+        layers.LIMITS: full()
+        and is_refused(lambda: bytearray(2 * LIMITS.memory * MB), MemoryError),
         layers.CAPABILITIES: kernel.call("prctl", 23, 21, 0, 0, 0) == 0,
-        layers.LANDLOCK: refused(lambda: os.open("/dev/full", os.O_WRONLY)),
-        layers.SECCOMP: refused(lambda: kernel.unshare(kernel.CLONE_NEWUSER)),
+        layers.LANDLOCK: is_refused(lambda: os.open("/dev/full", os.O_WRONLY)),
+        layers.SECCOMP: is_refused(lambda: kernel.unshare(kernel.CLONE_NEWUSER)),
     }
     return [
         layer
         if deeds[layer.name] or not layer.in_force
-        else layers.missing(layer.name, layers.BROKEN)
+        else layers.missing_layer(layer.name, layers.BROKEN)
         for layer in jail.layers
     ]
 
 
-def complete(built: list[Layer]) -> list[Layer]:
+def all_layers(built: list[Layer]) -> list[Layer]:
     """All layers, where building them ended at the last of these."""
     names, last = [layer.name for layer in built], built[-1].name
     rest = [name for name in layers.PROTECTS if name not in names]
-    return built + [layers.missing(name, f"needs {last}", f"see {last}") for name in rest]
+    return built + [layers.missing_layer(name, f"needs {last}", f"see {last}") for name in rest]
 
 
-def refused(deed: Callable[[], object], kind: type[BaseException] = OSError) -> bool:
+def is_refused(deed: Callable[[], object], kind: type[BaseException] = OSError) -> bool:
     try:
         deed()
     except kind:
@@ -119,7 +120,7 @@ def refused(deed: Callable[[], object], kind: type[BaseException] = OSError) -> 
 def writes() -> bool:
     """Whether the folder for writing can be written to, and the others cannot."""
     Path(WORK, "file").touch()
-    return all(refused(Path(folder, "file").touch) for folder in ("/", "/usr", COURSE))
+    return all(is_refused(Path(folder, "file").touch) for folder in ("/", "/usr", COURSE))
 
 
 def full() -> bool:

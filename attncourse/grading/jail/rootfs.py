@@ -41,7 +41,7 @@ MAPS = "/proc/self/maps"
 DATA = READ_ONLY | NO_SUID | NO_DEVICES
 
 
-def within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
@@ -55,16 +55,16 @@ def python_folders() -> list[str]:
     return sorted({os.path.normpath(folder) for folder in found if os.path.isdir(folder)})
 
 
-def places_of(folders: Iterable[str]) -> dict[str, str]:
+def mount_places(folders: Iterable[str]) -> dict[str, str]:
     """Where each folder of the machine is put, without those that lie in another one."""
     places: dict[str, str] = {}
     for folder in sorted(map(os.path.realpath, filter(os.path.isdir, folders))):
-        if not any(within(folder, other) for other in places):
+        if not any(is_within(folder, other) for other in places):
             places[folder] = folder
     return places
 
 
-def traces(folders: list[str]) -> list[str]:
+def course_traces(folders: list[str]) -> list[str]:
     """Everything that is of the course's package, or says where it is; and its repository."""
     roots = [Path(folder) for folder in (*folders, "/usr/lib", "/usr/local/lib")]
     installed = {place for root in roots for place in root.glob("python3*/*-packages")}
@@ -77,13 +77,13 @@ def traces(folders: list[str]) -> list[str]:
     return sorted(map(str, found))
 
 
-def without(path: str, kept: list[str]) -> list[str]:
+def paths_without(path: str, kept: list[str]) -> list[str]:
     """``path``, or what is in it where something that is to be kept lies below it."""
     if path in kept:
         return []
-    if not any(within(keep, path) for keep in kept):
+    if not any(is_within(keep, path) for keep in kept):
         return [path]
-    return [p for entry in os.scandir(path) for p in without(entry.path, kept)]
+    return [p for entry in os.scandir(path) for p in paths_without(entry.path, kept)]
 
 
 def library_bytes(folders: Iterable[str]) -> int:
@@ -115,23 +115,23 @@ class Root:
         system = (*LIBRARIES, *SHARED, *(PROGRAMS if programs else ()))
         kept = [os.path.realpath(folder) for folder in folders]
         self.view = os.path.realpath(view)
-        self.places = places_of((*system, *folders))
+        self.places = mount_places((*system, *folders))
         self.links = {name: os.readlink(name) for name in system if os.path.islink(name)}
         for name, real in zip(folders, kept, strict=True):
-            if not any(within(name, other) for other in (*self.places.values(), *self.links)):
+            if not any(is_within(name, other) for other in (*self.places.values(), *self.links)):
                 self.links[name] = self.place(real)
         self.covered = {
             self.place(part)
-            for path in (*hidden, *traces(folders))
+            for path in (*hidden, *course_traces(folders))
             for name in names_of(path)
             if self.place(name)
-            for part in without(name, kept)
+            for part in paths_without(name, kept)
         }
 
     def place(self, path: str) -> str:
         """Where a real path of the machine is found in the new root, or an empty string."""
         for folder, place in {**self.places, self.view: COURSE}.items():
-            if within(path, folder):
+            if is_within(path, folder):
                 return place + path.removeprefix(folder)
         return ""
 

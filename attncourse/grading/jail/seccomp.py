@@ -74,7 +74,7 @@ ALLOW, KILL, ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 Instruction = tuple[int, int, int, int]
 
 
-def numbers(table: str, machine: str) -> dict[str, int]:
+def syscall_numbers(table: str, machine: str) -> dict[str, int]:
     """The numbers of a table's system calls on that machine, by name."""
     column = {"x86_64": 1, "aarch64": 2}.get(machine)
     rows = [entry.split(":") for entry in table.split()]
@@ -86,42 +86,42 @@ def program(machine: str, processes: int) -> list[Instruction]:
     lines = [
         (LOAD, 0, 0, 4),
         (EQUAL, 1, 0, AUDIT_ARCH[machine]),
-        result(KILL),
+        filter_result(KILL),
         (LOAD, 0, 0, 0),
         (ABOVE, 0, 1, NEWEST),  # also the x32 calls, whose numbers have a high bit
-        result(ERRNO | errno.ENOSYS),
+        filter_result(ERRNO | errno.ENOSYS),
     ]
-    for name, number in numbers(PARTLY, machine).items():
+    for name, number in syscall_numbers(PARTLY, machine).items():
         block = rule(name, processes)
         lines += [(EQUAL, 0, len(block), number), *block]
-    for first, last in ranges(sorted(numbers(ALLOWED, machine).values())):
-        lines += [(AT_LEAST, 0, 2, first), (ABOVE, 1, 0, last), result(ALLOW)]
-    return [*lines, result(ERRNO | errno.EPERM)]
+    for first, last in ranges(sorted(syscall_numbers(ALLOWED, machine).values())):
+        lines += [(AT_LEAST, 0, 2, first), (ABOVE, 1, 0, last), filter_result(ALLOW)]
+    return [*lines, filter_result(ERRNO | errno.EPERM)]
 
 
 def rule(name: str, processes: int) -> list[Instruction]:
     """What to do with one of the calls that are allowed in part."""
     if name in ("clone3", "fchmodat2"):
-        return [result(ERRNO | errno.ENOSYS)]
+        return [filter_result(ERRNO | errno.ENOSYS)]
     if name == "clone":
-        block = [(LOAD, 0, 0, 16), (ANY_BIT, 0, 1, NEVER), result(ERRNO | errno.EPERM)]
+        block = [(LOAD, 0, 0, 16), (ANY_BIT, 0, 1, NEVER), filter_result(ERRNO | errno.EPERM)]
         if processes == 1:
-            block += [(ANY_BIT, 1, 0, CLONE_THREAD), result(ERRNO | errno.EAGAIN)]
-        return [*block, result(ALLOW)]
+            block += [(ANY_BIT, 1, 0, CLONE_THREAD), filter_result(ERRNO | errno.EAGAIN)]
+        return [*block, filter_result(ALLOW)]
     if name == "mmap":  # shared memory that is no file counts as none of a process's own data
         block = [(LOAD, 0, 0, 16 + 8 * 3), (ANY_BIT, 0, 2, MAP_ANONYMOUS)]
-        block += [(ANY_BIT, 0, 1, MAP_SHARED), result(ERRNO | errno.ENOMEM)]
-        return [*block, result(ALLOW)]
+        block += [(ANY_BIT, 0, 1, MAP_SHARED), filter_result(ERRNO | errno.ENOMEM)]
+        return [*block, filter_result(ALLOW)]
     if name in VALUES:
         argument, values = VALUES[name]
-        tests = [line for v in values for line in ((EQUAL, 0, 1, v), result(ALLOW))]
-        return [(LOAD, 0, 0, 16 + 8 * argument), *tests, result(ERRNO | errno.EPERM)]
+        tests = [line for v in values for line in ((EQUAL, 0, 1, v), filter_result(ALLOW))]
+        return [(LOAD, 0, 0, 16 + 8 * argument), *tests, filter_result(ERRNO | errno.EPERM)]
     if processes > 1:
-        return [result(ALLOW)]
-    return [result(ERRNO | (errno.EPERM if name.startswith("exec") else errno.EAGAIN))]
+        return [filter_result(ALLOW)]
+    return [filter_result(ERRNO | (errno.EPERM if name.startswith("exec") else errno.EAGAIN))]
 
 
-def result(value: int) -> Instruction:
+def filter_result(value: int) -> Instruction:
     return (RETURN, 0, 0, value)
 
 

@@ -19,7 +19,7 @@ from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.showing.verdict import given_right
 from attncourse.checks.variants import rewriting
 from attncourse.checks.variants.adapter import as_data
-from attncourse.grading.judge.deferred_tests import reached, touched, touched_by
+from attncourse.grading.judge.deferred_tests import names_reached, touched, touched_by
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.instructor_namespace import loads
 from attncourse.grading.judge.outcomes import StepOutcome
@@ -73,7 +73,7 @@ def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
     """
     followed, cut = [], False
     assignment, wrong = means.assignment, wrong_answers(found, means.assignment)
-    for name in [n for n in wrong if n not in as_published(found)]:
+    for name in [n for n in wrong if n not in right_as_published(found)]:
         given = wrong_ones_called(name, wrong, found.steps, assignment)
         steps = steps_with_ours(name, given, found.steps, assignment)
         if not steps or found.trouble or means.budget.left() < LEAST:
@@ -96,10 +96,12 @@ def differs(second: Findings, found: Findings) -> bool:
     It is told that only in a student's own check: see above.
     """
     first = found.tests()
-    return any(told_of(now) != told_of(first[test]) for test, now in second.tests().items())
+    return any(
+        told_verdicts(now) != told_verdicts(first[test]) for test, now in second.tests().items()
+    )
 
 
-def told_of(outcome: StepOutcome | None) -> list[tuple]:
+def told_verdicts(outcome: StepOutcome | None) -> list[tuple]:
     names = ("earned", "mistake", "symptom", "reason")
     return [tuple(v[name] for name in names) for v in outcome.verdicts] if outcome else []
 
@@ -120,7 +122,7 @@ def wrong_answers(found: Findings, assignment: Assignment) -> list[str]:
     return [name for name in our_answers(assignment) if name in lost]
 
 
-def as_published(found: Findings) -> set[str]:
+def right_as_published(found: Findings) -> set[str]:
     """The answers that are right as they were published, where a variant is asked for.
 
     Given ours, one that only hands on what it gets would be right in the variant as well.
@@ -144,7 +146,7 @@ def wrong_ones_called(
     """The wrong answers to earlier exercises that an answer calls, itself or through others."""
     ours, earlier = our_answers(assignment), wrong[: wrong.index(name)]
     instead = {one: loads(ours[one]) for one in earlier}  # which may be wrong as well
-    seen = reached([name], touched_by(steps), instead)
+    seen = names_reached([name], touched_by(steps), instead)
     return tuple(one for one in earlier if one in seen)
 
 
@@ -156,7 +158,7 @@ def steps_with_ours(
     None where there is nothing to exchange, or an answer that stands nowhere.
     """
     sources = {one: provided_source(one, assignment) for one in given}
-    places = {one: place_of(one, steps) for one in given}
+    places = {one: answer_place(one, steps) for one in given}
     if not all(sources.values()) or -1 in places.values():
         return []
     found = []
@@ -167,7 +169,7 @@ def steps_with_ours(
     return found
 
 
-def place_of(name: str, steps: Sequence[Step]) -> int:
+def answer_place(name: str, steps: Sequence[Step]) -> int:
     """The answer's cell; where that has lost its name, the last that binds the answer's, or -1."""
     own = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
     named = [n for n, step in own if step.name == f"cell {name}"]

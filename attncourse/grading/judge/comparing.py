@@ -75,10 +75,10 @@ def require_comparable(
     if whole and theirs in ("first", "second"):
         got, own = (first, second) if theirs == "first" else (second, first)
         if math.prod(got) != entries:
-            raise AssertionError(f"got {in_words(got)}, expected shape {own}")
+            raise AssertionError(f"got {shape_in_words(got)}, expected shape {own}")
 
 
-def in_words(shape: tuple) -> str:
+def shape_in_words(shape: tuple) -> str:
     return f"shape {shape}" if shape else "one number"
 
 
@@ -87,12 +87,12 @@ def shapes_of(a: Any, b: Any) -> tuple[tuple | None, tuple | None]:
     arrays = is_of_a_library(a) or is_of_a_library(b)
     shapes = [
         () if shape is None and arrays and not isinstance(value, LISTS) else shape
-        for value, shape in ((a, shape_of(a)), (b, shape_of(b)))
+        for value, shape in ((a, compared_shape(a)), (b, compared_shape(b)))
     ]
     return shapes[0], shapes[1]
 
 
-def shape_of(value: Any) -> tuple | None:
+def compared_shape(value: Any) -> tuple | None:
     """The shape of an array, a number or lists of numbers; None for everything else."""
     if is_of_a_library(value):
         return tuple(value.shape)
@@ -102,7 +102,7 @@ def shape_of(value: Any) -> tuple | None:
         return (len(value),)
     if not isinstance(value, LISTS):
         return None
-    inner = {shape_of(item) for item in value}
+    inner = {compared_shape(item) for item in value}
     if not inner:
         return (0,)
     (shape,) = inner if len(inner) == 1 else (None,)

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from attncourse.grading.submission.plan import Step
-from attncourse.grading.submission.syntax import parse
+from attncourse.grading.submission.syntax import parse_or_none
 
 if TYPE_CHECKING:
     from attncourse.grading.judge.step_runner import StepRunner
@@ -82,13 +82,13 @@ def disturbed(steps: list[Step], deferred: list[int]) -> bool:
 
 def spoilt(test: Touched, before: list[Touched], after: list[Touched]) -> bool:
     """Whether one of the cells after a test changes what it relies on."""
-    relied = reached(test.reads - test.changes, before)
+    relied = names_reached(test.reads - test.changes, before)
     bound = relied & set().union(*(cell.changes for cell in before))
     data = relied & set().union(*(cell.data for cell in before))  # a method may change it
     return any(cell.changes & relied or cell.imports & bound or cell.reads & data for cell in after)
 
 
-def reached(
+def names_reached(
     names: Iterable[str], cells: Iterable[Touched], instead: Mapping[str, Iterable[str]] = {}
 ) -> set[str]:
     """These names, and those that are read where they are bound, and so on.
@@ -110,7 +110,7 @@ def reached(
 @lru_cache(maxsize=1024)
 def touched(source: str) -> Touched:
     """What a cell has to do with global names; nothing where it is no Python."""
-    tree = parse(source)
+    tree = parse_or_none(source)
     if tree is None:
         return Touched()
     try:

@@ -33,7 +33,7 @@ class Findings:
         return {step.grade_id: found for step, found in self.pairs() if step.kind == "test"}
 
 
-def agreed(first: dict[int, StepOutcome], doubted: Set[int], second: Findings) -> Findings:
+def agreed_findings(first: dict[int, StepOutcome], doubted: Set[int], second: Findings) -> Findings:
     """What is to be believed of two runs, in the first of which the ``doubted`` steps were cut.
 
     What came before these there is final, and nobody draws twice. From there on the second run

@@ -42,7 +42,7 @@ TreeT = TypeVar("TreeT", ast.Module, ast.Expression)
 
 
 @lru_cache(maxsize=256)
-def compiled(
+def compile_cell(
     source: str, students: tuple[str, ...] = (), file: str = "<given>"
 ) -> tuple[types.CodeType, types.CodeType | None]:
     """A cell's statements, and its last line where that is an expression.
@@ -53,14 +53,14 @@ def compiled(
     theirs = foreign(tree, students)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):
-        return compile(guarded(tree, theirs), file, "exec", dont_inherit=True), None
+        return compile(guarded_tree(tree, theirs), file, "exec", dont_inherit=True), None
     tree.body.pop()
-    body = compile(guarded(tree, theirs), file, "exec", dont_inherit=True)
-    value = guarded(ast.Expression(last.value), theirs)
+    body = compile(guarded_tree(tree, theirs), file, "exec", dont_inherit=True)
+    value = guarded_tree(ast.Expression(last.value), theirs)
     return body, compile(value, file, "eval", dont_inherit=True)
 
 
-def guarded(tree: TreeT, theirs: Set[str]) -> TreeT:
+def guarded_tree(tree: TreeT, theirs: Set[str]) -> TreeT:
     return ast.fix_missing_locations(Guarded(theirs).visit(tree))
 
 
@@ -114,7 +114,7 @@ def foreign(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
     while len(found) > before:
         before = len(found)
         for names, value in pairs:
-            if names_read(value) & found:
+            if read_names(value) & found:
                 found |= names
     return found
 
@@ -150,7 +150,7 @@ def roots(target: ast.AST) -> set[str]:
     return {target.id} if isinstance(target, ast.Name) else set()
 
 
-def names_read(tree: ast.AST) -> KeysView[str]:
+def read_names(tree: ast.AST) -> KeysView[str]:
     """The names that are read, anywhere in it, in order."""
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
     return {node.id: None for node in nodes if isinstance(node.ctx, ast.Load)}.keys()
@@ -179,7 +179,7 @@ class Guarded(ast.NodeTransformer):
 
     def whose(self, first: ast.AST, second: ast.AST) -> str:
         """Which of two operands is the submission's; "" where neither can be."""
-        names = names_read(first), names_read(second)
+        names = read_names(first), read_names(second)
         if any(found & self.anybodys for found in names):
             return "either"
         sides = [bool(found & self.theirs) for found in names]
@@ -194,11 +194,11 @@ class Guarded(ast.NodeTransformer):
     def asking(self, value: ast.expr) -> ast.expr:
         """An expression; where it calls something of the submission's, in place."""
         call = isinstance(value, ast.Call) and bool(
-            names_read(value.func) & (self.theirs | self.anybodys)
+            read_names(value.func) & (self.theirs | self.anybodys)
         )
         value = self.visit(value)
         if call and isinstance(value, ast.Call):
-            value.func = called(ASKED, value.func)
+            value.func = call_by_name(ASKED, value.func)
         return value
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
@@ -221,7 +221,7 @@ class Guarded(ast.NodeTransformer):
         self.generic_visit(node)
         if type(node.op) not in OPERATORS or not theirs:
             return node
-        whole = difference(node.op, node.left, node.right)
+        whole = is_difference(node.op, node.left, node.right)
         return operated(OPERATORS[type(node.op)], node.left, node.right, theirs, whole)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
@@ -233,7 +233,7 @@ class Guarded(ast.NodeTransformer):
         self.generic_visit(node)
         if not theirs:
             return node
-        whole = difference(node.op, before, node.value)
+        whole = is_difference(node.op, before, node.value)
         name = f"i{OPERATORS[type(node.op)]}"
         value = operated(name, before, node.value, theirs, whole)
         return ast.copy_location(ast.Assign([node.target], value), node)
@@ -262,12 +262,12 @@ class Guarded(ast.NodeTransformer):
         if not theirs:
             return self.generic_visit(node)
         pair = [self.visit(side) for side in pair]
-        made = called(COMPARED, self.visit(what), *pair, ast.Constant(theirs))
+        made = call_by_name(COMPARED, self.visit(what), *pair, ast.Constant(theirs))
         rest = [self.visit(value) for value in rest]
         return ast.Call(made, rest, [self.visit(word) for word in words.values()])
 
 
-def difference(op: ast.operator, *operands: ast.AST) -> bool:
+def is_difference(op: ast.operator, *operands: ast.AST) -> bool:
     """Whether it is what two values differ by: of nothing, it would be none.
 
     A part that the test takes may well be empty.
@@ -277,8 +277,10 @@ def difference(op: ast.operator, *operands: ast.AST) -> bool:
 
 
 def operated(name: str, left: ast.expr, right: ast.expr, theirs: str, whole: bool) -> ast.Call:
-    return called(OPERATED, ast.Constant(name), left, right, *map(ast.Constant, (theirs, whole)))
+    return call_by_name(
+        OPERATED, ast.Constant(name), left, right, *map(ast.Constant, (theirs, whole))
+    )
 
 
-def called(name: str, *args: ast.expr) -> ast.Call:
+def call_by_name(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])

@@ -8,10 +8,10 @@ from contextlib import suppress
 from functools import lru_cache
 
 from attncourse.checks import find_exercise
-from attncourse.grading.judge.guard import names_read
+from attncourse.grading.judge.guard import read_names
 from attncourse.grading.submission.notebook import HIDDEN, Assignment
 from attncourse.grading.submission.source import without_magics
-from attncourse.grading.submission.syntax import bound_names, parse
+from attncourse.grading.submission.syntax import bound_names, parse_or_none
 
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+\.\w+)["'],\s*(\w+)""")
 
@@ -112,24 +112,24 @@ instructor_namespace_for = lru_cache(maxsize=4)(InstructorNamespace)
 
 
 @lru_cache(maxsize=256)
-def parsed(source: str) -> ast.Module:
-    return parse(source) or ast.Module([], [])
+def parsed_cell(source: str) -> ast.Module:
+    return parse_or_none(source) or ast.Module([], [])
 
 
 @lru_cache(maxsize=256)
 def binds(source: str) -> frozenset[str]:
     """The names that a cell binds: by the rule that holds for a submission's cells."""
-    return bound_names(parsed(source))
+    return bound_names(parsed_cell(source))
 
 
 @lru_cache(maxsize=256)
 def imports_in(source: str) -> str:
     """The import statements at a cell's top level, alone."""
-    nodes = [n for n in parsed(source).body if isinstance(n, ast.Import | ast.ImportFrom)]
+    nodes = [n for n in parsed_cell(source).body if isinstance(n, ast.Import | ast.ImportFrom)]
     return "\n".join(ast.unparse(node) for node in nodes)
 
 
 @lru_cache(maxsize=256)
 def loads(source: str) -> KeysView[str]:
     """The names that a cell reads, anywhere in it."""
-    return names_read(parsed(source))
+    return read_names(parsed_cell(source))

@@ -14,15 +14,15 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.judge.lanes import LANES, LaneLost
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import require_linux
-from attncourse.grading.report import CellResult, Report, from_json, nothing
+from attncourse.grading.report import CellResult, Report, report_from_json, report_without_points
 from attncourse.grading.submission.notebook import Assignment
-from attncourse.grading.submission.syntax import parse
+from attncourse.grading.submission.syntax import parse_or_none
 
 LOST = "was not run to its end, twice"
 TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")
 
 
-def grade(
+def grade_submission(
     notebook: bytes,
     assignment: Assignment,
     *,
@@ -42,7 +42,7 @@ def grade(
     with ``sandbox`` where they cannot run safely.
     """
     require_linux()
-    key = key_of(assignment, limits, sandbox, hidden)
+    key = lane_key(assignment, limits, sandbox, hidden)
     earned: dict[str, CellResult] = {}  # before a lane was lost
 
     def note(progress: dict[str, dict]) -> None:
@@ -77,7 +77,7 @@ def grade(
             LANES.give_back(key, lane)
         if "refused" in answer:
             raise UserError(answer["refused"])
-        report = from_json(answer["report"])
+        report = report_from_json(answer["report"])
         if not answer["undone"]:
             break
         time = report.limits["submission"]
@@ -89,12 +89,14 @@ def grade(
     if report is None and not lane.began:
         raise UserError(f"no lane can start on this machine: the judge {lost}")
     if report is None:  # what had been earned before the judge could not go on
-        report = nothing(assignment, "interrupted", f"{LOST}: the judge {lost}", student)
+        report = report_without_points(
+            assignment, "interrupted", f"{LOST}: the judge {lost}", student
+        )
         report = replace(report, cells=report.cells | earned, sandbox=sandbox)
     return report
 
 
-def key_of(
+def lane_key(
     assignment: Assignment, limits: Limits, sandbox: bool, hidden: tuple[str, ...] = ()
 ) -> tuple:
     """What a lane for this assignment starts with."""
@@ -105,9 +107,9 @@ def key_of(
 def start_lanes(
     assignments: Sequence[Assignment], limits: Limits, sandbox: bool, hidden: tuple[str, ...] = ()
 ) -> None:
-    """Starts a lane for each of these for ``grade`` to find, without waiting for them."""
+    """Starts a lane for each of these for ``grade_submission`` to find, and waits for none."""
     require_linux()
-    LANES.prepare([key_of(assignment, limits, sandbox, hidden) for assignment in assignments])
+    LANES.prepare([lane_key(assignment, limits, sandbox, hidden) for assignment in assignments])
 
 
 @lru_cache(maxsize=4)
@@ -120,7 +122,7 @@ def libraries(assignment: Assignment) -> tuple[str, ...]:
     """The installed libraries that the instructor's notebook imports: a worker starts with them."""
     found = {"numpy": None}
     for cell in assignment.cells:
-        tree = parse(cell.source) if cell.code else None
+        tree = parse_or_none(cell.source) if cell.code else None
         for node in ast.walk(tree or ast.Module([], [])):
             if isinstance(node, ast.Import):
                 found |= dict.fromkeys(alias.name for alias in node.names)

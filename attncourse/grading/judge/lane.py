@@ -26,7 +26,7 @@ def main() -> None:
     drivers = [socket.socket(fileno=end) for end, _ in places]
     gc.disable()  # of what is imported, nothing goes again
     try:
-        load(list(filter(None, libraries.split(","))))
+        load_libraries(list(filter(None, libraries.split(","))))
     except Exception as problem:
         for driver in drivers:
             send(driver, {"refused": f"cannot start a worker: {problem}"})
@@ -73,7 +73,7 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
         driver.close()
         os.close(lifeline)
         ours.close()
-        zygote.run(theirs, order)
+        zygote.run_zygote(theirs, order)
     theirs.close()
     ending = (lifeline, zygote_pid, order["folder"])
     threading.Thread(target=end_with, args=ending, daemon=True).start()
@@ -82,9 +82,9 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
     LaneLoop(driver, ours, order).serve()
 
 
-def load(modules: list[str]) -> None:
+def load_libraries(modules: list[str]) -> None:
     """Imports what submissions need, single-threaded, and uses it a few times."""
-    from attncourse.grading.judge.worker.zygote import rehearse
+    from attncourse.grading.judge.worker.zygote import rehearse_worker
 
     for name in modules:
         importlib.import_module(name)
@@ -96,7 +96,7 @@ def load(modules: list[str]) -> None:
         torch.set_num_threads(1)
         with suppress(RuntimeError):
             torch.set_num_interop_threads(1)
-    rehearse()
+    rehearse_worker()
 
 
 def end_with(lifeline: int, zygote: int, folder: str) -> None:

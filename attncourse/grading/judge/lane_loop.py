@@ -12,17 +12,17 @@ from typing import Any
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.carried_errors import follow_ons
-from attncourse.grading.judge.findings import Findings, agreed
+from attncourse.grading.judge.findings import Findings, agreed_findings
 from attncourse.grading.judge.marking import make_report
-from attncourse.grading.judge.outcomes import StepOutcome, outcome_of
-from attncourse.grading.judge.overwritten import overwritten
+from attncourse.grading.judge.outcomes import StepOutcome, outcome_from_json
+from attncourse.grading.judge.overwritten import overwritten_answers
 from attncourse.grading.judge.plan_runner import Means, PlanRunner
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.workers import Refused, Workers
 from attncourse.grading.limits import MB, Limits
-from attncourse.grading.report import Report, nothing, to_json
-from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read
+from attncourse.grading.report import Report, report_without_points, to_json
+from attncourse.grading.submission.notebook import Assignment, Cell, Reading, read_submission_cells
 from attncourse.grading.submission.plan import plan
 from attncourse.grading.submission.varied import other_variant
 
@@ -77,12 +77,14 @@ class LaneLoop:
         self.earned, self.told = {}, 0.0
         self.begins("the notebook", self.workers.limits.cell)
         try:
-            reading = read(notebook)
+            reading = read_submission_cells(notebook)
         except Unreadable as error:
-            return nothing(assignment, "unreadable", f"unreadable notebook: {error}", student), {}
+            return report_without_points(
+                assignment, "unreadable", f"unreadable notebook: {error}", student
+            ), {}
         except MemoryError:
             reason = "unreadable notebook: it takes more memory than there is for one"
-            return nothing(assignment, "unreadable", reason, student), {}
+            return report_without_points(assignment, "unreadable", reason, student), {}
         reports, undone = [], {}
         for number in range(len(reading.versions)):
             report, left = self.grade_version(number, reading, assignment, request)
@@ -120,11 +122,11 @@ class LaneLoop:
                 self.earned[steps[number].grade_id] = vars(judge_cell(cell, outcome))
 
         doubted = set(first["cut"])
-        known = {int(n): outcome_of(told) for n, told in first["outcomes"].items()}
-        found = agreed(known, doubted, PlanRunner(steps, means, heard, doubted).run())
+        known = {int(n): outcome_from_json(told) for n, told in first["outcomes"].items()}
+        found = agreed_findings(known, doubted, PlanRunner(steps, means, heard, doubted).run())
         taken, followed, cut = [], [], set(found.cut)
         if request["final"] or not cut:
-            taken, once = overwritten(found, means)
+            taken, once = overwritten_answers(found, means)
             followed, again = follow_ons(found, means)
             cut |= {len(steps)} if once or again else set()  # behind them all
         self.begins("the report", limits.cell)

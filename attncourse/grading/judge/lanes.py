@@ -127,7 +127,7 @@ class Lane:
         remove(self.folder)
 
 
-def start(modules: Sequence[str], number: int) -> list[Lane]:
+def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
     """So many lanes with these libraries: processes that share what they import."""
     lanes = [Lane() for _ in range(number)]
     ends = [(lane.theirs.fileno(), lane.ended) for lane in lanes]
@@ -227,7 +227,7 @@ class Lanes:
 
         They are the next to begin if those are as many with these; else they end.
         """
-        self.expected = modules, start(modules, number)
+        self.expected = modules, start_processes(modules, number)
 
     def begin(self, keys: list[tuple]) -> list[Lane]:
         """A lane for each key, all of which name the same libraries."""
@@ -235,7 +235,7 @@ class Lanes:
         if modules != keys[0][0] or len(lanes) != len(keys):
             for lane in lanes:
                 lane.close()
-            lanes = start(keys[0][0], len(keys))
+            lanes = start_processes(keys[0][0], len(keys))
         for lane, key in zip(lanes, keys, strict=True):
             lane.become(key, self.cores.pop(0) if self.cores else None)
         return lanes

@@ -44,7 +44,7 @@ def make_report(
     seen = dict.fromkeys((v["target"], v["mistake"]) for v in verdicts if v["mistake"])
     empty = remarks.unwritten(found, verdicts)
     cells = {
-        grade_id: result_of(cell, tests.get(grade_id), exercise_of(grade_id) in empty, found)
+        grade_id: cell_result(cell, tests.get(grade_id), exercise_of(grade_id) in empty, found)
         for grade_id, cell in assignment.graded.items()
     }
     first = found.tests()
@@ -53,11 +53,11 @@ def make_report(
             cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
     trouble, no_python = tuple(found.trouble.values()), remarks.unread(found, assignment)
     told = [
-        *remarks.few([note for note in notes if not note.startswith(PUT_BACK)]),
+        *remarks.first_notes([note for note in notes if not note.startswith(PUT_BACK)]),
         *(said for said in no_python if remarks.NEEDS in said),
-        *remarks.few(remarks.remarks(found, verdicts)),
+        *remarks.first_notes(remarks.remarks(found, verdicts)),
         *(one.note for one in followed if one.right),
-        *remarks.unforeseen(first, cells, verdicts),
+        *remarks.unforeseen_remarks(first, cells, verdicts),
     ]
     return Report(
         student=student,
@@ -78,7 +78,9 @@ def make_report(
     )
 
 
-def result_of(cell: Cell, outcome: StepOutcome | None, empty: bool, found: Findings) -> CellResult:
+def cell_result(
+    cell: Cell, outcome: StepOutcome | None, empty: bool, found: Findings
+) -> CellResult:
     """The points of a graded cell, with a reason of its own where there is no answer to test."""
     result, name = judge_cell(cell, outcome), exercise_of(cell.grade_id)
     if empty and not result.points:

@@ -29,10 +29,10 @@ def not_imported(found: Findings) -> dict[str, str]:
 
 def because(outcome: StepOutcome, lacking: dict[str, str]) -> StepOutcome:
     """What came of a test, where an answer misses a name that was not imported: the reason why."""
-    return replace(outcome, verdicts=[explained(v, lacking) for v in outcome.verdicts])
+    return replace(outcome, verdicts=[explained_verdict(v, lacking) for v in outcome.verdicts])
 
 
-def explained(verdict: dict[str, Any], lacking: dict[str, str]) -> dict[str, Any]:
+def explained_verdict(verdict: dict[str, Any], lacking: dict[str, str]) -> dict[str, Any]:
     missing = MISSED.search(verdict["reason"])
     if missing is None or missing[1] not in lacking:
         return verdict

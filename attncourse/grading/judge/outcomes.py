@@ -37,7 +37,7 @@ class StepOutcome:
     verdicts: list[dict[str, Any]] = field(default_factory=list)
 
 
-def outcome_of(told: dict[str, Any]) -> StepOutcome:
+def outcome_from_json(told: dict[str, Any]) -> StepOutcome:
     """The outcome that JSON was made of."""
     return StepOutcome(**told | {"said": Said(*told["said"])})
 
@@ -61,14 +61,16 @@ def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[
     diagnosis = verdict.diagnosis
     return {
         "cell": grade_id,
-        **{name: shortened(getattr(verdict, name), 500) for name in TOLD},
+        **{name: shortened_value(getattr(verdict, name), 500) for name in TOLD},
         "passed": bool(verdict.passed),
-        "criteria": [{n: shortened(getattr(c, n)) for n in CRITERION} for c in verdict.criteria],
+        "criteria": [
+            {n: shortened_value(getattr(c, n)) for n in CRITERION} for c in verdict.criteria
+        ],
         "mistake": diagnosis.name if diagnosis else "",
         "explanation": diagnosis.explanation if diagnosis else "",
         "failed": [] if silent else [c.name for c in verdict.criteria if not c.passed],
         "given": list(verdict.given),
-        "text": "" if silent else shortened(str(verdict), 10_000),
+        "text": "" if silent else shortened_value(str(verdict), 10_000),
     }
 
 
@@ -91,7 +93,7 @@ def verdict_of(told: dict[str, Any], said: Callable[[str], str] = str) -> Verdic
     return Verdict(**known(Verdict, told) | more)
 
 
-def shortened(value: Any, limit: int = MESSAGE) -> Any:
+def shortened_value(value: Any, limit: int = MESSAGE) -> Any:
     """A text that a submission may have made, cut and without control characters; others as is."""
     if not isinstance(value, str):
         return value
@@ -103,5 +105,5 @@ def text_of(error: BaseException) -> str:
     """An exception's class and message; nobody can show some whole numbers."""
     text = ""
     with suppress(Exception):
-        text = shortened(str(error))
+        text = shortened_value(str(error))
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

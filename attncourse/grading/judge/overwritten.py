@@ -14,13 +14,13 @@ from attncourse.checks.eligibility import GIVES, built_ins_of_star, name_taken
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
 from attncourse.grading.judge.carried_errors import LEAST, our_answers, wrong_answers
-from attncourse.grading.judge.deferred_tests import reached, touched_by
+from attncourse.grading.judge.deferred_tests import names_reached, touched_by
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.outcomes import StepOutcome, verdict_of
 from attncourse.grading.judge.plan_runner import Means, again
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.plan import Step
-from attncourse.grading.submission.syntax import bound_names, parse
+from attncourse.grading.submission.syntax import bound_names, parse_or_none
 
 BUILT_IN = "import builtins as _builtins\n{name} = _builtins.{name}"
 BEGINS = ("  ✗", "  ✓", "  –")  # a criterion's line
@@ -49,7 +49,7 @@ class Overwritten:
     outcomes: dict[str, StepOutcome]
 
 
-def overwritten(found: Findings, means: Means) -> tuple[list[Overwritten], bool]:
+def overwritten_answers(found: Findings, means: Means) -> tuple[list[Overwritten], bool]:
     """The wrong answers of a run that use a taken name, and whether another run was cut."""
     told, cut = [], False
     names = our_answers(means.assignment)
@@ -77,7 +77,7 @@ def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
     taken: dict[str, Taken] = {}
     for step in steps[:end]:
         if step.kind != "test":
-            for node in getattr(parse(step.source), "body", ()):
+            for node in getattr(parse_or_none(step.source), "body", ()):
                 bound, star = bound_names(ast.Module([node], [])), built_ins_of_star(node)
                 if isinstance(node, GIVES) and not star:
                     given |= dict.fromkeys(bound, ast.unparse(node))
@@ -88,7 +88,7 @@ def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
                     built_in = "\n".join(BUILT_IN.format(name=n) for n in own)
                     if before := given.get(one, built_in):
                         taken[one] = Taken(one, str(Statement(node)), step.name, before)
-    used = reached([name], touched_by(steps[:end]))
+    used = names_reached([name], touched_by(steps[:end]))
     yield from (one for n, one in sorted(taken.items()) if n in used)
 
 

@@ -68,7 +68,7 @@ def unwritten(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(empty))
 
 
-def unforeseen(
+def unforeseen_remarks(
     tests: dict[str, StepOutcome | None],
     cells: dict[str, CellResult],
     verdicts: list[dict[str, Any]],
@@ -126,5 +126,5 @@ def suspicions(found: Findings, assignment: Assignment) -> tuple[str, ...]:
     return (f"imports {', '.join(names[:SHOWN])}{more}: see what for",) if names else ()
 
 
-def few(notes: list[str]) -> list[str]:
+def first_notes(notes: list[str]) -> list[str]:
     return notes if len(notes) <= MOST else [*notes[:MOST], f"and {len(notes) - MOST} notes more"]

@@ -14,13 +14,13 @@ from attncourse.checks.reading.cells import went_on
 from attncourse.checks.trying.trials import NoReference
 from attncourse.grading.judge.assertion_message import said_of
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.guard import compiled, guards
+from attncourse.grading.judge.guard import compile_cell, guards
 from attncourse.grading.judge.instructor_namespace import instructor_namespace_for, loads
 from attncourse.grading.judge.outcomes import (
     MESSAGE,
     StepOutcome,
     describe_verdict,
-    shortened,
+    shortened_value,
     text_of,
 )
 from attncourse.grading.judge.remote.conversation import DEAF, Ended, OutOfTime
@@ -75,7 +75,7 @@ class StepRunner:
             outcome = self.failure(error)
             if lines := getattr(error, "attncourse_skipped", ()):
                 first = outcome.message.partition("\n")[0]
-                outcome.message = f"{first} ({went_on(map(shortened, lines))})"
+                outcome.message = f"{first} ({went_on(map(shortened_value, lines))})"
             return outcome
         return StepOutcome("none")
 
@@ -126,10 +126,10 @@ class StepRunner:
         """The value of a test's last line where that is an expression, else None."""
         for source in self.instructor.needed(step.grade_id, self.laid_out):
             self.bind(source)
-            body, _ = compiled(source, self.instructor.foreign(source))
+            body, _ = compile_cell(source, self.instructor.foreign(source))
             exec(body, self.namespace)
         self.bind(step.source, step.grade_id)
-        body, last = compiled(
+        body, last = compile_cell(
             step.source, self.instructor.foreign(step.source, step.grade_id), TEST
         )
         exec(body, self.namespace)

@@ -10,7 +10,7 @@ from typing import Any
 from attncourse.alarm import Clock
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.frames import hear, tell
+from attncourse.grading.judge.wire.frames import hear, send_packet
 from attncourse.grading.limits import Limits
 
 
@@ -74,14 +74,14 @@ class Workers:
     def begin(self) -> None:
         """Has the zygote make a worker; its answer is fetched when the worker is needed."""
         ours, theirs = socket.socketpair()
-        tell(self.zygote, {"do": "start", "limits": asdict(self.limits)}, [theirs.fileno()])
+        send_packet(self.zygote, {"do": "start", "limits": asdict(self.limits)}, [theirs.fileno()])
         theirs.close()
         self.spare, self.spare_pid = ours, 0
 
     def end(self, pid: int) -> dict[str, Any]:
         """Ends a worker; what it used."""
         self.made()  # its answer comes first
-        tell(self.zygote, {"do": "stop", "pid": pid})
+        send_packet(self.zygote, {"do": "stop", "pid": pid})
         return self.answer()[0]
 
     def answer(self) -> tuple[dict[str, Any], list[int]]:

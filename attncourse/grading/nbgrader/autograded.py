@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 
 from attncourse.checks.showing.verdict import MESSAGE_STYLE
 from attncourse.grading import harmless
-from attncourse.grading.course.newer_hand_ins import digest
+from attncourse.grading.course.newer_hand_ins import notebook_digest
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import message
 from attncourse.grading.judge.outcomes import verdict_of
-from attncourse.grading.report import Report, score
-from attncourse.grading.submission.notebook import Assignment, Cell, read
+from attncourse.grading.report import Report, score_in_words
+from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 from attncourse.grading.submission.parts import Part, as_released
 from attncourse.grading.submission.plan import Stand, laid_out
 from attncourse.grading.submission.questions import lines
@@ -37,25 +37,27 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
     submission that cannot be read, it has the tests alone.
     """
     try:
-        cells = read(notebook).versions[report.version]
+        cells = read_submission_cells(notebook).versions[report.version]
     except Unreadable:
         cells = ()
     released = released_cells(assignment)
     made = [cell_to_json(Cell(about(report), code=False))]
-    for cell in marked(as_much_as_fits(laid_out(cells, assignment)[0]), assignment, released):
+    for cell in with_instructors_marks(
+        standing_that_fits(laid_out(cells, assignment)[0]), assignment, released
+    ):
         made.append(cell_to_json(cell, released.get(cell.grade_id)))
         if cell.test:
             made[-1]["outputs"] = outputs(cell, report)
     content = {
         "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(made)],
-        "metadata": {"kernelspec": KERNEL, "attncourse": {"made_of": digest(notebook)}},
+        "metadata": {"kernelspec": KERNEL, "attncourse": {"made_of": notebook_digest(notebook)}},
         "nbformat": 4,
         "nbformat_minor": 5,
     }
     return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
 
 
-def answered(notebook: str) -> dict[str, Any]:
+def graded_cell_texts(notebook: str) -> dict[str, Any]:
     """What each graded cell of a graded notebook is about: its own text, where it is an answer.
 
     Of a test, it is all code of the student's own.
@@ -73,7 +75,7 @@ def answered(notebook: str) -> dict[str, Any]:
 def same_answers(before: str, now: str) -> frozenset[str]:
     """The graded cells whose answers are the same in two graded notebooks."""
     try:
-        old, new = answered(before), answered(now)
+        old, new = graded_cell_texts(before), graded_cell_texts(now)
     except (ValueError, TypeError, KeyError, AttributeError):  # there was none, or no notebook
         return frozenset()
     return frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
@@ -82,7 +84,7 @@ def same_answers(before: str, now: str) -> frozenset[str]:
 StandT = TypeVar("StandT", Part, Stand)
 
 
-def as_much_as_fits(stands: Sequence[StandT]) -> list[StandT]:
+def standing_that_fits(stands: Sequence[StandT]) -> list[StandT]:
     """What stands in a submission, of its own parts as much as there is room for."""
     room, kept = ROOM, []
     for stand in stands:
@@ -98,7 +100,9 @@ def as_much_as_fits(stands: Sequence[StandT]) -> list[StandT]:
     return kept
 
 
-def marked(stands: list[Stand], assignment: Assignment, released: dict[str, str]) -> list[Cell]:
+def with_instructors_marks(
+    stands: list[Stand], assignment: Assignment, released: dict[str, str]
+) -> list[Cell]:
     """The cells with the instructor's marks and nobody else's, and last the lost ones to score.
 
     Where several cells claim to be one answer, it is the first that holds more than was given.
@@ -108,7 +112,7 @@ def marked(stands: list[Stand], assignment: Assignment, released: dict[str, str]
     chosen: dict[str, Cell] = {}
     for cell in (stand.cell for stand in stands if isinstance(stand, Part)):
         held = chosen.get(cell.grade_id)
-        if cell.grade_id in own and (held is None or untouched(held, released)):
+        if cell.grade_id in own and (held is None or is_untouched(held, released)):
             chosen[cell.grade_id] = cell
     cells = []
     for stand in stands:
@@ -117,7 +121,7 @@ def marked(stands: list[Stand], assignment: Assignment, released: dict[str, str]
         elif chosen.get(stand.cell.grade_id) is stand.cell:
             cells.append(answer(stand.cell, own[stand.cell.grade_id], released))
         else:
-            cells.append(Cell(safe(stand.cell, given), code=stand.cell.code))
+            cells.append(Cell(harmless_source(stand.cell, given), code=stand.cell.code))
     lost = [c for g, c in own.items() if g not in chosen and (c.grade or c.task)]
     return cells + [replace(cell, source=f"# {LOST}" if cell.code else LOST) for cell in lost]
 
@@ -126,22 +130,22 @@ def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
     """The instructor's cell with the student's text, where it is the student's to write."""
     if not own.solution and not own.task:
         return own
-    if untouched(cell, released):
+    if is_untouched(cell, released):
         return replace(own, source=released[own.grade_id])
-    return replace(own, source=safe(replace(cell, code=own.code)))
+    return replace(own, source=harmless_source(replace(cell, code=own.code)))
 
 
-def untouched(cell: Cell, released: dict[str, str]) -> bool:
+def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
     """Whether an answer's cell holds what the release gave, and no more."""
     text = lines(harmless.made_visible(cell.source))
     return text in ((), lines(released[cell.grade_id]))
 
 
-def safe(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
+def harmless_source(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
     """A submission's text as it may be shown. The instructor's own Markdown stays as it is."""
     if cell.code:
         return harmless.made_visible(cell.source)
-    return cell.source if cell.source.strip() in given else harmless.markdown(cell.source)
+    return cell.source if cell.source.strip() in given else harmless.defused_markdown(cell.source)
 
 
 @lru_cache(maxsize=8)
@@ -185,7 +189,7 @@ def about(report: Report) -> str:
 
     It is HTML, which is Markdown as well, so that nothing in a note can be Markdown.
     """
-    head = f"Tests: {score(report.points, report.maximum)}."
+    head = f"Tests: {score_in_words(report.points, report.maximum)}."
     notes = [*report.notes] + ([] if report.sandbox else ["Graded without a sandbox."])
     items = "".join(f"<li>{escape(' '.join(message(note).split()))}</li>" for note in notes)
     return FRAME.format(f"<strong>{head}</strong>" + (f"<ul>{items}</ul>" if items else ""))
@@ -205,7 +209,7 @@ def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     points = found.points if found else 0.0
     said = found.message if found else ""
     said = "" if verdicts or points == cell.points else message(said)
-    html = f"<strong>{score(points, cell.points)}</strong>"
+    html = f"<strong>{score_in_words(points, cell.points)}</strong>"
     if said:
         html += f'<pre style="{MESSAGE_STYLE}">{escape(said)}</pre>'
     return [*made, data_of("execute_result", repr(points), FRAME.format(html))]

@@ -21,7 +21,7 @@ from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool, Float
 
 from attncourse.grading.course.changes import added_cells
-from attncourse.grading.course.choosing import HandedFile, family
+from attncourse.grading.course.choosing import HandedFile, copies_of_assignment
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import enter_extension, read_extensions
 from attncourse.grading.course.folders import FORGOTTEN, read_submission, with_remarks
@@ -30,14 +30,14 @@ from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.late import LatePenalty, seconds_late, time_in
 from attncourse.grading.course.release import record
 from attncourse.grading.course.solution import outdated
-from attncourse.grading.course.variants import solved
+from attncourse.grading.course.variants import solved_in_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.jail import missing_floor
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.nbgrader.autograded import autograded
-from attncourse.grading.report import nothing
+from attncourse.grading.report import report_without_points
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
 UNSAFE = "c.JudgeExporter.unsafe_no_sandbox = True in nbgrader_config.py grades without one"
@@ -54,7 +54,7 @@ class VariantExporter(NotebookExporter):
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
         """The notebook to release, and nbgrader's resources."""
         try:
-            data = solved(Path(coursedir_of(self).root), Path(filename))
+            data = solved_in_variant(Path(coursedir_of(self).root), Path(filename))
         except UserError as error:
             self.log.error("%s", error)
             raise SystemExit(1) from None
@@ -101,7 +101,7 @@ class JudgeExporter(NotebookExporter):
     def judged(self, student: str, name: str, notebook: str) -> str:
         """The graded notebook of what a student has handed in, as ``attncourse grade`` reads it."""
         assignment = self.assignment(name, notebook)
-        course, source = Path(coursedir_of(self).root), source_of(coursedir_of(self), name)
+        course, source = Path(coursedir_of(self).root), source_folder(coursedir_of(self), name)
         found = read_submission(course, name, student)
         zone, more = zone_of(self.config), read_extensions(course).get((student, name))
         with Gradebook(coursedir_of(self).db_url, coursedir_of(self).course_id) as book:
@@ -113,9 +113,9 @@ class JudgeExporter(NotebookExporter):
                     submission.timestamp = when
                     book.db.commit()
         if found.data is None:
-            report = nothing(assignment, found.status, found.reason, student)
+            report = report_without_points(assignment, found.status, found.reason, student)
         else:
-            report = grade(
+            report = grade_submission(
                 found.data,
                 assignment,
                 seed=self._seed,
@@ -126,7 +126,7 @@ class JudgeExporter(NotebookExporter):
             )
         report = with_remarks(found, report, zone)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
-        clear(self.place(name, student), found.timestamp)
+        clear_autograded(self.place(name, student), found.timestamp)
         if found.note:
             give_back_tasks(coursedir_of(self), student, name)
         return autograded(found.data or b"", assignment, report)
@@ -138,8 +138,8 @@ class JudgeExporter(NotebookExporter):
         """
         if (name, notebook) not in self._assignments:
             course = coursedir_of(self)
-            root, path = Path(course.root), source_of(course, name) / f"{notebook}.ipynb"
-            assignment = read_assignment(path, solved(root, path))
+            root, path = Path(course.root), source_folder(course, name) / f"{notebook}.ipynb"
+            assignment = read_assignment(path, solved_in_variant(root, path))
             assignment = replace(assignment, follow_on=self.follow_on)
             if notebook == name:
                 for change in record(find_book(root, course.db_url), name):
@@ -156,7 +156,7 @@ class JudgeExporter(NotebookExporter):
         return Path(course.format_path(course.autograded_directory, student, name))
 
 
-def source_of(course: CourseDirectory, name: str) -> Path:
+def source_folder(course: CourseDirectory, name: str) -> Path:
     """The folder of an assignment's solved notebook."""
     return Path(course.format_path(course.source_directory, ".", name))
 
@@ -182,7 +182,7 @@ class AssignLatePenalties(preprocessors.AssignLatePenalties):
         return nb, resources
 
 
-def clear(place: Path, timestamp: str) -> None:
+def clear_autograded(place: Path, timestamp: str) -> None:
     """Leaves only notebooks and the time of submission in a folder of ``autograded/``.
 
     nbgrader has copied there what lay beside the submission, and the formgrader would serve it,
@@ -219,6 +219,8 @@ def accept_renamed(notebooks: list[str], **given: Any) -> None:
         print(f"grading stopped: {FORGOTTEN.format(student)}", file=sys.stderr)
         raise SystemExit(1)
     exact = str(folder / f"{folder.name}.ipynb")
-    copies = family([HandedFile(PurePosixPath(notebook)) for notebook in notebooks], folder.name)
+    copies = copies_of_assignment(
+        [HandedFile(PurePosixPath(notebook)) for notebook in notebooks], folder.name
+    )
     if len(notebooks) == 1 or (copies and exact not in notebooks):
         notebooks[:] = [exact]

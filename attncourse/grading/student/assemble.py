@@ -16,17 +16,23 @@ from attncourse import STEMS
 from attncourse.checks.index import index
 from attncourse.checks.showing.verdict import given_right
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained
+from attncourse.grading.files import explained_file_errors
 from attncourse.grading.harmless import one_line
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
 from attncourse.grading.student import selfcheck
-from attncourse.grading.student.package import WAY_OUT, ChapterParts, definitions, tried, write
+from attncourse.grading.student.package import (
+    WAY_OUT,
+    ChapterParts,
+    definitions_in,
+    try_parts,
+    write_package,
+)
 from attncourse.grading.student.progress import INSTRUCTORS, attempted
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import parse
+from attncourse.grading.submission.syntax import parse_or_none
 
 MISSING = "not written yet"
 NO_PYTHON = "its cell is not Python"
@@ -59,7 +65,7 @@ class Assembled:
         return "\n".join(lines)
 
 
-def assemble(
+def assemble_package(
     notebooks: Sequence[Path],
     folder: Path,
     limits: Limits,
@@ -92,17 +98,21 @@ def assemble(
     for number, (stem, (path, _, cells)) in enumerate(read.items(), 1):
         report = next(reports)
         given = {v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]}
-        chapters[stem] = ChapterParts(stem, path, definitions(cells), reasons(report, cells), given)
+        chapters[stem] = ChapterParts(
+            stem, path, definitions_in(cells), reasons(report, cells), given
+        )
         seen(number, len(read), path.name)
-    made = given_right_ones(together([chapters[s] for s in STEMS if s in chapters], limits), limits)
-    return Assembled(folder, tuple(made), write(folder, made))
+    made = parts_given_right_ones(
+        parts_that_fit([chapters[s] for s in STEMS if s in chapters], limits), limits
+    )
+    return Assembled(folder, tuple(made), write_package(folder, made))
 
 
-def together(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
+def parts_that_fit(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
     """The chapters without those parts that pass alone and fail in the package."""
     while True:
         targets = [f"{c.stem}.{name}" for c in chapters for name in c.mine]
-        broken = {t: reason for t, reason in tried(chapters, targets, limits).items() if reason}
+        broken = {t: reason for t, reason in try_parts(chapters, targets, limits).items() if reason}
         if not broken:
             return chapters
         shown = {t for t in broken if broken.keys() & set(called_by(t, chapters))}
@@ -110,10 +120,10 @@ def together(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]
             reason = broken[target]
             cause = cause_of(target, chapters, limits)
             why = (BECAUSE.format(cause) if cause else TOGETHER) + reason
-            chapters = without(target, why, chapters)
+            chapters = without_part(target, why, chapters)
 
 
-def without(target: str, why: str, chapters: Sequence[ChapterParts]) -> list[ChapterParts]:
+def without_part(target: str, why: str, chapters: Sequence[ChapterParts]) -> list[ChapterParts]:
     """The chapters with ours for one part, and why."""
     stem, name = target.split(".")
     return [c.changed(**{name: why}) if c.stem == stem else c for c in chapters]
@@ -122,7 +132,7 @@ def without(target: str, why: str, chapters: Sequence[ChapterParts]) -> list[Cha
 def cause_of(target: str, chapters: Sequence[ChapterParts], limits: Limits) -> str:
     """The one part that, ours in its place, lets a broken one pass; "" where there is none."""
     for other in called_by(target, chapters):
-        if not any(tried(without(other, "ours", chapters), [target], limits).values()):
+        if not any(try_parts(without_part(other, "ours", chapters), [target], limits).values()):
             return other
     return ""
 
@@ -139,7 +149,7 @@ def called_by(target: str, chapters: Sequence[ChapterParts]) -> list[str]:
     return [f"{c.stem}.{n}" for c in chapters for n in c.mine if n in read - {name}]
 
 
-def given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
+def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
     """The chapters with those parts too that are right once a wrong one that they call is ours."""
     for place, chapter in enumerate(chapters):
         for name in chapter.ours:
@@ -151,14 +161,14 @@ def given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list[Chapt
             given = chapter.given | {name: sorted(called)}
             mended = replace(chapter.changed(**{name: ""}), given=given)
             changed = [*chapters[:place], mended, *chapters[place + 1 :]]
-            if not any(tried(changed, [f"{chapter.stem}.{name}"], limits).values()):
+            if not any(try_parts(changed, [f"{chapter.stem}.{name}"], limits).values()):
                 chapters = changed
     return chapters
 
 
 def require_ours(folder: Path) -> None:
     """Raises ``UserError`` where a folder of that name is no package of this kind."""
-    with explained(folder, WAY_OUT):
+    with explained_file_errors(folder, WAY_OUT):
         other = folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir())
     if other:
         raise UserError(f"{folder} holds something else: move it, or name another folder with -o")
@@ -192,7 +202,7 @@ def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
     """For each exercise why the student's answer cannot be used; nothing where it can."""
     verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
     answers = [cell for cell in cells if cell.solution and cell.code]
-    broken = {cell.grade_id for cell in answers if parse(python_alone(cell.source)) is None}
+    broken = {cell.grade_id for cell in answers if parse_or_none(python_alone(cell.source)) is None}
     found, written = {}, attempted(cells)
     for target, cell in report.cells.items():
         verdict, name = verdicts.get(target), target.split(".")[1]

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from attncourse import MILESTONES, STEMS
-from attncourse.grading.files import explained, replace_file
+from attncourse.grading.files import explained_file_errors, replace_file
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import begins_at, bound_names, names_in, parse
+from attncourse.grading.submission.syntax import bound_names, cell_names, first_line, parse_or_none
 from attncourse.stopwatch import CLOCK
 
 INSTALLS = "#@title"  # the cell that Colab needs
@@ -56,7 +56,7 @@ class Definition(NamedTuple):
 
     @property
     def read(self) -> frozenset[str]:
-        return names_in(ast.Module([self.node], [])).read
+        return cell_names(ast.Module([self.node], [])).read
 
 
 @dataclass(frozen=True)
@@ -86,17 +86,17 @@ class ChapterParts:
         return replace(self, why=self.why | why)
 
 
-def definitions(cells: Iterable[Cell]) -> tuple[Definition, ...]:
+def definitions_in(cells: Iterable[Cell]) -> tuple[Definition, ...]:
     """What a notebook defines: imports, functions, classes and constants, nothing that runs."""
     found = []
     for cell in cells:
         own = cell.code and not cell.test and not cell.source.startswith(INSTALLS)
         source = python_alone(cell.source) if own else ""
-        lines, tree = source.split("\n"), parse(source)
+        lines, tree = source.split("\n"), parse_or_none(source)
         if tree:
             for node in tree.body:
                 if defines(node):
-                    text = "\n".join(lines[begins_at(node) - 1 : node.end_lineno])
+                    text = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
                     found.append(Definition(node, text))
     return tuple(found)
 
@@ -106,12 +106,12 @@ def defines(node: ast.stmt) -> bool:
     if isinstance(node, ast.ImportFrom):
         return node.module != "attncourse.checks"
     if isinstance(node, ast.Assign | ast.AnnAssign):
-        return isinstance(node.value, ast.Lambda) or is_constant(node.value)
+        return isinstance(node.value, ast.Lambda) or is_constant_node(node.value)
     kinds = ast.Import | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     return isinstance(node, kinds)
 
 
-def is_constant(node: ast.expr | None) -> bool:
+def is_constant_node(node: ast.expr | None) -> bool:
     if node is None:
         return False
     try:
@@ -121,7 +121,7 @@ def is_constant(node: ast.expr | None) -> bool:
     return True
 
 
-def source_of(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> str:
+def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> str:
     """A chapter's module: imports, ours in place of what is not right, the student's code."""
     own = {c.stem: c.mine for c in chapters}
     heads, bodies = [], []
@@ -151,20 +151,20 @@ def imports(node: ast.ImportFrom, own: dict[str, list[str]]) -> list[str]:
 # --- the folder -----------------------------------------------------------------------------------
 
 
-def texts_of(chapters: Sequence[ChapterParts]) -> dict[str, str]:
+def package_files(chapters: Sequence[ChapterParts]) -> dict[str, str]:
     """The package's files by name."""
-    texts = {f"{c.stem}.py": source_of(c, chapters) for c in chapters}
+    texts = {f"{c.stem}.py": chapter_source(c, chapters) for c in chapters}
     texts["__init__.py"] = '"""My answers where they are right, and ours for the rest."""\n'
     return {name: f"{MARK}{hashed(text)}\n{text}" for name, text in texts.items()}
 
 
-def write(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
+def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
     """Writes the package; returns copies of what somebody had changed by hand."""
     copies = []
-    for name, text in texts_of(chapters).items():
+    for name, text in package_files(chapters).items():
         path = folder / name
-        with explained(path, WAY_OUT):
-            if path.exists() and not untouched(path):
+        with explained_file_errors(path, WAY_OUT):
+            if path.exists() and not is_as_written(path):
                 names = (path.with_name(f"{path.name}.{n}.bak") for n in itertools.count(1))
                 copies.append(next(free for free in names if not free.exists()))
                 shutil.copyfile(path, copies[-1])
@@ -172,7 +172,7 @@ def write(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
     return tuple(copies)
 
 
-def reached(folder: Path) -> dict[str, int]:
+def milestones_reached(folder: Path) -> dict[str, int]:
     """The milestones that a package's parts have reached, each with how many of ours it took."""
     try:
         found = json.loads((folder / REACHED).read_text(encoding="utf-8"))
@@ -184,10 +184,10 @@ def reached(folder: Path) -> dict[str, int]:
 
 def has_reached(folder: Path, name: str, ours: int) -> None:
     """Notes that a package's parts have reached a milestone, with so many of ours."""
-    replace_file(folder / REACHED, json.dumps(reached(folder) | {name: ours}) + "\n")
+    replace_file(folder / REACHED, json.dumps(milestones_reached(folder) | {name: ours}) + "\n")
 
 
-def untouched(path: Path) -> bool:
+def is_as_written(path: Path) -> bool:
     """Whether a file is as it was written."""
     head, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     return head == MARK + hashed(text)
@@ -197,7 +197,9 @@ def hashed(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
-def tried(chapters: Sequence[ChapterParts], targets: list[str], limits: Limits) -> dict[str, str]:
+def try_parts(
+    chapters: Sequence[ChapterParts], targets: list[str], limits: Limits
+) -> dict[str, str]:
     """What is wrong with each of these parts in the package; nothing where it is right.
 
     In a process of its own, since the parts are imported there.
@@ -205,7 +207,7 @@ def tried(chapters: Sequence[ChapterParts], targets: list[str], limits: Limits) 
     if not targets:
         return {}
     with tempfile.TemporaryDirectory(prefix="attncourse-mine-") as place:
-        write(Path(place, "mine"), chapters)
+        write_package(Path(place, "mine"), chapters)
         command = [sys.executable, "-c", CHECK, *targets]
         most = CLOCK * limits.submission  # a busy machine takes that long for as much work
         try:

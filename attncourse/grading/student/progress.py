@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from attncourse import MILESTONES, STEMS
-from attncourse.checks.index import index, questions
+from attncourse.checks.index import index, question_points
 from attncourse.checks.reading.cells import UNANSWERED
 from attncourse.checks.showing.verdict import (
     DONE,
@@ -18,13 +18,13 @@ from attncourse.checks.showing.verdict import (
     TRIED,
     points_in_words,
 )
-from attncourse.grading.class_.terminal import table
+from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report, count
 from attncourse.grading.student import selfcheck
-from attncourse.grading.student.package import REACHED, reached
+from attncourse.grading.student.package import REACHED, milestones_reached
 from attncourse.grading.submission.notebook import Cell
 from attncourse.milestones import as_reached
 
@@ -56,7 +56,7 @@ class FolderProgress:
     def for_a_person(self, stem: str = "") -> str:
         """The points of answered questions, in one chapter or in all; nothing without any."""
         answered = [t for t in self.waiting if not stem or t.startswith(f"{stem}.")]
-        number = sum(questions()[t] for t in answered)
+        number = sum(question_points()[t] for t in answered)
         return f"; {points_in_words(number)} for a person" if answered else ""
 
     @property
@@ -66,7 +66,7 @@ class FolderProgress:
         Questions come last.
         """
         left = [t for s in STATES[1:] for t, state in self.states.items() if state == s]
-        return next(iter([*left, *(t for t in questions() if t not in self.waiting)]), "")
+        return next(iter([*left, *(t for t in question_points() if t not in self.waiting)]), "")
 
     @property
     def within_reach(self) -> list[str]:
@@ -80,7 +80,7 @@ class FolderProgress:
         return DONE if yours else OPEN if left else TRIED
 
 
-def progress(
+def folder_progress(
     folder: Path, limits: Limits, seen: Callable[[int, int, str], None] = lambda *_: None
 ) -> FolderProgress:
     """What the notebooks in a folder, and in those below it, amount to.
@@ -130,16 +130,18 @@ def progress(
                 states[target], places[target] = state, path
             elif target.startswith(f"{stem}."):
                 places.setdefault(target, path)
-        waiting |= {f"{stem}.{name}" for name in answered(cells)} & questions().keys()
+        waiting |= {
+            f"{stem}.{name}" for name in answered_questions(cells)
+        } & question_points().keys()
         seen(number, len(found), path.name)
     met: dict[str, int] = {}
     for mark in sorted(folder.rglob(f"mine/{REACHED}")):
-        own = reached(mark.parent) if selfcheck.handed_in_by(mark) == whose else {}
+        own = milestones_reached(mark.parent) if selfcheck.handed_in_by(mark) == whose else {}
         met |= {m: min(ours, met.get(m, ours)) for m, ours in own.items()}
     return FolderProgress(states, places, tuple(left_out), met, frozenset(waiting))
 
 
-def answered(cells: Iterable[Cell]) -> set[str]:
+def answered_questions(cells: Iterable[Cell]) -> set[str]:
     """The questions to which there is an answer: a person gives its points."""
     return {c.grade_id for c in cells if c.question and UNANSWERED not in c.source}
 
@@ -162,11 +164,11 @@ def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
 
 def progress_table(found: FolderProgress) -> Table:
     """A row for each chapter: how many are done, and which are not."""
-    made = table("chapter", "done#", "tried", "open")
+    made = empty_table("chapter", "done#", "tried", "open")
     for number, stem in enumerate(STEMS, 1):
         mine = {t.split(".")[1]: s for t, s in found.states.items() if t.startswith(f"{stem}.")}
         done, person = found.count("done", stem), found.for_a_person(stem)
-        asked = {t.split(".")[1]: t for t in questions() if t.startswith(f"{stem}.")}
+        asked = {t.split(".")[1]: t for t in question_points() if t.startswith(f"{stem}.")}
         mine |= {name: OPEN for name, target in asked.items() if target not in found.waiting}
         tried, left = ("\n".join(n for n, s in mine.items() if s == x) for x in STATES[1:])
         begun = done or tried or person
@@ -190,7 +192,7 @@ def progress_table(found: FolderProgress) -> Table:
 def summary(found: FolderProgress) -> str:
     """What has been done, and what comes next, in a line each."""
     done, tried = found.count("done"), found.count("tried")
-    every = len(found.states) + len(questions())
+    every = len(found.states) + len(question_points())
     lines = [f"{done} of {every} exercises done"]
     if tried > 0:
         lines[-1] += f", {tried} tried"

@@ -14,10 +14,10 @@ from attncourse import STEMS
 from attncourse.checks.index import index
 from attncourse.checks.reading.cells import UNANSWERED
 from attncourse.grading.errors import Unreadable, UserError
-from attncourse.grading.files import explained
+from attncourse.grading.files import explained_file_errors
 from attncourse.grading.harmless import one_line
 from attncourse.grading.jail.jail import missing_floor
-from attncourse.grading.judge.judge import grade, start_lanes
+from attncourse.grading.judge.judge import grade_submission, start_lanes
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import is_linux, slowness, system_name
 from attncourse.grading.report import Report, count
@@ -61,10 +61,10 @@ def check_file(path: Path, limits: Limits) -> Report:
         )
     report = check_cells(path, data, cells, limits.stretched(slowness()))
     unjailed = () if is_linux() else (UNJAILED.format(system_name()),)
-    return replace(report, notes=(*report.notes, *questions(cells), *unjailed))
+    return replace(report, notes=(*report.notes, *open_questions(cells), *unjailed))
 
 
-def questions(cells: Cells) -> list[str]:
+def open_questions(cells: Cells) -> list[str]:
     """What a notebook asks that no check can judge, and whether there is an answer."""
     states = {True: "is answered", False: "is not answered yet"}
     return [
@@ -91,7 +91,7 @@ def check_cells(
         )
     assignment = own_assignment(cells, path.stem, explain)
     if is_linux():
-        report = grade(data, assignment, limits=limits, sandbox=sandbox)
+        report = grade_submission(data, assignment, limits=limits, sandbox=sandbox)
     else:
         variants = variants_asked(cell.source for cell in cells if cell.code)
         report = judge_unjailed(cells, assignment, variants, limits, explain)
@@ -124,7 +124,7 @@ def handed_in_by(path: Path) -> str:
 
 def read_own_notebook(path: Path) -> tuple[bytes, Cells]:
     """A notebook's bytes and cells. Raises ``UserError`` where it cannot be read."""
-    with explained(path, doing="read"):
+    with explained_file_errors(path, doing="read"):
         if not path.exists():
             raise UserError(f"there is no file {path}: name your notebook, say 02_mixing.ipynb")
         data = path.read_bytes()

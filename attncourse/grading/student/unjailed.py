@@ -23,8 +23,8 @@ from attncourse.grading.judge.marking import make_report
 from attncourse.grading.judge.outcomes import (
     StepOutcome,
     describe_verdict,
-    outcome_of,
-    shortened,
+    outcome_from_json,
+    shortened_value,
     text_of,
 )
 from attncourse.grading.judge.worker import notebook_shell
@@ -55,7 +55,7 @@ def judge_unjailed(
         "seconds": limits.cell,
     }
     lines, reason = replies(json.dumps(order), CLOCK * limits.submission)
-    outcomes = {number: outcome_of(json.loads(line)) for number, line in enumerate(lines)}
+    outcomes = {number: outcome_from_json(json.loads(line)) for number, line in enumerate(lines)}
     missed = len(outcomes)
     trouble = {missed: f"{steps[missed].name}: {reason}"} if missed < len(steps) else {}
     return make_report(Findings(tuple(steps), outcomes, trouble=trouble), assignment, "", notes)
@@ -76,11 +76,11 @@ def replies(order: str, seconds: float) -> tuple[list[str], str]:
                 env=os.environ | {"PYTHONPATH": path},
             )
         except subprocess.TimeoutExpired as late:
-            return whole_lines(late.stdout or b""), LATE
-    return whole_lines(done.stdout), ENDED
+            return ended_lines(late.stdout or b""), LATE
+    return ended_lines(done.stdout), ENDED
 
 
-def whole_lines(output: bytes) -> list[str]:
+def ended_lines(output: bytes) -> list[str]:
     """Return the lines of an output that came to their end."""
     return output.decode().split("\n")[:-1]
 
@@ -137,7 +137,7 @@ def without_raising(do: Callable[[], StepOutcome], seconds: float) -> StepOutcom
         return StepOutcome("lost", str(error), cut=str(error))
     except notebook_shell.Skipped as error:
         first = text_of(error.__cause__ or error).partition("\n")[0]
-        told = f"{first} ({went_on(map(shortened, error.lines))})"
+        told = f"{first} ({went_on(map(shortened_value, error.lines))})"
         return StepOutcome("error", told, error=type(error.__cause__ or error).__name__)
     except (Exception, SystemExit) as error:
         missing = error.name or "" if isinstance(error, NameError) else ""

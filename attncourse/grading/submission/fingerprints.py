@@ -15,7 +15,7 @@ from attncourse.grading.submission.notebook import Assignment, Cells
 from attncourse.grading.submission.parts import as_released
 from attncourse.grading.submission.plan import plan
 from attncourse.grading.submission.source import file_written, python_alone
-from attncourse.grading.submission.syntax import is_text, parse
+from attncourse.grading.submission.syntax import is_text, parse_or_none
 
 NEIGHBOURS = 4
 MOST = 100_000  # characters of a submission's code
@@ -32,11 +32,11 @@ def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
     """
     exercises = [c.grade_id for c in assignment.cells if c.solution and c.code]
     given = given_by(assignment)
-    steps = plan(as_much_as_fits(cells, exercises), assignment)[0]
+    steps = plan(cells_that_fit(cells, exercises), assignment)[0]
     own = [step.source for step in steps if step.kind == "cell"]
     found: dict[str, set] = {}
     for source in own:
-        tree = parse(file_written(source)[1] or source)
+        tree = parse_or_none(file_written(source)[1] or source)
         if tree is None:
             continue
         bound = {getattr(node, "name", "") for node in tree.body}
@@ -45,7 +45,7 @@ def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
     return {where: frozenset(prints) for where, prints in found.items() if prints}
 
 
-def as_much_as_fits(cells: Cells, exercises: list[str]) -> Cells:
+def cells_that_fit(cells: Cells, exercises: list[str]) -> Cells:
     """The cells without those beyond the room for them, in their order; answers take it first."""
     names = "|".join(map(re.escape, exercises))
     answer = re.compile(rf"^(?:class|(?:async )?def)\s+(?:{names})\b", re.M)
@@ -61,7 +61,7 @@ def as_much_as_fits(cells: Cells, exercises: list[str]) -> Cells:
 def given_by(assignment: Assignment) -> Prints:
     """The fingerprints of what students were given: stubs, signatures, code around the answers."""
     texts = [as_released(c) for c in assignment.cells if c.code]
-    trees = [tree for text in texts if (tree := parse(python_alone(text)))]
+    trees = [tree for text in texts if (tree := parse_or_none(python_alone(text)))]
     return frozenset().union(*map(fingerprints, trees))
 
 
@@ -69,7 +69,7 @@ def fingerprints(tree: ast.Module) -> Prints:
     """The fingerprints of a piece of code."""
     own = own_names(tree)
     found = set()
-    for run in statements(tree, own):
+    for run in statement_runs(tree, own):
         last = max(len(run) - NEIGHBOURS, 0)
         found |= {tuple(run[at : at + NEIGHBOURS]) for at in range(last + 1)}
     return frozenset(found)
@@ -88,7 +88,7 @@ def own_names(tree: ast.Module) -> set[str]:
     return found
 
 
-def statements(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
+def statement_runs(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
     """The run of nodes of every statement; those inside of others are runs of their own."""
     waiting = [tree]
     while waiting:
@@ -98,11 +98,11 @@ def statements(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
             if isinstance(value, list):
                 for inner in value:
                     if not is_text(inner):
-                        yield list(nodes(inner, own))
+                        yield list(statement_nodes(inner, own))
                         waiting.append(inner)
 
 
-def nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
+def statement_nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
     """A statement's nodes, in order, without the statements inside."""
     waiting = [tree]
     while waiting:

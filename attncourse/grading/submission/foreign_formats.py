@@ -42,18 +42,18 @@ PROGRAM = re.compile(
 )
 
 
-def name_of(text: str) -> str:
+def format_name(text: str) -> str:
     """What a text is that holds no cells, and what to do."""
     begins = text[:LOOKED_AT]
     for pattern, said in TEXTS:
         if pattern.search(begins):
             return said
     if PROGRAM.search(begins):
-        return f"Python{mistake(text)} and not a notebook: {ITSELF}"
+        return f"Python{syntax_mistake(text)} and not a notebook: {ITSELF}"
     return f"plain text, neither a notebook nor Python: {ITSELF}"
 
 
-def mistake(text: str) -> str:
+def syntax_mistake(text: str) -> str:
     """Where a text stops being Python."""
     try:
         quietly(python_alone(text[:LONGEST]))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from attncourse.grading.submission.source import file_written, python_alone
-from attncourse.grading.submission.syntax import parse, remembered
+from attncourse.grading.submission.syntax import parse_or_none, remembered
 
 PACKAGES = """
     attncourse numpy torch torchvision scipy matplotlib mpl_toolkits seaborn plotly pandas sklearn
@@ -47,7 +47,7 @@ def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
 @remembered
 def imported(source: str) -> tuple[str, ...]:
     """What a cell imports anywhere in it, by full names; of a file that it writes, that one's."""
-    tree, found = parse(python_alone(file_written(source)[1] or source)), []
+    tree, found = parse_or_none(python_alone(file_written(source)[1] or source)), []
     if tree:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import LONGEST, parse
+from attncourse.grading.submission.syntax import LONGEST, parse_or_none
 
 Version = tuple[int, int]
 BRACKETS = r"\[(?:[^][]|\[(?:[^][]|\[[^][]*+\])*+\])*+\]"
@@ -28,18 +28,18 @@ TEXT = re.compile(
 def needed(source: str) -> str:
     """The Python version that a cell needs, as "3.12", where this one is older; or nothing."""
     source = python_alone(source)
-    if len(source) > LONGEST or parse(source):
+    if len(source) > LONGEST or parse_or_none(source):
         return ""
     versions: list[Version] = []
-    for older, used in rewritten(source):
+    for older, used in rewritten_for_older(source):
         versions += used
         newest = max(versions, default=(0, 0))
-        if newest > sys.version_info[:2] and parse(older):
+        if newest > sys.version_info[:2] and parse_or_none(older):
             return ".".join(map(str, newest))
     return ""
 
 
-def rewritten(source: str) -> Iterator[tuple[str, list[Version]]]:
+def rewritten_for_older(source: str) -> Iterator[tuple[str, list[Version]]]:
     """The source with one form after the other in an older one, and the versions of what it had."""
     found = [parameters["own"] for parameters in PARAMETERS.finditer(source)]
     used = [(3, 13) if re.search(r"\w\s*=(?!=)", own) else (3, 12) for own in found]

@@ -1,7 +1,7 @@
 """Notebooks as far as grading needs them: bytes in, cells out.
 
-``read`` takes what students hand in and mends what a person would read past. What is left over
-after it is ``Unreadable``, with the reason and the line.
+``read_submission_cells`` takes what students hand in and mends what a person would read past. What
+is left over after it is ``Unreadable``, with the reason and the line.
 """
 
 import math
@@ -16,7 +16,7 @@ from typing import Any
 
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.submission.raw_cells import MOST_CELLS, raw_cells
-from attncourse.grading.submission.source import at_top, made_python, shorten
+from attncourse.grading.submission.source import at_top, made_python, shortened_line
 from attncourse.grading.submission.syntax import quietly
 from attncourse.grading.submission.text import sides, to_text
 
@@ -104,7 +104,7 @@ class Reading:
     notes: tuple[str, ...] = ()
 
 
-def read(data: bytes) -> Reading:
+def read_submission_cells(data: bytes) -> Reading:
     """The cells of a submission, read as tolerantly as a person would read it.
 
     Raises ``Unreadable``, and nothing else, where there is no telling what the cells are.
@@ -113,7 +113,7 @@ def read(data: bytes) -> Reading:
     versions, said = versions_of(text)
     mended: dict[Cells, None] = {}  # each once, in order
     for version in versions:
-        cells, more = mend(version)
+        cells, more = mend_cells(version)
         mended[cells] = None
         said += more
     return Reading(tuple(mended), (*notes, *dict.fromkeys(said)))
@@ -124,7 +124,7 @@ def read_cells(data: bytes) -> Cells:
 
     Raises ``Unreadable`` where there is no telling what the cells are.
     """
-    versions = read(data).versions
+    versions = read_submission_cells(data).versions
     if len(versions) != 1:
         raise Unreadable("it holds a merge conflict that nobody has resolved")
     return versions[0]
@@ -152,7 +152,7 @@ def versions_of_cells(text: str) -> tuple[list[Cells], list[str]]:
     raw, notes = raw_cells(text)
     if len(raw) > MOST_CELLS:
         raise Unreadable(f"it has more than {MOST_CELLS} cells: hand in only your answers")
-    cells, said = cut([cell_of(cell) for cell in raw])
+    cells, said = cut_to_room([cell_of(cell) for cell in raw])
     notes += said
     split = [sides(cell.source) or (cell.source, cell.source) for cell in cells]
     made = [
@@ -178,7 +178,7 @@ def of_side(cells: Cells, side: int) -> Cells:
     return tuple(kept)
 
 
-def cut(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
+def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
     """The cells with no more code than there is room for, the longest statements left out."""
     pieces = {n: at_top(c.source) for n, c in enumerate(cells) if c.code and len(c.source) > SHORT}
     over = sum(len(cell.source) for cell in cells if cell.code) - MOST_CODE
@@ -188,7 +188,7 @@ def cut(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
         if over <= 0:
             break
         over -= length
-        text = shorten(pieces[n].pop(at)[:200], 40)
+        text = shortened_line(pieces[n].pop(at)[:200], 40)
         notes.append(f"cell {n + 1}: `{text}`, {length:,} characters, was left out: {TOO_LONG}")
         made[n] = replace(made[n], source="".join(pieces[n].values()))
     if over > 0:
@@ -200,7 +200,7 @@ def cell_of(raw: dict[str, Any]) -> Cell:
     """One cell from its JSON; whatever is missing or of the wrong type counts as not there."""
     source = next((raw[key] for key in ("source", "input", "code", "text") if key in raw), "")
     if isinstance(source, list):
-        source = in_one([piece for piece in source if isinstance(piece, str)])
+        source = joined_lines([piece for piece in source if isinstance(piece, str)])
     metadata = raw.get("metadata")
     marks = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     marks = marks if isinstance(marks, dict) else {}
@@ -214,7 +214,7 @@ def cell_of(raw: dict[str, Any]) -> Cell:
     )
 
 
-def in_one(pieces: list[str]) -> str:
+def joined_lines(pieces: list[str]) -> str:
     """The text of a list of lines; some tools leave their ends away."""
     ended = any(piece.endswith("\n") for piece in pieces[:-1])
     return ("" if ended else "\n").join(pieces)
@@ -226,7 +226,7 @@ def encodable(text: Any) -> str:
     return SURROGATES.sub("\ufffd", plain)
 
 
-def mend(cells: Cells) -> tuple[Cells, list[str]]:
+def mend_cells(cells: Cells) -> tuple[Cells, list[str]]:
     """The cells, those repaired that are Python but for invisible or typographic characters."""
     mended, notes = list(cells), []
     for number, cell in enumerate(cells, start=1):

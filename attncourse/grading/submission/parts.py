@@ -58,11 +58,11 @@ def labelled(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str
     answers = {c.grade_id for c in assignment.cells if c.solution and c.grade_id}
     released = {g: bare(as_released(cell)) for g, cell in assignment.tests.items()}
     whole = {g: bare(cell.source) for g, cell in assignment.tests.items()}
-    claimed = {c.grade_id for c in cells if claims(c, whole)}
+    claimed = {c.grade_id for c in cells if claims_test(c, whole)}
     found: set[str] = set()
     parts, notes = [], []
     for number, cell in enumerate(cells, start=1):
-        copy_of, edited = cell.grade_id if claims(cell, whole) else "", False
+        copy_of, edited = cell.grade_id if claims_test(cell, whole) else "", False
         if not copy_of and cell.code:
             text = bare(cell.source)
             free = [g for g in whole if g not in claimed | found]
@@ -78,7 +78,7 @@ def labelled(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str
     return parts, notes
 
 
-def claims(cell: Cell, tests: dict[str, str]) -> bool:
+def claims_test(cell: Cell, tests: dict[str, str]) -> bool:
     """Whether a cell has a test's grade id and nothing in it that the test does not have."""
     if cell.grade_id not in tests:
         return False
@@ -86,7 +86,7 @@ def claims(cell: Cell, tests: dict[str, str]) -> bool:
     return not test or set(bare(cell.source).split("\n")) <= {*test.split("\n"), ""}
 
 
-def joined(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
+def join_split_cells(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
     """The parts with the pieces of a cell that was split put together again."""
     made, notes, at = [], [], 0
     while at < len(parts):

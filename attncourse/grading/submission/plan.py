@@ -14,12 +14,12 @@ from attncourse.grading.submission.parts import (
     as_code,
     as_released,
     bare,
-    joined,
+    join_split_cells,
     labelled,
     shows_only,
     unanswered,
 )
-from attncourse.grading.submission.questions import answered
+from attncourse.grading.submission.questions import with_answers_in_place
 from attncourse.grading.submission.source import names, python_alone, without_magics
 from attncourse.grading.submission.syntax import CellNames
 
@@ -94,7 +94,11 @@ def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[st
 def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
     """A submission's cells as parts, in order, and notes on what was mended."""
     parts, notes = labelled(cells, assignment)
-    steps = (joined, as_code) if another(cells, assignment) else (answered, joined, as_code)
+    steps = (
+        (join_split_cells, as_code)
+        if another(cells, assignment)
+        else (with_answers_in_place, join_split_cells, as_code)
+    )
     for step in steps:
         parts, said = step(parts, assignment)
         notes = notes + said

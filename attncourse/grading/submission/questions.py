@@ -11,21 +11,25 @@ from dataclasses import replace
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import FENCED, Part, as_released
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import is_text, parse, remembered
+from attncourse.grading.submission.syntax import is_text, parse_or_none, remembered
 
 EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
 FEW = 8  # words: fewer are a heading or a name, if they do not stand below the question
 STATEMENT = re.compile(r"^[ \t]*(?:def |class |import |@)|\breturn\b| = ", re.M)
 
 
-def answered(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
+def with_answers_in_place(
+    parts: list[Part], assignment: Assignment
+) -> tuple[list[Part], list[str]]:
     """The parts with each question's answer in one cell, under the question's mark; notes."""
     asked = [n for n, c in enumerate(assignment.cells) if c.solution and not c.code and c.grade_id]
     for n in asked:
         parts = by_text(parts, assignment.cells[n])
-    places = places_of(parts, assignment)
+    places = part_places(parts, assignment)
     own = own_prose(parts, assignment, places)
-    found = {n: beside(places, own, n) for n in asked if not written(parts, assignment.cells[n])}
+    found = {
+        n: prose_beside(places, own, n) for n in asked if not has_answer(parts, assignment.cells[n])
+    }
     taken = {at for several in found.values() for at in several}
     rest = [at for at, words in own.items() if words >= FEW and at not in taken]
     found = {n: several or rest for n, several in found.items() if several or rest}
@@ -35,22 +39,22 @@ def answered(parts: list[Part], assignment: Assignment) -> tuple[list[Part], lis
     notes = []
     for n, several in found.items():
         cell = assignment.cells[n]
-        at, whole = in_one(parts, cell, several)
+        at, whole = answer_in_one(parts, cell, several)
         made[at] = [*(part for part in made[at] if part.cell.grade_id != cell.grade_id), whole]
         numbers = ", ".join(str(parts[other].number) for other in several)
         notes.append(f"the answer to {cell.grade_id} was found in cell {numbers}")
     return [part for several in made for part in several], notes
 
 
-def marked(parts: list[Part], cell: Cell) -> list[int]:
+def marked_parts(parts: list[Part], cell: Cell) -> list[int]:
     return [at for at, part in enumerate(parts) if part.cell.grade_id == cell.grade_id]
 
 
 def by_text(parts: list[Part], cell: Cell) -> list[Part]:
     """The parts with the question's mark on what holds most of its text, if nothing has it."""
-    if marked(parts, cell):
+    if marked_parts(parts, cell):
         return [p if p.cell.grade_id != cell.grade_id else as_prose(p, cell) for p in parts]
-    shares = [(share(part.cell.source, cell), -at) for at, part in enumerate(parts)]
+    shares = [(share_of_question(part.cell.source, cell), -at) for at, part in enumerate(parts)]
     best, at = max(shares, default=(0.0, 0))
     if best >= 0.5:
         return [as_prose(p, cell) if n == -at else p for n, p in enumerate(parts)]
@@ -68,27 +72,27 @@ def lines(text: str) -> tuple[str, ...]:
     return tuple(" ".join(line.split()) for line in text.split("\n") if line.strip())
 
 
-def share(text: str, cell: Cell) -> float:
+def share_of_question(text: str, cell: Cell) -> float:
     """How much of a question's lines is in a text."""
     wanted = [line for line in lines(as_released(cell)) if line != EMPTY]
     there = set(lines(text))
     return sum(line in there for line in wanted) / len(wanted) if wanted else 0.0
 
 
-def written(parts: list[Part], cell: Cell) -> bool:
+def has_answer(parts: list[Part], cell: Cell) -> bool:
     """Whether a question's own cell holds more than was given."""
     given = {*lines(as_released(cell)), EMPTY}
-    return any(set(lines(parts[at].cell.source)) - given for at in marked(parts, cell))
+    return any(set(lines(parts[at].cell.source)) - given for at in marked_parts(parts, cell))
 
 
-def beside(places: dict[int, int], own: dict[int, int], n: int) -> list[int]:
+def prose_beside(places: dict[int, int], own: dict[int, int], n: int) -> list[int]:
     """The student's own prose between the given cells around a question."""
     low = max((at for at, of in places.items() if of <= n), key=lambda at: places[at], default=-1)
     high = min((at for at in places if at > low), default=max(own, default=0) + 1)
     return [at for at in own if low < at < high]
 
 
-def places_of(parts: list[Part], assignment: Assignment) -> dict[int, int]:
+def part_places(parts: list[Part], assignment: Assignment) -> dict[int, int]:
     """Which of the assignment's cells each part is, by its mark or by its text."""
     ids = {cell.grade_id: n for n, cell in enumerate(assignment.cells) if cell.grade_id}
     texts = {lines(as_released(c)): n for n, c in enumerate(assignment.cells)}
@@ -114,16 +118,16 @@ def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int])
 
 def is_prose(cell: Cell) -> bool:
     """Whether a cell is text: Markdown, or code that is comments, texts, or words and no Python."""
-    tree = parse(python_alone(cell.source if cell.code else FENCED.sub(r"\1", cell.source)))
+    tree = parse_or_none(python_alone(cell.source if cell.code else FENCED.sub(r"\1", cell.source)))
     if not cell.code:
         kinds = ast.FunctionDef | ast.ClassDef
         return not (tree and any(isinstance(node, kinds) for node in tree.body))
     return not STATEMENT.search(cell.source) if tree is None else all(map(is_text, tree.body))
 
 
-def in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:
+def answer_in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:
     """The place of a question's answer, and the part there that holds all of it."""
-    own = marked(parts, cell)
+    own = marked_parts(parts, cell)
     at = own[0] if own else several[0]
     asked = parts[at].cell.source.replace(EMPTY, "").rstrip() if own else ""
     texts = [asked, *(parts[other].cell.source.strip() for other in several if other != at)]

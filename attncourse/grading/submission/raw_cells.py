@@ -10,9 +10,9 @@ from typing import Any
 
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.report import count
-from attncourse.grading.submission.foreign_formats import name_of, name_of_json
+from attncourse.grading.submission.foreign_formats import format_name, name_of_json
 from attncourse.grading.submission.source import PROMPTED, cell_magic, python_alone
-from attncourse.grading.submission.syntax import begins_at, parse, same_code
+from attncourse.grading.submission.syntax import first_line, parse_or_none, same_code
 
 NO_CELLS = "valid JSON, but not a notebook: it has no list of cells"
 JSON = re.compile(r"\s*(?:\{|\[\s*(?:[\[{\]\"\d-]|true|false|null|\Z))")  # how it begins
@@ -50,8 +50,8 @@ def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
             if (cells := cells_of(text)) is not None:
                 return cells, [f"it is {kind}, not a notebook: its cells were graded"]
         if not text[:100].lstrip().startswith('"'):
-            raise Unreadable(f"this is {name_of(text)}")
-    content, notes = from_json(text)
+            raise Unreadable(f"this is {format_name(text)}")
+    content, notes = tolerant_json(text)
     if isinstance(content, str):  # a notebook's text as JSON
         return raw_cells(content)
     found, depth = find_cells(content)
@@ -69,16 +69,16 @@ def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
 # --- JSON ---------------------------------------------------------------------------------------
 
 
-def from_json(text: str) -> tuple[Any, list[str]]:
+def tolerant_json(text: str) -> tuple[Any, list[str]]:
     """The first JSON value of a text; commas too many and what follows it are forgiven."""
     notes = []
     try:
         try:
-            content, end = decoded(text)
+            content, end = decoded_json(text)
         except json.JSONDecodeError as error:
             mended = SPARE_COMMA.sub(lambda found: found[1] or "", text)
             try:
-                content, end = decoded(mended)
+                content, end = decoded_json(mended)
             except json.JSONDecodeError:
                 raise error from None  # whose line is that of the file
             notes.append("commas too many in the file were left out")
@@ -95,7 +95,7 @@ def from_json(text: str) -> tuple[Any, list[str]]:
     return content, notes
 
 
-def decoded(text: str) -> tuple[Any, int]:
+def decoded_json(text: str) -> tuple[Any, int]:
     """The first JSON value of a text, and where it ends."""
     return DECODER.raw_decode(text, len(text) - len(text.lstrip()))
 
@@ -121,19 +121,19 @@ def find_cells(content: Any, depth: int = 0) -> tuple[list[Any] | None, int]:
 # --- a script -----------------------------------------------------------------------------------
 
 
-def marked(text: str) -> list[Raw] | None:
+def marked_script_cells(text: str) -> list[Raw] | None:
     """The cells that a script was made from by a tool that marks them."""
     text = SETTINGS.sub("", text)
     marks = list(islice(MARK.finditer(text), MOST_CELLS + 1))
     if not marks:
         return None
-    cells = [made("", text[: marks[0].start()])] if text[: marks[0].start()].strip() else []
+    cells = [script_cell("", text[: marks[0].start()])] if text[: marks[0].start()].strip() else []
     ends = [*(mark.start() for mark in marks[1:]), len(text)]
     both = zip(marks, ends, strict=True)
-    return cells + [made(mark["header"], text[mark.end() : end]) for mark, end in both]
+    return cells + [script_cell(mark["header"], text[mark.end() : end]) for mark, end in both]
 
 
-def made(header: str, body: str) -> Raw:
+def script_cell(header: str, body: str) -> Raw:
     """One cell of a script, by what its mark says of it."""
     kind, metadata, body = "code", {}, body.strip("\n")
     if body.startswith("# MAGIC "):  # Databricks' other kinds of cells
@@ -153,7 +153,7 @@ def made(header: str, body: str) -> Raw:
 
 def marimos(text: str) -> list[Raw] | None:
     """The cells of a marimo notebook, whose functions they are."""
-    tree = parse(text) if "marimo.App(" in text else None
+    tree = parse_or_none(text) if "marimo.App(" in text else None
     if tree is None:
         return None
     cells, lines = [], text.split("\n")
@@ -162,13 +162,13 @@ def marimos(text: str) -> list[Raw] | None:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if marks(node) == {"cell"}:
                 cells.append(of_body(lines, node))
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if marks(node):
-                cells.append(made("", "\n".join(lines[node.lineno - 1 : node.end_lineno])))
+                cells.append(script_cell("", "\n".join(lines[node.lineno - 1 : node.end_lineno])))
             case ast.With() if "setup" in ast.unparse(node.items[0]):
                 cells.append(of_body(lines, node))
             case ast.Expr(
                 ast.Call(ast.Attribute(attr="_unparsable_cell"), [ast.Constant(code), *_])
             ):
-                cells.append(made("", dedent(str(code))))
+                cells.append(script_cell("", dedent(str(code))))
     return cells
 
 
@@ -184,13 +184,13 @@ def of_body(lines: list[str], node: Any) -> Raw:
     body = [inner for inner in node.body if not isinstance(inner, ast.Return)]
     match body:
         case [ast.Expr(ast.Call(ast.Attribute(ast.Name("mo"), "md"), [ast.Constant(prose)]))]:
-            return made("", str(prose)) | {"cell_type": "markdown"}
+            return script_cell("", str(prose)) | {"cell_type": "markdown"}
     last = node.body[-1]
     start = next(n for n in range(node.lineno, len(lines) + 1) if lines[n - 1].rstrip()[-1:] == ":")
     end = last.lineno - 1 if isinstance(last, ast.Return) else node.end_lineno
     source, again = dedent("\n".join(lines[start:end])), ast.unparse(ast.Module(body, []))
     # Where a text in it goes over several lines, that is not what was written.
-    return made("", source if same_code(source, again) else again)
+    return script_cell("", source if same_code(source, again) else again)
 
 
 def fenced(text: str) -> list[Raw] | None:
@@ -199,7 +199,7 @@ def fenced(text: str) -> list[Raw] | None:
     for line in HEADER.sub("", text).split("\n"):
         if fence and line.strip() == fence:
             source = OPTIONS.sub("", "\n".join(code))
-            cells += [made("[markdown]", "\n".join(prose)), made("", source)]
+            cells += [script_cell("[markdown]", "\n".join(prose)), script_cell("", source)]
             prose, code, fence = [], [], ""
         elif fence:
             code.append(line)
@@ -207,22 +207,24 @@ def fenced(text: str) -> list[Raw] | None:
             fence = found["fence"]
         else:
             prose.append(line)
-    found = [cell for cell in [*cells, made("[markdown]", "\n".join(prose))] if cell["source"]]
-    whole = any(statements(c["source"]) for c in found[:MANY] if c["cell_type"] == "code")
+    found = [
+        cell for cell in [*cells, script_cell("[markdown]", "\n".join(prose))] if cell["source"]
+    ]
+    whole = any(statement_cells(c["source"]) for c in found[:MANY] if c["cell_type"] == "code")
     return found if whole else None
 
 
-def statements(text: str) -> list[Raw] | None:
+def statement_cells(text: str) -> list[Raw] | None:
     """One cell for each statement, so that one that fails costs itself and not all after it."""
-    tree = None if PROMPTED.match(text) else parse(python_alone(text))
+    tree = None if PROMPTED.match(text) else parse_or_none(python_alone(text))
     if tree is None:
-        return blocks(text)
+        return definition_blocks(text)
     if not any(isinstance(node, CODE) for node in tree.body):
         return None
     if len(tree.body) > MANY:
-        return [made("", text)]
+        return [script_cell("", text)]
     lines = text.split("\n")
-    starts = sorted({begins_at(node) - 1 for node in tree.body})
+    starts = sorted({first_line(node) - 1 for node in tree.body})
     bounds = pairwise([0, *starts, len(lines)])
     return [cell for a, b in bounds for cell in with_comments(lines[a:b]) if cell["source"]]
 
@@ -232,22 +234,25 @@ def with_comments(lines: list[str]) -> list[Raw]:
     end = len(lines)
     while end and (not lines[end - 1] or lines[end - 1].startswith("#")):
         end -= 1
-    return [made("", "\n".join(lines[:end])), made("[markdown]", "\n".join(lines[end:]))]
+    return [
+        script_cell("", "\n".join(lines[:end])),
+        script_cell("[markdown]", "\n".join(lines[end:])),
+    ]
 
 
-def blocks(text: str) -> list[Raw] | None:
+def definition_blocks(text: str) -> list[Raw] | None:
     """The same of a text of which not all is Python: pieces from one definition to the next."""
     starts = [0, *(found.start() for found in islice(BEGINS.finditer(text), MANY))]
     pieces = [text[a:b] for a, b in pairwise([*starts, len(text)])]
-    trees = filter(None, (parse(python_alone(piece)) for piece in pieces))
+    trees = filter(None, (parse_or_none(python_alone(piece)) for piece in pieces))
     if not any(isinstance(node, CODE[:3]) for tree in trees for node in tree.body):
         return None
-    return [made("", piece) for piece in pieces]
+    return [script_cell("", piece) for piece in pieces]
 
 
 READINGS = (
-    ("a Python script", marked),
+    ("a Python script", marked_script_cells),
     ("a marimo file", marimos),
     ("Markdown with code in it", fenced),
-    ("a Python script", statements),
+    ("a Python script", statement_cells),
 )

@@ -54,8 +54,8 @@ TYPOGRAPHIC = INVISIBLE | {
 @syntax.remembered
 def names(source: str) -> syntax.CellNames | None:
     """What a cell binds and reads, its magics aside; None where it is no Python."""
-    tree = syntax.parse(python_alone(source))
-    return None if tree is None else syntax.names_in(tree)
+    tree = syntax.parse_or_none(python_alone(source))
+    return None if tree is None else syntax.cell_names(tree)
 
 
 def is_python(source: str) -> bool:
@@ -88,7 +88,7 @@ def python_alone(source: str) -> str:
 @syntax.remembered
 def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     """Plain Python with as many lines, and of what was taken out what may have mattered, told."""
-    if len(source) > syntax.LONGEST or syntax.parse(source):
+    if len(source) > syntax.LONGEST or syntax.parse_or_none(source):
         return source, ()
     if PROMPTED.match(source):
         source = PROMPT.sub("", source)
@@ -103,26 +103,26 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
         return "\n" * first + call + "\n" * (len(lines) - first - 1), ()
     elif word.startswith("%%"):
         below = "\n".join(lines[first + 1 :])
-        if word in ELSEWHERE or not (DEFINES.search(below) and syntax.parse(below)):
-            told = (f"{shorten(lines[first])} and the cell below it was not run",)
+        if word in ELSEWHERE or not (DEFINES.search(below) and syntax.parse_or_none(below)):
+            told = (f"{shortened_line(lines[first])} and the cell below it was not run",)
             return "\n" * (len(lines) - 1), () if word in QUIET else told
-        lost.append(f"{shorten(lines[first])} was left out, and the cell below it was run")
+        lost.append(f"{shortened_line(lines[first])} was left out, and the cell below it was run")
         lines[first] = ""
     quote, depth, goes_on = "", 0, False
     for i, line in enumerate(lines):
         found = None if quote or depth or goes_on else neutral(line)
         if found is None:
-            quote, depth, goes_on = after(line, quote, depth)
+            quote, depth, goes_on = open_at_end(line, quote, depth)
             continue
         lines[i], matters = found
         if matters:
-            lost.append(f"{shorten(line)} was not run")
+            lost.append(f"{shortened_line(line)} was not run")
         while line.rstrip().endswith("\\") and i + 1 < len(lines):  # the command goes on
             i += 1
             line, lines[i] = lines[i], ""
     text = "\n".join(lines)
-    text = text if syntax.parse(text) else dedented(text)
-    if word == "%%timeit" and (tree := syntax.parse(text)) and syntax.bound_names(tree):
+    text = text if syntax.parse_or_none(text) else dedented(text)
+    if word == "%%timeit" and (tree := syntax.parse_or_none(text)) and syntax.bound_names(tree):
         lost.append(KEEPS)
     return text, tuple(lost)
 
@@ -140,7 +140,7 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
     """Name, options and body of a cell magic, as a script that a notebook was exported to has it:
     ``get_ipython().run_cell_magic('time', '', 'x = 1')``; None where there is no such call alone.
     """
-    tree = syntax.parse(source) if "run_cell_magic" in source else None
+    tree = syntax.parse_or_none(source) if "run_cell_magic" in source else None
     match tree and tree.body:
         case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [_, _, _] as given))]:
             texts = [one.value for one in given if isinstance(one, ast.Constant)]
@@ -169,7 +169,7 @@ def neutral(line: str) -> tuple[str, bool] | None:
     return (f"{indent}{target}None" if target else f"{indent}pass"), matters
 
 
-def after(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
+def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
     """What is open at a line's end: a triple quote, brackets, and whether a backslash ends it."""
     at = 0
     while True:
@@ -199,7 +199,7 @@ def at_top(source: str) -> dict[int, str]:
         if not (quote or depth or goes_on or line[0].isspace() or GOES_ON.match(line)):
             start = i
         found.setdefault(start, []).append(line)
-        quote, depth, goes_on = after(line.rstrip("\n"), quote, depth)
+        quote, depth, goes_on = open_at_end(line.rstrip("\n"), quote, depth)
     return {start: "".join(lines) for start, lines in found.items()}
 
 
@@ -208,9 +208,9 @@ def dedented(source: str) -> str:
     first = next((line for line in source.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
     candidate = "\n".join(line.removeprefix(indent) for line in source.split("\n"))
-    return candidate if indent and syntax.parse(candidate) else source
+    return candidate if indent and syntax.parse_or_none(candidate) else source
 
 
-def shorten(line: str, limit: int = 60) -> str:
+def shortened_line(line: str, limit: int = 60) -> str:
     line = " ".join(line.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

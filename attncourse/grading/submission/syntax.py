@@ -36,7 +36,7 @@ def remembered(function: Callable[[str], Result]) -> Callable[[str], Result]:
     return wraps(function)(looked_up)
 
 
-def parse(source: str) -> ast.Module | None:
+def parse_or_none(source: str) -> ast.Module | None:
     """The syntax tree, or None where there is none (or too much of it)."""
     if len(source) > LONGEST:
         return None
@@ -64,7 +64,7 @@ def is_text(node: ast.stmt) -> bool:
 
 def same_code(first: str, second: str) -> bool:
     """Whether two texts are the same Python, comments and layout aside."""
-    one, other = parse(first), parse(second)
+    one, other = parse_or_none(first), parse_or_none(second)
     if one is None or other is None:
         return False
     try:
@@ -73,7 +73,7 @@ def same_code(first: str, second: str) -> bool:
         return False
 
 
-def begins_at(node: ast.stmt) -> int:
+def first_line(node: ast.stmt) -> int:
     """The line that a statement begins in, its decorators included."""
     return min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
 
@@ -88,7 +88,7 @@ class CellNames(NamedTuple):
     read: frozenset[str] = frozenset()
 
 
-def names_in(tree: ast.Module) -> CellNames:
+def cell_names(tree: ast.Module) -> CellNames:
     """What a cell binds and reads."""
     bound = bound_names(tree)
     nodes = list(ast.walk(tree))

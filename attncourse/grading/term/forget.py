@@ -21,14 +21,14 @@ from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.course.extensions import FILE as EXTENSIONS
 from attncourse.grading.course.folders import folders_in
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.gradebook import find_book, reading
-from attncourse.grading.driver.journal import JOURNAL, alone, records_of, without_student
+from attncourse.grading.course.gradebook import find_book, gradebook_to_read
+from attncourse.grading.driver.journal import JOURNAL, only_process, records_of, without_student
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained, replace_file
+from attncourse.grading.files import explained_file_errors, replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, did_you_mean, same_id
 from attncourse.grading.report import count
-from attncourse.grading.spreadsheet import line_of, rows_in, table
+from attncourse.grading.spreadsheet import csv_table, line_of_cell, rows_in
 from attncourse.grading.term.holdings import empty_comments, held_by, remove_student
 
 MADE_AGAIN = ("*.html", "feedback-*.zip")  # of a class, by a command
@@ -76,7 +76,7 @@ def find_person(course: Path, student: str, db: str | None = None) -> Person:
     """
     known: dict[str, Person] = {}
     if has_gradebook(course, db):
-        with reading(course, db) as connection:
+        with gradebook_to_read(course, db) as connection:
             known = {person.id: person for person in people_in(connection)}
     if student in known or student in people_in_files(course):
         return known.get(student, Person(student))
@@ -109,7 +109,7 @@ def aside(course: Path) -> list[str]:
     return [f"submitted/.before/{path.name}" for path in (course / "submitted/.before").glob("*")]
 
 
-def traces(
+def person_traces(
     course: Path, person: Person, db: str | None = None, *, keep_grade: bool = False
 ) -> list[Trace]:
     """Return what there is of a person, the gradebook last, since it knows their other names."""
@@ -167,7 +167,7 @@ def of_lists(course: Path, who: Wanted) -> Iterator[Trace]:
         rows = rows_in(path)
         left = without_rows(rows, who)
         if left != rows:
-            text = table([[line_of(cell) for cell in row] for row in left])
+            text = csv_table([[line_of_cell(cell) for cell in row] for row in left])
             gone = count(len(rows) - len(left), "row") if len(left) < len(rows) else "a name"
             yield Trace(path, gone, partial(replace_file, path, text))
 
@@ -185,7 +185,7 @@ def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
         new = list(row)
         for n in (n for n in asked if n < len(row)):
             people = [one.strip() for one in row[n].split(";")]
-            left = [one for one in people if same_id(line_of(one)) not in who.ids]
+            left = [one for one in people if same_id(line_of_cell(one)) not in who.ids]
             if len(left) < len(people):
                 new[n] = "; ".join(left)
         others = [new[n] for n in members if n < len(new) and new[n]]
@@ -196,7 +196,7 @@ def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
 
 def mentions(path: Path, who: Wanted) -> bool:
     """True if a file, or one in an archive, has the person's id, address or name in it."""
-    with explained(path, doing="read"):
+    with explained_file_errors(path, doing="read"):
         data = path.read_bytes()
     texts = [data.decode("utf-8", "replace")]
     if path.suffix == ".zip":
@@ -223,16 +223,16 @@ def left_alone(course: Path, person: Person) -> list[str]:
     return found
 
 
-def forget(course: Path, person: Person, found: list[Trace]) -> None:
+def forget_person(course: Path, person: Person, found: list[Trace]) -> None:
     """Remove what was found of a person, and see to it that nothing enters them again."""
     ids = (person.email, person.lms_id)
     with ExitStack() as stack:
         for name in folders_in(course / "reports"):
-            stack.enter_context(alone(course / "reports" / name, ""))
+            stack.enter_context(only_process(course / "reports" / name, ""))
         names = [person.full_name, person.name] if person.name else []
         Forgotten(course).add(person.id, ids, names)
         for trace in found:
-            with explained(trace.place, doing="remove"):
+            with explained_file_errors(trace.place, doing="remove"):
                 trace.remove()
 
 

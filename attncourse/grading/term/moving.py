@@ -12,21 +12,21 @@ from attncourse.grading.course.forgotten import FILE as FORGOTTEN
 from attncourse.grading.course.gradebook import (
     Book,
     connected,
-    explained,
+    explained_database_errors,
     find_book,
+    gradebook_to_read,
     opened,
-    reading,
 )
 from attncourse.grading.course.variants import FILE as VARIANTS
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained as file_explained
+from attncourse.grading.files import explained_file_errors as file_explained
 
 WORK = ("submitted", "autograded", "feedback", "reports", EXTENSIONS, GROUPS, FORGOTTEN, VARIANTS)
 # What grades it, and weighs it.
 WITH = ("solutions", "exercises", "nbgrader_config.py", "course_settings.py", "weights.csv")
 
 
-def move_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, int]:
+def copy_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, int]:
     """Copy all of a gradebook to an empty database: points, a person's scores, comments.
 
     Returns how many rows each table has. All rows are there, or none. What was copied from stays.
@@ -37,7 +37,7 @@ def move_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, in
     source, target = find_book(course, db), find_book(course, to)
     if source.url == target.url:
         raise UserError(f"{target} is the gradebook already: name another database with --to")
-    with reading(course, db) as connection:
+    with gradebook_to_read(course, db) as connection:
         students = next(iter(rows_of(connection, "select count(*) from student")))[0]
     if held := rows_held(target):
         raise UserError(
@@ -48,7 +48,11 @@ def move_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, in
     from nbgrader.api import Base
 
     numbers = {}
-    with connected(source, to_read=True) as old, connected(target) as new, explained(target):
+    with (
+        connected(source, to_read=True) as old,
+        connected(target) as new,
+        explained_database_errors(target),
+    ):
         for table in reversed(Base.metadata.sorted_tables):
             new.execute(table.delete())  # the course that opening has entered
         for table in Base.metadata.sorted_tables:
@@ -120,7 +124,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
 
 def require_free(lock: Path) -> None:
     """Raise ``UserError`` where a process collects or grades an assignment just now."""
-    from attncourse.grading.driver.journal import alone
+    from attncourse.grading.driver.journal import only_process
 
-    with alone(lock.parent, ""):
+    with only_process(lock.parent, ""):
         pass

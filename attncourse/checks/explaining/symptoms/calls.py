@@ -8,8 +8,8 @@ import numpy as np
 from attncourse.checks.callers.modules import CALLS
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.nearly_right import same_numbers
-from attncourse.checks.explaining.symptoms.pairs import Pair, paired, pairs
-from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
+from attncourse.checks.explaining.symptoms.pairs import Pair, number_pairs, pairs_of_results
+from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_words
 from attncourse.checks.trying.compare import equal, type_name
 from attncourse.checks.trying.trials import Trial
 
@@ -30,7 +30,7 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
     if not found:
         return None
     parts = any("." in name for name in found)  # of a model that is made of arguments
-    names = listed(found) if len(found) <= MANY else "more than one argument"
+    names = names_in_words(found) if len(found) <= MANY else "more than one argument"
     names = "the model" if parts else names
     mistake = Mistake(
         f"{names} {'are' if ' and ' in names else 'is'} changed in place",
@@ -51,7 +51,7 @@ def called_again(trial: Trial) -> bool:
     """
     if not trial.outcome.mutated or not isinstance(want := trial.expected.value, dict):
         return False
-    return len(want) > 2 or all(p.right for p in pairs((trial,)))
+    return len(want) > 2 or all(p.right for p in number_pairs((trial,)))
 
 
 def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -63,7 +63,9 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     cut = [t for t in wrong if t.outcome.text.startswith(CUT)]
     if not cut or not same_numbers([t for t in wrong if not t.outcome.text.startswith(CUT)]):
         return None
-    names = listed(dict.fromkeys(t.outcome.text.removeprefix(CUT).split(":")[0] for t in cut))
+    names = names_in_words(
+        dict.fromkeys(t.outcome.text.removeprefix(CUT).split(":")[0] for t in cut)
+    )
     mistake = Mistake(
         f"the gradient of {names} is cut off",
         f"The numbers are right, but nothing can be learned through {names}: `.detach()`, "
@@ -73,7 +75,7 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake)
 
 
-def kept(trials: tuple[Trial, ...]) -> Symptom | None:
+def first_call_right(trials: tuple[Trial, ...]) -> Symptom | None:
     """An object's first call is right, and a later one is not; a gradient may break over that."""
     wrong = [t for t in trials if t.wrong]
     calls = [c for t in wrong if (c := calls_of(t)) is not None]
@@ -114,7 +116,7 @@ def calls_of(trial: Trial) -> Calls | None:
     want = trial.expected.value
     if tuple(want) != CALLS:
         return None
-    three = [paired(got.get(name), want[name], trial) for name in CALLS]
+    three = [pairs_of_results(got.get(name), want[name], trial) for name in CALLS]
     return Calls(*(one[0] for one in three)) if all(three) else None
 
 
@@ -161,7 +163,7 @@ def by_lot(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
     """The same calls once more have other results."""
     other = any(
         a.got.shape != b.got.shape or not np.array_equal(a.got, b.got, equal_nan=True)
-        for a, b in zip(pairs(trials), pairs(repeated), strict=False)
+        for a, b in zip(number_pairs(trials), number_pairs(repeated), strict=False)
     )
     return "the same call gives other numbers each time" if other else ""
 
@@ -170,7 +172,7 @@ def unmoved(trials: tuple[Trial, ...], fresh: tuple[Trial, ...]) -> str:
     """Calls with other numbers have the same results."""
     both = [
         (a, b)
-        for a, b in zip(pairs(trials), pairs(fresh), strict=False)
+        for a, b in zip(number_pairs(trials), number_pairs(fresh), strict=False)
         if a.want.shape == b.want.shape and a.got.shape == b.got.shape
     ]
     moving = [(a, b) for a, b in both if a.want.size > 1 and not equal(a.want, b.want)]

@@ -4,11 +4,11 @@ import re
 from collections import Counter
 
 from attncourse.checks.exercise import Mistake
-from attncourse.checks.explaining.symptoms.symptom import Symptom, listed
+from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_words
 from attncourse.checks.trying.trials import Trial
 
 
-def unnamed(trials: tuple[Trial, ...]) -> Symptom | None:
+def unknown_name(trials: tuple[Trial, ...]) -> Symptom | None:
     """A name that nothing stands for, in some call at least.
 
     No input can be what makes it so: it is told before anything else, whatever else is wrong.
@@ -55,7 +55,7 @@ def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
         found = [match for text in texts if (match := re.match(pattern, text))]
         sure = pattern.startswith("your module") or len(found) == len(texts)
         if found and sure:
-            names = listed(dict.fromkeys(match[1] for match in found))
+            names = names_in_words(dict.fromkeys(match[1] for match in found))
             mistake = Mistake(name.format(names), cure.format(names))
             return Symptom(mistake.name, True, mistake, len(found) == len(texts))
     return None
@@ -186,12 +186,14 @@ def stops(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     often = "" if times == len(wrong) else "mostly, "
     decided = re.match(r"(raise|assert)\b", line) or error is NotImplementedError
-    how = "refuses what it should take," if decided else f"stops with {article(error.__name__)}"
+    how = (
+        "refuses what it should take," if decided else f"stops with {with_article(error.__name__)}"
+    )
     texts = [t.outcome.text for t in wrong if line in t.outcome.text]
     said = next((cure for words, _, cure in RAISED if all(re.match(words, t) for t in texts)), "")
     told = f". {said.removesuffix('.').format('it')}" if said else ""
     return Symptom(f"{often}it {how} in the line `{line}`{told}", False)
 
 
-def article(name: str) -> str:
+def with_article(name: str) -> str:
     return f"an {name}" if name[0] in "AEIOU" else f"a {name}"

@@ -6,20 +6,20 @@ Like a name (see ``diagnosis``) a symptom is told only if fresh cases give the s
 from attncourse.checks.explaining.symptoms.calls import (
     changed_only,
     cut_gradients,
-    kept,
+    first_call_right,
     made_later,
     nothing_returned,
 )
-from attncourse.checks.explaining.symptoms.exceptions import stops, unfit, unnamed
+from attncourse.checks.explaining.symptoms.exceptions import stops, unfit, unknown_name
 from attncourse.checks.explaining.symptoms.nearly_right import (
     other_dtype,
-    rounded,
+    right_to_single_precision,
     squeezed,
     unbatched,
 )
 from attncourse.checks.explaining.symptoms.places import in_a_branch, limited, located, sized
 from attncourse.checks.explaining.symptoms.results import (
-    facts,
+    broken_facts,
     in_company,
     in_other_case,
     one_part,
@@ -31,20 +31,20 @@ from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.trying.trials import Trial
 
 LOOKS = (
-    unnamed,
+    unknown_name,
     changed_only,
-    kept,
+    first_call_right,
     cut_gradients,
     other_dtype,
     unfit,
     nothing_returned,
     in_company,
     made_later,
-    rounded,
+    right_to_single_precision,
     squeezed,
     unbatched,
     in_other_case,
-    facts,
+    broken_facts,
     other_gradients,
     one_part,
     transformed,
@@ -57,7 +57,7 @@ LOOKS = (
 )
 
 # What may lie over another mistake: it leaves the numbers as they are.
-OVER = (changed_only, cut_gradients, other_dtype, rounded, unbatched)
+OVER = (changed_only, cut_gradients, other_dtype, right_to_single_precision, unbatched)
 
 
 def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -73,7 +73,7 @@ def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
 
 def digits_alone(trials: tuple[Trial, ...]) -> bool:
     """Whether nothing is wrong but the precision, in which many small numbers look alike."""
-    return any(look(trials) for look in (other_dtype, rounded))
+    return any(look(trials) for look in (other_dtype, right_to_single_precision))
 
 
 def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:

@@ -5,7 +5,12 @@ import re
 import numpy as np
 
 from attncourse.checks.exercise import Mistake
-from attncourse.checks.explaining.symptoms.pairs import Pair, apart, close, pairs
+from attncourse.checks.explaining.symptoms.pairs import (
+    Pair,
+    close,
+    largest_difference,
+    number_pairs,
+)
 from attncourse.checks.explaining.symptoms.symptom import Symptom, result_is
 from attncourse.checks.explaining.symptoms.transformations import gives
 from attncourse.checks.trying.compare import scale_of
@@ -49,7 +54,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
 
 def same_numbers(wrong: list[Trial]) -> bool:
     """Whether nothing but the dtype is wrong in these trials."""
-    there = pairs(tuple(wrong))
+    there = number_pairs(tuple(wrong))
     problems = [t.problem for t in wrong if t.problem is not None]
     return (
         len(there) == len(wrong)
@@ -58,17 +63,20 @@ def same_numbers(wrong: list[Trial]) -> bool:
     )
 
 
-def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
+def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
     """Every result is right to single precision only."""
-    there = pairs(trials)
+    there = number_pairs(trials)
     wrong = [p for p in there if not p.right]
     if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, there)):
         return None
-    if not all(apart(p) < 1e-6 * scale_of(p.want) and p.want.dtype == np.float64 for p in wrong):
+    if not all(
+        largest_difference(p) < 1e-6 * scale_of(p.want) and p.want.dtype == np.float64
+        for p in wrong
+    ):
         return None
     if all(np.array_equal(p.want, np.round(p.want)) for p in wrong):
         return None  # whole numbers have no digits to lose
-    if way := one_way(wrong):
+    if way := all_off_one_way(wrong):
         told = f"right but for its last digits: all too {way}, as where a guard is added to a"
         return result_is(f"{told} divisor, or a number has too few digits", True)
     mistake = Mistake(
@@ -80,7 +88,7 @@ def rounded(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake)
 
 
-def one_way(wrong: list[Pair]) -> str:
+def all_off_one_way(wrong: list[Pair]) -> str:
     """Whether all numbers are too small, or all too large, which rounding does not make them."""
     signs = np.concatenate([((p.got - p.want) * np.sign(p.want)).ravel() for p in wrong])
     signs = signs[np.abs(signs) > 1e-13 * max(scale_of(p.want) for p in wrong)]
@@ -92,7 +100,7 @@ def one_way(wrong: list[Pair]) -> str:
 def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
     """Axes of length 1 are gone: those of a batch, or of the only token."""
     wrong = [t for t in trials if t.wrong]
-    there = pairs(tuple(wrong))
+    there = number_pairs(tuple(wrong))
     if not there or len(there) < len(wrong) or not all(1 in p.want.shape for p in there):
         return None
     if not all(gives(np.squeeze, p) for p in there):
@@ -130,12 +138,12 @@ def batch_axes(trials: tuple[Trial, ...]) -> list[int]:
     """By how many axes the arguments of each case exceed the smallest case."""
     least: dict[object, int] = {}
     for trial in trials:
-        for name, ndim in axes_of(trial):
+        for name, ndim in axis_counts(trial):
             least[name] = min(ndim, least.get(name, ndim))
-    return [max((ndim - least[n] for n, ndim in axes_of(t)), default=0) for t in trials]
+    return [max((ndim - least[n] for n, ndim in axis_counts(t)), default=0) for t in trials]
 
 
-def axes_of(trial: Trial) -> list[tuple[object, int]]:
+def axis_counts(trial: Trial) -> list[tuple[object, int]]:
     """How many axes each array has that goes into a case."""
     named = [*enumerate(trial.case.args), *trial.case.kwargs.items()]
     return [(name, len(v.shape)) for name, v in named if hasattr(v, "shape")]

@@ -22,7 +22,7 @@ class Pair:
         return self.got.shape == self.want.shape and equal(self.got, self.want)
 
 
-def pairs(trials: tuple[Trial, ...]) -> list[Pair]:
+def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
     """The trials that returned numbers where numbers were expected.
 
     Of a result with gradients, what was returned itself.
@@ -31,7 +31,7 @@ def pairs(trials: tuple[Trial, ...]) -> list[Pair]:
     for t in trials:
         if t.outcome.kind != "value" or t.expected.kind != "value":
             continue
-        found += paired(*returned(t), t)
+        found += pairs_of_results(*returned(t), t)
     return found
 
 
@@ -44,7 +44,7 @@ def returned(trial: Trial) -> tuple[object, object]:
     return got, want
 
 
-def paired(got: object, want: object, trial: Trial) -> list[Pair]:
+def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
     first, second = (as_numbers(v) if v is not None else None for v in (got, want))
     if first is None or second is None:
         return []
@@ -55,10 +55,10 @@ def close(p: Pair) -> bool:
     """Whether a result is right but for what single precision loses."""
     if p.got.shape != p.want.shape:
         return False
-    return p.right or apart(p) <= PRECISE * scale_of(p.want)
+    return p.right or largest_difference(p) <= PRECISE * scale_of(p.want)
 
 
-def apart(p: Pair) -> float:
+def largest_difference(p: Pair) -> float:
     """The largest difference."""
     with np.errstate(all="ignore"):
         gaps = np.abs(p.got.astype(float) - p.want.astype(float))

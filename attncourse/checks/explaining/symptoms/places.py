@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from attncourse.checks.exercise import Mistake
-from attncourse.checks.explaining.options import branches
-from attncourse.checks.explaining.symptoms.pairs import Pair, pairs
-from attncourse.checks.explaining.symptoms.symptom import Symptom, listed, result_is
+from attncourse.checks.explaining.options import case_branches
+from attncourse.checks.explaining.symptoms.pairs import Pair, number_pairs
+from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_words, result_is
 from attncourse.checks.trying.compare import far_apart, scale_of
 from attncourse.checks.trying.trials import Trial
 
@@ -40,7 +40,7 @@ def along(w: np.ndarray, axis: int) -> np.ndarray:
 
 def located(trials: tuple[Trial, ...]) -> Symptom | None:
     """A part of each result that alone is right, or alone is wrong."""
-    there = pairs(trials)
+    there = number_pairs(trials)
     wrong = [p for p in there if not p.right]
     if not wrong or any(t.wrong and t.outcome.kind != "value" for t in trials):
         return None
@@ -102,7 +102,7 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
         kinds = {t.outcome.kind for t in wrong}
         if None in wanted:
             return None
-        error = listed(w.__name__ for w in wanted)
+        error = names_in_words(w.__name__ for w in wanted)
         mistake = Mistake(
             "what is to be refused is not",
             f"Your results are right. What the text rules out is to raise {error}, and gets an "
@@ -131,7 +131,7 @@ def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
     """Wrong where an option has some value, and only there."""
     if all(t.case.raises is not None for t in trials if t.stands_out):
         return None
-    where = next((words for words, _ in branches(trials)), None)
+    where = next((words for words, _ in case_branches(trials)), None)
     return result_is(f"wrong {where}", False) if where else None
 
 
@@ -140,7 +140,7 @@ def sized(trials: tuple[Trial, ...]) -> Symptom | None:
 
     Nothing is told where several lengths would do, or where that is so in a single case.
     """
-    told = [(t, lengths(t)) for t in trials if t.case.raises is None]
+    told = [(t, axis_lengths(t)) for t in trials if t.case.raises is None]
     if min(sum(t.stands_out for t, _ in told), sum(not t.stands_out for t, _ in told)) < 2:
         return None
     shared = set.intersection(*(set(sizes) for _, sizes in told))
@@ -159,7 +159,7 @@ def sized(trials: tuple[Trial, ...]) -> Symptom | None:
     return result_is(f"right only where {axis_named(*key)} is {same}", False)
 
 
-def lengths(trial: Trial) -> dict[tuple[int, int], int]:
+def axis_lengths(trial: Trial) -> dict[tuple[int, int], int]:
     """How long each axis of each positional argument is, counted from the end."""
     arrays = [(n, v.shape) for n, v in enumerate(trial.case.args) if hasattr(v, "shape")]
     return {(n, axis): shape[axis] for n, shape in arrays for axis in range(-len(shape), 0)}

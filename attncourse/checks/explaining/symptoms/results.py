@@ -1,15 +1,20 @@
 """What a result, or a part of it, is in place of the right one."""
 
 from attncourse.checks.exercise import Mistake
-from attncourse.checks.explaining.symptoms.pairs import Pair, paired, pairs, returned
-from attncourse.checks.explaining.symptoms.symptom import Symptom, listed, result_is
+from attncourse.checks.explaining.symptoms.pairs import (
+    Pair,
+    number_pairs,
+    pairs_of_results,
+    returned,
+)
+from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_words, result_is
 from attncourse.checks.explaining.symptoms.transformations import transformation
 from attncourse.checks.trying.compare import difference
 from attncourse.checks.trying.trials import Trial
 from attncourse.checks.trying.watch import Unusable
 
 
-def facts(trials: tuple[Trial, ...]) -> Symptom | None:
+def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
     """Of what is to hold of every result something does not; results besides are right."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(of_dicts, wrong)):
@@ -46,7 +51,7 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     parts: dict[str, list[Pair]] = {}
     for t in filter(of_dicts, trials):  # each result may have trials of its own
         for key, want in t.expected.value.items():
-            parts.setdefault(key, []).extend(paired(t.outcome.value.get(key), want, t))
+            parts.setdefault(key, []).extend(pairs_of_results(t.outcome.value.get(key), want, t))
     if not all(p.right for p in next(iter(parts.values()))):
         return None
     names = [key for key, there in parts.items() if not all(p.right for p in there)]
@@ -57,7 +62,7 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     right = [key for key in parts if key not in names]
     many = "are" if len(right) > 1 else "is"
     besides = all(key.startswith("the gradient") for key in [*parts][1:])
-    rest = "every result is right" if besides else f"{listed(right)} {many} right"
+    rest = "every result is right" if besides else f"{names_in_words(right)} {many} right"
     return Symptom(f"{rest}, but {' and '.join(names)} {how}", True)
 
 
@@ -116,8 +121,8 @@ def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
     bad = [n for n, part in enumerate(parts) if any(difference(a, b) for a, b, _ in part)]
     if not 0 < len(bad) < len(parts):
         return None
-    names = listed(PARTS[n] for n in bad)
-    how = transformation([p for a, b, t in parts[bad[0]] for p in paired(a, b, t)])
+    names = names_in_words(PARTS[n] for n in bad)
+    how = transformation([p for a, b, t in parts[bad[0]] for p in pairs_of_results(a, b, t)])
     verb = f"is {how}" if how and len(bad) == 1 else "is wrong" if len(bad) == 1 else "are wrong"
     rest = "the others are" if len(parts) - len(bad) > 1 else "the other is"
     return Symptom(f"of the results, the {names} {verb}, and {rest} right", True)
@@ -128,7 +133,7 @@ def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
 
     Calls that raise are told of beside it, where most do not.
     """
-    there = pairs(trials)
+    there = number_pairs(trials)
     raised = [t for t in trials if t.wrong and t.outcome.kind == "raised"]
     if len(there) + len(raised) < sum(t.wrong for t in trials) or len(raised) > len(there) / 2:
         return None

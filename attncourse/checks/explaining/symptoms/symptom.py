@@ -27,7 +27,7 @@ def result_is(words: str, sure: bool) -> Symptom:
     return Symptom(f"the result is {words}", sure, of_result=True)
 
 
-def listed(names: Iterable[str]) -> str:
+def names_in_words(names: Iterable[str]) -> str:
     """Names in a sentence: a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

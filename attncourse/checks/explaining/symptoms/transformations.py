@@ -70,17 +70,17 @@ def may_be_changed(p: Pair) -> bool:
 
 def gives(change: Change, p: Pair) -> bool:
     """Whether the change of the right result is what was returned."""
-    made = tried(change, p.want)
+    made = changed_result(change, p.want)
     return made is not None and made.shape == p.got.shape and nearly(p.got, made)
 
 
 def moves(change: Change, p: Pair) -> bool:
     """Whether the change is one at all."""
-    made = tried(change, p.want)
+    made = changed_result(change, p.want)
     return made is not None and (made.shape != p.want.shape or not nearly(made, p.want))
 
 
-def tried(change: Change, want: np.ndarray) -> np.ndarray | None:
+def changed_result(change: Change, want: np.ndarray) -> np.ndarray | None:
     try:
         with np.errstate(all="ignore"):
             return np.asarray(change(want.astype(float)))
@@ -111,7 +111,7 @@ def by_numbers(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
         yield f"the expected one {'plus' if c > 0 else 'minus'} {abs(c):.4g}", lambda w: w + c
 
 
-def shapes() -> Iterator[tuple[str, Change]]:
+def result_changes() -> Iterator[tuple[str, Change]]:
     """Changes of a result in words that follow "the result is"."""
     yield "0 everywhere", np.zeros_like
     yield "1 everywhere", np.ones_like
@@ -119,7 +119,7 @@ def shapes() -> Iterator[tuple[str, Change]]:
     yield "the expected one transposed", lambda w: w.swapaxes(-1, -2)
     for a, b in combinations(range(-4, 0), 2):
         if (a, b) != (-2, -1):
-            yield f"the expected one with axes {a} and {b} exchanged", exchange(a, b)
+            yield f"the expected one with axes {a} and {b} exchanged", exchanged_axes(a, b)
     yield "the expected one with all axes reversed", lambda w: w.transpose()
     for axis, name in ((-1, "last"), (-2, "second to last"), (-3, "third to last")):
         yield f"the expected one backwards along its {name} axis", lambda w, a=axis: np.flip(w, a)
@@ -224,11 +224,11 @@ def shapes() -> Iterator[tuple[str, Change]]:
     yield "the expected one cut off between −1 and 1", lambda w: np.clip(w, -1, 1)
 
 
-def exchange(a: int, b: int) -> Change:
+def exchanged_axes(a: int, b: int) -> Change:
     return lambda w: w.swapaxes(a, b)
 
 
-SHAPES = tuple(shapes())
+SHAPES = tuple(result_changes())
 
 
 def scaled(there: list[Pair]) -> str | None:

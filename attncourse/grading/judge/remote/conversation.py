@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from attncourse.alarm import Clock, Stopwatch, TimeUp
 from attncourse.grading.judge.remote.memory import WrittenMemory
 from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural
-from attncourse.grading.judge.wire.frames import WireError, pack, unpack
+from attncourse.grading.judge.wire.frames import WireError, pack, unpack_frame
 from attncourse.grading.limits import MB, Limits
 
 DEAF = "could not be interrupted"
@@ -146,7 +146,7 @@ class Conversation:
     def talk(self) -> None:
         """Waits for replies, and serves the calls back that come before them."""
         while not self.replies:
-            message, raw = unpack(self.read, int(self.limits.message * MB))
+            message, raw = unpack_frame(self.read, int(self.limits.message * MB))
             if message.get("id") != self.asked:
                 raise WireError("sent what it was not asked for")
             if "callback" in message:
@@ -251,8 +251,8 @@ class Conversation:
         if told.get("timeout") is True:
             return self.time_up()
         kind = exception_class(told.get("type"), told.get("above"))
-        error: Any = kind(text_in(told, "message", 2000))
-        error.attncourse_line = text_in(told, "line", 400)
+        error: Any = kind(sent_text(told, "message", 2000))
+        error.attncourse_line = sent_text(told, "line", 400)
         skipped = told.get("skipped")
         error.attncourse_skipped = (
             [str(line)[:200] for line in skipped[:5]] if isinstance(skipped, list) else []
@@ -260,7 +260,7 @@ class Conversation:
         return error
 
 
-def text_in(told: dict[str, Any], key: str, limit: int) -> str:
+def sent_text(told: dict[str, Any], key: str, limit: int) -> str:
     """A text that was sent, shortened; nothing where there is none."""
     text = told.get(key)
     return text[:limit] if isinstance(text, str) else ""

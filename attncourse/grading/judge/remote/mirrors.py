@@ -50,7 +50,7 @@ class Mirrors:
         for key, description in told.items():
             number = natural(int(key)) if str(key).isdigit() else natural(None)
             before = decoder.room.left
-            description = decoded(description, decoder)
+            description = decoded_module(description, decoder)
             copy = self.copy_of(number)
             if copy is None:
                 self.described[number] = description
@@ -129,7 +129,7 @@ class Mirrors:
                 continue
             now = encoding.fingerprint(copy)
             if now != copy.__dict__["_attncourse_sent"]:
-                state[str(number)] = changes(copy, now, encoder)
+                state[str(number)] = state_changes(copy, now, encoder)
                 copy.__dict__["_attncourse_sent"] = now
         sent = [[number, name] for number, name, _ in leaves]
         return {"grad": torch.is_grad_enabled(), "inner": inner, "state": state, "leaves": sent}
@@ -254,7 +254,9 @@ def leaves_of(module: nn.Module) -> tuple:
     return tuple(item for item in found if item[2].requires_grad)
 
 
-def changes(module: nn.Module, now: dict[str, Any], encoder: encoding.Encoder) -> dict[str, Any]:
+def state_changes(
+    module: nn.Module, now: dict[str, Any], encoder: encoding.Encoder
+) -> dict[str, Any]:
     """The part of a copy's state that the submission's process does not have yet."""
     before = module.__dict__["_attncourse_sent"]
     tensors = {}
@@ -265,7 +267,7 @@ def changes(module: nn.Module, now: dict[str, Any], encoder: encoding.Encoder) -
     return {"training": module.training, "tensors": tensors}
 
 
-def decoded(description: Any, decoder: Decoder) -> dict[str, Any]:
+def decoded_module(description: Any, decoder: Decoder) -> dict[str, Any]:
     """A module's description with its tensors; raises ``WireError`` where it is none."""
     try:
         tensors = {

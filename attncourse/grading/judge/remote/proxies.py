@@ -28,7 +28,7 @@ from attncourse.checks.trying.outcome import (
     with_facts,
 )
 from attncourse.checks.trying.trials import draw
-from attncourse.grading.judge.remote.conversation import text_in
+from attncourse.grading.judge.remote.conversation import sent_text
 from attncourse.grading.judge.wire import decoding
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import WireError
@@ -115,7 +115,9 @@ class RemoteObject(Remote):
         steps = self._session.use("iter", self)
         if isinstance(steps, Remote) and steps._number == self._number:
             return steps
-        return items(self, generate(steps) if isinstance(steps, Remote) else iter(steps))
+        return remote_items(
+            self, remote_generator(steps) if isinstance(steps, Remote) else iter(steps)
+        )
 
     def __contains__(self, value: Any) -> bool:
         """Whether it is among the items: as many as there are by the object's own length."""
@@ -140,7 +142,7 @@ def length(thing: Any) -> int | None:
     return None
 
 
-def items(thing: Remote, found: Iterator[Any]) -> Iterator[Any]:
+def remote_items(thing: Remote, found: Iterator[Any]) -> Iterator[Any]:
     """The items of an object, which has some if it says so: a loop over none tests nothing."""
     some = False
     for item in found:
@@ -150,7 +152,7 @@ def items(thing: Remote, found: Iterator[Any]) -> Iterator[Any]:
         raise TypeError(f"got {thing._type}, which has a length of {said} and no items")
 
 
-def generate(steps: Remote) -> Iterator[Any]:
+def remote_generator(steps: Remote) -> Iterator[Any]:
     """The items of a remote iterator."""
     while True:
         try:
@@ -200,7 +202,7 @@ def class_proxy(session: "Session", number: int, told: dict[str, Any]) -> Remote
 
 def name_in(told: dict[str, Any], key: str) -> str:
     """A name that was sent, if it has the form of one."""
-    name = re.sub(r"\W", "_", text_in(told, key, 80))
+    name = re.sub(r"\W", "_", sent_text(told, key, 80))
     return name if decoding.NAME.fullmatch(name) else ""
 
 
@@ -234,12 +236,12 @@ def outcomes(session: "Session", target: int, exercise: Exercise, seed: int) -> 
     """
     lent = session.lent.count
     try:
-        yield from outcomes_of(session, target, exercise, seed)
+        yield from remote_outcomes(session, target, exercise, seed)
     finally:
         session.lent.end(lent)
 
 
-def outcomes_of(
+def remote_outcomes(
     session: "Session", target: int, exercise: Exercise, seed: int
 ) -> Iterator[Outcome]:
     """``outcomes``, while the functions are lent."""
@@ -261,11 +263,11 @@ def outcomes_of(
                 buffers, known = packed(session, exercise, seed, cases)
                 session.request(request, buffers, limit)
             reply, arrays, size = session.heard(limit + 1, last=number + 1 == len(cases))
-            key = key_of(number, reply, arrays) if size <= SHORT else ()
+            key = reply_key(number, reply, arrays) if size <= SHORT else ()
             outcome = known.get(key)
             if outcome is None:
                 decoder = session.read_out(reply, arrays, size)[1]
-                told = outcome_of(session, reply, decoder, [*names, *case.kwargs])
+                told = case_outcome(session, reply, decoder, [*names, *case.kwargs])
                 outcome = with_facts(case, told)
                 if key and len(known) < ALIKE:
                     known[key] = outcome
@@ -279,7 +281,7 @@ def outcomes_of(
             return
 
 
-def outcome_of(
+def case_outcome(
     session: "Session", reply: Any, decoder: decoding.Decoder, names: list[str]
 ) -> Outcome:
     """A case's outcome, as the submission's process tells it."""
@@ -293,14 +295,14 @@ def outcome_of(
         raised = reply["raised"]
         known = decoding.exception_class(raised.get("type"), raised.get("above"))
         error = Unusable if raised.get("unusable") is True else known
-        text = text_in(reply, "text", TEXT)
+        text = sent_text(reply, "text", TEXT)
         return Outcome("raised", error=error, text=text, mutated=changed)
     if kind == "value":
         return Outcome("value", session.value(decoder, reply.get("value")), mutated=changed)
     session.refuse("sent no outcome")
 
 
-def key_of(number: int, reply: dict[str, Any], arrays: list) -> tuple:
+def reply_key(number: int, reply: dict[str, Any], arrays: list) -> tuple:
     """What a reply is known by that tells of plain values and of nothing else; empty for others.
 
     Another process that says the same of the same case has done the same.
@@ -326,7 +328,7 @@ def packed(
         return _kept[key]
     functions = session.lent.count
     buffers = [b""]
-    told = [told_of(case, session, buffers) for case in cases]
+    told = [case_as_message(case, session, buffers) for case in cases]
     buffers[0] = json.dumps(told).encode()
     if functions == session.lent.count:
         if len(_kept) >= KEPT:
@@ -335,7 +337,7 @@ def packed(
     return _kept.get(key, (buffers, {}))
 
 
-def told_of(case: Case, session: "Session", buffers: list[bytes]) -> Any:
+def case_as_message(case: Case, session: "Session", buffers: list[bytes]) -> Any:
     """One case: caller, what is bound to it, arguments; its arrays are added to the buffers."""
     encoder = Encoder(session.form_of)
     encoder.buffers = buffers

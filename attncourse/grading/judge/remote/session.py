@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from attncourse.alarm import Clock, Stopwatch
-from attncourse.checks.trying.asking import asked
+from attncourse.checks.trying.asking import is_asked_back
 from attncourse.grading.judge.remote.conversation import Conversation
 from attncourse.grading.judge.remote.lent import Lent
 from attncourse.grading.judge.remote.proxies import proxy
@@ -81,7 +81,7 @@ class Session(Conversation):
             request["seed"] = self.new_seed()
         given = (*args, *kwargs.values())
         self.gave_empty |= any(is_empty(value) for value in given)
-        request["writes"] = asked()
+        request["writes"] = is_asked_back()
         before: set[int] = set()  # the objects that something here stands for
         if self.lent.count > lent:
             mirrors = vars(self).get("mirrors")

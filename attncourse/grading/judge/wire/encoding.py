@@ -67,7 +67,7 @@ class Encoder:
     def other(self, torch: Any, value: Any, kind: type, depth: int) -> Any:
         """The form of what is neither a plain value nor an array."""
         if isinstance(value, bool | int | float | str):  # subclasses keep their number, no methods
-            return self.encode(plain(value), depth)
+            return self.encode(builtin_value(value), depth)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
             return {"N": [kind.__name__, list(kind._fields), self.items(tuple(value), depth)]}
         for mark, container in (("l", list), ("t", tuple), ("s", set), ("z", frozenset)):
@@ -134,14 +134,14 @@ class Encoder:
         name = str(tensor.dtype).removeprefix("torch.")
         if name not in TORCH or tensor.layout != torch.strided or tensor.is_meta:
             raise Unsendable(f"a tensor of {tensor.dtype}, {tensor.layout}")
-        form = self.dense(name, numbers_of(tensor))
+        form = self.dense(name, tensor_numbers(tensor))
         if tensor.requires_grad:
             self.tracked.append(tensor)
             form["q"] = len(self.tracked)
         return {"T": form}
 
 
-def plain(value: Any) -> Any:
+def builtin_value(value: Any) -> Any:
     """The builtin value inside a subclass, by the builtin's own methods."""
     if isinstance(value, str):
         return str.__str__(value)
@@ -156,10 +156,10 @@ def big(number: int) -> str:
 
 def content(tensor: Any) -> tuple:
     """What a tensor holds, as something to compare."""
-    return tensor.dtype, tensor.shape, tensor.requires_grad, numbers_of(tensor).tobytes()
+    return tensor.dtype, tensor.shape, tensor.requires_grad, tensor_numbers(tensor).tobytes()
 
 
-def numbers_of(tensor: Any) -> np.ndarray:
+def tensor_numbers(tensor: Any) -> np.ndarray:
     """A dense tensor's numbers; those of bfloat16, which NumPy lacks, as 16-bit integers."""
     torch = sys.modules["torch"]
     if tensor.dtype is torch.bfloat16:

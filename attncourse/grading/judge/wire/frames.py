@@ -31,7 +31,7 @@ def pack(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
     return b"".join((HEAD.pack(len(text), sum(message["sizes"])), text, *buffers))
 
 
-def unpack(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any], list[memoryview]]:
+def unpack_frame(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any], list[memoryview]]:
     """One frame, by a function that reads exactly so many bytes. Raises ``WireError``."""
     length, total = HEAD.unpack(read(HEAD.size))
     if length > min(limit, TEXT) or total > limit:
@@ -74,10 +74,12 @@ def send(connection: Any, message: dict[str, Any], buffers: Sequence[bytes] = ()
 
 def receive(connection: Any) -> tuple[dict[str, Any], list[memoryview]]:
     """The next frame of somebody who is trusted. Raises ``EOFError`` where they have hung up."""
-    return unpack(partial(exactly, connection), NO_LIMIT)
+    return unpack_frame(partial(exactly, connection), NO_LIMIT)
 
 
-def tell(connection: socket.socket, message: dict[str, Any], fds: Sequence[int] = ()) -> None:
+def send_packet(
+    connection: socket.socket, message: dict[str, Any], fds: Sequence[int] = ()
+) -> None:
     """Sends one packet, with descriptors: so a lane and its zygote talk."""
     socket.send_fds(connection, [json.dumps(message).encode()], fds)
 

@@ -39,7 +39,7 @@ def generator(state: dict[str, Any]) -> np.random.Generator:
     return made
 
 
-def gradients(request: dict[str, Any]) -> Any:
+def gradient_context(request: dict[str, Any]) -> Any:
     """A context with or without gradients, as the checker has it."""
     if "torch" not in sys.modules or "grad" not in request:
         return nullcontext()
@@ -55,16 +55,16 @@ def unleafed(args: list, kwargs: dict, decoder: Decoder, request: dict) -> tuple
     return args, kwargs, leaves
 
 
-def is_array(value: Any) -> bool:
+def is_numeric_array(value: Any) -> bool:
     torch = sys.modules.get("torch")
     return isinstance(value, np.ndarray) or (torch is not None and isinstance(value, torch.Tensor))
 
 
-def image(value: Any) -> Any:
+def argument_image(value: Any) -> Any:
     """Something equal exactly while a mutable argument stays as it is; None for others."""
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, value.tobytes()
-    if is_array(value):
+    if is_numeric_array(value):
         return encoding.content(value)
     if not isinstance(value, list | dict | set):
         return None
@@ -126,7 +126,7 @@ class Settings:
 MESSAGE = 2000  # characters of an error's text that are worth keeping
 
 
-def describe_error(error: BaseException) -> dict[str, Any]:
+def error_as_text(error: BaseException) -> dict[str, Any]:
     """An exception as text: its class, the builtin classes above it, message and line."""
     if isinstance(error, TimeUp):
         return {"timeout": True}
@@ -147,7 +147,7 @@ def describe_class(kind: type[BaseException]) -> dict[str, Any]:
     }
 
 
-def signature(value: Any) -> list[list] | None:
+def parameters_of(value: Any) -> list[list] | None:
     """The parameters of a function: name, kind, whether it has a default."""
     try:
         parameters = inspect.signature(value).parameters.values()

@@ -38,7 +38,7 @@ class Gone(BaseException):
     """The checker has hung up."""
 
 
-def serve(connection: Any, output: float) -> None:
+def serve_requests(connection: Any, output: float) -> None:
     """Answers requests until the checker hangs up. ``output`` is the MB that may be printed."""
     worker = Worker(connection, int(output * 1e6), notebook_shell.notebook_namespace())
     try:
@@ -116,7 +116,7 @@ class Worker:
             raise
         except BaseException as error:
             encoder.buffers.clear()
-            reply: dict[str, Any] = {"error": calls.describe_error(error)}
+            reply: dict[str, Any] = {"error": calls.error_as_text(error)}
         reply |= {"out": self.printed.taken(), "over": self.printed.left < 0}
         reply["arrays"] = len(encoder.buffers)
         self.ready.append(reply)
@@ -138,7 +138,7 @@ class Worker:
         try:
             notebook_shell.execute(request["source"], f"<{request['name']}>", self.namespace)
         except notebook_shell.Skipped as problem:
-            told = calls.describe_error(problem.__cause__ or problem)
+            told = calls.error_as_text(problem.__cause__ or problem)
             return {"error": told | {"skipped": problem.lines[:SKIPPED]}}
         return {}
 
@@ -167,11 +167,11 @@ class Worker:
         calls.seed(request.get("seed"))
         args = decoder.decode(request["args"])
         kwargs = decoder.decode(request["kwargs"])
-        before = [calls.image(value) for value in (*args, *kwargs.values())]
+        before = [calls.argument_image(value) for value in (*args, *kwargs.values())]
         use = calls.USES[request["use"]]
         forbids = self.inherited = self.forbidden_to(args[0]) if args else ()
         refused = self.watch_for(forbids)
-        with calls.gradients(request):
+        with calls.gradient_context(request):
             args, kwargs, leaves = calls.unleafed(args, kwargs, decoder, request)
             try:
                 value = use(*args, **kwargs)
@@ -185,11 +185,15 @@ class Worker:
                 raise Forbidden(text)
         after = (*args, *kwargs.values())
         changed = [
-            i for i, v in enumerate(after) if before[i] is not None and calls.image(v) != before[i]
+            i
+            for i, v in enumerate(after)
+            if before[i] is not None and calls.argument_image(v) != before[i]
         ]
         writes = request["writes"]  # else the checker's own arguments stay what they were
         same = [
-            i for i, v in enumerate(after) if calls.is_array(v) and (writes or i not in changed)
+            i
+            for i, v in enumerate(after)
+            if calls.is_numeric_array(v) and (writes or i not in changed)
         ]
         encoder.known.update({id(after[i]): {"A": i} for i in same})
         reply = {"value": encoder.encode(value)}
@@ -249,7 +253,7 @@ class Worker:
         """What came of one case."""
         use, bound, args, kwargs = decoder.decode(form)
         caller = partial(CALLERS[use], *bound) if bound else CALLERS[use]
-        with calls.gradients({"grad": True}):
+        with calls.gradient_context({"grad": True}):
             outcome = run_case(trying, implementation, Case(tuple(args), kwargs, use=caller))
         reply = {"kind": outcome.kind, "changed": outcome.mutated.split(", ")}
         value = encoder.encode(outcome.value)
@@ -311,11 +315,11 @@ class Worker:
             module = torch is not None and issubclass(value, torch.nn.Module)
             bases = [b.__name__ for b in value.__mro__ if b.__module__.startswith("torch.nn.")]
             told |= {"kind": "class", "name": value.__name__, "module": module, "bases": bases}
-            return {**told, "signature": calls.signature(value)}
+            return {**told, "signature": calls.parameters_of(value)}
         if callable(value) and not hasattr(type(value), "__next__"):
             name = getattr(value, "__name__", "")
             told |= {"kind": "function", "name": name if isinstance(name, str) else ""}
-            return {**told, "signature": calls.signature(value)}
+            return {**told, "signature": calls.parameters_of(value)}
         return {**told, "kind": "object"}
 
     def meant(self, form: dict[str, Any]) -> Any:
@@ -401,11 +405,11 @@ class Worker:
             reply["modules"] = told
 
 
-def start(connection: Any, output: float) -> None:
+def run_worker(connection: Any, output: float) -> None:
     """Runs in the process that was made for a submission; never returns."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.append("")  # where it is; last: a file of the submission's hides no library
     try:
-        serve(connection, output)
+        serve_requests(connection, output)
     finally:
         os._exit(1)

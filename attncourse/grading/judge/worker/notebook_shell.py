@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from attncourse.checks.trying.unavailable import nobody_answers
-from attncourse.grading.submission.syntax import begins_at, bound_names
+from attncourse.grading.submission.syntax import bound_names, first_line
 
 SHOWN = 20_000  # characters of printed output that a reply carries
 
@@ -68,18 +68,18 @@ def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
     """
     lines = source.splitlines(keepends=True)
     linecache.cache[filename] = (len(source), None, lines, filename)  # for inspect.getsource
-    code = compiled(source, filename)
+    code = compile_piece(source, filename)
     try:
-        run(code, namespace)
+        run_code(code, namespace)
     except (Exception, SystemExit) as error:
         failed = line_in(error, code)
         skipped = [failed]
         went_on = False
-        for node in definitions(source, after=failed):
+        for node in definitions_below(source, after=failed):
             went_on = True
-            piece = compiled(ast.Module([node], []), filename)
+            piece = compile_piece(ast.Module([node], []), filename)
             try:
-                run(piece, namespace)
+                run_code(piece, namespace)
             except (Exception, SystemExit):
                 skipped.append(node.lineno)
         if not went_on:
@@ -87,7 +87,7 @@ def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
         raise Skipped([lines[n - 1].strip() for n in skipped if n <= len(lines)]) from error
 
 
-def compiled(source: str | ast.Module, filename: str) -> types.CodeType:
+def compile_piece(source: str | ast.Module, filename: str) -> types.CodeType:
     """The code of a cell, or of a piece of one; what it imports from the future holds from now on.
 
     So a notebook has it: ``from __future__ import annotations`` in its first cell is for all. Here
@@ -110,15 +110,15 @@ def line_in(error: BaseException, code: types.CodeType) -> int:
     return step.tb_lineno if step is not None else sys.maxsize
 
 
-def definitions(source: str, after: int) -> Iterator[ast.stmt]:
+def definitions_below(source: str, after: int) -> Iterator[ast.stmt]:
     """The statements below the one that has this line which bind names and are no loops."""
     for node in ast.parse(source).body:
         defines = isinstance(node, IMPORTS) or bound_names(ast.Module([node], []))
-        if defines and begins_at(node) > after and not isinstance(node, LOOPS):
+        if defines and first_line(node) > after and not isinstance(node, LOOPS):
             yield node
 
 
-def run(code: types.CodeType, namespace: dict[str, Any]) -> None:
+def run_code(code: types.CodeType, namespace: dict[str, Any]) -> None:
     result = eval(code, namespace)
     if code.co_flags & inspect.CO_COROUTINE:
         import asyncio
@@ -130,15 +130,15 @@ def notebook_namespace() -> dict[str, Any]:
     """The names that a notebook starts with, in a module of its own."""
     module = types.ModuleType("__main__")
     shell = Shell(module.__dict__)
-    module.__dict__.update(display=ignore, get_ipython=lambda: shell, input=nobody_answers)
-    stand_in()
+    module.__dict__.update(display=ignore_display, get_ipython=lambda: shell, input=nobody_answers)
+    stand_in_for_colab()
     sys.modules["__main__"] = module
     sys.argv = ["notebook"]
     sys.stdin = io.StringIO()
     return module.__dict__
 
 
-def ignore(*values: Any, **options: Any) -> None:
+def ignore_display(*values: Any, **options: Any) -> None:
     """Stands for what only shows something."""
 
 
@@ -164,7 +164,7 @@ class Shell:
             execute(Path(path).read_text("utf-8"), path, self._namespace)
 
     def __getattr__(self, name: str) -> Callable:
-        return ignore
+        return ignore_display
 
 
 # --- google.colab ---------------------------------------------------------------------------------
@@ -204,6 +204,6 @@ class Colab(MetaPathFinder, Loader):
         pass
 
 
-def stand_in() -> None:
+def stand_in_for_colab() -> None:
     """Has ``google.colab`` found from now on."""
     sys.meta_path.append(Colab())

@@ -24,7 +24,7 @@ from attncourse.checks.trying.unavailable import SENTENCE
 from attncourse.checks.trying.watch import prepare
 from attncourse.grading.jail import kernel
 from attncourse.grading.judge.wire.encoding import Encoder
-from attncourse.grading.judge.wire.frames import hear, tell
+from attncourse.grading.judge.wire.frames import hear, send_packet
 from attncourse.grading.judge.worker import loop as worker
 from attncourse.grading.judge.worker.loop import Worker
 from attncourse.grading.limits import Limits
@@ -32,7 +32,7 @@ from attncourse.grading.limits import Limits
 PACKAGE = str(Path(__file__).resolve().parents[4])  # where ``attncourse`` was imported from
 
 
-def run(control: socket.socket, order: dict[str, Any]) -> None:
+def run_zygote(control: socket.socket, order: dict[str, Any]) -> None:
     """Serves a lane until it hangs up; never returns."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it goes with its lane
@@ -57,7 +57,7 @@ class Zygote:
         hidden = tuple(map(Path, order["hidden"]))
         limits = Limits(processes=order["processes"])
         self.jail = self.settle(view, limits, hidden) if order["sandbox"] else None
-        tell(control, {"ready": True})
+        send_packet(control, {"ready": True})
         see_only("/course" if self.jail else str(view))
 
     def settle(self, view: Path, limits: Limits, hidden: tuple[Path, ...]) -> Any:
@@ -73,20 +73,20 @@ class Zygote:
 
     def refuse(self, why: str) -> None:
         """Says why there can be no worker here, and ends."""
-        tell(self.control, {"error": why})
+        send_packet(self.control, {"error": why})
         os._exit(1)
 
     def serve(self) -> None:
         while True:
             order, fds = hear(self.control)
             if order["do"] == "stop":
-                tell(self.control, self.stop(order["pid"]))
+                send_packet(self.control, self.stop(order["pid"]))
                 continue
             pid = self.start(fds[0], Limits(**order["limits"]))
             with suppress(OSError):  # its number is another one outside of the jail
                 fds.append(kernel.pidfd_open(pid))
             outside = 0 if self.jail else pid  # what others know it by, where that is known here
-            tell(self.control, {"pid": pid, "outside": outside}, fds[1:])
+            send_packet(self.control, {"pid": pid, "outside": outside}, fds[1:])
             for fd in fds:
                 os.close(fd)
 
@@ -103,7 +103,7 @@ class Zygote:
                 self.jail.enter_worker(keep=(fd,))
             else:
                 settle_without_jail(self.folder / str(os.getpid()))
-            worker.start(socket.socket(fileno=fd), limits.output)
+            worker.run_worker(socket.socket(fileno=fd), limits.output)
         finally:
             os._exit(1)
 
@@ -231,7 +231,7 @@ class Nobody:
         pass
 
 
-def rehearse() -> None:
+def rehearse_worker() -> None:
     """Has a worker do what its likes will be asked for.
 
     Python and torch set up much when something is done for the first times. Workers inherit what
