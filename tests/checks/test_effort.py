@@ -216,7 +216,7 @@ def test_a_kernels_own_calls_do_not_weigh(monkeypatch):
 
     plain = deep(0)
     assert deep(80) == plain
-    monkeypatch.setattr(outcome, "alone", busy)
+    monkeypatch.setattr(outcome, "without_ours_alone", busy)
     effort.calls_around.cache_clear()
     try:
         assert deep(0) == plain

@@ -290,12 +290,12 @@ ENDLESS_DRIVER = """
 import sys
 sys.path.insert(0, {tests!r})
 from small_course import NAME, small
-from attncourse.grading.judge.judge import grade
+from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.lanes import Lane, Lanes
 from attncourse.grading.submission.notebook import Assignment, read_cells
 endless = "import threading\\nwhile True: pass"
 print("go", flush=True)
-grade(small(twice=endless), Assignment(NAME, read_cells(small())))
+grade_submission(small(twice=endless), Assignment(NAME, read_cells(small())))
 """
 
 
@@ -387,7 +387,7 @@ import os, signal
 from attncourse.grading.judge import lanes
 
 lanes.subprocess.Popen = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
-lanes.start((), 2)
+lanes.start_processes((), 2)
 """
 
 

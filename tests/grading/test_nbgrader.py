@@ -131,11 +131,11 @@ GRADED = """
 from pathlib import Path
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.nbgrader import steps
-judge, reports, found = steps.grade, [], {}
+judge, reports, found = steps.grade_submission, [], {}
 def grade(*arguments, **options):
     reports.append(judge(*arguments, **options))
     return reports[-1]
-steps.grade = grade
+steps.grade_submission = grade
 for chapter in sorted(path.name for path in Path("solutions").iterdir()):
     assignment = find_assignment(Path(), chapter)
     persons = sum(c.points for c in assignment.cells if c.grade and c.solution)
@@ -538,7 +538,7 @@ def test_without_a_sandbox_nothing_is_graded_and_one_line_says_why(tmp_path):
         "from attncourse.grading.errors import UserError\n"
         "def grade(*arguments, sandbox=True, **options):\n"
         "    raise UserError(f'sandbox={sandbox}: no room')\n"
-        "steps.grade = grade\n"
+        "steps.grade_submission = grade\n"
     )
     unsafe = "config.JudgeExporter.unsafe_no_sandbox = True\napi = NbGraderAPI(config=config)\n"
     said = with_api(tmp_path, jailless + unsafe + refuse + call)  # as any other refusal would
