@@ -227,7 +227,7 @@ def test_the_same_conditions_have_the_same_key_in_another_process():
         "import sys; from attncourse.grading.driver import journal as keys\n"
         "import test_journal as t\n"
         "shared = keys.conditions(t.ASSIGNMENT, t.Limits(), True)\n"
-        "print(keys.key(shared, 'ada', b'x'), 'torch' in sys.modules)\n"
+        "print(keys.result_key(shared, 'ada', b'x'), 'torch' in sys.modules)\n"
     )
     folder = os.path.dirname(__file__)
     environment = {**os.environ, "PYTHONPATH": folder, "PYTHONHASHSEED": "3"}
