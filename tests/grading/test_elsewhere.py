@@ -59,8 +59,9 @@ print("restart the kernel" in str(verdict), is_slowed_down())
 
 # The book's server, asked by a thread that then sends what Ctrl-C does.
 SERVE = """
-import _thread, mimetypes, sys, threading, urllib.request
+import _thread, mimetypes, signal, sys, threading, urllib.request
 from attncourse.grading import cli, serve
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 def ask(server):
     address = f"http://127.0.0.1:{server.server_port}/"
     for name in ("", "Zo%C3%AB.js", "C:/boot.ini", "..%5Csecret.txt"):
