@@ -139,7 +139,8 @@ def judged(
     asked = Asked(exercise, implementation, trials, seed, seconds)
     published = published_finding(exercise, implementation, seed)
     found = published or diagnose(exercise, trials, seed, asked, tell_points, not explain)
-    paid = with_consequences(criteria, found, judge_criteria(exercise, found.mended))
+    held = judge_criteria(exercise, found.mended) if found.mended else ()
+    paid = with_consequences(criteria, found, held)
     if is_one_slip(exercise, found, trials, seed):
         paid = paid_once(paid)
     if not explain:

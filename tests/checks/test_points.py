@@ -101,3 +101,10 @@ def test_two_mistakes_are_no_slip():
 
     verdict = examine(exercise.target, two, seed=3)
     assert not any(c.earned for c in verdict.criteria if not c.passed)
+
+
+def test_what_nobody_knows_to_follow_is_not_said_to():
+    """Of another signature it is not known what would hold without it."""
+    verdict = examine("kqv.project", lambda weight: weight, seed=3)
+    assert verdict.diagnosis.name == "the signature is another one"
+    assert not any(c.follows for c in verdict.criteria)
