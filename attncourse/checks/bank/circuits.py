@@ -20,7 +20,7 @@ from attncourse.checks.callers.ablation import shapes_of
 from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
 from attncourse.checks.variants.conventions import forbidden
 from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Drawn, once_more, row, standard
-from attncourse.checks.writing.modules import State, spread, tensor
+from attncourse.checks.writing.modules import State, tensor, uniform_values
 from attncourse.checks.writing.recipes import made, mistake
 from attncourse.llama import Llama, LlamaConfig
 
@@ -82,7 +82,7 @@ def hidden_keys(rng: Rng) -> list[Case]:
     """Scores under a causal mask, −∞ above the diagonal."""
     cases = []
     for n, edges in ((5, [(4, 0), (2, 1)]), (4, [(0, 0), (3, 3)])):
-        scores = spread(rng, n, n)
+        scores = uniform_values(rng, n, n)
         scores[torch.ones(n, n, dtype=torch.bool).triu(1)] = -math.inf
         cases.append(Case((scores, edges), note="−∞ above the diagonal"))
     return cases

@@ -20,9 +20,9 @@ from attncourse.checks.writing.modules import (
     ModuleTable,
     State,
     module_case,
-    spread,
     start_case,
     tensor,
+    uniform_values,
 )
 from attncourse.checks.writing.recipes import made, mistake
 
@@ -31,12 +31,12 @@ from attncourse.checks.writing.recipes import made, mistake
 
 def cross_state(rng: Rng, d_x: int, d_y: int, d_k: int, d_v: int) -> State:
     shapes = {"W_q": (d_k, d_x), "W_k": (d_k, d_y), "W_v": (d_v, d_y)}
-    return {f"{name}.weight": 1.5 * spread(rng, *shape) for name, shape in shapes.items()}
+    return {f"{name}.weight": 1.5 * uniform_values(rng, *shape) for name, shape in shapes.items()}
 
 
 def pool_state(rng: Rng, d: int, n_queries: int = 1) -> State:
     shapes = {"queries": (n_queries, d), "W_k.weight": (d, d), "W_v.weight": (d, d)}
-    return {name: 1.5 * spread(rng, *shape) for name, shape in shapes.items()}
+    return {name: 1.5 * uniform_values(rng, *shape) for name, shape in shapes.items()}
 
 
 def far_off(rng: Rng, shape: tuple[int, ...]):

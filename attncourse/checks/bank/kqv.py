@@ -13,7 +13,13 @@ from attncourse.checks.variants.conventions import columns, forbidden, masked, w
 from attncourse.checks.writing import cases, decisions, mistakes
 from attncourse.checks.writing.cases import CaseTable, Drawn, hole, normal, once_more, row, standard
 from attncourse.checks.writing.decisions import Attention, attention_class, dot, linear
-from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.writing.modules import (
+    ModuleTable,
+    State,
+    module_case,
+    tensor,
+    uniform_values,
+)
 from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases -----------------------------------------------------------------------------------
@@ -67,7 +73,7 @@ def head_state(
     sizes = {"W_q": d_k, "W_k": d_k, "W_v": d_v or d_k}
     state = {}
     for name, size in sizes.items():
-        state[f"{name}.weight"] = spread(rng, size, d_model)
+        state[f"{name}.weight"] = uniform_values(rng, size, d_model)
         if bias:
             state[f"{name}.bias"] = tensor(rng.uniform(0.5, 1.5, size) * rng.choice([-1, 1], size))
     return state

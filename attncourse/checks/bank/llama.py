@@ -40,7 +40,13 @@ from attncourse.checks.writing.cases import (
     standard,
 )
 from attncourse.checks.writing.decisions import Attention
-from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.writing.modules import (
+    ModuleTable,
+    State,
+    module_case,
+    tensor,
+    uniform_values,
+)
 from attncourse.checks.writing.recipes import made, mistake
 from attncourse.masking import causal_mask
 from attncourse.positions import apply_rope
@@ -176,7 +182,7 @@ SEQUENCES = row("d=7", batch=(5,))
 
 def weight(rng: Rng, d_out: int, d_in: int) -> torch.Tensor:
     """The weight of a linear layer whose output is of order one."""
-    return 1.5 * d_in**-0.5 * spread(rng, d_out, d_in)
+    return 1.5 * d_in**-0.5 * uniform_values(rng, d_out, d_in)
 
 
 def gated_state(rng: Rng, d_model: int, d_ff: int) -> State:

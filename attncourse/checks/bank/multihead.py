@@ -28,7 +28,13 @@ from attncourse.checks.writing.cases import (
     standard,
 )
 from attncourse.checks.writing.decisions import Attention
-from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.writing.modules import (
+    ModuleTable,
+    State,
+    module_case,
+    tensor,
+    uniform_values,
+)
 from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases: split_heads, merge_heads ---------------------------------------------------------
@@ -83,7 +89,7 @@ def layers(rng: Rng, bias: bool, **shapes: tuple[int, int]) -> State:
     """Weights of order one for layers of these shapes, and biases that are not zero."""
     state = {}
     for name, (d_out, d_in) in shapes.items():
-        state[f"{name}.weight"] = spread(rng, d_out, d_in)
+        state[f"{name}.weight"] = uniform_values(rng, d_out, d_in)
         if bias:
             sign = rng.choice([-1, 1], d_out)
             state[f"{name}.bias"] = tensor(rng.uniform(0.5, 1.5, d_out) * sign)
@@ -200,7 +206,10 @@ def naive_case(
     if names:
         use, asked = callers.parameters_made, {"names": names}
     elif on:
-        use, asked = callers.output_of_made, {"inputs": ("x",), "x": spread(rng, *on).float()}
+        use, asked = (
+            callers.output_of_made,
+            {"inputs": ("x",), "x": uniform_values(rng, *on).float()},
+        )
     built = f"MultiHeadNaive({d_model}, {n_heads}{'' if bias else ', bias=False'})"
     shown = f"naive_to_batched(naive), naive = {built}"
     state = naive_state(rng, d_model, n_heads, bias)
@@ -587,7 +596,7 @@ SPLIT = exercise(
         "head i gets features i·d/h to (i+1)·d/h − 1 of every token",
         Criterion("refuses a width that n_heads does not divide", 1).on(
             lambda rng: [
-                Case((spread(rng, *shape), h), raises=ValueError, note=f"{h} heads")
+                Case((uniform_values(rng, *shape), h), raises=ValueError, note=f"{h} heads")
                 for shape, h in (((5, 7), 2), ((6, 8), 3), ((2, 4, 7), 2))
             ]
         ),

@@ -32,7 +32,13 @@ from attncourse.checks.writing.cases import (
     row,
     standard,
 )
-from attncourse.checks.writing.modules import ModuleTable, State, module_case, spread, tensor
+from attncourse.checks.writing.modules import (
+    ModuleTable,
+    State,
+    module_case,
+    tensor,
+    uniform_values,
+)
 from attncourse.checks.writing.recipes import Recipe, made, mistake
 from attncourse.multihead import MultiHeadAttention
 
@@ -50,8 +56,8 @@ SEQUENCES = row("d=7", batch=(5,))
 
 def bias_alone(rng: Rng, *shape: int, **options) -> Case:
     """No gain, which is not a gain of 0."""
-    named = {"bias": spread(rng, shape[-1])} | options
-    return Case((spread(rng, *shape),), named, note="no gain")
+    named = {"bias": uniform_values(rng, shape[-1])} | options
+    return Case((uniform_values(rng, *shape),), named, note="no gain")
 
 
 # --- cases: modules --------------------------------------------------------------------------
@@ -59,7 +65,7 @@ def bias_alone(rng: Rng, *shape: int, **options) -> Case:
 
 def layer(rng: Rng, d_out: int, d_in: int, bias: bool = True) -> State:
     """A linear layer whose output is of order one, and a bias that is not 0."""
-    state = {"weight": 1.5 * d_in**-0.5 * spread(rng, d_out, d_in)}
+    state = {"weight": 1.5 * d_in**-0.5 * uniform_values(rng, d_out, d_in)}
     return state | ({"bias": aside(rng, d_out)} if bias else {})
 
 
@@ -166,8 +172,8 @@ def trained(name: str, state, branches: tuple[str, ...]) -> Callable[[Rng], list
     """
 
     def given(rng: Rng) -> dict[str, torch.Tensor]:
-        memory = {"memory": spread(rng, 5, 32)} if len(branches) == 3 else {}
-        return {"x": spread(rng, 24, 32), **memory}
+        memory = {"memory": uniform_values(rng, 5, 32)} if len(branches) == 3 else {}
+        return {"x": uniform_values(rng, 24, 32), **memory}
 
     def case(rng: Rng, numbers: list[float | None], use: Callable, note: str) -> Case:
         own = state(rng, 32, 2, 8)

@@ -30,7 +30,7 @@ from attncourse.checks.writing.cases import (
     standard,
 )
 from attncourse.checks.writing.mistakes import Between
-from attncourse.checks.writing.modules import spread, tensor
+from attncourse.checks.writing.modules import tensor, uniform_values
 from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases: patchify, unpatchify, window_partition -------------------------------------------
@@ -131,7 +131,9 @@ def refuses(*sizes: tuple, last: tuple = ()) -> Criterion:
     """Heights and widths that the size of a patch or window does not divide."""
     return Criterion("refuses sizes that do not fit", 1).on(
         lambda rng: [
-            Case((spread(rng, *shape, *last), side), raises=ValueError, note=f"{side} a side")
+            Case(
+                (uniform_values(rng, *shape, *last), side), raises=ValueError, note=f"{side} a side"
+            )
             for shape, side in sizes
         ]
     )

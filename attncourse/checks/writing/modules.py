@@ -29,7 +29,7 @@ def normal(rng: Rng, *shape: int) -> torch.Tensor:
     return tensor(rng.normal(size=shape))
 
 
-def spread(rng: Rng, *shape: int) -> torch.Tensor:
+def uniform_values(rng: Rng, *shape: int) -> torch.Tensor:
     """Numbers of order one between −1 and 1, for scores that stay below 50."""
     return tensor(rng.uniform(-1, 1, shape))
 
