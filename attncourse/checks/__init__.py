@@ -1,4 +1,4 @@
-"""What "right" means for every exercise, and what each usual mistake looks like.
+"""Checks of the exercises: what a right answer has to do, and what each usual mistake looks like.
 
 ``check("mixing.mix", mix)`` in a notebook shows the verdict and raises if the answer is wrong.
 ``examine("mixing.mix", mix)`` returns the verdict and never raises for a wrong answer.
@@ -121,7 +121,9 @@ def examined(
     hear: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """What ``examine`` returns; ``hear`` gets the points early, where nothing can change them."""
+    """Return the verdict that ``examine`` returns; ``hear`` is called with the points as soon as
+    they are final.
+    """
     from attncourse.checks import judging
 
     judge = partial(judging.judge, explain=explain)

@@ -1,4 +1,5 @@
-"""Whether an answer, as it stands in a notebook's memory, is what its cell says and a grade finds.
+"""Decide whether the answer in a notebook's memory is the one that its cell holds and a grader
+finds.
 
 Where it is not, nothing is judged: a verdict would be about other code. In a script, where nothing
 is known of cells, and for a grader, who runs them itself, every answer stands.
@@ -85,7 +86,7 @@ def settle_name(name: str, stem: str, here: CellRuns) -> None:
 
 
 def noted(exercise: Exercise, implementation: Any, around: Around) -> str:
-    """What was done to judge an answer that its cells themselves did not do."""
+    """Return a note on how an answer was obtained where running its cells alone did not give it."""
     here = cells_here()
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
         return ""
@@ -94,7 +95,7 @@ def noted(exercise: Exercise, implementation: Any, around: Around) -> str:
 
 
 def used(implementation: Any, around: Around) -> dict[str, Any]:
-    """What an answer reads of a notebook's names, but for the chapter's exercises."""
+    """Return the notebook's names that an answer reads, without the chapter's exercises."""
     here, names, ends = cells_here(), namespace_of(implementation), {e.name for e in around}
     if here is None or names is not here.names:
         return {}
@@ -211,7 +212,9 @@ def built_ins_of_star(node: ast.stmt) -> set[str]:
 
 
 def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:
-    """What a name stood for before: by imports and definitions of earlier cells, or in Python."""
+    """Yield the earlier values of a name: from imports and definitions of earlier cells, or built
+    in.
+    """
     run, statement = taken
     for earlier in reversed(here.runs[: here.runs.index(run) + 1]):
         for one in reversed(earlier.statements):

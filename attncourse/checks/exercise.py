@@ -1,4 +1,4 @@
-"""What an exercise is: data. Adding one to a chapter's tuple adds it everywhere."""
+"""The data of an exercise. Adding one to a chapter's tuple adds it everywhere."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -92,7 +92,7 @@ class Mistake:
 
 
 class Composed(NamedTuple):
-    """What an implementation was composed of: ``compose(**chosen)``."""
+    """The options from which an implementation was composed: ``compose(**chosen)``."""
 
     compose: Callable
     chosen: dict[str, Any]
@@ -120,7 +120,7 @@ def composition(build: Callable) -> Callable:
 
 
 def parts_of(implementation: Any) -> Composed | None:
-    """What an implementation was composed of; None for one that was written as a whole."""
+    """Return how an implementation was composed, or None for one that was written as a whole."""
     return getattr(implementation, "attncourse_parts", None)
 
 

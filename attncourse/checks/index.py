@@ -1,4 +1,4 @@
-"""What is known of every exercise without loading its checks, which load torch.
+"""Facts about every exercise, without loading its checks, which load torch.
 
 ``index.json`` is generated: from the checks, the pages' headings and the settings of the book.
 """

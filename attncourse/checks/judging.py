@@ -75,7 +75,7 @@ def one_thread() -> Iterator[None]:
 
 
 class Asked:
-    """What a diagnosis asks of an answer besides its ``trials``, as long as its calls come back.
+    """Further runs of an answer for its diagnosis, as long as its calls come back.
 
     One whose trials took many ``seconds`` is not called again either.
     """
@@ -182,7 +182,7 @@ def points(exercise: Exercise, implementation: Callable, seed: int) -> int:
 
 
 def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
-    """Whether an answer is right on fresh cases; nobody looks for a mistake."""
+    """True if an answer is right on fresh cases; no mistake is looked for."""
     return points(exercise, implementation, secrets.randbits(32)) == exercise.points
 
 
@@ -293,7 +293,7 @@ def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Crite
 
 
 def returns_one_number(trials: tuple[Trial, ...]) -> bool:
-    """Whether an answer returns one number, alone or in arrays, whatever it is given.
+    """True if an answer returns one and the same number, alone or in arrays, for every input.
 
     A word in place of a value, the name of its dtype, says nothing of it.
     """
@@ -331,7 +331,7 @@ def first_failing(criterion: Criterion, trials: tuple[Trial, ...]) -> Trial | No
 
 
 def problem_of(criterion: Criterion, trial: Trial) -> Problem:
-    """What is wrong in a trial that fails a criterion."""
+    """Return what is wrong in a trial that fails a criterion."""
     if criterion.unchanged:
         said = f"changed its argument {trial.outcome.mutated} in place: work on a copy"
         return Problem("value", said)

@@ -1,4 +1,4 @@
-"""How cases use an implementation: call it, differentiate it, build or convert a module with it.
+"""Ways in which a case uses an implementation: call it, differentiate it, build a module with it.
 
 A grader runs these beside the submission, in its process, and finds them by name: a case's ``use``
 is one of ``CALLERS``, or a ``partial`` of one. They know no right answer.

@@ -16,13 +16,13 @@ SHORT = " (none of them where they are many)"
 
 
 def call_module_in_training(implementation: Callable, make, method: str, inputs, **tensors):
-    """What the module, its weights loaded, returns in training."""
+    """Load the module's weights and return its output in training mode."""
     with seeded():
         return call_module(implementation, make, method, inputs, **tensors)
 
 
 def call_module_in_evaluation(implementation: Callable, make, method: str, inputs, **tensors):
-    """What the module, its weights loaded, returns after ``eval()``."""
+    """Load the module's weights and return its output after ``eval()``."""
 
     def built(*args, **options):
         return implementation(*args, **options).eval()
@@ -32,7 +32,7 @@ def call_module_in_evaluation(implementation: Callable, make, method: str, input
 
 
 def call_module_activated(implementation: Callable, make, method: str, inputs, **tensors):
-    """What a module returns that has an ``activation`` among its options, which is named here.
+    """Return the output of a module whose option ``activation`` is given by name.
 
     The function is taken here, beside the submission, so that gradients flow through it.
     """
@@ -76,7 +76,7 @@ def multiplied_in_training(
 
 
 def added(module: Callable, values: list) -> Any:
-    """What a module adds to its first input."""
+    """Return the module's output minus its first input: what a residual branch adds."""
     output = module(*values)
     return ((plain_tensor(output) if is_tensor(output) else output) - values[0]).detach()
 

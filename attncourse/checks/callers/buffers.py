@@ -1,4 +1,4 @@
-"""What an answer has at hand: arrays, tensors and plain memory that were there before its call.
+"""Buffers that an answer keeps between calls: arrays, tensors and plain memory within its reach.
 
 A call that works in such a buffer makes nothing, and holds all the same. So what the answer can
 reach is read before and after the call, and what has changed was held.
@@ -24,7 +24,8 @@ State = dict[int, tuple[int, int]]
 
 
 def contents(answer: Any) -> State:
-    """How many numbers each buffer holds that an answer can reach, and a digest of them.
+    """Return, for each buffer that an answer can reach, how many numbers it holds and their
+    checksum.
 
     The key is where it lies: several arrays that show one buffer are one.
     """
@@ -40,7 +41,7 @@ def contents(answer: Any) -> State:
 
 
 def changed(before: State, after: State) -> int:
-    """How many numbers those buffers hold together that were there and are not what they were."""
+    """Return how many numbers stand in the buffers whose contents changed between two readings."""
     return sum(before[where][0] for where in before.keys() & after if after[where] != before[where])
 
 
@@ -59,7 +60,7 @@ def reachable(answer: Any) -> Iterator[Any]:
 
 
 def leads_on(thing: Any) -> bool:
-    """Whether it is a student's own, or holds others' objects as a list does."""
+    """True if the search for buffers goes on into this object: a student's own, or a container."""
     if isinstance(thing, type | types.FunctionType):
         return not of_library(thing.__module__)
     of = type(thing).__module__
@@ -67,7 +68,7 @@ def leads_on(thing: Any) -> bool:
 
 
 def of_library(module: Any) -> bool:
-    """Whether a module is installed, and no notebook or file of a student's."""
+    """True if a module belongs to Python, to this package or to an installed library."""
     root = str(module).partition(".")[0]
     file = str(getattr(sys.modules.get(root), "__file__", None))
     ours = root in ("attncourse", *sys.stdlib_module_names)
@@ -75,7 +76,7 @@ def of_library(module: Any) -> bool:
 
 
 def is_torch(thing: Any, name: str) -> bool:
-    """Whether it is of this class of torch's, where torch is in use."""
+    """True if an object is of this class of torch's; torch is not imported to find out."""
     torch = sys.modules.get("torch")
     kinds = {"Tensor": torch.Tensor, "nn.Module": torch.nn.Module} if torch else {}
     return name in kinds and isinstance(thing, kinds[name])

@@ -16,7 +16,7 @@ def dtype_of(implementation: Callable, *args, **kwargs) -> str:
 
 
 def call_in_default_dtype(implementation: Callable, *args, **kwargs) -> Any:
-    """What the implementation returns; float64 where torch's default is less, rounded to that."""
+    """Return the implementation's result; float64 is rounded to torch's default dtype."""
     import torch
 
     value = implementation(*args, **kwargs)

@@ -27,7 +27,7 @@ def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any
 
 
 def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
-    """What the module that the implementation makes of another one returns for the inputs."""
+    """Return the output of the module that the implementation converts another module to."""
     values = [tensors.pop(name) for name in inputs]
     made, again = (implementation(module_of(tensors)) for _ in range(2))
     state_of(made), state_of(again)
@@ -53,7 +53,7 @@ def state_of(made: Any) -> dict[str, Any]:
 
 
 def same_numbers(a: Any, b: Any) -> bool:
-    """Whether two tensors are equal, a NaN being equal to itself."""
+    """True if two tensors are equal; NaN counts as equal to NaN."""
     a, b = plain_tensor(a), plain_tensor(b)
     return a.shape == b.shape and bool(((a == b) | (a != a) & (b != b)).all())
 

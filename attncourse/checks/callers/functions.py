@@ -21,7 +21,9 @@ def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> A
 
 
 def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, list]:
-    """What the function is given, for each seed of a generator, and once more the same."""
+    """Return the inputs that the tested function receives, for each seed, and again for the same
+    seeds.
+    """
 
     def orders(seed: int) -> list[np.ndarray]:
         seen: list[np.ndarray] = []
@@ -37,7 +39,9 @@ def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, li
 
 
 def same_orders(found: dict[str, list]) -> dict[str, bool]:
-    """Whether a generator in the same state leads to the same orders of the tokens, no other."""
+    """Say whether equal generators try equal orders of the tokens, and other generators other
+    orders.
+    """
     once, again = ([[x.tolist() for x in one] for one in found[n]] for n in ("once", "again"))
     return {
         "equal generators try equal orders": once == again,
@@ -46,7 +50,7 @@ def same_orders(found: dict[str, list]) -> dict[str, bool]:
 
 
 def several_orders(found: dict[str, list]) -> dict[str, bool]:
-    """Whether more than one other order of the tokens is tried."""
+    """Say whether more than one order other than the given one is tried."""
     tried = [{tuple(np.argsort(x[:, 0])) for x in one} for one in found["once"]]
     return {"several orders are tried": all(len(orders) > 2 for orders in tried)}
 

@@ -79,7 +79,9 @@ def outcomes_counted(
 def kept_with_generators(
     times: int, seeds: tuple, implementation: Callable, draft: Any, *rows: Any
 ) -> list[str]:
-    """What so many calls return with a generator, one like it, another one, and the first again."""
+    """Return the ids kept by ``times`` calls with a generator, its equal, another one, and the
+    first again.
+    """
     import torch
 
     def kept(generator: Any, others: int) -> str:
@@ -94,7 +96,7 @@ def kept_with_generators(
 
 
 def decided_by_rng(kept: list[str]) -> dict[str, bool]:
-    """Whether the generator, and nothing else, decides what is kept."""
+    """Say whether the generator, and nothing else, decides which ids are kept."""
     first, like_it, other, went_on = kept
     return {
         "equal generators give the same": first == like_it,

@@ -11,7 +11,7 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 def call_on_model(
     implementation: Callable, kind: str, ids: Any, n_new: int, choose: str = "", **tensors
 ) -> Any:
-    """What the implementation writes with a model made here of these tensors (``small_model``).
+    """Return the ids that the implementation generates with a small model made of these tensors.
 
     ``kind`` says what the model is called. ``choose`` names one of the ``CHOICES``; without it the
     argument is left out.
@@ -86,7 +86,7 @@ def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
 def shares_drawn(
     implementation: Callable, draws: int, parts: int, seed: int, given: bool, logits: Any, **options
 ) -> Any:
-    """How often each token is drawn, in whole parts: ``(..., n_vocab)``, counts · parts / draws.
+    """Return how often each token is drawn, ``(..., n_vocab)``: counts · parts / draws, rounded.
 
     All are drawn in one call, on ``draws`` copies of the logits as a first batch axis. ``given``
     says whether a generator is, or torch's own is to be used.
@@ -102,7 +102,7 @@ def shares_drawn(
 
 
 def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[Any]:
-    """What is drawn with generators and without: see ``decided_by_generators``."""
+    """Return the tokens drawn with generators and without, for ``decided_by_generators``."""
     import torch
 
     def drawn(generator: Any, others: int) -> Any:
@@ -115,7 +115,7 @@ def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[
 
 
 def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
-    """Whether the generator, and nothing else, decides what is drawn."""
+    """Say whether the generator, and nothing else, decides which tokens are drawn."""
     free, again, first, like_it, other, went_on = (plain_tensor(one) for one in ids)
     return {
         "equal generators draw the same tokens": bool((first == like_it).all()),

@@ -19,7 +19,7 @@ BYTES = 8  # of a number that is held outside of torch
 
 
 def call_in_blocks(sizes: int | tuple[int, ...], implementation: Callable, scores: Any) -> Any:
-    """What the implementation makes of the scores, so many keys at a time, which come once."""
+    """Return the implementation's result on scores that come once, in blocks of these sizes."""
     return pair(implementation(blocks_of(scores, sizes)))
 
 
@@ -58,7 +58,7 @@ def call_measured(
 
 
 def measured(limit: int, implementation: Any, call: Callable, args: tuple) -> dict[str, Any]:
-    """What a call of an implementation returns, and whether it held so many numbers.
+    """Return the result of a call, and whether the call held more than ``limit`` numbers at once.
 
     It is called on other numbers first: what is then in a buffer of its own, this call changes.
     """

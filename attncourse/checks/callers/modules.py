@@ -13,7 +13,7 @@ def type_built(implementation: Callable, *args, **kwargs) -> str:
 
 
 def call_module(implementation: Callable, make, method: str, inputs, **tensors) -> Any:
-    """What the module, its weights loaded, returns."""
+    """Load the module's weights and return its output."""
     module, values = prepare(implementation, make, inputs, tensors)
     return (getattr(module, method) if method else module)(*values)
 
@@ -21,7 +21,7 @@ def call_module(implementation: Callable, make, method: str, inputs, **tensors) 
 def call_module_twice(
     implementation: Callable, make, method: str, inputs, others, **tensors
 ) -> dict[str, Any]:
-    """What one module returns for the inputs, then for others, then for the first ones again."""
+    """Return one module's outputs for the inputs, for others, and for the first inputs again."""
     names = (*inputs, *others)
     module, values = prepare(implementation, make, names, tensors)
     call = getattr(module, method) if method else module
@@ -72,7 +72,7 @@ def parameters_at_start(implementation: Callable, make, names) -> dict[str, Any]
 
 
 def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
-    """Whether the parameters of a new module hold different numbers, as random ones do.
+    """Say for each parameter of a new module whether its numbers look random.
 
     No two of their rows are alike.
     """

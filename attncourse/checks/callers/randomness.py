@@ -12,12 +12,12 @@ from attncourse.checks.trying.outcome import Unusable
 
 
 def numbers_drawn(implementation: Callable, calls, seeds) -> np.ndarray:
-    """What ``implementation(*call, seed)`` returns, a row for each call with all seeds."""
+    """Return ``implementation(*call, seed)``: a row for each call, a column for each seed."""
     return np.array([values_of(implementation, call, seeds) for call in calls])
 
 
 def typical_sizes(values: np.ndarray) -> np.ndarray:
-    """How large the random numbers of each row are: one size for each call.
+    """Return the typical size of each row's random numbers, rounded to a power of 2.
 
     The size is the mean over the seeds, rounded to a power of 2, so that right answers with other
     random numbers agree; it is 0 where the seeds do not even agree on the sign.
@@ -26,7 +26,7 @@ def typical_sizes(values: np.ndarray) -> np.ndarray:
 
 
 def repeated(values: np.ndarray) -> dict[str, bool]:
-    """Whether the seed, the last argument, and nothing else decides what is returned."""
+    """Say whether the seed, the last argument, and nothing else decides the result."""
     once, again = np.asarray(values, dtype=float)
     return {
         "calls with equal seeds return the same number": bool((once == again).all()),
@@ -35,7 +35,7 @@ def repeated(values: np.ndarray) -> dict[str, bool]:
 
 
 def scattered(values: np.ndarray) -> dict[str, bool]:
-    """Whether the numbers that different seeds return differ much or little."""
+    """Say whether the results of different seeds agree within a factor of 2."""
     (row,) = np.asarray(values, dtype=float)
     low, high = float(row.min()), float(row.max())
     return {f"{len(row)} seeds agree within a factor of 2": 0 < low and high < 2 * low}

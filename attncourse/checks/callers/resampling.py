@@ -43,7 +43,7 @@ EQUAL, DEFAULTS = "equal seeds give equal splits", "left out, the options are 1,
 def split_kept(
     asked: tuple, n: int, pairs: list, size: float, allowed: float, found: dict[str, list]
 ) -> dict[str, bool]:
-    """Whether splits of n sequences have the properties named in ``asked``.
+    """Say whether splits of n sequences have the properties named in ``asked``.
 
     ``pairs`` are those that stay together, or that some seed parts; the test side has ``size``
     sequences, give or take ``allowed``.
@@ -102,7 +102,7 @@ def equal_splits(one: tuple, other: tuple) -> bool:
 def rows_resampled(
     implementation: Callable, n: int, options: dict, kinds: tuple, seed: int
 ) -> dict[str, np.ndarray]:
-    """What a statistic is given, which writes down the rows that it sees.
+    """Return the rows that each resample hands to the statistic, and how many they are.
 
     ``kinds`` are those of the arrays: "array", "matrix", "list" or "words", all of n rows. The
     rows are told one array after the other, and how many each has, resample by resample.
@@ -131,7 +131,7 @@ def rows_resampled(
 def drawn_as_asked(
     asked: tuple, n: int, wanted: int, found: dict[str, np.ndarray]
 ) -> dict[str, bool]:
-    """Whether resamples of n rows have the properties named in ``asked``."""
+    """Say whether resamples of n rows have the properties named in ``asked``."""
     sizes = np.asarray(found["sizes"], dtype=np.int64)
     rows = np.asarray(found["rows"], dtype=np.int64)
     parts = iter(np.split(rows, np.cumsum(sizes.ravel())[:-1]))
@@ -252,7 +252,7 @@ def intervals_drawn(implementation: Callable, seeds: tuple, n: int) -> dict[str,
 
 
 def interval_repeated(found: dict[str, Any]) -> dict[str, bool]:
-    """Whether the generator, and nothing else, decides."""
+    """Say whether the generator, and nothing else, decides the interval."""
     runs, again = np.asarray(found["runs"], dtype=float).tolist()
     without = np.asarray(found["without"], dtype=float).tolist()
     return {

@@ -116,7 +116,7 @@ class Change:
 
 
 class Names(NamedTuple):
-    """What a definition calls its own: plain names, and what is assigned to ``self``."""
+    """The names that a definition binds: plain names, and attributes of ``self``."""
 
     plain: list[str]
     of_self: list[str]
@@ -241,13 +241,13 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def is_single(node: ast.AST) -> bool:
-    """Whether one thing is assigned to."""
+    """True if a statement assigns to exactly one target."""
     single = isinstance(node, ast.Assign) and len(node.targets) == 1
     return single and isinstance(node.targets[0], ast.Name | ast.Subscript)
 
 
 def is_newaxis_behind(node: ast.AST) -> bool:
-    """Whether an axis is put behind what a reduction returned: ``x.sum(axis)[..., None]``."""
+    """True if a new last axis is put on the result of a reduction: ``x.sum(axis)[..., None]``."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
         return False
     reduced = isinstance(node.value, ast.Call) and method_name(node.value) in REDUCTIONS
@@ -255,14 +255,14 @@ def is_newaxis_behind(node: ast.AST) -> bool:
 
 
 def is_mask(index: ast.AST) -> bool:
-    """Whether an index is a condition, or the opposite of one."""
+    """True if an index is a condition, or the negation of one."""
     if isinstance(index, ast.UnaryOp):
         return isinstance(index.op, ast.Invert)
     return isinstance(index, ast.Compare)
 
 
 def is_guarded(node: ast.AST, number: ast.AST) -> bool:
-    """Whether a small number is added."""
+    """True if a small number is added, as a guard against division by zero is."""
     plus = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
     return plus and is_number(number) and 0 < number_of(number) < SMALL
 
@@ -404,7 +404,7 @@ def kept_for_later(definition: ast.AST) -> Iterator[Change]:
 
 
 def summed(parent: ast.AST, node: ast.AST, names: Names) -> Made:
-    """What a call returned, and a name added to it: a residual."""
+    """Yield a call's result with a name added to it: a residual connection."""
     called = isinstance(node, ast.Call) and isinstance(parent, ast.Return | ast.Assign)
     called = called and not isinstance(getattr(parent, "targets", [None])[0], ast.Attribute)
     if called:
@@ -638,7 +638,7 @@ def given_by_name(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def is_used(parent: ast.AST, node: ast.AST) -> bool:
-    """Whether an expression is one that something is done to, and no constant or condition."""
+    """True if something is computed with an expression, and it is neither constant nor condition."""
     if isinstance(node, ast.Constant | ast.Compare | ast.Lambda | ast.Slice | ast.Starred):
         return False
     if isinstance(node, ast.Tuple | ast.List | ast.Dict | ast.ListComp | ast.GeneratorExp):
@@ -696,7 +696,7 @@ def exchange(block: list, i: int) -> Callable:
 
 
 def is_number(node: ast.AST | None) -> bool:
-    """Whether a node is a number, perhaps with a minus sign."""
+    """True if a node is a number, perhaps with a minus sign."""
     inner = node.operand if isinstance(node, ast.UnaryOp) and minus(node) else node
     return isinstance(inner, ast.Constant) and type(inner.value) in (int, float)
 
@@ -719,13 +719,13 @@ def names_in(definition: ast.AST) -> list[str]:
 
 
 def arguments_of(name: str, definition: ast.AST) -> list[str]:
-    """What a method of this name is given."""
+    """Return the parameters of the methods with this name, without ``self``."""
     methods = [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]
     return [a.arg for m in methods if m.name == name for a in m.args.args if a.arg != "self"]
 
 
 def attributes_in(definition: ast.AST) -> list[str]:
-    """What is assigned to ``self``."""
+    """Return the names of the attributes that are assigned to ``self``."""
     found = [
         n.attr
         for n in ast.walk(definition)

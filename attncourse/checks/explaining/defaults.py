@@ -72,7 +72,7 @@ def position(reference: Callable, name: str) -> int:
 
 
 def mends(exercise: Exercise, implementation: Callable, trial: Trial, case: Case) -> bool | None:
-    """Whether a case is right with the default; None where its caller takes no such argument."""
+    """True if a case is right with this default; None where its caller takes no such argument."""
     with asking():
         outcome = run(exercise, implementation, case)
     if outcome.kind == "hung":

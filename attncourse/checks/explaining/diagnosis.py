@@ -25,7 +25,7 @@ from attncourse.checks.trying.trials import FRESH, Trial
 
 @dataclass(frozen=True)
 class Finding:
-    """What a diagnosis found: a mistake, or else a symptom, or nothing.
+    """The result of a diagnosis: a mistake, or else a symptom, or neither.
 
     ``rest`` is what is still wrong once the mistake is mended, and ``mended`` are the trials as
     they would be then. Nothing is wrong then where the mistake is ``all`` that there is.
@@ -39,7 +39,7 @@ class Finding:
 
 
 class Answer(Protocol):
-    """What may be asked of the implementation besides what it made of the cases."""
+    """Further questions to an implementation, besides its results on the cases."""
 
     ended: bool  # every call came back, so that it may be called again
 
@@ -64,7 +64,8 @@ def diagnose(
     before_search: Callable[[], None] | None = None,
     known_only: bool = False,
 ) -> Finding:
-    """What the implementation did wrong; ``trials`` are what it made of the cases of ``seed``.
+    """Return what the implementation did wrong; ``trials`` are its results on the cases of
+    ``seed``.
 
     Where it is not one mistake that the exercise knows, ``before_search`` is called before anything
     else is looked for, and with ``known_only`` nothing else is. What is told holds in fresh draws
@@ -108,7 +109,7 @@ def diagnose(
 
 @dataclass(frozen=True)
 class Claim:
-    """What may be told, and the ``test`` that it has to pass in every draw.
+    """A finding that may be reported, and the ``test`` that it has to pass in every draw of cases.
 
     The test is a function of a search and of the ``suspects`` that the claim is about. It looks at
     all cases, or in draws after the first further one only at those ``among`` these places.
@@ -135,7 +136,7 @@ def known_claims(search: Search) -> Iterator[Claim]:
 
 
 def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
-    """What may be told of an implementation, what explains most first.
+    """Yield the claims about an implementation, those that explain most first.
 
     A claim that holds in every draw is told, and none after it is looked for. So each step stands
     before those that would tell less of the same answer, or something that only looks true of it.

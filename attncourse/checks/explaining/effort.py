@@ -1,4 +1,4 @@
-"""How much a diagnosis may try, counted in calls of functions and not in seconds.
+"""The budget of a diagnosis, counted in calls of functions and not in seconds.
 
 What a verdict says must not depend on how busy a machine is: of the same answer and the same cases
 it is the same. So what has been tried is counted, and a try of a case weighs as much as a right
@@ -32,8 +32,9 @@ DRAWN = 4  # such numbers in the time of one that is drawn by chance
 
 
 class Effort:
-    """What has been ``spent`` so far, in calls: on tries, on glances, which know no limits, and on
-    comparisons. What it is ``within`` counts as well.
+    """The budget of one diagnosis, and the calls ``spent`` of it on tries, glances and comparisons.
+
+    A budget may lie ``within`` another one: then both end together.
     """
 
     def __init__(self, exercise: Exercise, within: "Effort | None" = None):
@@ -54,11 +55,11 @@ class Effort:
         self.spent += COMPARED
 
     def is_left(self, share: float = 1.0) -> bool:
-        """Whether more may be tried, of which a search may use a share with those before it."""
+        """True if more may be tried: a search may use its share of the budget."""
         return self.spent < share * CALLS and not self.is_over()
 
     def is_over(self) -> bool:
-        """Whether so much was tried in all that what is known by now has to do."""
+        """True if the whole budget is spent, so that what is known by now has to do."""
         return sum(part.spent for part in self.parts) > ALL or time.thread_time() > self.ends
 
 
@@ -85,7 +86,7 @@ def way_of(criterion: Criterion, case: Case) -> tuple:
 
 @lru_cache(maxsize=4096)
 def work_of(exercise: Exercise, place: int) -> int:
-    """What a right answer takes for the case at a place of one draw."""
+    """Return how many calls a right answer takes for the case at this place of a draw."""
     case = draw(exercise, 0)[place][1]
     answer = usual(exercise)
     return work_in(lambda: run(exercise, answer, case, watched=False), calls_around(exercise))
@@ -99,7 +100,7 @@ def usual(exercise: Exercise) -> Callable:
 
 
 def work_in(function: Callable[[], Any], around: int | None = None) -> int:
-    """How many functions are called in a call, those included that torch's operators count as.
+    """Return how many functions a call runs; operators of torch count as several.
 
     In a try there are some ``around`` the implementation's, which are made ``OUTSIDE``.
     A few more or less are the same number. While somebody profiles this, nobody counts, and it is
@@ -126,7 +127,7 @@ def calls_around(exercise: Exercise) -> int:
 
 
 def calls_in(function: Callable[[], Any]) -> int:
-    """How many functions of Python, and of C, are called in a call."""
+    """Return how many functions of Python, and of C, are called in a call."""
     calls = 0
 
     def called(frame: Any, event: str, argument: Any) -> None:
@@ -144,7 +145,7 @@ def calls_in(function: Callable[[], Any]) -> int:
 
 
 def calls_of_operators(function: Callable[[], Any]) -> int:
-    """What torch's operators in a call count as, those of gradients included."""
+    """Return how many calls the operators of torch in a call count as, gradients included."""
     if "torch" not in sys.modules:
         function()
         return 0

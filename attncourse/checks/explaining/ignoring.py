@@ -43,7 +43,7 @@ def ignored(
 
 
 def comparable(trial: Trial) -> bool:
-    """Whether a wrong array was returned for a right one, from few arguments."""
+    """True if an array was returned, it is wrong, and the call has few arguments."""
     if not trial.wrong or trial.expected.kind != "value" or trial.outcome.kind != "value":
         return False
     few = len(trial.case.args) + len(trial.case.kwargs) <= MOST
@@ -51,7 +51,7 @@ def comparable(trial: Trial) -> bool:
 
 
 def has_nan(value: Any) -> bool:
-    """Whether NaN is in a result, which hides what it is made of."""
+    """True if a result contains NaN, which hides how it was computed."""
     array = as_numbers(value)
     return array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any())
 
@@ -82,13 +82,13 @@ def exchanged(case: Case, key: int | str, new: Any) -> Case:
 
 
 def exchangeable(value: Any, new: Any) -> bool:
-    """Whether both are of one kind and one shape, and not the same."""
+    """True if two values have one type and one shape, and differ."""
     alike = type(value) is type(new) and getattr(value, "shape", ()) == getattr(new, "shape", ())
     return alike and value is not None and not callable(value) and not identical(value, new)
 
 
 def alike(a: Outcome, b: Outcome) -> bool:
-    """Whether two calls returned the same."""
+    """True if two calls returned the same numbers."""
     if a.kind != "value" or b.kind != "value" or as_numbers(b.value) is None:
         return False
     return difference(a.value, b.value, brief=True) is None

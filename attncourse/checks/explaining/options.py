@@ -14,7 +14,7 @@ ENOUGH = 2  # cases on either side
 
 
 def options_of(trial: Trial) -> set[str]:
-    """What a call says besides its arrays: ``mask is given``, ``pre_norm=False``."""
+    """Return the options of a call besides its arrays: ``mask is given``, ``pre_norm=False``."""
     kwargs = trial.case.kwargs
     use = trial.case.use
     handed_on = getattr(use, "func", use) in (call_it, call_with_gradients, call_with_each_gradient)

@@ -131,7 +131,7 @@ def repaired(
     helpful: list[tuple[int, Change]] = []
 
     def mends() -> bool:
-        """Whether the definition as it is now is right in these cases, and in fresh ones."""
+        """True if the definition as it is now is right in these cases, and in fresh ones."""
         nonlocal hung, spent, came
         came = 0
         try:
@@ -236,7 +236,8 @@ def run_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> 
 
 
 def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None]) -> bool:
-    """Whether the softmax at which a change stands gives nothing but ones: each number by itself.
+    """True if the softmax that a change touches runs along an axis of length 1, and returns only
+    ones.
 
     Then the axis that it runs along is 1 long.
     """
@@ -370,7 +371,7 @@ def definition_line(node: Any) -> int:
 
 
 def reaches_outside(definition: ast.AST) -> bool:
-    """Whether it does more than compute: then it is not varied."""
+    """True if a definition does more than compute, so that variants of it are not run."""
     named = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     imports = any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(definition))
     return imports or bool(named & OUTSIDE)

@@ -65,12 +65,12 @@ class Search:
         return sorted((i for i, t in enumerate(self.trials) if not t.stands_out), key=self.size)
 
     def size(self, i: int) -> int:
-        """How long a case takes, roughly: one more is four times as long."""
+        """Return the size class of a case: each step takes about four times as long."""
         return weight(self.exercise, i).bit_length() // 2
 
     @cached_property
     def telling(self) -> list[int]:
-        """What tells most: of the same numbers, as many as possible."""
+        """The wrong cases whose results distinguish mistakes best."""
         return [i for i in self.wrong if tells(self.trials[i])]
 
     @cached_property
@@ -79,8 +79,9 @@ class Search:
         return [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
     def trial(self, suspect: Suspect, i: int) -> Trial:
-        """What a suspect makes of a case. Of what others have asked for, too, it counts as tried:
-        what is said must not depend on them."""
+        """Return a suspect's trial on a case, and count it as tried, even where it was cached: the
+        verdict must not depend on what others have asked for.
+        """
         if (suspect, i) not in self.tried:
             self.tried.add((suspect, i))
             self.effort.tried(i)
@@ -90,13 +91,13 @@ class Search:
         return tuple(self.trial(suspect, i) for i in range(len(self.trials)))
 
     def worth_trying(self) -> bool:
-        """Whether anything is known that returns what it returned, or raises what it raised."""
+        """True if some suspect returns what the implementation returned, or raises what it raised."""
         if any(self.trials[i].outcome.kind != "raised" for i in self.wrong):
             return True
         return any(self.resembles(suspect, self.order[0]) for suspect in self.suspects)
 
     def exactly(self, suspect: Suspect) -> bool:
-        """Whether a suspect does what the implementation does, in every case that was tried."""
+        """True if a suspect agrees with the implementation in every case that was tried."""
         # Where it mostly does, in any order: that asks for no right results.
         order = self.among if self.confirms else self.order
         return all(self.agrees(suspect, i) for i in order)
@@ -110,7 +111,7 @@ class Search:
         )
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
-        """Whether both do the same in a case, or both are right."""
+        """True if suspect and implementation give the same in a case, or both are right."""
         if (suspect, i) not in self.compared:
             self.effort.compared()
             self.compared[suspect, i] = self.compare(suspect, i)
@@ -145,7 +146,7 @@ class Search:
         return next((a for a in self.suspects if self.is_beneath(a)), None)
 
     def is_beneath(self, suspect: Suspect) -> bool:
-        """Whether a suspect does what the implementation does where that returns anything."""
+        """True if a suspect agrees with the implementation wherever that returns a value."""
         returned = [i for i in self.order if i in self.wrong and is_value(self.trials[i])]
         if not any(i in self.telling for i in returned):
             return False
@@ -169,7 +170,7 @@ class Search:
         return None
 
     def in_branch(self, suspect: Suspect, where: str) -> bool:
-        """Whether a suspect does the same in this branch, and nothing is wrong outside it."""
+        """True if a suspect agrees with the implementation in this branch, and all else is right."""
         there = dict(case_branches(self.trials)).get(where)
         return there is not None and all(self.agrees(suspect, i) for i in there)
 
@@ -230,7 +231,7 @@ class Search:
     # --- two mistakes ---------------------------------------------------------------------------
 
     def fits(self, suspect: Suspect) -> bool:
-        """Whether a suspect is right wherever the implementation is."""
+        """True if a suspect is right wherever the implementation is."""
         return not any(self.trial(suspect, i).stands_out for i in self.right)
 
     def two_at_once(self) -> Iterator[tuple[Suspect, Suspect]]:
@@ -257,7 +258,8 @@ class Search:
         yield from hidden
 
     def rivals(self, one: Suspect, other: Suspect) -> bool:
-        """Whether another mistake in the place of one does the same beside the other.
+        """True if another mistake explains the results as well as ``one`` does, together with
+        ``other``.
 
         One that does the same by itself, too, is no other: a scale of 1 and no scale.
         """
@@ -297,7 +299,7 @@ class Search:
         return sorted(self.suspects, key=lambda a: -votes[a])
 
     def hints_at(self, suspect: Suspect, i: int) -> bool:
-        """Whether a suspect returns in one case what the implementation returned."""
+        """True if a suspect returns in one case what the implementation returned, by a quick look."""
         if self.trials[i].outcome.kind != "value":
             return self.agrees(suspect, i)
         self.effort.glanced(i)
@@ -322,7 +324,9 @@ class Search:
         return None
 
     def are_apart(self, a: Suspect, b: Suspect) -> bool:
-        """Whether in every case one does what the implementation does, and the other is right."""
+        """True if in every case one of two suspects agrees with the implementation and the other is
+        right.
+        """
         return (
             self.fits(a)
             and self.fits(b)
@@ -363,12 +367,12 @@ class Search:
         return found.text if found and all(self.agrees(suspect, i) for i in raised) else ""
 
     def shows(self, suspect: Suspect, i: int) -> bool:
-        """Whether a mistake shows in the result of a case: one in gradients alone does not."""
+        """True if a mistake changes the result of a case, not its gradients alone."""
         trial = self.trial(suspect, i)
         return trial.outcome.kind != "value" or any(not p.right for p in number_pairs((trial,)))
 
     def is_near(self, suspect: Suspect, i: int) -> bool:
-        """Whether the implementation returns a mistake's numbers in a case, or nearly."""
+        """True if the implementation returns a mistake's numbers in a case, nearly."""
         return all(map(close, number_pairs(self.beside(suspect, [i]))))
 
     def changed(self) -> tuple[Suspect, str] | None:
@@ -394,7 +398,8 @@ class Search:
         return changed_throughout(there)
 
     def changeable(self, p: Pair) -> bool:
-        """Whether some change gives what the implementation returned in the case that tells most.
+        """True if some known change of a result gives what was returned in the case that tells
+        most.
 
         In one case many mistakes do not show: what is found of one result holds of them all.
         """
@@ -438,7 +443,8 @@ class Search:
         return share if share == 1 and self.refuses(suspect) else 0.0
 
     def refuted(self, suspect: Suspect) -> bool:
-        """Whether a mistake shows in a result that is another, and nothing says why.
+        """True if a mistake changes a result, the implementation returns something else, and
+        nothing says why.
 
         What says why is one change of all its results, or an option of the call in which no case
         agrees: a second mistake. Other gradients of the same results are those of another function.
@@ -458,13 +464,13 @@ class Search:
         return alike or not (found and found.sure)
 
     def stands_beside(self, suspect: Suspect, rest: str) -> bool:
-        """Whether a mistake explains enough, with this beside it."""
+        """True if a mistake explains enough, with ``rest`` left beside it."""
         if not self.explained(suspect) or self.refuted(suspect):
             return False
         return not rest or self.left(suspect) == rest
 
     def left(self, suspect: Suspect) -> str:
-        """What the results look like beside a mistake, in words.
+        """Describe what is still wrong beside a mistake; "" where nothing is.
 
         Where the mistake is that something is not refused, other refusals are no further mistake.
         """
@@ -472,7 +478,7 @@ class Search:
         return found.text if found and not self.refuses_less(suspect) else ""
 
     def refuses_less(self, suspect: Suspect) -> bool:
-        """Whether all that is wrong, and all that a mistake makes wrong, is to be refused."""
+        """True if everything wrong, of the implementation and of the mistake, is a missing refusal."""
         shown = [self.trials[i] for i in self.wrong if self.trial(suspect, i).stands_out]
         criteria = {t.criterion.name for t in shown}
         return all(
@@ -481,13 +487,13 @@ class Search:
         )
 
     def one_truth(self) -> bool:
-        """Whether every call said True, or False: that agrees with many mistakes by chance."""
+        """True if every call returned the same truth value, which many mistakes do by chance."""
         values = [t.outcome.value for t in self.trials if not t.outcome.mutated]
         alike = len(values) == len(self.trials) and all(v is values[0] for v in values)
         return alike and type(values[0]) in (bool, np.bool_)
 
     def resembles(self, suspect: Suspect, i: int) -> bool:
-        """Whether both do the same in a case, or fail with an exception of the same class.
+        """True if both do the same in a case, or fail with exceptions of one class.
 
         Of an answer that cannot be used, the message says why: there only the same will do.
         """
@@ -498,14 +504,16 @@ class Search:
         )
 
     def alone(self, suspect: Suspect, agreed: list[int]) -> bool:
-        """Whether of all mistakes this one alone does the same in these cases."""
+        """True if of all mistakes this one alone does the same in these cases."""
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return bool(agreed) and not any(
             all(self.agrees(other, i) for i in agreed) for other in others
         )
 
     def refuses(self, suspect: Suspect) -> bool:
-        """Whether all that is wrong are refusals, in words of one's own, that it alone makes."""
+        """True if all that is wrong are refusals by the student's own code, as this mistake alone
+        has them.
+        """
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return all(self.trials[i].outcome.error is ValueError for i in self.wrong) and not any(
             self.fits(other) and all(self.resembles(other, i) for i in self.wrong)
@@ -552,13 +560,13 @@ def is_value(trial: Trial) -> bool:
 
 
 def is_plain(value: object) -> bool:
-    """Whether a value is one array of numbers that are not all whole."""
+    """True if a value is one array of floating-point numbers."""
     array = as_numbers(value) if value is not None else None
     return array is not None and array.dtype.kind == "f"
 
 
 def tells(trial: Trial) -> bool:
-    """Whether an outcome is a wrong value that nobody returns by chance."""
+    """True if an outcome is a wrong value that two different functions hardly share by chance."""
     if trial.outcome.kind != "value" or not trial.wrong:
         return False
     value = trial.outcome.value

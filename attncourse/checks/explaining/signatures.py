@@ -76,6 +76,8 @@ def in_code(default: object) -> str:
 
 
 def counterpart(exercise: Exercise, function: str) -> Callable:
-    """What of the exercise's own a function of an answer stands for: a method, or the whole."""
+    """Return the part of the reference that a function of the answer stands for: a method, or the
+    whole.
+    """
     own = exercise.reference
     return getattr(own, function.rsplit(".", 1)[-1], own) if inspect.isclass(own) else own

@@ -1,4 +1,4 @@
-"""What wrong implementations do on an exercise's cases: one, two at once, and families of them."""
+"""Wrong implementations to compare an answer with: one mistake, two at once, and families of them."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from attncourse.checks.trying.trials import KEPT, Trial, draw
 
 
 class Suspect:
-    """What a wrong implementation does on the cases, tried when it is asked for."""
+    """The results of a wrong implementation on the cases, computed when they are asked for."""
 
     def __init__(self, exercise: Exercise, mistake: Mistake, wrong: Callable, seed: int):
         self.exercise = exercise
@@ -46,7 +46,7 @@ class Suspect:
         return self.trials[number]
 
     def glance(self, number: int) -> Any:
-        """What is returned in one case, looked up quickly; None for what raises.
+        """Return a suspect's value in one case without a time limit; None where it raises.
 
         It knows no time limit and no forbidden functions: it is for searches among many.
         """
@@ -126,7 +126,7 @@ def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterat
 
 
 def same(a: Outcome, b: Outcome) -> bool:
-    """Whether two calls did the same."""
+    """True if two calls had the same outcome."""
     if a.kind != b.kind or a.mutated != b.mutated:
         return False
     if a.kind == "raised":
@@ -144,7 +144,7 @@ def same(a: Outcome, b: Outcome) -> bool:
 
 
 def by_hand(outcome: Outcome) -> bool:
-    """Whether the student's own code raised the error: its words are nobody else's."""
+    """True if the student's own code raised the error, so that its words are nobody else's."""
     if re.search("truth value of an array|Boolean value of Tensor", outcome.text):
         return False  # the condition before a ``raise`` failed
     return bool(re.search(r"\(in the line `.*\b(raise|assert)\b", outcome.text))

@@ -1,1 +1,1 @@
-"""What a student's notebook says: its cells as they ran, and the lines of an error."""
+"""Reading a student's notebook: its cells as they ran, and the lines of an error."""

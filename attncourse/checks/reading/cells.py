@@ -1,4 +1,4 @@
-"""What stands between an answer's cell in a notebook and the object that a check is given.
+"""The way from an answer's cell in a notebook to the object that a check is given.
 
 The cell may not have compiled, may have stopped or been interrupted before the definition, may not
 have been run since it was changed; another cell may have taken the name. An older definition is
@@ -118,7 +118,7 @@ class CellRun:
         return f"cell [{self.number}]"
 
     def tries(self, name: str) -> bool:
-        """Whether it would bind the name, or take it away; a guess where it is no Python."""
+        """True if the cell would bind or delete the name; a guess where it is no valid Python."""
         if self.problem is None:
             return name in self.bound or any(name in one.deletes for one in self.statements)
         return means_to_bind(self.source, name)
@@ -135,14 +135,14 @@ class CellRun:
         self.before = {}
 
     def lacks(self, name: str, value: Any) -> bool:
-        """Whether it did not come to bind a name, which has this value now."""
+        """True if the run ended before it bound this name."""
         if not self.unseen:
             return name in self.unreached
         lines = linecache.getlines(code.co_filename) if (code := code_of(value)) else ()
         return bool(lines) and "".join(lines).strip() != self.source.strip()
 
     def is_stub(self, name: str) -> bool:
-        """Whether it stopped in the definition of a name, as a class does that is handed out."""
+        """True if the run stopped in a definition that is still as it was handed out."""
         if self.error != STUB or name not in self.unreached:
             return False
         statement = self.bound[name]
@@ -150,7 +150,7 @@ class CellRun:
         return raises and statement.holds(self.failed)
 
     def below(self, name: str) -> str:
-        """How it ended, where that was neither by itself nor before it came to the name."""
+        """Describe how a run ended below the definition of a name; "" if it ended by itself."""
         if not self.error or name not in self.bound or self.error.startswith(TOLD):
             return ""
         if self.interrupted:
@@ -158,7 +158,7 @@ class CellRun:
         return f"its cell stopped with {self.error} below the definition"
 
     def has_bound(self, name: str, names: dict[str, Any]) -> bool:
-        """Whether a run that stopped, or whose magic may keep its names to itself, bound one."""
+        """True if a run that stopped, or whose magic may hide its names, bound this one."""
         statement = self.bound[name]
         if self.failed and not statement.holds(self.failed):
             return statement.last < self.failed
@@ -200,14 +200,14 @@ class Statement:
 
     @property
     def defines(self) -> bool:
-        """Whether a grader runs it below a line that failed: it binds names, and is no loop."""
+        """True if a grader runs this statement below a failed line: it binds names, and is no loop."""
         return bool(self.stores) and not isinstance(self.node, ast.For | ast.AsyncFor | ast.While)
 
     def holds(self, line: int) -> bool:
         return self.first <= line <= self.last
 
     def same_but_for(self, name: str, other: "Statement") -> bool:
-        """Whether it defines under another name what another statement defined under this one."""
+        """True if two statements are the same definition under different names."""
         if not isinstance(self.node, DEFINITIONS) or type(self.node) is not type(other.node):
             return False
         text = re.sub(rf"\b{re.escape(self.node.name)}\b", name, ast.unparse(self.node))
@@ -221,7 +221,7 @@ class Statement:
 
 
 def means_to_bind(source: str, name: str) -> bool:
-    """Whether a text that is no Python looks as if it was to bind the name."""
+    """True if a text that is no valid Python looks as if it was to bind the name."""
     word = re.escape(name)
     head = rf"(?:async\s+)?(?:def|class)\s+{word}\b|{word}\s*(?::[^=\n]*)?=(?!=)"
     typo = rf"\w+\s+{word}\s*\([^\n]*(?::[ \t]*(?:#[^\n]*)?$|\n[ \t]+\S)"  # de project(x):
@@ -345,7 +345,8 @@ class CellRuns:
                 pool.submit(asyncio.run, waits).result()
 
     def note(self, name: str) -> str:
-        """What was done with the newest attempt at a name that its cell did not do.
+        """Return a note on the newest run that was to bind a name: how its cell was run, or how it
+        ended.
 
         Where nothing was, that it stopped below what it gave: a grade says so, too.
         """
@@ -376,7 +377,7 @@ class CellRuns:
         return self.changed(name, run)
 
     def stopped(self, run: CellRun, name: str, value: Any) -> str:
-        """What kept a run from giving a name its value; nothing where nothing did."""
+        """Describe what kept a run from giving a name its value; "" where nothing did."""
         if run.problem:
             return error_in_a_line(run.problem)
         if name not in run.bound or not run.lacks(name, value):
@@ -387,7 +388,7 @@ class CellRuns:
         return f"its cell stopped{with_what} before it came to it"
 
     def changed(self, name: str, run: CellRun) -> Unjudged | None:
-        """Whether the notebook's cells, as far as they are known, hold another definition."""
+        """Return why a value is not judged, where the notebook's cells now hold another definition."""
         if name not in run.bound:
             return None
         after = self.runs[self.runs.index(run) + 1 :]
@@ -416,7 +417,7 @@ class CellRuns:
         return Unjudged(GONE.format(name), f"Define `{name}` in its cell, run it, then this check.")
 
     def gone(self, name: str) -> Unjudged | None:
-        """Whether a value comes from a cell that the notebook\'s file no longer holds."""
+        """Return why a value is not judged, where the notebook's file no longer has its cell."""
         run = self.newest(name)
         cells = self.saved_after(run) if run and name in run.bound else []
         if not cells or any(name in c.bound or c.tries(name) or MAY.search(c.raw) for c in cells):
@@ -456,7 +457,7 @@ class CellRuns:
         return frozenset(found) if asked else None
 
     def writes(self, file: str) -> bool:
-        """Whether a cell wrote a file of this name."""
+        """True if a cell may have written a file of this name."""
         return any(
             file in run.raw and re.search(r"%%file|write|open\(", run.raw) for run in self.runs
         )
@@ -474,7 +475,7 @@ _sessions: dict[int, CellRuns] = {}
 
 
 def cells_here() -> CellRuns | None:
-    """What is known of the cells of the notebook that this is called from; None elsewhere.
+    """Return the runs of the cells of the notebook that calls this; None elsewhere.
 
     From the first call on the runs of a session's cells are known. An IPython that is merely there,
     and runs no cell now, is no notebook.
@@ -489,7 +490,7 @@ def cells_here() -> CellRuns | None:
 
 
 def in_a_cell(ipython: Any) -> bool:
-    """Whether code of a cell is among what is being run."""
+    """True if code of a cell is on the stack."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_globals is ipython.user_global_ns:
@@ -587,14 +588,14 @@ def cap(text: str) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """What a value is, in words: its class, and itself where that is short."""
+    """Describe a value: its class, and the value itself where that is short."""
     shown = "" if hasattr(value, "__len__") and not isinstance(value, str) else repr(value)
     a = "an" if type(value).__name__[0] in "aeiouAEIOU" else "a"
     return f"{a} {type(value).__name__}" + (f" ({shown})" if 0 < len(shown) <= 20 else "")
 
 
 def went_on(lines: Iterable[str]) -> str:
-    """What was left out of a cell whose definitions ran all the same."""
+    """Return a note on the lines of a cell that were skipped so that its definitions could run."""
     skipped = ", ".join(f"`{short_line(line)}`" for line in lines)
     return f"skipped: {skipped}; the definitions below it were run"
 

@@ -90,7 +90,7 @@ NOTHING = object()
 
 
 def is_plain_array(value: Any) -> bool:
-    """Whether it is an array or a tensor, of no class of the student's own."""
+    """True if a value is an array or a tensor, and of no class of the student's own."""
     torch = sys.modules.get("torch")
     kinds = (torch.Tensor, torch.nn.Parameter) if torch else ()
     return type(value) in (np.ndarray, *kinds)

@@ -1,1 +1,1 @@
-"""What a student sees: the verdict, as text and in a notebook, and the table at its end."""
+"""Showing a student the verdict, as text and in a notebook, and the table at the notebook's end."""

@@ -1,4 +1,6 @@
-"""What a check shows: how many points there are, at once, and the whole verdict in its place."""
+"""The display of a check: the points as soon as they are final, then the whole verdict in their
+place.
+"""
 
 import sys
 from collections.abc import Callable

@@ -54,7 +54,7 @@ class ChapterProgress:
 
     @property
     def head(self) -> str:
-        """How many are done, tried and open, and the points of the checks, in a line."""
+        """One line: how many exercises are done, tried and open, and the points of the checks."""
         done = f"{self.count('done')} of {len(self.rows) + len(self.questions)} exercises done"
         rest = [f"{n} {state}" for state in STATES[1:] if (n := self.count(state))]
         earned = sum(row.earned for row in self.rows)
@@ -75,12 +75,12 @@ class ChapterProgress:
 
     @property
     def hidden(self) -> str:
-        """What these points leave out."""
+        """A sentence on the hidden tests, which these points leave out."""
         return hidden_points(len(self.rows))
 
     @property
     def next(self) -> str:
-        """What to do next: the first that was tried and is not done, or else the first open one."""
+        """The exercise to do next: the first that was tried and is not done, or the first open one."""
         for state in STATES[1:]:
             for row in self.rows:
                 if row.state == state:
@@ -126,7 +126,7 @@ def hidden_points(exercises: int) -> str:
 
 
 def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
-    """How far this session has come with a chapter's exercises."""
+    """Return how far this session has come with a chapter's exercises."""
     here = cells_here()
     answered = here.answered() if here else None
     return ChapterProgress(stem, tuple(row_of(e, seen.get(e.target)) for e in exercises), answered)

@@ -1,4 +1,4 @@
-"""What a student is told while a check runs, and when it is interrupted."""
+"""The line that a student sees while a check runs, and when it is interrupted."""
 
 import sys
 import threading
@@ -19,7 +19,7 @@ class Interrupted(KeyboardInterrupt):
     """Raised when somebody interrupts a check. Its text is all there is to say: no traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints in place of a traceback."""
+        """Return the lines that IPython prints in place of a traceback."""
         return [str(self)]
 
 

@@ -27,7 +27,7 @@ LINES = 15  # of a verdict as text, unless all of it is asked for
 
 @dataclass(frozen=True)
 class CriterionVerdict:
-    """Whether one criterion holds, and if not, on which call it failed and how.
+    """The result of one criterion: passed or not, and on which call it failed and how.
 
     ``message`` shows the call and both results, ``brief`` says in one line what is wrong. It
     ``waits`` where it holds, and earns nothing before any value is right. It ``follows`` where it
@@ -45,7 +45,7 @@ class CriterionVerdict:
 
     @property
     def said(self) -> str:
-        """What is wrong, in one line."""
+        """One line that says what is wrong."""
         return FOLLOWS if self.follows else self.brief
 
     @property
@@ -63,7 +63,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What ``examine`` found. Prints as text, shows as HTML in a notebook.
+    """The result of ``examine``. Prints as text, shows as HTML in a notebook.
 
     ``diagnosis`` is the mistake that was recognised; where none was, ``symptom`` may say what the
     result has to do with the right one. Mending the mistake earns ``worth`` points, and ``rest``
@@ -107,12 +107,12 @@ class Verdict:
 
     @property
     def state(self) -> str:
-        """Whether the exercise is done, tried, or still open: not attempted."""
+        """The state of the exercise: done, tried, or open (not attempted)."""
         return DONE if self.passed else OPEN if self.unwritten else TRIED
 
     @property
     def in_short(self) -> str:
-        """What happened in one line: the mistake, or what it looks like, or what is wrong first."""
+        """One line: the mistake, or else the symptom, or else the first thing that is wrong."""
         if self.unjudged:
             return f"not judged: {re.split('[:;]', self.unjudged)[0]}"
         told = self.diagnosis.name if self.diagnosis else self.symptom or self.reason
@@ -140,7 +140,7 @@ class Verdict:
 
     @property
     def remainder(self) -> str:
-        """What is left to do when the mistake is mended, as a sentence."""
+        """A sentence on what is left to do once the mistake is mended."""
         if not self.diagnosis or not self.rest:
             return ""
         lost = self.possible - self.earned
@@ -153,7 +153,7 @@ class Verdict:
 
     @property
     def told(self) -> list[str]:
-        """What happened, by name or by symptom, in lines."""
+        """The lines that say what happened, by the mistake's name or by its symptom."""
         if self.diagnosis:
             head = f"What happened: {sentence(self.diagnosis.name)}"
             return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
@@ -161,7 +161,7 @@ class Verdict:
 
     @property
     def to_write(self) -> str:
-        """What to do about an answer that is not there."""
+        """The sentence for an answer that is not written yet."""
         return "Replace `raise NotImplementedError()` by your code."
 
     def __repr__(self) -> str:
@@ -304,7 +304,7 @@ class CheckFailed(AssertionError):
         self.said = said
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython prints in place of a traceback."""
+        """Return the lines that IPython prints in place of a traceback."""
         if self.displayed:
             return [f"{self.verdict.target}: {self.verdict.score}. The verdict is above."]
         first, *rest = str(self).splitlines()
@@ -327,7 +327,7 @@ def cut_to_line(text: str, columns: int = 90) -> str:
 
 
 def fail_alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
-    """Whether two criteria fail with one exception, in one line, whatever the sizes there."""
+    """True if two criteria fail with one exception, in one line, whatever the sizes there."""
     if one.brief == other.brief and "returned" not in one.brief:
         return True
     raised = r"raised (\w+): .*\(in the line `(.*?)`"

@@ -1,4 +1,4 @@
-"""How a test says that it wants to see what a function changes in place.
+"""How a test asks to see what a function changes in place.
 
 Where a submission runs in another process, as in grading, a call gets copies of a test's arrays,
 and the test's own stay as they are. So no answer can make a test true by changing what it compares
@@ -35,5 +35,5 @@ def asking() -> Iterator[None]:
 
 
 def is_asked_back() -> bool:
-    """Whether a call that is made now has to bring back what it changes."""
+    """True if a call made now has to bring back its changed arguments."""
     return bool(_asking)

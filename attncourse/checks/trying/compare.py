@@ -1,4 +1,4 @@
-"""Whether a returned value is the expected one, and if not, in what it differs."""
+"""Comparing a returned value with the expected one."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,8 @@ PRECISE = 1e-5  # relative differences below this come of rounding
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a result. ``said`` is one line; ``detail`` follows where there is room.
+    """A difference between a result and the expected one. ``said`` is one line; ``detail`` follows
+    where there is room.
 
     ``kind`` is "type", "shape", "dtype", "value", "nan" or "precision"; for what is no returned
     value "raised", "unfinished", "unwritten" or "unusable".
@@ -40,7 +41,7 @@ OTHER = Problem("value", "returned other numbers")
 
 
 def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | None:
-    """What is wrong with ``value``, in words a student can act on; None where nothing is.
+    """Return what is wrong with ``value``, in words a student can act on; None where nothing is.
 
     ``brief`` is for callers who only ask whether anything is: numbers are not written out.
 
@@ -80,7 +81,7 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
 
 
 def not_a_number(value: Any, expected: Any) -> bool:
-    """Whether NaN came where numbers are expected: that is told, whatever dtype it came in."""
+    """True if NaN came where numbers are expected; that is reported whatever the dtype."""
     return bool(value.isnan().any()) and not bool(expected.isnan().any())
 
 
@@ -136,7 +137,7 @@ def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Proble
 
 
 def equal(got: np.ndarray, want: np.ndarray) -> bool:
-    """Whether two arrays of one shape hold the same numbers, but for rounding."""
+    """True if two arrays of one shape hold the same numbers, but for rounding."""
     if got.dtype == want.dtype and got.tobytes() == want.tobytes():
         return True
     if got.dtype.kind == "b" and want.dtype.kind == "b":
@@ -219,7 +220,7 @@ def as_numbers(value: Any) -> np.ndarray | None:
 
 
 def is_array(value: Any) -> bool:
-    """Whether it is an array of numbers; one of words is shown like a list."""
+    """True if a value is an array of numbers; one of words is shown like a list."""
     return is_tensor(value) or (isinstance(value, np.ndarray) and as_numbers(value) is not None)
 
 

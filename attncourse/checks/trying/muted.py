@@ -1,4 +1,4 @@
-"""What an answer prints, draws and displays while it is judged: nobody is to see it.
+"""Muting what an answer prints, draws and displays while it is judged.
 
 It is called hundreds of times, and a notebook would show as many plots and bars.
 """

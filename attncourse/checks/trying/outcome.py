@@ -26,7 +26,7 @@ UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one call. ``kind``: "value", "raised", "hung" or "skipped".
+    """The outcome of one call. ``kind``: "value", "raised", "hung" or "skipped".
 
     ``value`` is what was returned, tensors as they came. ``error`` is the exception's class,
     ``text`` its message with the line that raised it; ``decided`` says that a line of this package
@@ -44,8 +44,8 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trying:
-    """How cases are tried: the positional arguments' names, the seconds that a call may take (0
-    where its caller sees to that), the functions that it may not use.
+    """How to try cases: names of the positional arguments, seconds for each call (0 where the
+    caller sees to that), functions that it may not use.
     """
 
     names: tuple[str, ...]
@@ -158,7 +158,7 @@ def copy_of(value: Any) -> Any:
 
 
 def identical(a: Any, b: Any) -> bool:
-    """Whether an argument is, bit for bit, what it was before the call."""
+    """True if an argument is, bit for bit, what it was before the call."""
     if a is b and type(a) in UNCHANGING:
         return True
     tensors = is_tensor(a)
@@ -179,7 +179,7 @@ def identical(a: Any, b: Any) -> bool:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether ``value`` is a torch tensor, without importing torch."""
+    """True if ``value`` is a torch tensor; torch is not imported to find out."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -206,14 +206,16 @@ def describe_error(error: BaseException) -> str:
 
 
 def is_unwritten(outcome: Outcome) -> bool:
-    """Whether a call came to ``raise NotImplementedError()``: torch raises it, too, with words."""
+    """True if a call came to ``raise NotImplementedError()``, and not to an error of torch of that
+    class.
+    """
     said = outcome.text.split(" (in the line")[0]
     by_hand = said == "NotImplementedError" or "raise NotImplementedError" in outcome.text
     return outcome.error is NotImplementedError and by_hand
 
 
 def is_decided(error: BaseException) -> bool:
-    """Whether the last line that an error came from is a ``raise`` in this package."""
+    """True if the last line that an error came from is a ``raise`` in this package."""
     *_, (frame, number) = steps_of(error)
     filename = frame.f_code.co_filename
     line = linecache.getline(filename, number).strip() if filename.startswith(PACKAGE) else ""
@@ -224,7 +226,7 @@ PACKAGE = __file__.rsplit("checks", 1)[0]
 
 
 def is_students(filename: str) -> bool:
-    """Whether a traceback's file is neither this package nor an installed library."""
+    """True if a traceback's file belongs neither to this package nor to an installed library."""
     return not filename.startswith(PACKAGE) and "site-packages" not in filename
 
 

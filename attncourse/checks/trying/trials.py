@@ -29,7 +29,7 @@ class Trial:
 
     @property
     def wrong(self) -> bool:
-        """Whether there is a ``problem``, which takes longer to put into words.
+        """True if there is a ``problem``, which takes longer to put into words.
 
         An outcome that is held against the same once more is not compared again.
         """
@@ -41,17 +41,17 @@ class Trial:
 
     @cached_property
     def problem(self) -> Problem | None:
-        """What is wrong with the outcome, apart from changed arguments; None if it is right."""
+        """The problem with the outcome, apart from changed arguments; None if it is right."""
         return problem_with(self.case, self.expected, self.outcome)
 
     @property
     def stands_out(self) -> bool:
-        """Whether anything is wrong at all, a changed argument included."""
+        """True if anything is wrong, a changed argument included."""
         return bool(self.outcome.mutated) or self.wrong
 
 
 def count_numbers(case: Case) -> int:
-    """How many numbers there are to read in a case."""
+    """Return how many numbers the arguments of a case hold."""
     values = [*case.args, *case.kwargs.values()]
     return sum(known_numbers(value).size for value in values if is_array(value))
 
@@ -98,7 +98,7 @@ OUTCOME = {field.name for field in fields(Outcome)}
 
 
 def expected(exercise: Exercise, case: Case) -> Outcome:
-    """What the reference makes of a case."""
+    """Return the reference's outcome of a case."""
     outcome = run(exercise, exercise.reference, case)
     if outcome.kind != ("value" if case.raises is None else "raised"):
         why = outcome.text or f"took longer than {exercise.limit:g} s of processor time"
@@ -131,7 +131,7 @@ def trials_of(
 def outcomes_of(
     exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
 ) -> Iterator[Outcome]:
-    """What the implementation makes of each case, up to one that hangs.
+    """Yield the implementation's outcome of each case, up to one that hangs.
 
     One that lives in another process is tried there, on all: it offers ``attncourse_outcomes``.
     """
@@ -157,7 +157,7 @@ def outcomes_of(
 def problem_with(
     case: Case, expected: Outcome, outcome: Outcome, *, brief: bool = False
 ) -> Problem | None:
-    """What is wrong with an outcome; None if it is right."""
+    """Return what is wrong with an outcome; None if it is right."""
     if outcome.kind == "hung":
         said = "did not return in time: is there a loop that never ends?"
         return Problem("unfinished", f"{said} {outcome.text}".rstrip())

@@ -1,4 +1,4 @@
-"""What is not there while work is graded: our answers, files that nobody hands in, a person.
+"""What an answer lacks while it is graded: our solutions, files that nobody hands in, a person.
 
 A submission finds the chapters before its own and no other, so an answer that hands its work to
 ours earns nothing. A check in a notebook runs where ours can be imported, and has to say the same:
@@ -213,7 +213,7 @@ def installed() -> tuple[Path, ...]:
 
 
 def nobody_answers(prompt: object = "") -> str:
-    """What ``input`` is while an answer is tried."""
+    """Stand in for ``input`` while an answer is tried."""
     raise EOFError(NOBODY)
 
 
@@ -229,12 +229,12 @@ def nobody_there() -> Iterator[None]:
 
 
 def stop_here(*args: Any, **kwargs: Any) -> None:
-    """What ``breakpoint`` does while an answer is tried."""
+    """Stand in for ``breakpoint`` while an answer is tried."""
     raise Absent(DEBUGGER)
 
 
 def is_absent(error: BaseException) -> str:
-    """What an exception says that was raised for something that is not there; "" for any other."""
+    """Return the sentence of an exception about something unavailable; "" for any other."""
     if isinstance(error, bdb.BdbQuit):
         return DEBUGGER
     if _gone and isinstance(error, NameError):
@@ -246,5 +246,5 @@ def is_absent(error: BaseException) -> str:
 
 
 def is_told(text: str) -> bool:
-    """Whether a text says that something is not there."""
+    """True if a text is one of the sentences about something unavailable."""
     return text in (NOBODY, DEBUGGER) or text.endswith((GRADED, NOWHERE))

@@ -79,7 +79,7 @@ class Forbidden(Unusable):
 
 
 class Kernels(NamedTuple):
-    """What to replace for one name: places in the table; and how to try whether that is there."""
+    """The kernels to replace for one name: their places in the table, and a call that tries them."""
 
     places: tuple[tuple[str, str], ...]
     probe: Callable[[Any], Any]

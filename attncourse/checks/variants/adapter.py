@@ -16,7 +16,7 @@ from attncourse.checks.variants.rewriting import NOTATIONS, Notation, in_variant
 
 @dataclass(frozen=True)
 class Adapter:
-    """How one exercise is asked for in a variant.
+    """How one exercise changes in a variant.
 
     ``arguments`` are those that are written otherwise, by name, ``result`` is what is returned, by
     a module what its ``forward`` returns. ``methods`` are those of a module that take them.
@@ -48,7 +48,8 @@ def names_taken(
 
 
 def as_data(adapter: Adapter, exercise: Exercise) -> dict[str, Any] | None:
-    """What ``rewritten`` is to be told, with names for the changes, as another process needs it.
+    """Return the arguments of ``rewritten`` as plain data, with names for the changes, for another
+    process.
 
     None where a change is none of the ``CHANGES``.
     """

@@ -1,1 +1,1 @@
-"""What the banks write exercises with: tables of cases, decisions and their wrong options."""
+"""Tools with which the banks write exercises: tables of cases, decisions and their wrong options."""

@@ -70,7 +70,7 @@ def hole(axes: str) -> Drawn:
 
 @dataclass(frozen=True)
 class Row:
-    """What is special about a case.
+    """The special properties of a case.
 
     ``turned``: the arrays' axes lie in memory in the reverse order. ``factor``: what the arguments,
     or those that are named, are multiplied by. ``zero``: arguments or weights, by the ends of their

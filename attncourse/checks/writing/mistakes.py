@@ -243,7 +243,7 @@ MORE_OF_THE_SOFTMAX = (
 
 
 def reversed_axes(x):
-    """What ``x.T`` does, without torch's warning."""
+    """Return ``x.T`` without torch's warning."""
     return x.permute(*range(x.ndim - 1, -1, -1))
 
 

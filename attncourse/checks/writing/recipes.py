@@ -1,4 +1,4 @@
-"""How a bank writes a mistake, before there is an implementation.
+"""Recipes of mistakes: how a bank writes a mistake before there is an implementation.
 
 A ``mistake`` is a wrong option in a composition, or several. What is written is a ``Recipe`` of it,
 and ``made`` carries recipes out in one composition. A bank adds ways to make a mistake with ``by``,
@@ -17,7 +17,8 @@ Way = dict[str, Any]  # the wrong options that make a mistake, by decision
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to make a mistake in a composition: its name, its cure, and the ``ways``.
+    """A recipe of a mistake in a composition: its name, its explanation, and the ``ways`` to make
+    it.
 
     The first way is the one that is shown, and tried together with other mistakes. ``family`` gives
     the way for a number, ``values`` are the numbers to try.

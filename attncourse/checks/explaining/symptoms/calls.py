@@ -1,4 +1,4 @@
-"""How calls behave: what they change, keep, cut off or do not return, and what moves them."""
+"""Symptoms in how calls behave: what they change, keep, cut off or do not return."""
 
 import re
 from dataclasses import dataclass
@@ -45,7 +45,8 @@ def raises_in_place(trial: Trial) -> bool:
 
 
 def called_again(trial: Trial) -> bool:
-    """Whether a case makes several calls, and a later one got what an earlier one had changed.
+    """True if a case makes several calls, and a later one got an argument that an earlier one had
+    changed.
 
     Of two results the first comes before any change: it is right.
     """
@@ -95,7 +96,7 @@ def first_call_right(trials: tuple[Trial, ...]) -> Symptom | None:
 
 @dataclass(frozen=True)
 class Calls:
-    """What one object returned: at first, for other inputs, and for the first ones again."""
+    """The results of one object: for the inputs, for others, and for the first ones again."""
 
     first: Pair
     second: Pair
@@ -103,7 +104,7 @@ class Calls:
 
     @property
     def stale(self) -> bool:
-        """Whether only an earlier call can be what makes a later one wrong."""
+        """True if nothing but an earlier call can make a later one wrong."""
         alike = self.first.want.shape == self.second.want.shape
         return not self.again.right or (alike and not self.second.right)
 

@@ -1,4 +1,4 @@
-"""What exceptions tell: those that leave no doubt, and the line in which calls end."""
+"""Symptoms in exceptions: those that leave no doubt, and the line in which calls end."""
 
 import re
 from collections import Counter

@@ -72,11 +72,13 @@ def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def digits_alone(trials: tuple[Trial, ...]) -> bool:
-    """Whether nothing is wrong but the precision, in which many small numbers look alike."""
+    """True if nothing but the precision is wrong, where many small differences look alike."""
     return any(look(trials) for look in (other_dtype, right_to_single_precision))
 
 
 def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
-    """What makes the numbers of another mistake into what is there, and leaves no doubt."""
+    """Return the symptom that, added to another mistake, gives the results seen; None without a
+    sure one.
+    """
     found = (look(trials) for look in OVER)
     return next((symptom for symptom in found if symptom and symptom.sure), None)

@@ -53,7 +53,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def same_numbers(wrong: list[Trial]) -> bool:
-    """Whether nothing but the dtype is wrong in these trials."""
+    """True if nothing but the dtype is wrong in these trials."""
     there = number_pairs(tuple(wrong))
     problems = [t.problem for t in wrong if t.problem is not None]
     return (
@@ -89,7 +89,9 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def all_off_one_way(wrong: list[Pair]) -> str:
-    """Whether all numbers are too small, or all too large, which rounding does not make them."""
+    """Return "small" or "large" if all numbers are wrong in that direction, as rounding is not;
+    else "".
+    """
     signs = np.concatenate([((p.got - p.want) * np.sign(p.want)).ravel() for p in wrong])
     signs = signs[np.abs(signs) > 1e-13 * max(scale_of(p.want) for p in wrong)]
     if len(signs) < 12:
@@ -109,7 +111,7 @@ def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
-    """What alone is wrong has more batch axes, or fewer, than what is right."""
+    """Return the symptom that only results with another number of batch axes are wrong."""
     more = [*zip(trials, batch_axes(trials), strict=True)]
     wrong, right = (
         {axes for t, axes in more if t.wrong is bad and t.case.raises is None}
@@ -144,6 +146,6 @@ def batch_axes(trials: tuple[Trial, ...]) -> list[int]:
 
 
 def axis_counts(trial: Trial) -> list[tuple[object, int]]:
-    """How many axes each array has that goes into a case."""
+    """Return how many axes each array argument of a case has."""
     named = [*enumerate(trial.case.args), *trial.case.kwargs.items()]
     return [(name, len(v.shape)) for name, v in named if hasattr(v, "shape")]

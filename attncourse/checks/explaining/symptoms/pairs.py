@@ -1,4 +1,4 @@
-"""What was returned beside what was expected, as arrays, and how near they are."""
+"""Pairs of what was returned and what was expected, as arrays, and how close they are."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,7 @@ from attncourse.checks.trying.trials import Trial
 
 @dataclass(frozen=True)
 class Pair:
-    """What was returned and what was expected, as arrays, and whether they agree."""
+    """A returned array beside the expected one."""
 
     got: np.ndarray
     want: np.ndarray
@@ -36,7 +36,7 @@ def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
 
 
 def returned(trial: Trial) -> tuple[object, object]:
-    """What was returned and what should be, without the gradients or facts beside it."""
+    """Return the value returned and the one expected, without gradients or facts beside them."""
     got, want = trial.outcome.value, trial.expected.value
     if isinstance(want, dict) and isinstance(got, dict):
         key = next(iter(want))
@@ -52,7 +52,7 @@ def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
 
 
 def close(p: Pair) -> bool:
-    """Whether a result is right but for what single precision loses."""
+    """True if a result is right but for what single precision loses."""
     if p.got.shape != p.want.shape:
         return False
     return p.right or largest_difference(p) <= PRECISE * scale_of(p.want)

@@ -57,7 +57,7 @@ def located(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def divides(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray) -> bool:
-    """Whether some entries are in a place and others are not."""
+    """True if some entries are in a place and others are not."""
     try:
         return len(np.unique(place(want))) == 2
     except IndexError:
@@ -75,7 +75,7 @@ def differing(p: Pair) -> np.ndarray:
 def within_place(
     p: Pair, bad: np.ndarray, place: Callable[[np.ndarray], np.ndarray], inside: bool
 ) -> bool:
-    """Whether the wrong entries are all those of a place, or all the others.
+    """True if the wrong entries are all those of a place (``inside``), or all the others.
 
     An entry that happens to be right among the wrong ones is forgiven, one of the others is not.
     """
@@ -160,7 +160,7 @@ def sized(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def axis_lengths(trial: Trial) -> dict[tuple[int, int], int]:
-    """How long each axis of each positional argument is, counted from the end."""
+    """Return the length of each axis of each positional argument, axes counted from the end."""
     arrays = [(n, v.shape) for n, v in enumerate(trial.case.args) if hasattr(v, "shape")]
     return {(n, axis): shape[axis] for n, shape in arrays for axis in range(-len(shape), 0)}
 

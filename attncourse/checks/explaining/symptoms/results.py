@@ -1,4 +1,4 @@
-"""What a result, or a part of it, is in place of the right one."""
+"""Symptoms in a result: what stands in the place of the right one, or of a part of it."""
 
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.pairs import (
@@ -30,7 +30,7 @@ def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def some_facts(trials: tuple[Trial, ...]) -> Symptom | None:
-    """What does not hold of a result, where other results are wrong as well."""
+    """Return the facts that do not hold of a result, where other results are wrong as well."""
     wrong = [t for t in trials if t.wrong and of_facts(t)]
     both = [(t.outcome.value, t.expected.value) for t in wrong]
     broken = dict.fromkeys(f for got, want in both for f in want if got.get(f) is not want[f])
@@ -38,7 +38,7 @@ def some_facts(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def of_facts(trial: Trial) -> bool:
-    """Whether what is compared is nothing but facts, each of which holds or not."""
+    """True if a case compares nothing but facts, each of which holds or does not."""
     values = trial.expected.value.values() if of_dicts(trial) else ()
     return bool(values) and all(type(v) is bool for v in values)
 
@@ -85,7 +85,7 @@ def in_company(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def of_dicts(trial: Trial) -> bool:
-    """Whether several named results came where several were to come."""
+    """True if several named results were expected, and several came."""
     return isinstance(trial.outcome.value, dict) and isinstance(trial.expected.value, dict)
 
 

@@ -62,20 +62,20 @@ def changed_throughout(there: list[Pair]) -> str | None:
 
 
 def may_be_changed(p: Pair) -> bool:
-    """Whether some change gives what is there in one case."""
+    """True if some known change of the right result gives what was returned in one case."""
     if changed_by([p], SHAPES):
         return True
     return p.got.shape == p.want.shape and p.want.size >= 4 and factor(p, None) is not None
 
 
 def gives(change: Change, p: Pair) -> bool:
-    """Whether the change of the right result is what was returned."""
+    """True if the change of the right result is what was returned."""
     made = changed_result(change, p.want)
     return made is not None and made.shape == p.got.shape and nearly(p.got, made)
 
 
 def moves(change: Change, p: Pair) -> bool:
-    """Whether the change is one at all."""
+    """True if the change alters the right result at all."""
     made = changed_result(change, p.want)
     return made is not None and (made.shape != p.want.shape or not nearly(made, p.want))
 
@@ -300,7 +300,7 @@ def reordered(there: list[Pair]) -> str | None:
 
 
 def is_beginning(p: Pair, axis: int) -> bool:
-    """Whether a result ends too early along an axis, and is right so far."""
+    """True if a result ends too early along an axis, and is right so far."""
     if p.want.ndim < -axis or not 0 < p.got.shape[axis] < p.want.shape[axis]:
         return False
     begun = np.take(p.want, range(p.got.shape[axis]), axis)
