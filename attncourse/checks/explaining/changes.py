@@ -638,7 +638,7 @@ def given_by_name(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def is_used(parent: ast.AST, node: ast.AST) -> bool:
-    """True if something is computed with an expression, and it is neither constant nor condition."""
+    """True if something is computed with an expression that is no constant or condition."""
     if isinstance(node, ast.Constant | ast.Compare | ast.Lambda | ast.Slice | ast.Starred):
         return False
     if isinstance(node, ast.Tuple | ast.List | ast.Dict | ast.ListComp | ast.GeneratorExp):

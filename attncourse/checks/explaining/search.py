@@ -91,7 +91,7 @@ class Search:
         return tuple(self.trial(suspect, i) for i in range(len(self.trials)))
 
     def worth_trying(self) -> bool:
-        """True if some suspect returns what the implementation returned, or raises what it raised."""
+        """True if some suspect returns or raises what the implementation did in a case."""
         if any(self.trials[i].outcome.kind != "raised" for i in self.wrong):
             return True
         return any(self.resembles(suspect, self.order[0]) for suspect in self.suspects)
@@ -170,7 +170,7 @@ class Search:
         return None
 
     def in_branch(self, suspect: Suspect, where: str) -> bool:
-        """True if a suspect agrees with the implementation in this branch, and all else is right."""
+        """True if a suspect agrees with the answer in this branch, and all else is right."""
         there = dict(case_branches(self.trials)).get(where)
         return there is not None and all(self.agrees(suspect, i) for i in there)
 
@@ -299,7 +299,7 @@ class Search:
         return sorted(self.suspects, key=lambda a: -votes[a])
 
     def hints_at(self, suspect: Suspect, i: int) -> bool:
-        """True if a suspect returns in one case what the implementation returned, by a quick look."""
+        """True if a suspect returns in one case what the answer returned, by a quick look."""
         if self.trials[i].outcome.kind != "value":
             return self.agrees(suspect, i)
         self.effort.glanced(i)
@@ -478,7 +478,7 @@ class Search:
         return found.text if found and not self.refuses_less(suspect) else ""
 
     def refuses_less(self, suspect: Suspect) -> bool:
-        """True if everything wrong, of the implementation and of the mistake, is a missing refusal."""
+        """True if all that is wrong, in the answer and in the mistake, is a missing refusal."""
         shown = [self.trials[i] for i in self.wrong if self.trial(suspect, i).stands_out]
         criteria = {t.criterion.name for t in shown}
         return all(

@@ -1,4 +1,4 @@
-"""Wrong implementations to compare an answer with: one mistake, two at once, and families of them."""
+"""Wrong implementations to compare an answer with: one mistake, two at once, families."""
 
 import re
 from collections.abc import Callable, Iterator

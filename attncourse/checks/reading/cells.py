@@ -200,7 +200,7 @@ class Statement:
 
     @property
     def defines(self) -> bool:
-        """True if a grader runs this statement below a failed line: it binds names, and is no loop."""
+        """True if a grader runs this below a failed line: it binds names, and is no loop."""
         return bool(self.stores) and not isinstance(self.node, ast.For | ast.AsyncFor | ast.While)
 
     def holds(self, line: int) -> bool:
@@ -388,7 +388,7 @@ class CellRuns:
         return f"its cell stopped{with_what} before it came to it"
 
     def changed(self, name: str, run: CellRun) -> Unjudged | None:
-        """Return why a value is not judged, where the notebook's cells now hold another definition."""
+        """Return why a value is not judged where its cells now hold another definition."""
         if name not in run.bound:
             return None
         after = self.runs[self.runs.index(run) + 1 :]

@@ -80,7 +80,7 @@ class ChapterProgress:
 
     @property
     def next(self) -> str:
-        """The exercise to do next: the first that was tried and is not done, or the first open one."""
+        """The exercise to do next: the first tried and not done, or else the first open one."""
         for state in STATES[1:]:
             for row in self.rows:
                 if row.state == state:

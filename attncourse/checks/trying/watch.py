@@ -79,7 +79,7 @@ class Forbidden(Unusable):
 
 
 class Kernels(NamedTuple):
-    """The kernels to replace for one name: their places in the table, and a call that tries them."""
+    """The kernels to replace for one name: their places in the table, and a call to try them."""
 
     places: tuple[tuple[str, str], ...]
     probe: Callable[[Any], Any]

@@ -1,1 +1,1 @@
-"""Tools with which the banks write exercises: tables of cases, decisions and their wrong options."""
+"""Tools to write a bank's exercises: tables of cases, decisions and their wrong options."""
