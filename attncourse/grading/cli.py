@@ -85,7 +85,7 @@ def common(
         False, "--version", callback=show_version, is_eager=True, help="Show the version and end."
     ),
 ) -> None:
-    """What stands before a command."""
+    """Handle the options that stand before a command."""
 
 
 def one_or_all(name: str | None, everything: bool, names: Callable[[], list[str]]) -> list[str]:
@@ -107,7 +107,7 @@ def leave(status: int) -> NoReturn:
 
 
 def step(number: int, of: int, name: str) -> "Text":
-    """How far something has come: a name is text, whatever markup it looks like."""
+    """Return one step of progress as text; markup in the name is shown as it is."""
     from rich.text import Text
 
     return Text(made_visible(f"{number} of {of}: {name}"))

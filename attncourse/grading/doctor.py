@@ -1,4 +1,4 @@
-"""What this machine has for grading: the jail's layers, the packages, cores and memory."""
+"""What this machine offers for grading: the jail's layers, the packages, cores and memory."""
 
 from importlib import metadata
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What goes wrong in a way that the person at the keyboard can put right."""
+"""Errors that the person at the keyboard can put right."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""What a submission wrote, made safe to show: none of it runs, loads anything or hides."""
+"""Making a submission's own text safe to show: none of it runs, loads anything or hides."""
 
 import re
 from unicodedata import category

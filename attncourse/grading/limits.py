@@ -1,4 +1,4 @@
-"""What a submission may use. The defaults are far above what an honest one needs."""
+"""Limits of a submission. The defaults are far above what an honest one needs."""
 
 from dataclasses import dataclass, field, fields, replace
 

@@ -1,4 +1,4 @@
-"""What this machine has for grading: cores, memory and speed."""
+"""This machine's resources for grading: cores, memory and speed."""
 
 import _thread
 import os
@@ -55,7 +55,8 @@ def require_threads() -> None:
 
 
 def choose_lanes(jobs: int) -> int:
-    """How many submissions to grade at a time: ``jobs``, or with 0 one per core that has room.
+    """Return how many submissions to grade at a time: ``jobs``, or with 0 one per core that has
+    room.
 
     Raises ``UserError`` where there is not enough memory for them.
     """
@@ -91,7 +92,7 @@ def machine_mb() -> int | None:
 
 
 def cgroup_mb() -> list[int | None]:
-    """What each control group around this process has left, in both versions of the interface."""
+    """Return the memory left in each control group of this process (cgroup v2 and v1)."""
     now = [room(place, "memory.max", "memory.current") for place in cgroups("")]
     names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
     return now + [room(place, *names) for place in cgroups("memory")]
@@ -153,7 +154,7 @@ def room(folder: Path, limit: str, usage: str) -> int | None:
 
 @cache
 def slowness() -> float:
-    """How many times as long as usual this machine takes for what it does, from 1 on.
+    """Return how many times slower this machine is than the reference, at least 1.
 
     Of a few runs of a small errand the fastest counts, and of that the processor time: other work
     on the machine is no reason for more of it.

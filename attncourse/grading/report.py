@@ -1,4 +1,4 @@
-"""What grading says of one submission."""
+"""The report of one graded submission."""
 
 import math
 from collections.abc import Iterable

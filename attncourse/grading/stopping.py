@@ -1,4 +1,4 @@
-"""What Ctrl-C does to a command."""
+"""Stopping a command with Ctrl-C."""
 
 import _thread
 import signal

@@ -35,7 +35,7 @@ def bundle(course: Path, name: str, output: Path | None = None) -> Path:
 
 
 def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
-    """What is in the zip: paths and contents."""
+    """Yield the paths and contents of the files in the zip."""
     for script in SCRIPTS:
         # A checkout or a copy through Windows may end their lines as no shell takes them.
         yield script, (HERE / script).read_bytes().replace(b"\r\n", b"\n")
@@ -51,7 +51,7 @@ def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
 
 
 def requirements() -> list[str]:
-    """What the package needs to run, in the versions that are installed here."""
+    """Return the package's requirements, pinned to the versions installed here."""
     project = PACKAGE.parent / "pyproject.toml"  # newer than what was noted when it was installed
     if project.is_file():
         needed = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]

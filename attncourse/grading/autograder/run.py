@@ -1,4 +1,4 @@
-"""What ``run_autograder`` runs: one submission in, its results.json out.
+"""The program that ``run_autograder`` runs: one submission in, its results.json out.
 
 A container seldom lets another one be built in it. Where there is no jail, the submission runs
 without one, and the output says so; whatever is in the container is then within its reach.

@@ -222,5 +222,5 @@ def rows_of_students(
 
 
 def local_part(key: str) -> str:
-    """What stands before the @ of an email address; another key is left as it is."""
+    """Return the part of an email address before the @; another key is returned as it is."""
     return same_id(key).partition("@")[0]

@@ -64,7 +64,9 @@ FORMATS = (*FILES, "gradescope")  # which is a folder of files
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written where, how many rows or files, and what was left out, as sentences."""
+    """The result of an export: its path, the number of rows or files, and remarks on what was left
+    out.
+    """
 
     path: Path
     number: int

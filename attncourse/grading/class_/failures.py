@@ -26,7 +26,9 @@ def failures(report: Report) -> tuple[Failure, ...]:
 
 
 def of_verdicts(report: Report) -> Iterator[Failure]:
-    """What the verdicts say: the symptom, or else the first criterion that does not hold."""
+    """Yield the failures that verdicts report: the symptom, or else the first criterion that
+    failed.
+    """
     for verdict in report.verdicts:
         failed = verdict.get("failed")
         if not failed or verdict.get("mistake"):
@@ -42,7 +44,7 @@ def of_verdicts(report: Report) -> Iterator[Failure]:
 
 
 def of_cells(report: Report) -> Iterator[Failure]:
-    """What tests say that made no verdict. Hidden ones count where all others have passed."""
+    """Yield the failures of tests without a verdict; hidden tests count where all others passed."""
     judged = {verdict.get("cell") for verdict in report.verdicts}
     lost = {g for g, cell in report.cells.items() if cell.points < cell.maximum - TOLERANCE}
     for grade_id in report.cells:

@@ -34,7 +34,7 @@ def results_files(course: Path, found: ClassResults, remark: Remark) -> Iterator
 
 
 def is_folder(name: str) -> bool:
-    """Whether a name is that of a folder and leads nowhere else."""
+    """True if a name can be a folder's, and leads nowhere else."""
     unfit = any(c in name for c in '/\\\0:*?"<>|') or len(name.encode("utf-8", "replace")) > 200
     return bool(name.strip(" .")) and not unfit and name.isprintable()
 

@@ -1,4 +1,4 @@
-"""How alike answers are, what that tells, and how much of it is chance: tables of numbers.
+"""How alike answers are, how telling that is, and how much of it is chance.
 
 A table has a row for each answer; the rows of one student, the versions of an answer, follow each
 other, and ``firsts`` says where they begin. The first ``n`` are students, the others published.
@@ -21,7 +21,7 @@ def best(pairs: np.ndarray, firsts: np.ndarray) -> np.ndarray:
 
 
 def likeness_matrix(answers: list[Prints], n: int, firsts: np.ndarray) -> np.ndarray:
-    """How alike each two answers are, from 0 to 1: the part that they share of all that they have.
+    """Return how alike each two answers are, 0 to 1: their shared fingerprints over all they have.
 
     What is rare among the first ``n`` students counts for more, what all of these have for nothing.
     """
@@ -46,7 +46,7 @@ def likeness_matrix(answers: list[Prints], n: int, firsts: np.ndarray) -> np.nda
 
 
 def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
-    """How much it tells, in bits, that two answers are as alike as they are.
+    """Return how telling, in bits, it is that two answers are as alike as they are.
 
     It is nothing where the others among the first ``n`` are as alike to them, and log2(n / 2) where
     two of these are the same and nobody else has the like.
@@ -63,7 +63,7 @@ def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
 def by_chance(
     told: dict[str, np.ndarray], n: int, pairs: tuple, bits: np.ndarray, seed: int
 ) -> np.ndarray:
-    """How many of these pairs have as many bits where each exercise's answers are dealt anew."""
+    """Return how many of these pairs reach as many bits when answers are shuffled."""
     rng = np.random.default_rng(seed)
     deals = int(np.clip(MOST // max(len(bits), 1), 20, DEALS))
     order, dealt = np.arange(len(next(iter(told.values())))), []

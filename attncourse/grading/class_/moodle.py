@@ -79,7 +79,7 @@ def identified(
 
 
 def moodle_feedback(r: StudentResult) -> str:
-    """What a student is told, as the HTML that Moodle takes feedback for.
+    """Return a student's feedback as the HTML that Moodle accepts for it.
 
     Without markup of the submission's own. Backslashes are written as entities, because PHP reads
     one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.

@@ -79,17 +79,17 @@ class StudentResult(scores.Standing):
 
     @property
     def waits(self) -> str:
-        """What a person has to score before the points are final, in one line."""
+        """One line that names what a person has to score before the points are final."""
         return f"waits for a person's score: {', '.join(self.waiting)}" if self.waiting else ""
 
     @property
     def older(self) -> str:
-        """What a person has scored of an earlier grading, for whoever grades, in one line."""
+        """One line that names what a person scored in an earlier grading, for whoever grades."""
         return f"{OLDER}: {', '.join(self.stale)}" if self.stale else ""
 
     @property
     def lateness(self) -> str:
-        """How late it was and what that costs, in words; empty if it was in time."""
+        """How late the submission was and what that costs, in words; empty if it was in time."""
         return scores.how_late(self.late, self.penalty, self.extension)
 
     @property
@@ -152,7 +152,7 @@ class ClassResults:
 
 
 def tallied(names: Iterable[str]) -> str:
-    """How many students have each of these cells."""
+    """Return a line that says how many students have each of these cells."""
     found = sorted(Counter(names).items())
     return ", ".join(f"{name} of {count(number, 'student')}" for name, number in found)
 

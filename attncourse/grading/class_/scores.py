@@ -93,7 +93,7 @@ class Standing:
 
 
 def how_late(seconds: float, penalty: float, extension: float = 0.0) -> str:
-    """How late something was and what that costs, in words; empty if it was in time."""
+    """Say how late something was and what that costs; empty if it was in time."""
     if not seconds and not penalty:
         return ""
     said = f"{span_in_words(seconds)} late" if seconds else "late"
@@ -112,7 +112,7 @@ class Scores:
 
 
 def has_gradebook(course: Path, db: str | None = None) -> bool:
-    """Whether there is one to read; one that was named by its address has to be."""
+    """True if there is a gradebook to read; one named by its address has to be there."""
     if importlib.util.find_spec("nbgrader") is None:
         return db is not None
     book = find_book(course, db)
@@ -163,7 +163,7 @@ def submissions(connection: "Connection", key: str) -> Any:
 
 
 def scores(connection: "Connection", key: str, zone: Zone) -> Scores:
-    """What the gradebook holds of the assignment with this id, times by the class's clocks."""
+    """Read the scores of the assignment with this id, with times by the class's clocks."""
     cells = list(rows_of(connection, CELLS, id=key))
     several = len({cell.notebook for cell in cells}) > 1
     labels = {c.id: f"{c.notebook}/{c.name}" if several else c.name for c in cells}

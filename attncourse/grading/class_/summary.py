@@ -15,7 +15,7 @@ STATUSES = ("graded", "interrupted", "unreadable", "missing")
 
 @dataclass(frozen=True)
 class ExerciseFigures:
-    """How a class did on one exercise.
+    """The figures of a class on one exercise.
 
     Shares are of the submissions that wait for nobody's score of it; they are ``settled`` once
     those are at least half of what was handed in.
@@ -63,7 +63,7 @@ class SeenMistake:
 
 
 class Summary:
-    """What ``attncourse report`` says of a class. Figures are of what was handed in."""
+    """The summary of a class for ``attncourse report``. Figures are of what was handed in."""
 
     def __init__(self, found: ClassResults) -> None:
         self.results, self.students = found, found.results
@@ -102,7 +102,7 @@ class Summary:
 
     @property
     def waits(self) -> str:
-        """What is left for a person to score, in a sentence; empty if nothing is."""
+        """A sentence on what is left for a person to score; empty if nothing is."""
         said = []
         if waiting := self.results.waiting:
             said.append(f"A person's score is still missing for {waiting}: open the formgrader.")
@@ -194,7 +194,7 @@ def unforeseen_failures(found: ClassResults) -> Iterator[tuple[str, int]]:
 
 
 def most_first(seen: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, int]]:
-    """What was seen in submissions, and in how many: what is in most of them first."""
+    """Yield each item and the number of submissions it was seen in, the most frequent first."""
     tally = Counter(one for several in seen for one in dict.fromkeys(several))
     return iter(sorted(tally.items(), key=lambda item: (-item[1], item[0])))
 

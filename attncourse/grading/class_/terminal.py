@@ -1,4 +1,4 @@
-"""What the terminal shows of reports: a class at a glance, a class as a table, one's own file."""
+"""Reports in the terminal: a class at a glance, a class as a table, one's own file."""
 
 import os
 import textwrap
@@ -125,7 +125,7 @@ def distribution(summary: Summary) -> Table | None:
 
 
 def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
-    """What submissions show, explained as one student read it, and in how many."""
+    """Return a mistake with its explanation, and the number of submissions that show it."""
     told = Text(f"{one_line(mistake.exercise, 200)}: {one_line(mistake.name, 200)}")
     if mistake.explanation:
         told.append(f"\n{one_line(mistake.explanation, 300)}", style="dim")
@@ -173,7 +173,7 @@ def findings(report: Report) -> list[str]:
 
 
 def own_verdicts(report: Report) -> str:
-    """What a student reads of their own file: each verdict, then the total."""
+    """Return a student's own report as text: each verdict, then the total."""
     judged = {verdict["target"]: verdict["text"] for verdict in report.verdicts}
     pieces = []
     for target, cell in report.cells.items():
@@ -189,7 +189,7 @@ def own_verdicts(report: Report) -> str:
 
 
 def told_above(note: str, report: Report) -> bool:
-    """Whether a note repeats what stands beside the exercise that it is about."""
+    """True if a note repeats what is said beside the exercise that it is about."""
     names = {target.split(".")[-1] for target in report.cells}
     about, _, why = note.partition(": ")
     name = about.removeprefix("cell ")

@@ -22,7 +22,9 @@ WHO = ("student", "last_name", "first_name", "email")
 
 
 class Weighted(NamedTuple):
-    """What an assignment counts, in which group, how many its row drops there, who is excused."""
+    """An assignment's part in the total: its weight, its group, how many the group drops, who is
+    excused.
+    """
 
     weight: float
     group: str = ""

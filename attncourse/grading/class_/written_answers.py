@@ -37,7 +37,7 @@ MARKS = """
 
 
 class WrittenAnswer(NamedTuple):
-    """What a student wrote to a question, and what a person has given for it."""
+    """A student's written answer to a question, and the points and comment that a person gave."""
 
     student: str
     question: str

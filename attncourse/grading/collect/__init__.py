@@ -1,1 +1,1 @@
-"""What a learning platform gives of a class's submissions, brought to where grading finds it."""
+"""Collecting submissions from a learning platform's download into the course's folders."""

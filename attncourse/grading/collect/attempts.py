@@ -81,7 +81,7 @@ def read_time(text: str, student: str, zone: Zone, remarks: list[str]) -> dateti
 
 
 class Chosen(NamedTuple):
-    """What counts of a student's attempts: a file, where in it, its bytes, the name they get.
+    """The attempt of a student that counts: its file, the place in it, its bytes and its new name.
 
     ``late``: by what the platform says. ``attempts`` is how many there are, ``done`` what was done.
     """
@@ -101,7 +101,7 @@ class Chosen(NamedTuple):
 
 
 def chosen_of(attempts: list[HandIn], name: str, assignments: list[str]) -> Chosen:
-    """What counts of a student's attempts, of which the last one does.
+    """Return the attempt of a student that counts, the last one.
 
     A notebook, in an archive or not, gets the assignment's name. Where there is none, the first
     file keeps its own, and grading tells of it. Raises ``Ungraded`` where nobody can know which

@@ -43,7 +43,7 @@ HEAD = (
 
 @dataclass
 class Collected:
-    """What went where: rows by student, files that are nobody's, and who handed in nothing."""
+    """The result of collecting: rows by student, files of nobody, and who handed in nothing."""
 
     rows: list[Chosen] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)

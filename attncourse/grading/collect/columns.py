@@ -1,4 +1,4 @@
-"""What the columns of a class's list hold: by their heads in some languages, else by their cells.
+"""Finding the columns of a class's list: by their headings in some languages, or by their cells.
 
 nbgrader's columns are understood (``id``, ``last_name``, ``first_name``, ``email``,
 ``lms_user_id``), and those of Canvas' gradebook, of Moodle's list of participants and grading
@@ -60,13 +60,13 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
 
 
 def first_cells(rows: list[list[str]], n: int) -> list[str]:
-    """What a column's first cells say, where they say anything."""
+    """Return the first cells of a column that hold something."""
     seen = (row[n].strip() for row in rows if n < len(row))
     return [cell for cell in seen if cell.strip("-–")][:SOME]
 
 
 def numbered(cells: list[str]) -> bool:
-    """Whether all are one word and a number, as Moodle calls those whose names it hides.
+    """True if all cells are one word and a number, as Moodle calls people whose names it hides.
 
     Each has a number of its own, unlike the sections of a class.
     """
@@ -87,6 +87,6 @@ def are_times(cells: list[str]) -> bool:
 
 
 def whole_names(cells: list[str]) -> bool:
-    """Whether these are names: words without numbers, hardly one of them twice."""
+    """True if the cells are names of people: words without numbers, hardly one of them twice."""
     names = [cell for cell in cells if len(name_parts(cell)) > 1 and not re.search(r"\d", cell)]
     return 3 * len(names) >= 2 * len(cells) and 3 * len(set(names)) >= 2 * len(names)

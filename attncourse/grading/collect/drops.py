@@ -34,7 +34,7 @@ BROKEN = (*handed_in.BROKEN, OSError)
 
 @dataclass
 class ArchiveRoom:
-    """How many files and bytes the archives that lie in a download may still hold, together."""
+    """How many more files and bytes the archives in a download may hold, together."""
 
     files: int = MOST
     bytes: int = 500_000_000
@@ -163,7 +163,7 @@ def archive_items(
 
 
 def is_put_by_somebody(name: str) -> bool:
-    """Whether a file or folder is one that somebody has put there.
+    """True if a person has put this file or folder there, and no program.
 
     A name that begins with a dot is hidden, unless it is what somebody is called on a platform.
     """

@@ -27,7 +27,7 @@ Exports = Mapping[PurePosixPath, Export]  # by the folder that the file is in
 def exports(
     found: Iterable[Item], is_somebodys: Callable[[PurePosixPath], bool], leave: Leave
 ) -> Exports:
-    """What Gradescope says of the submissions among these files; what it cannot say is left."""
+    """Return Gradescope's metadata of these submissions; unreadable files are left."""
     read: dict[PurePosixPath, Export] = {}
     for item in sorted(found, key=lambda item: len(item.names[0].parts)):
         path = item.names[0]

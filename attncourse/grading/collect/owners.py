@@ -32,7 +32,7 @@ class Slipped(Ungraded):
 
 
 class TestStudent(Ungraded):
-    """What a teacher has handed in as the platform's test student: there is nothing to do."""
+    """A submission of the platform's test student, which is not graded."""
 
 
 def owners(claim: OwnerClaim, people: Class) -> list[tuple[str, bool]]:

@@ -1,4 +1,4 @@
-"""How learning platforms call what they hand over: whose a file is, by its path alone.
+"""Naming schemes of learning platforms: the path of a file says whose it is.
 
 Moodle, "Download all submissions" (mod/assign/classes/downloader.php in
 https://github.com/moodle/moodle): in folders ``Ada Lovelace_1234567_assignsubmission_file/a.ipynb``

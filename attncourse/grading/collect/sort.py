@@ -140,7 +140,7 @@ class Sorting:
         return [found] if found else []
 
     def _is_somebodys(self, path: PurePosixPath, source: Origin) -> bool:
-        """Whether a path names a person or has a platform's form."""
+        """True if a path names a person or has a platform's form."""
         claims = self._claims(path, source)
         return any(one.platform or any(map(self.people.meant, one.names)) for one in claims)
 

@@ -1,4 +1,4 @@
-"""What ``attncourse collect`` shows: who handed in what, what is nobody's, who is missing."""
+"""The table of ``attncourse collect``: who handed in what, files of nobody, who is missing."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -34,7 +34,7 @@ def collected_table(made: Collected, name: str) -> Table | None:
 
 
 def handed_in(row: Chosen, name: str) -> str:
-    """What the platform calls the student, and the file where it is not called as it should be."""
+    """Return the platform's name for the student, and the file's name where it is unusual."""
     claim = row.owned.claim
     parts = [claim.names[0]] if claim.names[0] != row.student else []
     if row.owned.group:
@@ -54,7 +54,7 @@ def when(row: Chosen, zone: Zone) -> str:
 
 
 def closing_lines(made: Collected, name: str) -> Iterator[str]:
-    """What there is to say at last: what is nobody's, who is missing, what was done."""
+    """Yield the last lines of the output: files of nobody, who is missing, what was done."""
     if made.left:
         yield f"not collected: {len(made.left)}"
     for left in made.left[:LONGEST]:

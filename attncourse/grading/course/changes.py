@@ -24,7 +24,7 @@ HEAD = ("student", "cell", "manual_score", "extra_credit", "comment")
 
 
 def differences(old: Recorded, new: Recorded) -> Iterator[str]:
-    """What changed about graded cells, in sentences; of others nobody has to know."""
+    """Yield a sentence for each change of the graded cells."""
     before = {name: points for name, (_, points) in old.items() if points is not None}
     after = {name: points for name, (_, points) in new.items() if points is not None}
     for name in (name for name in after if name not in before):
@@ -98,7 +98,7 @@ def add_cell(gradebook: "Gradebook", sheet: Any, kind: str, cell: Any) -> None:
 
 
 def entered_by_people(cell: Any) -> Iterator[tuple]:
-    """What people have entered for a cell: scores, extra credit, comments."""
+    """Yield the scores, extra credit and comments that people have entered for a cell."""
     for grade in getattr(cell, "grades", ()):
         if grade.manual_score is not None or grade.extra_credit:
             yield grade.student.id, cell.name, grade.manual_score, grade.extra_credit, None

@@ -128,7 +128,7 @@ def in_utc(local: datetime, pick: Callable[..., datetime] = max) -> datetime:
 
 
 def date_readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[datetime]:
-    """What dateutil reads, if all of a date is in the text: on whichever day it is read.
+    """Yield the dates that dateutil reads, if the text holds a whole date.
 
     A month before a day is told from a day before a month by a point between them, or not at all.
     ``behind`` makes a zone of what stands behind a time.
@@ -177,7 +177,7 @@ def offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzi
 
 @cache
 def offsets() -> dict[str, frozenset[timedelta]]:
-    """What the letters of zones mean, CEST say, wherever they are used."""
+    """Return the offsets that a zone's letters (CEST, say) stand for, wherever they are used."""
     found: dict[str, set[timedelta]] = defaultdict(set)
     for zone in map(ZoneInfo, available_timezones()):
         for day in HALVES:
@@ -241,13 +241,13 @@ def days_after(due: datetime, days: float, zone: Zone) -> datetime:
 
 
 def time_between(start: datetime, end: datetime, zone: Zone) -> timedelta:
-    """How long it is by the course's clocks: from noon to noon is a day."""
+    """Return the time between two moments by the course's clocks: from noon to noon is a day."""
     first, last = (clock(zone, one).replace(tzinfo=None) for one in (start, end))
     return last - first
 
 
 def span_in_words(seconds: float) -> str:
-    """How long something is, as a person says it."""
+    """Write a duration as a person says it."""
     if seconds < 3600:
         return f"{max(1, round(seconds / 60))} min"
     if seconds < 86400:

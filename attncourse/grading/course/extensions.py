@@ -33,13 +33,13 @@ LONGEST = 3650  # days
 
 
 class More(NamedTuple):
-    """How many days more a student has: given by a person, and of those that the term allows."""
+    """The further days of a student: given by a person, and taken of those that the term allows."""
 
     given: float
     taken: float = 0
 
     def length(self, due: datetime | None, zone: Zone) -> timedelta:
-        """How long that is after a due date."""
+        """Return the length of the extension after a due date."""
         days = self.given + self.taken
         return days_after(due, days, zone) - due if due else timedelta(days=days)
 

@@ -30,7 +30,7 @@ LONGEST = 128  # characters of a student's name, as many as nbgrader's tables ho
 
 @dataclass(frozen=True)
 class Submission:
-    """What a student handed in.
+    """A student's submission.
 
     ``data`` is None where there is nothing to grade: ``status`` is then "missing", or
     "unreadable" for what is there and is no file that could be read; ``reason`` says why.
@@ -151,7 +151,7 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
 
 
 def unusable(student: str) -> str:
-    """What is wrong with a name that neither a table nor a file could be called by."""
+    """Say what is wrong with a student's name that no table or file can hold; "" if nothing is."""
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in student):
         return "holds bytes or control characters that no name has"
     if len(student) > LONGEST or len(student.encode()) > 200:

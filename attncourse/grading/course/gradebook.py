@@ -99,7 +99,7 @@ def explained_database_errors(book: Book, doing: str = "write") -> Iterator[None
 
 
 def way_out(reason: str) -> str:
-    """What to do about some of a database's complaints."""
+    """Return advice for some complaints of a database."""
     for words, advice in (
         ("database is locked", "another process holds it (the formgrader, nbgrader?): end it"),
         ("not a database", "move it away"),
@@ -171,7 +171,7 @@ def move_if_free(made: Path, place: Path) -> None:
 
 
 def knows(book: Book, name: str) -> bool:
-    """Whether an assignment is in the gradebook; another course's is a ``UserError``."""
+    """True if the gradebook has this assignment; another course's gradebook is a ``UserError``."""
     from sqlalchemy import inspect, text
 
     if book.file is not None and not book.file.exists():

@@ -104,7 +104,7 @@ def handed_file(home: Path, files: list[HandedFile], name: str) -> HandedFile:
 
 
 def what_it_is(path: Path) -> str:
-    """What a file is that is no notebook, in brackets, as far as its bytes say it."""
+    """Describe, in brackets, a file that is no notebook, as far as its bytes tell."""
     try:
         data = read_file(path)
         link = LINK.search(data)
@@ -117,7 +117,7 @@ def what_it_is(path: Path) -> str:
 
 
 def unseen_folders(closed: list[HandedFile]) -> list[str]:
-    """What to say of folders that could not be read: there may be something in them."""
+    """Return a remark on folders that could not be read, where something may be."""
     return [f"not looked into, permission denied: {listing(closed)}"] if closed else []
 
 
@@ -148,7 +148,7 @@ def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iter
 
 
 def folder_entries(folder: Path, most: int) -> list[tuple[os.DirEntry, float]]:
-    """What lies in a folder, by name, and when each plain file was changed."""
+    """Return a folder's entries by name, with the time when each plain file was changed."""
     with os.scandir(folder) as entries:
         listed = sorted(islice(entries, most), key=lambda entry: entry.name)
     return [(e, e.stat().st_mtime if e.is_file(follow_symlinks=False) else 0.0) for e in listed]
@@ -200,7 +200,7 @@ def piece_of(member: zipfile.ZipInfo, path: str | None = None) -> HandedFile:
 
 
 def is_own(piece: HandedFile) -> bool:
-    """Whether a file in an archive is one that a student has put there."""
+    """True if a student has put this file into the archive, and no program."""
     return not any(part.startswith(".") or part in ASIDE for part in piece.path.parts)
 
 

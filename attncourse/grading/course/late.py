@@ -69,7 +69,7 @@ def read_stamp(stamp: str, zone: Zone) -> tuple[datetime | None, str]:
 def seconds_late(
     handed_in: datetime | None, due: datetime | None, extension: timedelta | None, zone: Zone
 ) -> float:
-    """How long after its due date something came, by the class's clocks.
+    """Return how many seconds after its due date something came, by the class's clocks.
 
     So a day is from noon to noon, whatever the clocks do in between. What is late by a moment in
     the hour that they show twice is late by that moment.

@@ -1,4 +1,4 @@
-"""What students were given: released through nbgrader, and recorded in the gradebook."""
+"""Releasing an assignment to students through nbgrader, and recording it in the gradebook."""
 
 import logging
 from datetime import datetime

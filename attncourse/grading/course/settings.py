@@ -68,7 +68,9 @@ def read_settings(course: Path) -> "Config":
 
 
 def follow_on_earns(course: Path) -> bool:
-    """Whether an answer earns here that is right, given right ones in place of wrong ones."""
+    """True if this course gives points for an answer that is right once the wrong ones it calls are
+    replaced.
+    """
     require_nbgrader()
     return bool(read_settings(course).JudgeExporter.get("follow_on", True))
 

@@ -250,7 +250,7 @@ def points_of(grade_id: str, entry: GradebookEntry) -> float | None:
 
 
 def counted_score(grade: Row) -> float:
-    """What counts of a row of points: a person's before the automatic ones, extra credit on top."""
+    """Return the score that counts: a person's before the automatic one, extra credit on top."""
     base = grade["manual_score"] if grade["manual_score"] is not None else grade["auto_score"]
     return 0.0 if base is None else base + (grade["extra_credit"] or 0.0)
 

@@ -1,4 +1,4 @@
-"""What ``attncourse grade`` does around the driver: checks, progress, what it says at last."""
+"""The command ``attncourse grade``: checks before it, progress, and its last lines."""
 
 import gc
 from collections import Counter
@@ -35,7 +35,7 @@ LONGEST = 60  # rows of a table that a person still reads
 
 @dataclass
 class Tally:
-    """How grading a class went. ``reports`` are kept for a class that fits into a table."""
+    """The counts of a grading run. ``reports`` are kept for a class that fits into a table."""
 
     total: int
     counts: Counter[str] = field(default_factory=Counter)  # by where they come from

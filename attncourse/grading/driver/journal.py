@@ -164,7 +164,7 @@ def sealed(content: dict) -> bytes:
 
 
 def intact(line: bytes) -> bool:
-    """Whether a line is as ``sealed`` made it."""
+    """True if a line is as ``sealed`` wrote it."""
     body, end = line[: -SUM - 1], line[-SUM - 1 :]
     return end == b', "sum": "%08x"}\n' % zlib.crc32(body)
 
@@ -233,7 +233,9 @@ def only_process(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
 
 
 def conditions(assignment: Assignment, limits: Limits, sandbox: bool) -> bytes:
-    """What all submissions of a run share: task, checks, limits, jail and versions, as a hash."""
+    """Return a hash of what all submissions of a run share: task, checks, limits, jail and
+    versions.
+    """
     shared = {
         "assignment": asdict(assignment),
         "limits": asdict(limits),

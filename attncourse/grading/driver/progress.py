@@ -1,4 +1,4 @@
-"""How far grading has come and how long it will still take: a bar, or a line now and then."""
+"""Progress of a grading run and its remaining time: a bar, or a line now and then."""
 
 import math
 import time
@@ -16,7 +16,7 @@ RECENT = 50  # steps by which the pace is told: those from the journal take no t
 
 
 class Pace:
-    """How fast it goes and how long it will still take; as text nothing before the first step.
+    """The speed of a run and its remaining time; as text empty before the first step.
 
     The wait for the next step counts, or one that takes long would be "about 1 s" away all along.
     """

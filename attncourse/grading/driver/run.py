@@ -115,7 +115,9 @@ class Runner:
         future.add_done_callback(lambda done: self._landed.put((flight, done)))
 
     def _arrived(self, wait: bool) -> Iterator[Graded]:
-        """What has come back by now; with ``wait`` at least one, if only to be sent again."""
+        """Yield the results that have come back; with ``wait`` at least one, if only to be sent
+        again.
+        """
         while self._flying:
             try:
                 flight, future = self._landed.get(block=wait)

@@ -1,1 +1,1 @@
-"""What students get back: a page each, and zips as learning platforms take them."""
+"""Feedback for students: a page each, and zips as learning platforms accept them."""

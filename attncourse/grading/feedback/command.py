@@ -1,4 +1,4 @@
-"""What ``attncourse feedback`` does: a page for each student, a zip to give back, the links."""
+"""The command ``attncourse feedback``: a page for each student, a zip to give back, the links."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +22,7 @@ from attncourse.grading.submission.notebook import Assignment
 
 @dataclass
 class Given:
-    """What was written, in lines, and who was left out and why, as sentences."""
+    """The result of writing feedback: lines on what was written, remarks on who was left out."""
 
     lines: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
@@ -108,7 +108,7 @@ def no_report(name: str, student: str) -> str:
 
 
 def handed_in_again(before: Path, data: bytes, assignment: Assignment, report: Report) -> bool:
-    """Whether it is another notebook than the graded one: verdicts would stand beside other work.
+    """True if the notebook is not the graded one: verdicts would stand beside other work.
 
     ``before`` is what grading has left in ``autograded/``. Where that was made of another file, it
     is compared with what grading would leave today.

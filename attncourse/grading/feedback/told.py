@@ -1,4 +1,4 @@
-"""What a student is told of each exercise: the answer as it stood, its verdicts, its points."""
+"""The text of a student's feedback on each exercise: the answer, its verdicts, its points."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -1,1 +1,1 @@
-"""What a submission is locked into: namespaces, a private root, limits, Landlock, seccomp."""
+"""The jail of a submission: namespaces, a private root, limits, Landlock, seccomp."""

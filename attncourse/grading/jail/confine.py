@@ -1,4 +1,4 @@
-"""What a jail does to one process: its users, its limits, its open files."""
+"""Confining one process: its users, its limits, its open files."""
 
 import math
 import os

@@ -40,7 +40,7 @@ INODES = 10_000
 
 
 class Jail:
-    """What a zygote and its workers are locked into.
+    """The jail of a zygote and its workers.
 
     ``view`` becomes ``rootfs.COURSE``. ``hidden`` are folders that must not be seen even where they
     lie in one that Python needs; the course's package and its repository always are. ``limits`` can
@@ -265,7 +265,7 @@ main()
 
 
 def possible() -> bool:
-    """Whether this is a system that the jail is made for."""
+    """True if the jail is made for this operating system and processor."""
     return sys.platform == "linux" and kernel.MACHINE in AUDIT_ARCH
 
 

@@ -35,12 +35,12 @@ _libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 
 def call(name: str, *arguments: int | bytes | object) -> int:
-    """What the C library's function of that name returns."""
+    """Call the C library's function of that name and return its result."""
     return _result(name, getattr(_libc, name)(*map(_long, arguments)))
 
 
 def syscall(name: str, *arguments: int | bytes | object) -> int:
-    """What the system call returns, for those that the C library has no function for."""
+    """Make a system call for which the C library has no function, and return its result."""
     return _result(name, _libc.syscall(ctypes.c_long(_numbers[name]), *map(_long, arguments)))
 
 

@@ -76,7 +76,7 @@ REMEDIES = {  # CONTAINER for the others
 
 
 def remedy_of(name: str) -> str:
-    """What to install or switch on for that layer, in a line."""
+    """Return one line on what to install or switch on for that layer."""
     switched_off = {setting: on for setting, off, on in SWITCHES if reads(setting) == off}
     # AppArmor lets the namespace be made and refuses what is done in it: any layer may fail.
     if name in FLOOR and switched_off and (name == USER or is_restricted()):
@@ -112,7 +112,9 @@ def in_container() -> bool:
 
 
 def remedy_for(name: str, error: Exception) -> str:
-    """What to do about a layer that an error kept away; empty: what is usual for that layer."""
+    """Return what to do about a layer that failed with this error; empty for the layer's usual
+    remedy.
+    """
     if not isinstance(error, OSError):
         return OTHER_PYTHON
     found = re.match(r"(\d+)\.(\d+)", platform.release())

@@ -118,13 +118,13 @@ def is_refused(deed: Callable[[], object], kind: type[BaseException] = OSError) 
 
 
 def writes() -> bool:
-    """Whether the folder for writing can be written to, and the others cannot."""
+    """True if the folder for writing can be written to, and the others cannot."""
     Path(WORK, "file").touch()
     return all(is_refused(Path(folder, "file").touch) for folder in ("/", "/usr", COURSE))
 
 
 def full() -> bool:
-    """Whether the disk has an end."""
+    """True if writing stops at the disk's limit."""
     pieces = LIMITS.disk * 4
     much = os.path.join(WORK, "much")
     with suppress(OSError), open(much, "wb") as file:

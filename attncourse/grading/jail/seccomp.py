@@ -100,7 +100,7 @@ def program(machine: str, processes: int) -> list[Instruction]:
 
 
 def rule(name: str, processes: int) -> list[Instruction]:
-    """What to do with one of the calls that are allowed in part."""
+    """Return the filter's instructions for a call that is allowed in part."""
     if name in ("clone3", "fchmodat2"):
         return [filter_result(ERRNO | errno.ENOSYS)]
     if name == "clone":

@@ -1,4 +1,4 @@
-"""What a hidden test may say: the instructor's own sentence, read from the source of the test.
+"""The message of a failed hidden test: the instructor's own sentence, read from the test's source.
 
 An assertion that fails has a message. Its literal text is the instructor's; what an f-string or an
 exception holds may be the submission's, or what the test sent. So the line that failed is looked up
@@ -24,7 +24,8 @@ NOWHERE = Said()
 
 
 def said_of(error: BaseException, source: str, file: str) -> Said:
-    """What the instructor's ``source`` says where ``error`` was raised; it ran as ``file``.
+    """Return the sentence of the instructor's ``source`` where ``error`` was raised; it ran as
+    ``file``.
 
     The innermost line of the source counts, for a helper of the test's own may assert. Where that
     line asserts nothing, the next assertion is what the test was on its way to.

@@ -91,7 +91,8 @@ def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
 
 
 def differs(second: Findings, found: Findings) -> bool:
-    """Whether ours change what is told of an answer that is wrong all the same, as in a notebook.
+    """True if our solutions change the verdict on an answer that is wrong all the same, as in a
+    notebook.
 
     It is told that only in a student's own check: see above.
     """

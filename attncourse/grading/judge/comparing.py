@@ -1,4 +1,4 @@
-"""Whether two values make a comparison: what they are, their shapes, and that there is something.
+"""Checking that two values can be compared: their kinds, their shapes, and that they are not empty.
 
 Only a value that is the checker's own by now is compared: an array, a number, a text, or lists and
 dicts of them. An object of the submission's would be asked for its own verdict.
@@ -22,7 +22,9 @@ def require_values(*values: Any) -> None:
 
 
 def objects_in(value: Any) -> list[Any]:
-    """What lives in the submission's process and not here, also in lists and dicts."""
+    """Return the objects in a value that live in the submission's process, also those in lists and
+    dicts.
+    """
     if isinstance(value, list | tuple | set | frozenset):
         return [found for item in value for found in objects_in(item)]
     if isinstance(value, dict):
@@ -35,7 +37,7 @@ def is_theirs(value: Any) -> bool:
 
 
 def is_nothing(first: tuple | None, second: tuple | None, theirs: str) -> bool:
-    """Whether the side that is the submission's holds no entry."""
+    """True if the submission's side of a comparison is empty."""
     sides = {"first": (first,), "second": (second,)}.get(theirs, (first, second))
     return any(0 in (shape or ()) for shape in sides)
 
@@ -110,7 +112,7 @@ def compared_shape(value: Any) -> tuple | None:
 
 
 def is_of_a_library(value: Any) -> bool:
-    """Whether a value is NumPy's or torch's, or of another library that the test uses.
+    """True if a value is NumPy's or torch's, or of another library that the test uses.
 
     A tuple may have fields of any name. Of a submission's own object nothing is asked.
     """

@@ -62,7 +62,7 @@ class Touched(NamedTuple):
 
 
 def disturbed(steps: list[Step], deferred: list[int]) -> bool:
-    """Whether a cell behind a deferred test changes what that test relies on, or may.
+    """True if a cell below a deferred test may change what that test relies on.
 
     It relies on the names that it reads, and on those that the cells which bind these read.
     """
@@ -81,7 +81,7 @@ def disturbed(steps: list[Step], deferred: list[int]) -> bool:
 
 
 def spoilt(test: Touched, before: list[Touched], after: list[Touched]) -> bool:
-    """Whether one of the cells after a test changes what it relies on."""
+    """True if one of the cells after a test changes what it relies on."""
     relied = names_reached(test.reads - test.changes, before)
     bound = relied & set().union(*(cell.changes for cell in before))
     data = relied & set().union(*(cell.data for cell in before))  # a method may change it
@@ -109,7 +109,9 @@ def names_reached(
 
 @lru_cache(maxsize=1024)
 def touched(source: str) -> Touched:
-    """What a cell has to do with global names; nothing where it is no Python."""
+    """Return the global names that a cell reads, binds and changes; none where it is no valid
+    Python.
+    """
     tree = parse_or_none(source)
     if tree is None:
         return Touched()

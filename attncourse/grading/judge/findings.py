@@ -1,4 +1,4 @@
-"""What a run of a plan has found, and what two runs of it come to."""
+"""The findings of one run of a plan, and how two runs are combined."""
 
 from collections.abc import Set
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from attncourse.grading.submission.plan import Step
 
 @dataclass(frozen=True)
 class Findings:
-    """What came of each step, by its number; of one that was not come to, nothing.
+    """The outcome of each step, by its number; a step that was not reached has none.
 
     ``cut`` are the steps that did not end by themselves; ``trouble`` has a sentence for each that
     ended its process. ``changed`` are tests, and who changed what they did not ask for.
@@ -29,12 +29,12 @@ class Findings:
         return [(step, self.outcomes.get(number)) for number, step in enumerate(self.steps)]
 
     def tests(self) -> dict[str, StepOutcome | None]:
-        """What came of the tests, by their grade ids."""
+        """Return the outcomes of the tests, by their grade ids."""
         return {step.grade_id: found for step, found in self.pairs() if step.kind == "test"}
 
 
 def agreed_findings(first: dict[int, StepOutcome], doubted: Set[int], second: Findings) -> Findings:
-    """What is to be believed of two runs, in the first of which the ``doubted`` steps were cut.
+    """Combine two runs, in the first of which the ``doubted`` steps did not end by themselves.
 
     What came before these there is final, and nobody draws twice. From there on the second run
     counts; but where it was cut itself, the better one does, and so it does behind what was cut in

@@ -65,7 +65,7 @@ def guarded_tree(tree: TreeT, theirs: Set[str]) -> TreeT:
 
 
 def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
-    """What the compiled tests call, by the names that they call it by.
+    """Return the functions that compiled tests call, by name.
 
     ``gave_empty`` tells whether the present test has handed over something empty, and so may get
     something empty.
@@ -94,7 +94,7 @@ def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
 
 
 def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
-    """Whether a comparison is the submission's or the test's own, whose parts are looked at."""
+    """True if a comparison is the submission's or the test's own, whose parts are examined."""
     if isinstance(what, str) or getattr(what, "__name__", "") == "assert_equal":
         return bool(
             comparing.objects_in(a) and comparing.objects_in(b)
@@ -268,7 +268,7 @@ class Guarded(ast.NodeTransformer):
 
 
 def is_difference(op: ast.operator, *operands: ast.AST) -> bool:
-    """Whether it is what two values differ by: of nothing, it would be none.
+    """True if an expression is a difference of two values, which is zero where both are empty.
 
     A part that the test takes may well be empty.
     """

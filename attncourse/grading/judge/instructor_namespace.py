@@ -1,4 +1,4 @@
-"""What stands around the tests: the instructor's imports, data and helpers, and in which order."""
+"""The names around the tests: the instructor's imports, data and helpers, and their order."""
 
 import ast
 import builtins
@@ -17,7 +17,7 @@ CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+\.\w+)["'],\s*(\w+)""")
 
 
 class InstructorNamespace:
-    """What of the instructor's notebook stands around the tests.
+    """The names of the instructor's notebook that stand around the tests.
 
     A test may use what other cells of the instructor's define: imports, data, helpers. Those are
     run here, in the instructor's version, when a test first needs them. What solution cells define
@@ -70,7 +70,7 @@ class InstructorNamespace:
         return next((i for i in range(before - 1, -1, -1) if name in self.bound[i]), None)
 
     def is_students(self, name: str, grade_id: str, own: Set[str]) -> bool:
-        """Whether a test takes this name from the submission; ``own`` are those it has itself."""
+        """True if a test takes this name from the submission; ``own`` are the test's own names."""
         binder = self.binder(name, self.place.get(grade_id, len(self.sources)))
         if binder is not None:
             return self.kinds[binder] == "solution"

@@ -99,7 +99,7 @@ def grade_submission(
 def lane_key(
     assignment: Assignment, limits: Limits, sandbox: bool, hidden: tuple[str, ...] = ()
 ) -> tuple:
-    """What a lane for this assignment starts with."""
+    """Return the settings with which a lane for this assignment is started."""
     taught = taught_before(assignment)
     return libraries(assignment), taught, sandbox, limits.processes, hidden
 

@@ -153,7 +153,7 @@ class LaneLoop:
 def limits_met(
     found: Findings, limits: Limits, budget: Budget, uses: list[dict[str, float]]
 ) -> dict[str, Any]:
-    """How each limit stood; ``uses`` are those of its workers, of which the largest counts."""
+    """Return the use of each limit; of the workers' ``uses`` the largest counts."""
     used = {name: max((use[name] for use in uses), default=0.0) for name in ("cpu", "memory")}
     whole = use_of(budget.worked(), limits.submission) | {"met": not budget.left()}
     output = {"limit": limits.output, "used": None, "met": bool(found.flooded)}

@@ -90,7 +90,7 @@ class Lane:
             raise LaneLost(str(problem) or f"did not answer while busy with {doing}") from None
 
     def gone(self) -> bool:
-        """Whether it has ended while it waited."""
+        """True if the lane has ended while it waited."""
         self.connection.setblocking(False)
         try:
             return not self.connection.recv(1, socket.MSG_PEEK)

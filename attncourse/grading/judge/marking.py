@@ -92,7 +92,7 @@ def cell_result(
 
 
 def provided(outcome: StepOutcome, given: tuple[str, ...]) -> StepOutcome:
-    """What came of a test in which ours stood in place of wrong answers."""
+    """Return the outcome of a test in which our solutions stood in place of wrong answers."""
     verdicts = [
         dict(v, given=list(given), text=on_condition(v["text"], given)) for v in outcome.verdicts
     ]

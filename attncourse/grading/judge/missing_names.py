@@ -28,7 +28,7 @@ def not_imported(found: Findings) -> dict[str, str]:
 
 
 def because(outcome: StepOutcome, lacking: dict[str, str]) -> StepOutcome:
-    """What came of a test, where an answer misses a name that was not imported: the reason why."""
+    """Return a test's outcome with the reason why an answer misses a name that was not imported."""
     return replace(outcome, verdicts=[explained_verdict(v, lacking) for v in outcome.verdicts])
 
 
@@ -56,7 +56,7 @@ def explained_verdict(verdict: dict[str, Any], lacking: dict[str, str]) -> dict[
 
 
 def is_nowhere(name: str, outcome: StepOutcome | None) -> bool:
-    """Whether a test found nothing called that."""
+    """True if a test found nothing of that name."""
     return outcome is not None and outcome.missing == name
 
 

@@ -1,4 +1,4 @@
-"""What came of a step, and what a report may keep of it: shortened, no control characters."""
+"""Outcomes of steps, and what a report keeps of them: shortened, no control characters."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +21,7 @@ CRITERION = ("name", "passed", "earned", "possible", "message", "brief", "follow
 
 @dataclass
 class StepOutcome:
-    """What came of a step. ``kind``: "number", "none", "other", "error", "timeout" or "lost".
+    """The outcome of a step. ``kind``: "number", "none", "other", "error", "timeout" or "lost".
 
     What is ``cut`` says nothing about the submission until it is so a second time.
     """
@@ -52,7 +52,7 @@ def earns_more(a: StepOutcome, b: StepOutcome) -> bool:
 
 
 def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[str, Any]:
-    """What a report keeps of a verdict; of a ``silent`` one no words."""
+    """Return a verdict as a report keeps it; a ``silent`` one without words."""
     if silent:
         criteria = tuple(replace(c, message="", brief="", follows=False) for c in verdict.criteria)
         verdict = replace(

@@ -110,7 +110,7 @@ def earned(tests: dict[str, StepOutcome | None]) -> int:
 
 
 def retold(first: StepOutcome | None, again: StepOutcome | None, mistake: Mistake) -> Any:
-    """What came of a test, with the taken name for what happened."""
+    """Return a test's outcome with the overwritten name as its mistake."""
     if first is None or again is None or len(first.verdicts) != len(again.verdicts):
         return first
     pairs = zip(first.verdicts, again.verdicts, strict=True)

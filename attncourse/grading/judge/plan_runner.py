@@ -26,7 +26,7 @@ Heard = Callable[[int, StepOutcome], None]
 
 @dataclass(frozen=True)
 class Means:
-    """What a plan is run with. ``begins`` hears what is begun, and how long that may take."""
+    """The settings of a plan's run. ``begins`` is called with each step and its time limit."""
 
     assignment: Assignment
     seed: int
@@ -168,7 +168,7 @@ class PlanRunner:
             self.run_late(number)
 
     def comes_later(self, number: int) -> bool:
-        """Whether a cell behind this one binds the name that it missed, or may: ``import *``."""
+        """True if a cell below binds the name that this step missed, or may: ``import *``."""
         named = NAMED.search(self.outcomes[number].message)
         behind = (self.steps[n].source for n in self.process.cells if n > number)
         return named is not None and any(named[1] in binds(s) or "import *" in s for s in behind)
@@ -212,7 +212,7 @@ class PlanRunner:
 
 
 def again(steps: list[Step], means: Means) -> Findings:
-    """What a run of these steps finds within the time that is left of a submission's."""
+    """Run these steps within the time left to a submission, and return the findings."""
     rest = Budget(means.budget.left())
     found = PlanRunner(steps, replace(means, budget=rest)).run()
     means.budget.gone += rest.gone

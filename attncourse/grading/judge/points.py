@@ -60,7 +60,7 @@ def failed(outcome: StepOutcome) -> str:
 
 
 def why(verdict: dict[str, Any]) -> str:
-    """What is wrong with an answer whose mistake has no name."""
+    """Return what is wrong with an answer whose mistake has no name."""
     return failure_line(verdict["symptom"] or verdict["reason"] or ", ".join(verdict["failed"]))
 
 

@@ -77,7 +77,7 @@ class Process:
             yield number, outcome, again
 
     def run(self, number: int) -> StepOutcome:
-        """What comes of a step for which this process has had all that stands before it."""
+        """Run a step in this process, which has run all cells before it; return the outcome."""
         step = self.steps[number]
         if step.kind == "test":
             outcome = self.runner.test(step)

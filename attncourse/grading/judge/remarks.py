@@ -1,4 +1,4 @@
-"""What is said of a run beside its points: to the student, and to the person who grades."""
+"""Remarks on a run beside its points: for the student, and for the person who grades."""
 
 import re
 import sys
@@ -24,7 +24,8 @@ UNASKED = "for which the test did not ask: the test went on with its own"
 
 
 def remarks(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
-    """What went wrong in the submission's own cells, and answers without a known mistake.
+    """Return remarks on errors in the submission's own cells and on answers without a known
+    mistake.
 
     Exceptions in cells that the assignment gave come from the answers, which have their own.
     """
@@ -73,7 +74,7 @@ def unforeseen_remarks(
     cells: dict[str, CellResult],
     verdicts: list[dict[str, Any]],
 ) -> list[str]:
-    """What hidden tests say of answers that pass their checks: nothing else would explain it."""
+    """Return what hidden tests say of answers that pass their checks."""
     passed = {v["target"].split(".")[-1] for v in verdicts if v["passed"] and not v["given"]}
     hidden = [g for g, outcome in tests.items() if outcome and outcome.hidden]
     lost = [(exercise_of(g), cells[g]) for g in hidden if g in cells]

@@ -64,7 +64,7 @@ class StepRunner:
         return self.present
 
     def cell(self, step: Step, limit: float) -> StepOutcome:
-        """What comes of a cell in the submission's process."""
+        """Run a cell in the submission's process and return its outcome."""
         self.begins(step.name, limit)
         try:
             with redirect_stdout(Printed(0)):
@@ -80,7 +80,7 @@ class StepRunner:
         return StepOutcome("none")
 
     def test(self, step: Step) -> StepOutcome:
-        """What comes of a test, run here with proxies for the submission's names."""
+        """Run a test here, with proxies for the submission's names, and return its outcome."""
         self.session.gave_empty, self.session.overdue = False, ""
         self.session.unasked.clear()
         self.begins(step.name, self.limits.cell)
@@ -156,8 +156,9 @@ class StepRunner:
         return [name for name, v in there.items() if hasattr(type(v), "attncourse_handle")]
 
     def failure(self, error: BaseException, watch: Stopwatch | None = None) -> StepOutcome:
-        """What a step comes to that raised this; the time that was up is that of ``watch``, or of
-        the last request."""
+        """Return the outcome of a step that raised this; its time limit is that of ``watch``, or of
+        the last request.
+        """
         if isinstance(error, TimeUp):
             if not self.session.ended and self.session.midway:
                 self.session.close(DEAF)

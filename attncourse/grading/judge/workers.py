@@ -85,7 +85,7 @@ class Workers:
         return self.answer()[0]
 
     def answer(self) -> tuple[dict[str, Any], list[int]]:
-        """What the zygote says next."""
+        """Return the zygote's next message."""
         try:
             return hear(self.zygote)
         except EOFError:

@@ -1,1 +1,1 @@
-"""What nbgrader shows of a submission: the autograded notebook, feedback, its own steps."""
+"""Files for nbgrader: the autograded notebook, feedback, its own steps."""

@@ -58,7 +58,8 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
 
 
 def graded_cell_texts(notebook: str) -> dict[str, Any]:
-    """What each graded cell of a graded notebook is about: its own text, where it is an answer.
+    """Return the text that each graded cell of a graded notebook judges: its own, where it is an
+    answer.
 
     Of a test, it is all code of the student's own.
     """
@@ -85,7 +86,7 @@ StandT = TypeVar("StandT", Part, Stand)
 
 
 def standing_that_fits(stands: Sequence[StandT]) -> list[StandT]:
-    """What stands in a submission, of its own parts as much as there is room for."""
+    """Return the parts of a submission, of its own as many as there is room for."""
     room, kept = ROOM, []
     for stand in stands:
         if isinstance(stand, Cell):  # the instructor's
@@ -136,7 +137,7 @@ def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
 
 
 def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
-    """Whether an answer's cell holds what the release gave, and no more."""
+    """True if an answer's cell holds what was released and no more."""
     text = lines(harmless.made_visible(cell.source))
     return text in ((), lines(released[cell.grade_id]))
 
@@ -150,7 +151,7 @@ def harmless_source(cell: Cell, given: frozenset[str] | set[str] = frozenset()) 
 
 @lru_cache(maxsize=8)
 def released_cells(assignment: Assignment) -> dict[str, str]:
-    """What students were given in the place of the instructor's cells, by grade id."""
+    """Return the released text of the instructor's cells, by grade id."""
     return {cell.grade_id: as_released(cell) for cell in assignment.cells if cell.grade_id}
 
 
@@ -196,7 +197,7 @@ def about(report: Report) -> str:
 
 
 def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
-    """What a test gave: the verdicts made in it, why points are missing, and the points.
+    """Return a test's outputs: the verdicts made in it, why points are missing, and the points.
 
     The last one is the plain number that nbgrader takes for the score. Without one it would give
     all points. Of what happened in hidden tests the judge tells what their own source says.

@@ -87,7 +87,7 @@ class ChapterParts:
 
 
 def definitions_in(cells: Iterable[Cell]) -> tuple[Definition, ...]:
-    """What a notebook defines: imports, functions, classes and constants, nothing that runs."""
+    """Return a notebook's imports, functions, classes and constants; nothing that runs."""
     found = []
     for cell in cells:
         own = cell.code and not cell.test and not cell.source.startswith(INSTALLS)
@@ -102,7 +102,7 @@ def definitions_in(cells: Iterable[Cell]) -> tuple[Definition, ...]:
 
 
 def defines(node: ast.stmt) -> bool:
-    """Whether a statement only gives something its name."""
+    """True if a statement only binds a name."""
     if isinstance(node, ast.ImportFrom):
         return node.module != "attncourse.checks"
     if isinstance(node, ast.Assign | ast.AnnAssign):
@@ -188,7 +188,7 @@ def has_reached(folder: Path, name: str, ours: int) -> None:
 
 
 def is_as_written(path: Path) -> bool:
-    """Whether a file is as it was written."""
+    """True if a file is as it was written."""
     head, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     return head == MARK + hashed(text)
 
@@ -200,7 +200,8 @@ def hashed(text: str) -> str:
 def try_parts(
     chapters: Sequence[ChapterParts], targets: list[str], limits: Limits
 ) -> dict[str, str]:
-    """What is wrong with each of these parts in the package; nothing where it is right.
+    """Try each of these parts in the package and return what is wrong with it; "" where it is
+    right.
 
     In a process of its own, since the parts are imported there.
     """

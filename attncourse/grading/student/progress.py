@@ -1,4 +1,4 @@
-"""How far a student has come: every exercise of the course, done, tried or open."""
+"""A student's progress: every exercise of the course, done, tried or open."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class FolderProgress:
     waiting: frozenset[str] = frozenset()
 
     def count(self, state: str, stem: str = "") -> int:
-        """How many exercises are in this state, in one chapter or in all."""
+        """Return how many exercises are in this state, in one chapter or in all."""
         chosen = [s for t, s in self.states.items() if not stem or t.startswith(f"{stem}.")]
         return chosen.count(state)
 
@@ -61,7 +61,7 @@ class FolderProgress:
 
     @property
     def next(self) -> str:
-        """What to do next: the first that was tried and is not done, or else the first open one.
+        """The exercise to do next: the first tried and not done, or else the first open one.
 
         Questions come last.
         """
@@ -74,7 +74,7 @@ class FolderProgress:
         return [name for stem, name in MILESTONES.items() if self.milestone(stem) == TRIED]
 
     def milestone(self, stem: str) -> str:
-        """Whether the milestone after a chapter is done, can be tried, or is still open."""
+        """Return the state of the milestone after a chapter: done, tried (it can be), or open."""
         left = self.count(OPEN, stem) + self.count(TRIED, stem)
         yours = self.reached.get(MILESTONES[stem]) == 0
         return DONE if yours else OPEN if left else TRIED
@@ -83,7 +83,7 @@ class FolderProgress:
 def folder_progress(
     folder: Path, limits: Limits, seen: Callable[[int, int, str], None] = lambda *_: None
 ) -> FolderProgress:
-    """What the notebooks in a folder, and in those below it, amount to.
+    """Return the progress that the notebooks in a folder, and in those below it, show.
 
     Where two notebooks hold an exercise, the better answer counts. What students handed in counts
     in no folder but their own, and does not run. ``seen`` hears of each notebook
@@ -152,7 +152,7 @@ def attempted(cells: Iterable[Cell]) -> list[str]:
 
 
 def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
-    """What became of each exercise in one notebook."""
+    """Return the state of each exercise in one notebook."""
     states, written = {}, attempted(cells)
     passed = {verdict["target"]: verdict["passed"] for verdict in report.verdicts}
     for target, cell in report.cells.items():
@@ -190,7 +190,7 @@ def progress_table(found: FolderProgress) -> Table:
 
 
 def summary(found: FolderProgress) -> str:
-    """What has been done, and what comes next, in a line each."""
+    """Return the lines that say what has been done, and what comes next."""
     done, tried = found.count("done"), found.count("tried")
     every = len(found.states) + len(question_points())
     lines = [f"{done} of {every} exercises done"]

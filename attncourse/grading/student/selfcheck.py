@@ -65,7 +65,7 @@ def check_file(path: Path, limits: Limits) -> Report:
 
 
 def open_questions(cells: Cells) -> list[str]:
-    """What a notebook asks that no check can judge, and whether there is an answer."""
+    """Return a line for each question that no check can judge: is it answered?"""
     states = {True: "is answered", False: "is not answered yet"}
     return [
         f"{one_line(cell.grade_id, LONGEST)} {states[UNANSWERED not in cell.source]}: "

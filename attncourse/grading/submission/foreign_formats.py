@@ -1,4 +1,4 @@
-"""What was handed in instead of a notebook, as text or JSON: its name, and what to ask for."""
+"""Recognising what was handed in instead of a notebook, and saying what to hand in."""
 
 import re
 from typing import Any
@@ -43,7 +43,7 @@ PROGRAM = re.compile(
 
 
 def format_name(text: str) -> str:
-    """What a text is that holds no cells, and what to do."""
+    """Describe a text that holds no cells, and what to do."""
     begins = text[:LOOKED_AT]
     for pattern, said in TEXTS:
         if pattern.search(begins):
@@ -64,7 +64,7 @@ def syntax_mistake(text: str) -> str:
 
 
 def name_of_json(content: Any) -> str:
-    """What JSON is that holds no notebook, where that can be told, and what to do."""
+    """Describe JSON that holds no notebook, where it can be recognised, and what to do."""
     match content:
         case {"doc_id": _} | {"resource_id": _} | {"url": str()}:
             return f"this is {LINK}"

@@ -1,4 +1,4 @@
-"""What a student's code imports beyond what notebooks usually do.
+"""Imports in a student's code beyond those that notebooks usually have.
 
 Points do not depend on it: what an exercise forbids is refused where it is called. It is for a
 person, who may want to know what ctypes is for.
@@ -46,7 +46,7 @@ def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
 
 @remembered
 def imported(source: str) -> tuple[str, ...]:
-    """What a cell imports anywhere in it, by full names; of a file that it writes, that one's."""
+    """Return the full names that a cell imports; for a file that it writes, that file's imports."""
     tree, found = parse_or_none(python_alone(file_written(source)[1] or source)), []
     if tree:
         for node in ast.walk(tree):

@@ -46,17 +46,17 @@ class Cell:
 
     @property
     def question(self) -> bool:
-        """Whether it is answered in words, to which a person gives the points."""
+        """True if the cell is answered in words, to which a person gives the points."""
         return self.grade and self.solution and not self.code
 
     @property
     def hides(self) -> bool:
-        """Whether it holds a hidden test, of which nothing is said in a submission's words."""
+        """True if the cell holds a hidden test: nothing of it is said in a submission's words."""
         return HIDDEN in self.source
 
     @property
     def test(self) -> bool:
-        """Whether the instructor's version runs, whatever a submission holds in its place."""
+        """True if the instructor's version runs, whatever a submission holds in its place."""
         return self.code and not self.solution and (self.grade or self.locked)
 
 
@@ -65,7 +65,7 @@ Cells = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a submission is graded against: the instructor's cells, in order.
+    """The instructor's cells, in order, against which a submission is graded.
 
     ``released`` says whether students were given them, so that a submission lacks those it has not;
     ``follow_on``, whether an answer earns that is right, given right ones in place of wrong ones.
@@ -95,7 +95,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Reading:
-    """What a submitted file holds: its cells, and what was mended, for the student.
+    """The cells of a submitted file, and notes for the student on what was mended.
 
     There are two ``versions`` where the file holds both sides of a merge conflict.
     """

@@ -1,4 +1,4 @@
-"""What each cell of a submission is: a copy of a test, an answer, or a cell of the student's own.
+"""The kind of each cell of a submission: a copy of a test, an answer, or a student's own.
 
 Metadata is a hint here and no more. A cell that says it is a test, and holds something else, is
 the student's; one that says nothing, and holds what a test was released as, is that test's copy.
@@ -79,7 +79,7 @@ def labelled(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str
 
 
 def claims_test(cell: Cell, tests: dict[str, str]) -> bool:
-    """Whether a cell has a test's grade id and nothing in it that the test does not have."""
+    """True if a cell has a test's grade id and nothing in it that the test does not have."""
     if cell.grade_id not in tests:
         return False
     test = tests[cell.grade_id]
@@ -151,7 +151,7 @@ def unanswered(parts: list[Part], assignment: Assignment) -> list[Part]:
 
 
 def is_stub(part: Part, assignment: Assignment) -> bool:
-    """Whether an answer's cell holds what was released, comments aside."""
+    """True if an answer's cell holds what was released, comments aside."""
     if "NotImplementedError" not in part.cell.source:
         return False
     given = [c for c in assignment.cells if c.solution and c.grade_id in part.answers]
@@ -177,5 +177,5 @@ def bare(source: str) -> str:
 
 
 def shows_only(cell: Cell) -> bool:
-    """Whether a test only shows a student the verdict that a graded cell finds again."""
+    """True if a test only shows a student the verdict that a graded cell finds again."""
     return not cell.grade and cell.grade_id.startswith("check_")

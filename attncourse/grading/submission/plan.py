@@ -1,4 +1,4 @@
-"""What runs for a submission: its own cells, with the instructor's among them in their places.
+"""The plan of a submission: its own cells, with the instructor's among them in their places.
 
 All places are numbers of parts after which a cell stands; -1 is the start. A test comes after
 everything that it needs; a cell that sets something up, before everything that needs it.

@@ -68,19 +68,19 @@ def as_prose(part: Part, cell: Cell) -> Part:
 
 @remembered
 def lines(text: str) -> tuple[str, ...]:
-    """What stands in a text's lines, whatever an editor has done to spaces."""
+    """Return a text's lines, without empty ones and whatever an editor has done to spaces."""
     return tuple(" ".join(line.split()) for line in text.split("\n") if line.strip())
 
 
 def share_of_question(text: str, cell: Cell) -> float:
-    """How much of a question's lines is in a text."""
+    """Return the share of a question's lines that a text holds."""
     wanted = [line for line in lines(as_released(cell)) if line != EMPTY]
     there = set(lines(text))
     return sum(line in there for line in wanted) / len(wanted) if wanted else 0.0
 
 
 def has_answer(parts: list[Part], cell: Cell) -> bool:
-    """Whether a question's own cell holds more than was given."""
+    """True if a question's own cell holds more than was released."""
     given = {*lines(as_released(cell)), EMPTY}
     return any(set(lines(parts[at].cell.source)) - given for at in marked_parts(parts, cell))
 
@@ -117,7 +117,7 @@ def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int])
 
 
 def is_prose(cell: Cell) -> bool:
-    """Whether a cell is text: Markdown, or code that is comments, texts, or words and no Python."""
+    """True if a cell is text: Markdown, or code that is comments, texts, or words and no Python."""
     tree = parse_or_none(python_alone(cell.source if cell.code else FENCED.sub(r"\1", cell.source)))
     if not cell.code:
         kinds = ast.FunctionDef | ast.ClassDef

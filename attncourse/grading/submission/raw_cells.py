@@ -173,7 +173,7 @@ def marimos(text: str) -> list[Raw] | None:
 
 
 def marks(node: Any) -> set[str]:
-    """What marimo calls a function: a cell, or a function or a class by itself."""
+    """Return the names of marimo's decorators on a function or class."""
     names = [getattr(one, "func", one) for one in node.decorator_list]
     known = {"cell", "function", "class_definition"}
     return known & {one.attr for one in names if isinstance(one, ast.Attribute)}

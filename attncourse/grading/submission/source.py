@@ -53,13 +53,13 @@ TYPOGRAPHIC = INVISIBLE | {
 
 @syntax.remembered
 def names(source: str) -> syntax.CellNames | None:
-    """What a cell binds and reads, its magics aside; None where it is no Python."""
+    """Return the names that a cell binds and reads, magics aside; None if it is no Python."""
     tree = syntax.parse_or_none(python_alone(source))
     return None if tree is None else syntax.cell_names(tree)
 
 
 def is_python(source: str) -> bool:
-    """Whether a cell, its magics aside, is Python as it stands."""
+    """True if a cell, its magics aside, is valid Python."""
     return names(source) is not None
 
 
@@ -151,7 +151,7 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
 
 
 def neutral(line: str) -> tuple[str, bool] | None:
-    """What stands in a line's place where it is IPython's and not Python's, else None.
+    """Return the Python that stands in for a line of IPython's own, or None for a line of Python.
 
     With it comes whether a student should hear of that.
     """
@@ -170,7 +170,9 @@ def neutral(line: str) -> tuple[str, bool] | None:
 
 
 def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
-    """What is open at a line's end: a triple quote, brackets, and whether a backslash ends it."""
+    """Return what is open at a line's end: a triple quote, brackets, and whether a backslash ends
+    it.
+    """
     at = 0
     while True:
         if quote:

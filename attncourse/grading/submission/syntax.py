@@ -55,7 +55,7 @@ def quietly(source: str) -> ast.Module:
 
 
 def is_text(node: ast.stmt) -> bool:
-    """Whether it is a docstring, or an expression that is text alone."""
+    """True if a statement is a docstring, or an expression that is text alone."""
     match node:
         case ast.Expr(ast.Constant(str())):
             return True
@@ -63,7 +63,7 @@ def is_text(node: ast.stmt) -> bool:
 
 
 def same_code(first: str, second: str) -> bool:
-    """Whether two texts are the same Python, comments and layout aside."""
+    """True if two texts are the same Python, comments and layout aside."""
     one, other = parse_or_none(first), parse_or_none(second)
     if one is None or other is None:
         return False
@@ -89,7 +89,7 @@ class CellNames(NamedTuple):
 
 
 def cell_names(tree: ast.Module) -> CellNames:
-    """What a cell binds and reads."""
+    """Return the names that a cell binds and reads."""
     bound = bound_names(tree)
     nodes = list(ast.walk(tree))
     used = [node for node in nodes if isinstance(node, ast.Name)]

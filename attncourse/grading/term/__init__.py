@@ -1,1 +1,1 @@
-"""What happens to a course in the course of time: people leave, gradebooks move, terms end."""
+"""The life of a course: people leave, gradebooks move, terms end."""

@@ -127,7 +127,7 @@ def person_traces(
 
 
 def of_folders(course: Path, who: Wanted) -> Iterator[Trace]:
-    """What the person handed in, what grading has made of it, and their feedback."""
+    """Yield the person's submissions, what grading made of them, and their feedback."""
     student = who.person.id
     folders = ["submitted", "autograded", "feedback", *aside(course)]
     exports = [f"reports/{name}/gradescope" for name in folders_in(course / "reports")]

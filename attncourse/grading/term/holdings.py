@@ -1,4 +1,4 @@
-"""What a gradebook holds of one student, counted, emptied of comments, or removed by nbgrader."""
+"""A gradebook's records of one student: counted, emptied of comments, or removed by nbgrader."""
 
 from attncourse.grading.course.gradebook import Book, connected, opened
 from attncourse.grading.report import count

@@ -1,4 +1,4 @@
-"""What is said between the checker and a submission's process: who may speak when, and how long.
+"""The protocol between the checker and a submission's process: who may speak when, and how long.
 
 Each request has a name that its replies repeat: what comes without it, or when nothing was asked,
 ends the conversation. So do bytes that are no message, and replies that are too large.
@@ -61,7 +61,7 @@ class Conversation:
         connection.setblocking(False)
 
     def meant(self, told: Any) -> Any:
-        """What stands here for an object that lives in the submission's process."""
+        """Return the stand-in for an object that lives in the submission's process."""
         raise WireError("sent an object")
 
     def learn(self, told: Any, decoder: Decoder, size: float) -> None:
@@ -129,7 +129,7 @@ class Conversation:
         return Stopwatch(limit + self.limits.grace, self.clock.used)
 
     def time_up(self) -> TimeUp:
-        """What is raised where the present request did not end in time."""
+        """Return the exception to raise where the present request did not end in time."""
         self.overdue = f"a call did not end within {self.in_words()}"
         return TimeUp()
 

@@ -45,7 +45,7 @@ class Lent:
             weakref.finalize(holder, self.drop, numbers).atexit = False
 
     def end(self, since: int = 0) -> None:
-        """What is lent since then and kept by nothing may not be called any more."""
+        """Release the functions lent after ``since`` that nothing keeps."""
         self.drop({number for number in self.functions if number > since} - self.kept)
 
     def drop(self, numbers: set[int]) -> None:

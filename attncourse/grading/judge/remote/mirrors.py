@@ -119,7 +119,7 @@ class Mirrors:
         return None
 
     def before(self, encoder: encoding.Encoder, leaves: tuple) -> dict[str, Any]:
-        """What goes with a call: gradients on or off, and what was done to the copies."""
+        """Return what goes with a call: gradients on or off, and how the copies were changed."""
         inner = [n for n, t in enumerate(encoder.tracked, start=1) if t.grad_fn is not None]
         state = {}
         for number, reference in list(self.alive.items()):

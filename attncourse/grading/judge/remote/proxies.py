@@ -1,4 +1,4 @@
-"""What a test holds in place of a submission's functions, classes and objects.
+"""Proxies that a test holds in place of a submission's functions, classes and objects.
 
 A proxy sends its arguments to the submission's process and returns the values that come back. It
 compares as itself: no truth value about one of the test's own values is ever asked of the
@@ -120,7 +120,7 @@ class RemoteObject(Remote):
         )
 
     def __contains__(self, value: Any) -> bool:
-        """Whether it is among the items: as many as there are by the object's own length."""
+        """True if the value is among the items: as many as there are by the object's own length."""
         return any(item is value or item == value for item in islice(iter(self), length(self)))
 
     def __next__(self) -> Any:
@@ -230,7 +230,7 @@ _kept: dict[tuple[Exercise, int], tuple[list[bytes], Known]] = {}
 
 
 def outcomes(session: "Session", target: int, exercise: Exercise, seed: int) -> Iterator[Outcome]:
-    """What an object of the submission's makes of each case, up to one that hangs.
+    """Yield the outcomes of a submission's object on the cases, up to one that hangs.
 
     Functions that the cases hand over may be called until the last one is answered.
     """
@@ -303,7 +303,7 @@ def case_outcome(
 
 
 def reply_key(number: int, reply: dict[str, Any], arrays: list) -> tuple:
-    """What a reply is known by that tells of plain values and of nothing else; empty for others.
+    """Return a key for a reply of plain values, for use in a cache; empty for others.
 
     Another process that says the same of the same case has done the same.
     """

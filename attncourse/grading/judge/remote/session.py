@@ -19,7 +19,7 @@ from attncourse.grading.limits import Limits
 
 
 class Session(Conversation):
-    """What the checker asks of one process: cells, names, and the use of what stands for them."""
+    """The checker's requests to one process: run cells, read names, use the objects behind them."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Session(Conversation):
         return {name: self.value(decoder, values[name]) for name in wanted if name in values}
 
     def use(self, what: str, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
-        """What comes of using a proxy, the first argument, with the others."""
+        """Use a proxy, the first argument, with the others, and return the result."""
         encoder, lent = Encoder(self.form_of), self.lent.count
         try:
             request = {
@@ -116,14 +116,14 @@ class Session(Conversation):
         return int(np.random.randint(2**31)) ^ theirs
 
     def value(self, decoder: Decoder, form: Any) -> Any:
-        """What was sent."""
+        """Decode a value that was sent."""
         with self.refusing():
             return decoder.decode(form)
 
     # --- values ---------------------------------------------------------------------------------
 
     def form_of(self, value: Any) -> dict[str, Any]:
-        """What the submission's process is told of a value that has no form of its own."""
+        """Encode a value that has no form of its own for the submission's process."""
         number = handle_of(value)
         if number is not None:
             return {"h": number}
@@ -171,7 +171,7 @@ def handle_of(value: Any) -> int | None:
 
 
 def is_empty(value: Any) -> bool:
-    """Whether an argument is an array, a list, a text or the like without an entry."""
+    """True if an argument is an array, a list, a text or the like without an entry."""
     if isinstance(value, str | list | tuple | dict | set):
         return not value
     return hasattr(type(value), "dtype") and 0 in getattr(value, "shape", ())

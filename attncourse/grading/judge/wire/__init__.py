@@ -1,1 +1,1 @@
-"""What crosses between checker and worker: frames, values as JSON and bytes, and how much of it."""
+"""The wire between checker and worker: frames, values as JSON and bytes, and their size limits."""

@@ -155,7 +155,7 @@ def big(number: int) -> str:
 
 
 def content(tensor: Any) -> tuple:
-    """What a tensor holds, as something to compare."""
+    """Return a tensor's content in a form that can be compared."""
     return tensor.dtype, tensor.shape, tensor.requires_grad, tensor_numbers(tensor).tobytes()
 
 

@@ -21,7 +21,7 @@ NO_LIMIT = 1 << 40
 
 
 class WireError(Exception):
-    """What came over the wire is no message, no value, or too large a one."""
+    """Something on the wire is no message, no value, or too large."""
 
 
 def pack(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
@@ -58,7 +58,7 @@ def unpack_frame(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any]
 
 
 def parses_cheaply(text: bytes) -> bool:
-    """Whether JSON of this text holds few enough values; strings may be counted for more."""
+    """True if this JSON holds few enough values to be parsed; strings may be counted for more."""
     if not text.isascii():  # nobody sends other text, which could take four times its length
         return False
     if len(text) <= PLAIN:

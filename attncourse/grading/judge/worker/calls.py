@@ -1,4 +1,4 @@
-"""What surrounds one call in a worker, and what is told of it.
+"""Preparing a call in a worker, and describing its effects.
 
 Before it: settings put back, seeds, gradients on or off. After it: what it changed, and exceptions,
 functions and modules as text and numbers.
@@ -96,7 +96,7 @@ _undo = ExitStack()  # kept: some of it would end with the line
 
 
 class Settings:
-    """How things stand at a process's start; ``put_back`` has them stand so again.
+    """The settings at a process's start; ``put_back`` restores them.
 
     A test expects them as a fresh notebook has them, whatever a student's cell has changed. What an
     answer may rely on stays as the student left it: the folder, the environment, a higher limit on

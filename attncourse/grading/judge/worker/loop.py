@@ -94,7 +94,7 @@ class Worker:
         self.send()
 
     def steps(self, request: dict[str, Any], buffers: list[memoryview]) -> Iterator[Callable]:
-        """What a request asks for, each a function that puts a reply together."""
+        """Yield the functions that carry out a request, each of which returns a reply."""
         if request["op"] == "cases":
             yield from self.cases(request, buffers)
             return
@@ -207,7 +207,7 @@ class Worker:
         return reply
 
     def watch_for(self, forbids: tuple[str, ...]) -> Callable[[], str]:
-        """What tells of calls of these functions. The watch stays up from call to call."""
+        """Watch for calls of these functions, and return a function that tells of them."""
         if forbids != self.watched:
             self.watch.close()
             self.watched = forbids
@@ -215,7 +215,7 @@ class Worker:
         return self.refused
 
     def forbidden_to(self, used: Any) -> tuple[str, ...]:
-        """What an object may not use that a test uses: an answer, or what came of one."""
+        """Return the functions that an object may not use: an answer, or a result of one."""
         bound = self.bound_by.get(self.numbers.get(id(used), 0), ())
         if bound:
             return bound
@@ -250,7 +250,7 @@ class Worker:
         decoder: Decoder,
         encoder: Encoder,
     ) -> dict[str, Any]:
-        """What came of one case."""
+        """Try one case and return the reply."""
         use, bound, args, kwargs = decoder.decode(form)
         caller = partial(CALLERS[use], *bound) if bound else CALLERS[use]
         with calls.gradient_context({"grad": True}):
@@ -306,7 +306,7 @@ class Worker:
         return number
 
     def handle(self, value: Any) -> dict[str, Any]:
-        """What the checker is told of an object: enough to stand in for it."""
+        """Return the description of an object from which the checker builds its proxy."""
         torch = sys.modules.get("torch")
         told = {"h": self.number_of(value), "type": type(value).__name__}
         if torch is not None and isinstance(value, torch.nn.Module):
@@ -323,7 +323,7 @@ class Worker:
         return {**told, "kind": "object"}
 
     def meant(self, form: dict[str, Any]) -> Any:
-        """What the checker's side of a value is here."""
+        """Return the object here that a reference from the checker stands for."""
         if "h" in form:
             return self.handles[form["h"]]
         if "G" in form:

@@ -1,4 +1,6 @@
-"""What a cell runs in: a notebook's names, its output collected, ``google.colab`` stood in for."""
+"""The surroundings of a cell: a notebook's names, its collected output, a ``google.colab`` stand-
+in.
+"""
 
 import __future__
 
@@ -38,7 +40,7 @@ class Printed(io.TextIOBase):
         return len(text)
 
     def taken(self) -> str:
-        """What was printed since the last time, shortened."""
+        """Return what was printed since the last time, shortened."""
         text = "".join(self.pieces)
         self.pieces.clear()
         return text if len(text) <= SHOWN else text[:SHOWN] + "…"
@@ -143,7 +145,9 @@ def ignore_display(*values: Any, **options: Any) -> None:
 
 
 class Shell:
-    """What ``get_ipython()`` returns here: files are written and run, all else does nothing."""
+    """The object that ``get_ipython()`` returns here: files are written and run, the rest does
+    nothing.
+    """
 
     def __init__(self, namespace: dict[str, Any]):
         self._namespace = namespace
