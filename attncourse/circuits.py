@@ -25,12 +25,12 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count, require_finite
 from attncourse.interpret import DecoderModel, require_head, residual_stream
 from attncourse.llama import rms_norm
 from attncourse.masking import causal_mask, masked_softmax, sliding_window_mask
-from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_whole_numbers
+from attncourse.support.arrays import require_count, require_finite
+from attncourse.support.shapes import Count, shaped
+from attncourse.support.tensors import require_whole_numbers
 
 Edge = tuple[int, int]  # of a map: (query, key)
 ModelT = TypeVar("ModelT", bound=DecoderModel)

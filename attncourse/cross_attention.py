@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attncourse.kqv import attention_weights, scaled_dot_product_attention
-from attncourse.shapes import Count, shaped
+from attncourse.support.shapes import Count, shaped
 
 
 class CrossAttention(nn.Module):

@@ -17,10 +17,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from attncourse.arrays import require_count
 from attncourse.kqv import scaled_dot_product_attention
-from attncourse.shapes import Count, shaped
-from attncourse.tensors import ALLOWED, require_boolean, require_float_tensor
+from attncourse.support.arrays import require_count
+from attncourse.support.shapes import Count, shaped
+from attncourse.support.tensors import ALLOWED, require_boolean, require_float_tensor
 
 
 def online_softmax(

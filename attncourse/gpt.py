@@ -21,13 +21,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attncourse.arrays import require_count
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.masking import causal_mask
 from attncourse.multihead import MultiHeadAttention, merge_heads
 from attncourse.positions import LearnedPositions
-from attncourse.shapes import shaped
-from attncourse.tensors import require_ids
+from attncourse.support.arrays import require_count
+from attncourse.support.shapes import shaped
+from attncourse.support.tensors import require_ids
 from attncourse.transformer import EncoderBlock, FeedForward, LayerNorm
 
 Cache = tuple[Tensor, Tensor]  # keys and values of all tokens so far, (..., n, d) each
@@ -290,7 +290,7 @@ class GPT(nn.Module):
         Takes a ``GPT2LMHeadModel``. Raises ``ValueError`` for any other, and for settings that a
         ``GPT`` lacks. Dropout is left out.
         """
-        from attncourse.huggingface import gpt2_sizes, gpt2_weights
+        from attncourse.support.huggingface import gpt2_sizes, gpt2_weights
 
         gpt = cls(GPTConfig(**gpt2_sizes(model)))
         for block in gpt.blocks:

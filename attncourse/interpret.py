@@ -19,11 +19,11 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count
 from attncourse.gpt import GPT
 from attncourse.masking import causal_mask
-from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_boolean, require_whole_numbers
+from attncourse.support.arrays import require_count
+from attncourse.support.shapes import Count, shaped
+from attncourse.support.tensors import require_boolean, require_whole_numbers
 
 
 class DecoderModel(Protocol):

@@ -17,8 +17,8 @@ from numbers import Real
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_mask
+from attncourse.support.shapes import Count, shaped
+from attncourse.support.tensors import require_mask
 
 
 @shaped(d_in="one row of weight for each feature of x")

@@ -3,8 +3,8 @@
 ``Llama`` is a stack of blocks as in chapter 13, of the parts that models have today: an RMS norm, a
 gated feed-forward layer, queries and keys that are turned by their positions in every block, and
 fewer heads of keys and values than of queries. Attention, heads, masks, rotations and sampling are
-those of the chapters before. Words reach it in pieces (``merge_pairs``); what learns the merges and
-what holds a model's own, ``learn_merges`` and ``BytePairs``, stand in ``attncourse/byte_pairs.py``.
+those of the chapters before. Words reach it in pieces (``merge_pairs``); ``learn_merges`` and
+``BytePairs``, a model's own pieces, are in ``attncourse/pretrained/byte_pairs.py``.
 
 Ids are ``(..., n)``, sequences ``(..., n, d_model)``, masks True where attention is allowed.
 Sources: Sennrich et al. (2016), Neural Machine Translation of Rare Words with Subword Units; Zhang
@@ -15,7 +15,6 @@ Ainslie et al. (2023), GQA; Chowdhery et al. (2023), PaLM (no biases).
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,6 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attncourse.arrays import require_count, require_divisor, require_positive
 from attncourse.gpt import (
     Cache,
     likeliest,
@@ -39,11 +37,12 @@ from attncourse.kqv import attention_weights, scaled_dot_product_attention
 from attncourse.masking import causal_mask
 from attncourse.multihead import merge_heads, split_heads
 from attncourse.positions import apply_rope
-from attncourse.shapes import Count, Positive, shaped
-from attncourse.tensors import mask_over_heads, require_ids
+from attncourse.support.arrays import require_count, require_divisor, require_positive
+from attncourse.support.shapes import Count, Positive, shaped
+from attncourse.support.tensors import mask_over_heads, require_ids
 
 if TYPE_CHECKING:
-    from attncourse.gguf_file import GGUF
+    from attncourse.support.gguf_file import GGUF
 
 Pair = tuple[str, str]
 
@@ -413,7 +412,7 @@ class Llama(nn.Module):
         Raises ``ValueError`` for a file that is not whole, for another architecture, and for
         settings that a ``Llama`` lacks. Needs the library ``gguf``.
         """
-        from attncourse.gguf_file import gguf_sizes, gguf_weights, read_gguf
+        from attncourse.support.gguf_file import gguf_sizes, gguf_weights, read_gguf
 
         file = read_gguf(file)
         sizes = gguf_sizes(file)
@@ -426,7 +425,7 @@ class Llama(nn.Module):
         Takes a ``LlamaForCausalLM``. Raises ``ValueError`` for any other, and for settings that a
         ``Llama`` lacks.
         """
-        from attncourse.huggingface import transformers_sizes, transformers_weights
+        from attncourse.support.huggingface import transformers_sizes, transformers_weights
 
         config = LlamaConfig(**transformers_sizes(model))
         state = transformers_weights(model)
@@ -461,10 +460,3 @@ def require_symbols(symbols: Sequence[str]) -> Sequence[str]:
         if not isinstance(symbol, str):
             raise ValueError(f"symbols: expected strings, got {symbol!r}")
     return symbols
-
-
-def __getattr__(name: str) -> object:
-    """What this chapter has in another file, which imports this one: found here, too."""
-    if name in ("byte_symbols", "learn_merges", "BytePairs"):
-        return getattr(import_module("attncourse.byte_pairs"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,9 +8,9 @@ the n scores into weights that sum to 1; the answer is the weighted average of t
 import numpy as np
 from jaxtyping import Float
 
-from attncourse.arrays import require_finite
 from attncourse.mixing import mix
-from attncourse.shapes import Positive, shaped
+from attncourse.support.arrays import require_finite
+from attncourse.support.shapes import Positive, shaped
 
 
 @shaped

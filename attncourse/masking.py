@@ -16,10 +16,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd import grad
 
-from attncourse.arrays import require_count
 from attncourse.kqv import softmax_over_keys
-from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_float_tensor, require_mask, seen
+from attncourse.support.arrays import require_count
+from attncourse.support.shapes import Count, shaped
+from attncourse.support.tensors import require_float_tensor, require_mask, seen
 
 
 @shaped

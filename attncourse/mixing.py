@@ -7,8 +7,8 @@ shape ``(m, n)``: row i says how much of every token goes into output i.
 import numpy as np
 from jaxtyping import Float
 
-from attncourse.arrays import as_floats
-from attncourse.shapes import Count, shaped
+from attncourse.support.arrays import as_floats
+from attncourse.support.shapes import Count, shaped
 
 
 @shaped(n="one column of A for each row of X")

@@ -16,10 +16,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from attncourse.arrays import require_divisor
 from attncourse.kqv import AttentionHead, attention_weights, scaled_dot_product_attention
-from attncourse.shapes import Count, shaped
-from attncourse.tensors import mask_over_heads, require_mask_for_all
+from attncourse.support.arrays import require_divisor
+from attncourse.support.shapes import Count, shaped
+from attncourse.support.tensors import mask_over_heads, require_mask_for_all
 
 
 @shaped

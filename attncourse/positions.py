@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 
-from attncourse.shapes import Count, Positive, shaped
+from attncourse.support.shapes import Count, Positive, shaped
 
 
 @shaped

@@ -16,8 +16,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from attncourse.arrays import require_count
-from attncourse.shapes import Count, shaped
+from attncourse.support.arrays import require_count
+from attncourse.support.shapes import Count, shaped
 
 # Numbers drawn at a time by score_variance: 4 MB, whatever d_k and n_samples are.
 AT_ONCE = 2**20

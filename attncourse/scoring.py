@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attncourse.kqv import attention_scores, softmax_over_keys
-from attncourse.shapes import Count, shaped
+from attncourse.support.shapes import Count, shaped
 
 
 def dot_score(

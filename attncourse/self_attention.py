@@ -10,10 +10,10 @@ import networkx as nx
 import numpy as np
 from jaxtyping import Float
 
-from attncourse.arrays import require_finite
 from attncourse.lookup import softmax
 from attncourse.mixing import mix
-from attncourse.shapes import Positive, shaped
+from attncourse.support.arrays import require_finite
+from attncourse.support.shapes import Positive, shaped
 
 
 @shaped

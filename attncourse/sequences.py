@@ -20,11 +20,11 @@ from rapidfuzz.distance import Levenshtein
 from rapidfuzz.process import cdist
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count
 from attncourse.cross_attention import AttentionPooling
 from attncourse.positions import LearnedPositions
-from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_ids
+from attncourse.support.arrays import require_count
+from attncourse.support.shapes import Count, shaped
+from attncourse.support.tensors import require_ids
 from attncourse.transformer import EncoderBlock
 
 ALPHABET = "ACDEFGHIKLMNPQRSTVWY"  # the twenty amino acids; ids count from 1, and 0 pads

@@ -20,7 +20,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attncourse.arrays import require_count, require_divisor
 from attncourse.gpt import (
     Cache,
     filter_logits,
@@ -31,8 +30,14 @@ from attncourse.gpt import (
 )
 from attncourse.llama import Llama
 from attncourse.masking import causal_mask
-from attncourse.shapes import Count, shaped
-from attncourse.tensors import require_float_tensor, require_ids, require_whole_numbers, seen
+from attncourse.support.arrays import require_count, require_divisor
+from attncourse.support.shapes import Count, shaped
+from attncourse.support.tensors import (
+    require_float_tensor,
+    require_ids,
+    require_whole_numbers,
+    seen,
+)
 
 # What comes next, guessed: the ids (g,), alone where each is certain, else with the distributions
 # (g, n_vocab) that they were drawn from. Called with all ids so far and how many are wanted.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float, Int
 
-from attncourse.arrays import require_axes
-from attncourse.shapes import Count, shaped
+from attncourse.support.arrays import require_axes
+from attncourse.support.shapes import Count, shaped
 
 UNKNOWN = "<unk>"
 

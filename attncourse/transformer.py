@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from attncourse.masking import causal_mask
 from attncourse.multihead import MultiHeadAttention
 from attncourse.positions import sinusoidal_encoding
-from attncourse.shapes import Count, Positive, shaped
+from attncourse.support.shapes import Count, Positive, shaped
 
 
 @shaped

@@ -15,8 +15,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from attncourse.arrays import require_divisor
-from attncourse.shapes import Count, shaped
+from attncourse.support.arrays import require_divisor
+from attncourse.support.shapes import Count, shaped
 from attncourse.transformer import EncoderBlock, LayerNorm
 
 
@@ -194,7 +194,7 @@ class VisionTransformer(nn.Module):
 
         Raises ``ValueError`` for another model, and for settings that this class lacks.
         """
-        from attncourse.huggingface import vit_sizes, vit_weights
+        from attncourse.support.huggingface import vit_sizes, vit_weights
 
         vit = cls(**vit_sizes(model))
         vit.load_state_dict(vit_weights(model))

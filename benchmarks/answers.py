@@ -13,9 +13,9 @@ from pathlib import Path
 import torch
 from undone import about  # beside this file
 
-from attncourse.byte_pairs import BytePairs
 from attncourse.llama import Llama
-from attncourse.model import load
+from attncourse.pretrained.byte_pairs import BytePairs
+from attncourse.pretrained.model import load
 
 DATA = Path(__file__).resolve().parent.parent / "attncourse" / "data" / "answers.json"
 QUESTIONS = (

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from attncourse.model import FILE, NAME, VERSION, load
+from attncourse.pretrained.model import FILE, NAME, VERSION, load
 from attncourse.tasks import explored, facts, professions, pronoun_heads, said_twice, sinks
 
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,7 @@ import time
 import torch
 
 from attncourse.gpt import likeliest
-from attncourse.model import load
+from attncourse.pretrained.model import load
 
 QUESTION, NEW = "What is the capital of France?", 24
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from attncourse.model import FILE, NAME, VERSION, load
+from attncourse.pretrained.model import FILE, NAME, VERSION, load
 from attncourse.tasks import (
     batches,
     cache_sizes,

@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 
-from attncourse.gguf_file import read_gguf
 from attncourse.milestones.bits import (
     BITS,
     LANGUAGES,
@@ -27,7 +26,8 @@ from attncourse.milestones.bits import (
     with_fewer_bits,
 )
 from attncourse.milestones.undone import BEGUN, NEW, ROWS, TEXTS, nats, try_undone
-from attncourse.model import FILE, NAME, VERSION, load, model_file
+from attncourse.pretrained.model import FILE, NAME, VERSION, load, model_file
+from attncourse.support.gguf_file import read_gguf
 
 DATA = Path(__file__).parent.parent / "attncourse" / "data"
 MERGES = 6000  # of 48,900: the commonest

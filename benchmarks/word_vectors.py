@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from undone import about  # beside this file
 
-from attncourse.byte_pairs import BytePairs
-from attncourse.gguf_file import GGUF, read_gguf
-from attncourse.model import model_file
+from attncourse.pretrained.byte_pairs import BytePairs
+from attncourse.pretrained.model import model_file
+from attncourse.support.gguf_file import GGUF, read_gguf
 
 DATA = Path(__file__).resolve().parent.parent / "attncourse" / "data" / "word_vectors.json"
 KEPT = 48

@@ -87,7 +87,7 @@ def built() -> Path:
 @pytest.fixture(scope="session")
 def real_model():
     """The real model of Part V and its pieces of words, where they are within reach."""
-    from attncourse.model import NoModel, load
+    from attncourse.pretrained.model import NoModel, load
 
     try:
         return load()
@@ -207,7 +207,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(line)
     for what, number in counted.items():
         terminalreporter.write_line(f"{number} {what}")
-    from attncourse.model import within_reach
+    from attncourse.pretrained.model import within_reach
 
     tell_the_slowest(terminalreporter)
     for reason, number in skipped_by_reason(terminalreporter.getreports("skipped")).most_common():

@@ -451,16 +451,6 @@ def test_attention_is_chapter_fives():
     torch.testing.assert_close(attention(x, positions=torch.zeros(5)), right)
 
 
-def test_all_of_the_chapter_is_found_in_its_module():
-    from attncourse import byte_pairs
-    from attncourse.llama import BytePairs, byte_symbols, learn_merges
-
-    assert BytePairs is byte_pairs.BytePairs
-    assert (byte_symbols, learn_merges) == (byte_pairs.byte_symbols, byte_pairs.learn_merges)
-    with pytest.raises(ImportError, match="cannot import name 'nothing'"):
-        from attncourse.llama import nothing  # noqa: F401
-
-
 # --- right answers in other styles -----------------------------------------------------------
 
 

@@ -23,8 +23,8 @@ from attncourse.checks.exercise import parts_of
 from attncourse.checks.trying.trials import draw
 from attncourse.masking import causal_mask
 from attncourse.multihead import MultiHeadAttention
+from attncourse.pretrained.torch_layers import from_torch
 from attncourse.tasks.training import count_parameters
-from attncourse.torch_layers import from_torch
 from attncourse.transformer import (
     DecoderBlock,
     EncoderBlock,

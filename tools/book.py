@@ -29,7 +29,7 @@ from progress import status_of
 
 from attncourse.grading.files import reserved
 from attncourse.grading.isolation import isolate
-from attncourse.model import FILE, USE, has_pinned_length, model_folder, within_reach
+from attncourse.pretrained.model import FILE, USE, has_pinned_length, model_folder, within_reach
 
 LAST = 15  # lines of a traceback
 SOURCES = {".bib", ".css", ".html", ".ipynb", ".js", ".json", ".md", ".png", ".py", ".svg"}
@@ -46,7 +46,7 @@ def page_key(course: Course, page: str) -> str:
     modules = [path for path in package.glob("*.py") if path.name not in later]
     shared = [
         path
-        for room in ("data", "figures", "tasks")
+        for room in ("data", "figures", "pretrained", "support", "tasks")
         for path in (package / room).rglob("*")
         if path.is_file() and path.suffix != ".pyc"
         if path.parent.name != "drawings" or (own and path.stem in (own.stem, "__init__"))
@@ -57,7 +57,7 @@ def page_key(course: Course, page: str) -> str:
 
 def model_for(pages: Iterable[Path]) -> str:
     """Whether the real model is within reach, where one of these pages asks for it."""
-    asks = any("attncourse.model" in page.read_text(encoding="utf-8") for page in pages)
+    asks = any("attncourse.pretrained.model" in page.read_text(encoding="utf-8") for page in pages)
     return f", {'with' if within_reach() else 'without'} the model" if asks else ""
 
 

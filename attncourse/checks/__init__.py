@@ -39,7 +39,7 @@ from attncourse.checks.substitution import judged_given_right_ones, wrong_ones
 from attncourse.checks.trying.asking import in_place
 from attncourse.checks.trying.muted import aloud
 from attncourse.checks.trying.settings import as_a_process_imports
-from attncourse.written import write_line
+from attncourse.support.output import write_line
 
 if TYPE_CHECKING:
     from attncourse.checks.variants.variant import Variant

@@ -29,7 +29,7 @@ from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.checks.substitution import functions_of, names_called, names_exchanged, namespace_of
 from attncourse.checks.trying.muted import muted
 from attncourse.checks.trying.unavailable import hindrance, taken_away, without_ours
-from attncourse.limited_thread import is_slowed_down
+from attncourse.support.limited_thread import is_slowed_down
 
 Around = tuple[Exercise, ...]
 WRITE = "Write it in the answer's cell, run that, then this check."

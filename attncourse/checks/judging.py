@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import TimeUp
 from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
 from attncourse.checks.explaining.defaults import other_default, shared_default
 from attncourse.checks.explaining.diagnosis import Finding, diagnose
@@ -34,6 +33,7 @@ from attncourse.checks.trying.muted import muted
 from attncourse.checks.trying.outcome import Outcome, is_tensor, is_unwritten, named_arguments
 from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.checks.trying.trials import Trial, count_numbers, trials_of, try_out
+from attncourse.support.alarm import TimeUp
 
 SLOW = 4.0  # seconds of processor time for all cases: what takes longer is not called again
 WIDE = 72  # columns for an array in one line

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attncourse.arrays import as_floats
+from attncourse.support.arrays import as_floats
 
 # Weights of bfloat16 have 8 significant bits, and weights typed by hand two digits.
 ROW_SUM_TOLERANCE = 0.02

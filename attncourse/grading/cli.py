@@ -16,7 +16,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.machine import choose_lanes, require_threads
 from attncourse.grading.report import count
 from attncourse.grading.stopping import stopping
-from attncourse.written import keep_what_is_written
+from attncourse.support.output import keep_what_is_written
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -220,7 +220,7 @@ def milestone(
 @app.command()
 def model() -> None:
     """Fetch the language model of Part V (93 MB, once), and say where it is."""
-    from attncourse.model import ABOUT, NoModel, model_file
+    from attncourse.pretrained.model import ABOUT, NoModel, model_file
 
     try:
         with stopping("what was fetched is gone, and the same command starts anew"):

@@ -12,8 +12,8 @@ TIMES = ("submission", "cell", "call", "cpu")
 class Limits:
     """Upper bounds for one submission. Times are seconds of processor time.
 
-    So other work on the machine takes nothing from them; what sleeps has an end as well, see
-    ``attncourse.alarm``. ``submission`` is for all of it with its tests, ``cell`` for one of its
+    So other work on the machine takes nothing from them; what sleeps has an end as well
+    (``support/alarm.py``). ``submission`` is for all of it with its tests, ``cell`` for one of its
     cells, ``call`` for one call that a test makes, ``cpu`` for all that its process does.
     ``memory`` counts in MB beyond the interpreter's own, ``disk`` is the MB its folder holds,
     ``output`` the MB it may print, ``message`` the MB that one call may send back. ``processes``

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count
-from attncourse.byte_pairs import BytePairs
 from attncourse.llama import Llama
+from attncourse.pretrained.byte_pairs import BytePairs
+from attncourse.support.arrays import require_count
 
 BLOCK = 32  # numbers that share a scale, as in the file
 BITS = (8, 6, 5, 4, 3, 2)

@@ -1,6 +1,6 @@
 """After chapter 18: SmolLM2 answers a question through these parts, piece by piece.
 
-The weights are those of the real model (``attncourse.model``); what is computed with them is the
+The weights are those of the real model (``pretrained/model.py``); what is computed with them is the
 student's: pieces of words, norms, rotations, attention, blocks, the cache and the choice of a word.
 Before it is loaded, a small model of random weights is held against ours.
 """
@@ -14,15 +14,15 @@ from unittest.mock import patch
 import torch
 from torch import Tensor, nn
 
-from attncourse import model as real
 from attncourse.llama import Llama, LlamaConfig
 from attncourse.milestones.chat_gates import TRAINED, UNTRAINED
 from attncourse.milestones.chat_picture import draw_chat
 from attncourse.milestones.milestone import Milestone
 from attncourse.milestones.parts import Parts
+from attncourse.pretrained import model as real
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 QUESTION, LONGEST = "What is the capital of France?", 60  # pieces of an answer
 SMALL = LlamaConfig(61, 97, 54, 9, 3, 2, 29, 100.0)
@@ -110,7 +110,7 @@ class Talker(nn.Module):
 
     def encode(self, text: str) -> Tensor:
         """The ids of a text, with their merging of pairs."""
-        with patch("attncourse.byte_pairs.merge_pairs", self.merge_pairs):
+        with patch("attncourse.pretrained.byte_pairs.merge_pairs", self.merge_pairs):
             return self.fresh_words().encode(text)
 
     def fresh_words(self) -> "BytePairs":
@@ -123,7 +123,7 @@ class Talker(nn.Module):
     def answer(self, question: str = QUESTION) -> Iterator[tuple[str, float]]:
         """The pieces of an answer as they come, each with its probability."""
         words = self.fresh_words()
-        with patch("attncourse.byte_pairs.merge_pairs", self.merge_pairs):
+        with patch("attncourse.pretrained.byte_pairs.merge_pairs", self.merge_pairs):
             unread = words.chat(question)
         caches, pieces = [None] * len(self.blocks), []
         self.said = question, pieces

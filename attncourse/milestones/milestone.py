@@ -19,8 +19,8 @@ from torch import nn
 from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.milestones import as_reached
 from attncourse.milestones.parts import Parts
-from attncourse.model import NoModel
-from attncourse.tasks.bar import someone_looks_on
+from attncourse.pretrained.model import NoModel
+from attncourse.support.output import someone_looks_on
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from attncourse.milestones import find_milestone
 from attncourse.milestones.milestone import Milestone, MilestoneResult, run_milestone
 from attncourse.milestones.parts import Parts
 from attncourse.milestones.talking import require_answers, talk
-from attncourse.written import write_line
+from attncourse.support.output import write_line
 
 PATIENCE = 10.0  # seconds to look for the part to blame: a test has 20 for all
 WITH_A_REAL_MODEL = 60.0  # such a milestone is no test, and each trial reads a text

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from attncourse import llama as chapter
-from attncourse.byte_pairs import BytePairs
 from attncourse.checks import exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.writing import mistakes, recipes
@@ -27,6 +26,7 @@ from attncourse.gpt import generate, next_token_loss
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.llama import Llama, RotaryAttention
 from attncourse.positions import apply_rope
+from attncourse.pretrained.byte_pairs import BytePairs
 from attncourse.transformer import layer_norm
 
 Places = dict[str, Any]  # what stands where, by its name in chapter 18's module

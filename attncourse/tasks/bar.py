@@ -1,7 +1,4 @@
-"""A bar that shows how a training goes, where somebody looks on."""
-
-import os
-import sys
+"""A bar that shows how a training goes."""
 
 
 def steps_bar(steps: int):
@@ -18,9 +15,3 @@ def steps_bar(steps: int):
     progress = Progress(*columns)
     progress.add_task("training", total=steps, loss=float("nan"))
     return progress
-
-
-def someone_looks_on() -> bool:
-    """Whether this runs in a terminal, in Colab, or in a notebook that somebody has open."""
-    opened = "google.colab" in sys.modules or "JPY_SESSION_NAME" in os.environ
-    return opened or (sys.stderr is not None and sys.stderr.isatty())

@@ -25,7 +25,7 @@ from attncourse.tasks.pronouns import PAD, PronounWorld
 from attncourse.tasks.roofline import seconds_of
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 PROMPTS = (
     "Two, four, six,",

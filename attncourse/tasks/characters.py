@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attncourse.tensors import seen
+from attncourse.support.tensors import seen
 
 
 def to_ids(texts: Sequence[str], alphabet: str) -> Int[Tensor, "b n"]:

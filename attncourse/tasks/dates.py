@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from attncourse.arrays import require_count
-from attncourse.shapes import Count, shaped
+from attncourse.support.arrays import require_count
+from attncourse.support.shapes import Count, shaped
 
 FIRST, LAST = datetime.date(1900, 1, 1), datetime.date(2099, 12, 31)
 MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september",

@@ -13,7 +13,7 @@ from attncourse.interpret import attention_maps
 from attncourse.llama import Llama
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 # Each with the pronoun and the word that it stands for, where there is one.
 SENTENCES = (

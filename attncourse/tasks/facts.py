@@ -13,7 +13,7 @@ from attncourse.llama import Llama
 from attncourse.tasks.pronoun_heads import head_name
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 FACTS = (
     ("The capital of France is", "Paris"),

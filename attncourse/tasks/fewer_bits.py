@@ -26,7 +26,7 @@ from attncourse.tasks.sinks import TEXTS as LONG
 from attncourse.tasks.sinks import masked_loss
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 DIALOGUE = (
     '"You are late," said the gatekeeper. "The train was late," said the woman, "and the bridge '

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from attncourse.shapes import Count, shaped
+from attncourse.support.shapes import Count, shaped
 
 
 class GRU(nn.GRU):

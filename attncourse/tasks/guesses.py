@@ -32,7 +32,7 @@ from attncourse.serving import (
 from attncourse.tasks.lengths import machine
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 NEW = 32
 KINDS: dict[str, tuple[str, ...]] = {

@@ -12,9 +12,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attncourse.arrays import require_count
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.interpret import ablate, attention_maps, head_scores, induction_pattern
+from attncourse.support.arrays import require_count
 from attncourse.tasks.adam import Adam
 
 N_VOCAB, LENGTH, SPAN, PIECE = 16, 24, (5, 9), 4

@@ -15,8 +15,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attncourse.gpt import next_token_loss
+from attncourse.support.output import someone_looks_on
 from attncourse.tasks.adam import Adam
-from attncourse.tasks.bar import someone_looks_on, steps_bar
+from attncourse.tasks.bar import steps_bar
 
 Loss = Callable[[Tensor, Tensor, int | None], Tensor]
 RISE, FALL = 30, 0.8  # steps in which the rate rises, the share of them over which it falls

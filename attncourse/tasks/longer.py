@@ -39,7 +39,7 @@ from attncourse.tasks.runs import faded
 from attncourse.tasks.training import accuracy, classes, train
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 TRAINED, LONG, BACK, STEPS = 8, 32, 3, 120
 MORE = (0, 20, 80)

@@ -5,7 +5,7 @@ from jaxtyping import Int
 from torch import Tensor
 from torch.nn import functional as F
 
-from attncourse.shapes import Count, shaped
+from attncourse.support.shapes import Count, shaped
 from attncourse.tasks.characters import require_character_ids
 from attncourse.transformer import Transformer
 

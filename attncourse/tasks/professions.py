@@ -11,7 +11,7 @@ from attncourse.circuits import gap_interval
 from attncourse.llama import Llama
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 TEMPLATES = (
     "The {} said that",

@@ -19,7 +19,7 @@ from attncourse.interpret import attention_maps, residual_stream
 from attncourse.llama import Llama
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 OPENINGS = {
     "number": (

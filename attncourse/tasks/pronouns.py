@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attncourse.arrays import require_count
-from attncourse.tensors import require_ids
+from attncourse.support.arrays import require_count
+from attncourse.support.tensors import require_ids
 
 PAD, START, END = 0, 1, 2
 OPENINGS = ((), ("today",), ("every", "morning"))

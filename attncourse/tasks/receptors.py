@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from attncourse.arrays import require_count
 from attncourse.sequences import ALPHABET
+from attncourse.support.arrays import require_count
 
 COLUMNS = ("cdr3.beta", "antigen.epitope")
 LONGEST = 40  # letters; a longer loop is a mistake in the table

@@ -17,7 +17,7 @@ from attncourse.interpret import attention_maps
 from attncourse.llama import Llama
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 WIDTHS = (4, 8, 16, 32, 64)
 FIRST_WORDS = ("Once", "And", "Seven", "Perhaps", "Water", ".", "<|im_start|>", "<|endoftext|>")

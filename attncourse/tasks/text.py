@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attncourse.tensors import require_ids
+from attncourse.support.tensors import require_ids
 
 MOST = 4_000_000  # characters that are read of a file; a longer one is cut there
 LEAST = 1000  # characters without which nothing can be learned

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from attncourse.kqv import softmax_over_keys
 from attncourse.scoring import attend
-from attncourse.shapes import Count, shaped
+from attncourse.support.shapes import Count, shaped
 from attncourse.tasks.characters import require_character_ids
 from attncourse.tasks.gru import GRU
 

@@ -318,7 +318,7 @@ last = model(batch, mask=seen, positions=places)[:, -1]
 #
 # ```python
 # from attncourse import serving
-# from attncourse.model import load
+# from attncourse.pretrained.model import load
 #
 # serving.speculative_accept = speculative_accept  # yours in place of ours
 # model, words = load()

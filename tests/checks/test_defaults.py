@@ -5,13 +5,13 @@ import re
 
 import pytest
 
-from attncourse.alarm import TimeUp
 from attncourse.checks import examine, exercises
 from attncourse.checks.explaining.defaults import defaults_of, other_default
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.trials import try_out
 from attncourse.efficient import kv_cache_bytes
 from attncourse.positions import apply_rope
+from attncourse.support.alarm import TimeUp
 
 # Their callers take other arguments.
 DRIVEN = {"gpt.sample_token", "sequences.bootstrap_interval", "sequences.split_by_similarity"}

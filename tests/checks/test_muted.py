@@ -15,7 +15,7 @@ from IPython.display import display
 from attncourse import mixing
 from attncourse.checks import check, examine
 from attncourse.checks.trying.muted import aloud, muted
-from attncourse.written import keep_what_is_written
+from attncourse.support.output import keep_what_is_written
 
 
 @pytest.fixture

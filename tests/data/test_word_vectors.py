@@ -65,9 +65,9 @@ def test_the_command_makes_it_anew(real_model, monkeypatch):
     monkeypatch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
     import word_vectors as command
 
-    from attncourse.byte_pairs import BytePairs
-    from attncourse.gguf_file import read_gguf
-    from attncourse.model import model_file
+    from attncourse.pretrained.byte_pairs import BytePairs
+    from attncourse.pretrained.model import model_file
+    from attncourse.support.gguf_file import read_gguf
 
     file = read_gguf(model_file())
     words, ids, vectors, variance, whole = command.vectors(file, BytePairs.from_gguf(file))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.scoring import AdditiveScore
-from attncourse.shapes import Count, Positive
+from attncourse.support.shapes import Count, Positive
 
 # What annotations do not tell, in a line by the argument's name.
 BY_NAME: dict[str, Callable[[Draw], Any]] = {

@@ -26,7 +26,7 @@ def small_file(path: Path, kinds=None, tied=True, **changed) -> Path:
 
 def theirs(name: str) -> str:
     """What GGUF calls a parameter of a ``Llama``."""
-    from attncourse.gguf_file import names_and_shapes
+    from attncourse.support.gguf_file import names_and_shapes
 
     sizes = {"n_vocab": 1, "d_ff": 1, "tied": False} | SIZES
     return next(there for there, ours, _ in names_and_shapes(sizes) if ours == name)

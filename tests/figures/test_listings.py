@@ -27,13 +27,13 @@ from drawn import Draw, can_be_drawn, parameters, randomised
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from attncourse.arrays import require_count, require_finite, require_positive
 from attncourse.figures import code, show_source, source
 from attncourse.figures.listing import class_of_method, whole_source
 from attncourse.kqv import AttentionHead, project, softmax_over_keys
 from attncourse.lookup import soft_lookup
 from attncourse.multihead import merge_heads
-from attncourse.shapes import shaped
+from attncourse.support.arrays import require_count, require_finite, require_positive
+from attncourse.support.shapes import shaped
 
 WIDTH = 72
 

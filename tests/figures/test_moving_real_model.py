@@ -294,7 +294,7 @@ def without(opened, first: str) -> FigureReader:
 
 
 def test_the_code_is_small_and_the_file_is_the_pinned_one():
-    from attncourse.model import FILE as PINNED
+    from attncourse.pretrained.model import FILE as PINNED
 
     assert (FILE, SIZE) == (PINNED.name, PINNED.size)
     scripts = [lean(read_asset(f"moving/{name}.js")) for name in (*WORKER, "real_model")]
@@ -736,7 +736,7 @@ def test_from_the_books_server_it_is_kept_in_the_browser(browser, path, tmp_path
 
 @pytest.fixture(scope="module")
 def real_file():
-    from attncourse.model import NoModel, model_file
+    from attncourse.pretrained.model import NoModel, model_file
 
     try:
         return model_file(show=False)

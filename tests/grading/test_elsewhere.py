@@ -10,9 +10,9 @@ import zipfile
 import pytest
 from other_systems import COMMANDS, run_commands, run_elsewhere
 
-from attncourse import model
 from attncourse.grading import machine
 from attncourse.grading.errors import UserError
+from attncourse.pretrained import model
 
 # All but what runs only within the jail, and nbgrader's side, which has nbgrader's own needs.
 IMPORT_ALL = """
@@ -26,9 +26,9 @@ for found in pkgutil.walk_packages(attncourse.__path__, "attncourse."):
 ENDLESS = """
 import threading
 import torch
-from attncourse.alarm import within
+from attncourse.support.alarm import within
 from attncourse.checks import exercises, check, examine
-from attncourse.limited_thread import is_slowed_down
+from attncourse.support.limited_thread import is_slowed_down
 exercise = exercises()["gpt.generate"]
 object.__setattr__(exercise, "limit", 0.2)  # seconds: a busy machine takes longer to say the same
 def plain(*args, **kwargs):
@@ -88,7 +88,7 @@ except SystemExit as end:
 MODEL = """
 import hashlib, os, sys
 from pathlib import Path
-from attncourse import model
+from attncourse.pretrained import model
 from attncourse.grading import cli
 os.environ.pop("PYTHONPATH")
 def pinned(path):

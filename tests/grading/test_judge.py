@@ -11,7 +11,6 @@ import pytest
 from corpus.assignment import TORCH_RIGHT
 from small_course import cell, graded, notebook, solution
 
-from attncourse.alarm import Stopwatch
 from attncourse.checks import examine, find_exercise, observe
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
@@ -26,6 +25,7 @@ from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.frames import pack, unpack_frame
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from attncourse.support.alarm import Stopwatch
 
 LIMITS = Limits(submission=30, cell=3, call=3, grace=0.5)
 IMPORTS = cell("import numpy as np\nimport torch\nfrom torch import nn", "imports", locked=True)

@@ -15,7 +15,7 @@ from attncourse.milestones.milestone import MilestoneResult, reach_milestone, tr
 from attncourse.milestones.parts import Parts
 from attncourse.milestones.reaching import NotYet, reach
 from attncourse.milestones.talking import shade_piece, talk
-from attncourse.model import NoModel
+from attncourse.pretrained.model import NoModel
 
 
 @pytest.fixture(autouse=True)
@@ -217,7 +217,7 @@ def test_a_question_is_for_models_that_answer_and_is_text(real_model):
 
 
 def test_without_a_library_one_sentence_says_which(monkeypatch, tmp_path):
-    from attncourse.model import load
+    from attncourse.pretrained.model import load
 
     monkeypatch.setitem(sys.modules, "gguf", None)
     with pytest.raises(NoModel, match=r"the library gguf is missing: pip install 'attncourse\[mod"):

@@ -11,8 +11,8 @@ import pytest
 import torch
 from test_byte_pairs import texts, theirs
 
-from attncourse.byte_pairs import SYMBOLS
 from attncourse.gpt import next_token_loss
+from attncourse.pretrained.byte_pairs import SYMBOLS
 
 ORACLE = Path(__file__).parents[1] / "fixtures" / "smollm2_logits.json"
 TEXTS = (
@@ -79,7 +79,7 @@ def oracle() -> list[dict]:
     from transformers import LlamaConfig, LlamaForCausalLM
     from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
-    from attncourse.model import load, model_file
+    from attncourse.pretrained.model import load, model_file
 
     _, words = load()
     config = LlamaConfig(**load_gguf_checkpoint(str(model_file()))["config"])

@@ -5,7 +5,7 @@ import os
 import pytest
 
 import book
-from attncourse.model import Pinned
+from attncourse.pretrained.model import Pinned
 
 
 @pytest.fixture

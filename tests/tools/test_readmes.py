@@ -38,13 +38,13 @@ def test_contributing_links_each():
 @pytest.mark.parametrize(
     ("path", "name", "there"),
     [
-        ("alarm.py", "ring", True),
-        ("stopwatch.py", "Stopwatch.left", True),
-        ("stopwatch.py", "CLOCK", True),
-        ("alarm.py", "", True),
+        ("support/alarm.py", "ring", True),
+        ("support/stopwatch.py", "Stopwatch.left", True),
+        ("support/stopwatch.py", "CLOCK", True),
+        ("support/alarm.py", "", True),
         ("../Makefile", "", True),
-        ("alarm.py", "left", False),
-        ("stopwatch.py", "Stopwatch.rang", False),
+        ("support/alarm.py", "left", False),
+        ("support/stopwatch.py", "Stopwatch.rang", False),
         ("alarms.py", "ring", False),
     ],
 )

@@ -103,7 +103,7 @@ def test_the_libraries_of_the_real_model_are_the_extra():
 
 def test_notebooks_that_read_the_real_model_are_known():
     pages = (ROOT / "book").glob("[0-9]*.md")
-    asks = {p.stem[3:] for p in pages if "attncourse.model import" in p.read_text()}
+    asks = {p.stem[3:] for p in pages if "attncourse.pretrained.model import" in p.read_text()}
     assert asks <= set(REAL)
 
 

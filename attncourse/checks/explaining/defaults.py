@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import takewhile
 
-from attncourse.alarm import TimeUp
 from attncourse.checks.exercise import Case, Exercise, Mistake
 from attncourse.checks.explaining.signatures import in_code
 from attncourse.checks.trying.asking import asking
 from attncourse.checks.trying.outcome import run
 from attncourse.checks.trying.trials import Trial, problem_with
+from attncourse.support.alarm import TimeUp
 
 SHARED = "a default that all calls share"
 

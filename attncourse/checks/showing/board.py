@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from attncourse.checks.showing.verdict import FRAME, Verdict
-from attncourse.written import write_line
+from attncourse.support.output import write_line
 
 LOOKING = "looking for what happened …"
 

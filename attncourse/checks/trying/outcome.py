@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import TimeUp, within
 from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.reading.lines import line_behind, steps_of
 from attncourse.checks.trying.unavailable import Absent, is_absent, nobody_there, without_ours_alone
 from attncourse.checks.trying.watch import Forbidden, Unusable, forbidding
-from attncourse.limited_thread import StillRuns
+from attncourse.support.alarm import TimeUp, within
+from attncourse.support.limited_thread import StillRuns
 
 STILL_RUNS = "It still runs, and nothing here can end it: restart the kernel."
 UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them

@@ -6,11 +6,11 @@ from math import sqrt
 
 import numpy as np
 
-from attncourse.arrays import as_floats
 from attncourse.figures.ink import arrow_head
 from attncourse.figures.moving.controls import button, choice, controls
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
+from attncourse.support.arrays import as_floats
 
 LARGEST = 9  # of a number in X and the matrices: a cell has room for one digit and a fraction
 STAGES = ["Whole", "x", "q, k, v", "Scores", "Weights", "Blend"]

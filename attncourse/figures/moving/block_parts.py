@@ -4,7 +4,6 @@ from html import escape
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.moving.controls import (
     button,
     controls,
@@ -14,6 +13,7 @@ from attncourse.figures.moving.controls import (
     slider_control,
 )
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import as_floats, require_finite
 
 NAMES = ("W_q", "W_k", "W_v", "W_o", "W_1", "W_2")
 PARTS = ("residual", "norm", "feed-forward")

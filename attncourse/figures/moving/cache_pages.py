@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attncourse.arrays import require_count
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import choice, controls, live, picture_row, slider_control
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import require_count
 
 WAYS = ("reserved", "pages", "shared")
 LABELS = ("the longest reserved", "pages", "pages, one beginning")

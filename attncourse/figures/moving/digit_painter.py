@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attncourse.arrays import as_floats
 from attncourse.figures.moving.controls import button, choice, controls
 from attncourse.figures.moving.figure import Moving
 from attncourse.figures.moving.live_model import carried, pack_arrays, percent
+from attncourse.support.arrays import as_floats
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.vision import VisionTransformer

@@ -5,9 +5,9 @@ from html import escape
 
 import numpy as np
 
-from attncourse.arrays import require_count
 from attncourse.figures.moving.controls import button, controls, slider_control
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import require_count
 
 MOST, LONGEST = 24, 14  # sequences, and letters of one: what a phone has room for
 LOOPS = (

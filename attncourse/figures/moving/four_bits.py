@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import controls, live, picture_row, slider_control
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import as_floats, require_finite
 
 WIDTH, HEIGHT, EDGE = 340, 210, 14
 

@@ -5,11 +5,11 @@ from html import escape
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.ink import wide
 from attncourse.figures.moving.controls import button, controls, role_cell, scrolling, signed
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import as_floats, require_finite
 
 LEAST, WIDEST = 102, 158  # of a map in pixels: three or two beside each other on a phone
 CELL, LINE = 9, 15  # the width of a cell that a map asks for; the height of a line

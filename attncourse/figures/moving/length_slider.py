@@ -2,9 +2,9 @@
 
 from math import log2, log10
 
-from attncourse.arrays import require_count
 from attncourse.figures.moving.controls import controls, slider_control
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import require_count
 
 LOW, HIGH = 9, 17  # lengths are powers of 2: 512 to 131,072 tokens
 SIDE = 150  # of the square at the greatest length, in pixels

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from attncourse.arrays import require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
     button,
@@ -19,6 +18,7 @@ from attncourse.figures.moving.controls import (
 )
 from attncourse.figures.moving.figure import Moving
 from attncourse.figures.moving.live_model import pack_arrays, round_to_16_bits
+from attncourse.support.arrays import require_finite
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.tasks.translator import Seq2Seq

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from attncourse.arrays import require_count, require_finite
 from attncourse.figures.moving.controls import button, controls, scrolling, slider_control
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import require_count, require_finite
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.gpt import GPT

@@ -5,11 +5,11 @@ from html import escape
 
 import numpy as np
 
-from attncourse.arrays import as_floats
 from attncourse.figures.moving.attention_stepper import stepper_number, vector
 from attncourse.figures.moving.controls import choice, controls, slider_control
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
+from attncourse.support.arrays import as_floats
 
 MOST = 8  # tokens: a phone has room for as many numbers beside each other
 PRESETS = ["All", "Causal", "One too wide", "Padding", "Window of 3", "Blocks", "None"]

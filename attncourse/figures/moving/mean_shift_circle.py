@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
     beside_controls,
@@ -15,6 +14,7 @@ from attncourse.figures.moving.controls import (
 )
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
+from attncourse.support.arrays import as_floats, require_finite
 
 MIDDLE, RADIUS, HILL = 165, 115, 44  # of the circle, and the highest hill around it, in pixels
 NEAR = 0.05  # how far apart two points of one group are, at most

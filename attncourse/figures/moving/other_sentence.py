@@ -6,7 +6,6 @@ from math import sqrt
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
     choice,
@@ -18,6 +17,7 @@ from attncourse.figures.moving.controls import (
 )
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
+from attncourse.support.arrays import as_floats, require_finite
 
 MOST, WIDE = 4, 340  # of a query's feature; the drawing's width
 ASKS, ASKED = 46, 118  # where the question ends and the words begin

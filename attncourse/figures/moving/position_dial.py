@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
     beside_controls,
@@ -16,6 +15,7 @@ from attncourse.figures.moving.controls import (
     svg_arrow,
 )
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import as_floats, require_finite
 
 HANDS = 4  # as many clocks as a phone has room for
 LAST = 60  # the last position of the sliders

@@ -15,7 +15,10 @@ from attncourse.figures.moving.figure import Moving, lean
 from attncourse.figures.theme import read_asset
 
 WORKER = ("real_model_file", "real_model_engine", "real_model_worker")
-FILE, SIZE = "SmolLM2-135M-Instruct.Q4_1.gguf", 98_362_432  # as attncourse.model has pinned them
+FILE, SIZE = (
+    "SmolLM2-135M-Instruct.Q4_1.gguf",
+    98_362_432,
+)  # as attncourse.pretrained.model has pinned them
 FOLDER = "model"  # beside the book's pages
 MEMORY = "200 to 450"  # megabytes, the file among them, by the length of the text; in Chromium
 TEXTS = (

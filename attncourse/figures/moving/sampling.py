@@ -4,9 +4,9 @@ from html import escape
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.moving.controls import button, controls, slider_control
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import as_floats, require_finite
 
 
 def sampling(

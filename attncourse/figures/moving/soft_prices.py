@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
     beside_controls,
@@ -15,6 +14,7 @@ from attncourse.figures.moving.controls import (
 )
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
+from attncourse.support.arrays import as_floats, require_finite
 
 LEFT, RIGHT, TOP, BOTTOM = 34, 318, 14, 186  # of the axes, in pixels
 PLACES = 143  # of the curve

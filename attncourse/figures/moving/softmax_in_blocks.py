@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.moving.controls import button, controls, signed
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import as_floats, require_finite
 
 LARGEST = 50.0  # of a score that can be typed
 

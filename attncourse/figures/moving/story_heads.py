@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.ink import wide
 from attncourse.figures.moving.controls import button, choice, controls
 from attncourse.figures.moving.figure import Moving
 from attncourse.figures.moving.live_model import World, live_model_weights, pack_arrays, percent
+from attncourse.support.arrays import as_floats, require_finite
 
 if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.gpt import GPT

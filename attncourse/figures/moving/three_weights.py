@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import beside_controls, button, controls, live, picture_row
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import as_floats, require_finite
 
 MIDDLE, REACH = 165, 110  # of the picture, and how far from it the corners are, in pixels
 

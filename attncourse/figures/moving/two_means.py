@@ -5,7 +5,6 @@ from html import escape
 
 import numpy as np
 
-from attncourse.arrays import as_floats
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
     beside_controls,
@@ -17,6 +16,7 @@ from attncourse.figures.moving.controls import (
     svg_arrow,
 )
 from attncourse.figures.moving.figure import Moving
+from attncourse.support.arrays import as_floats
 
 WIDTH, HEIGHT, UNIT = 330, 216, 56  # of the picture, and of 1, in pixels
 FAR, UP = 2.5, 1.75  # how far from the middle an arrow may end

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.diagram import Diagram
 from attncourse.figures.moving.controls import (
     beside_controls,
@@ -17,6 +16,7 @@ from attncourse.figures.moving.controls import (
 )
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
+from attncourse.support.arrays import as_floats, require_finite
 
 # Eight standard normal numbers: numpy's default_rng(12).normal(size=8), rounded.
 DRAWS = (-0.01, 1.05, 0.74, 0.72, 1.62, -1.21, -0.63, -1.32)

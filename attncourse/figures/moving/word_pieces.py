@@ -17,7 +17,7 @@ def word_pieces(ranks: Mapping[tuple[str, str], int], word: str = " rubs") -> Mo
 
     Raises ``ValueError`` for a longer or empty word and for other ranks.
     """
-    from attncourse.byte_pairs import symbols_of  # pages on NumPy do without torch
+    from attncourse.pretrained.byte_pairs import symbols_of  # pages on NumPy do without torch
 
     order = sorted(ranks, key=ranks.__getitem__)
     if [ranks[pair] for pair in order] != list(range(len(order))):

@@ -4,10 +4,10 @@ from html import escape
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_finite
 from attncourse.figures.moving.controls import choice, controls, role_cell, scrolling, signed
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
+from attncourse.support.arrays import as_floats, require_finite
 
 
 def worked_row(X: np.ndarray, tokens: list[str], chosen: int = 0) -> Moving:

@@ -2,7 +2,7 @@
 
 import time
 
-from attncourse.alarm import Clock, Stopwatch
+from attncourse.support.alarm import Clock, Stopwatch
 
 
 class Budget(Stopwatch):

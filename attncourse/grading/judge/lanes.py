@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import IO, Any
 
-from attncourse.alarm import CLOCK, Clock, Stopwatch
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.machine import lane_environment
+from attncourse.support.alarm import CLOCK, Clock, Stopwatch
 
 START = 60.0  # seconds of processor time for a lane to start
 TRIES = 50  # to remove a folder

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
-from attncourse.alarm import Clock
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.remote.conversation import DEAF
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.step_runner import StepRunner
 from attncourse.grading.submission.plan import Step
+from attncourse.support.alarm import Clock
 
 REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import Stopwatch, TimeUp, within
 from attncourse.checks import observe
 from attncourse.checks.reading.cells import went_on
 from attncourse.checks.trying.trials import NoReference
@@ -31,6 +30,7 @@ from attncourse.grading.judge.worker.notebook_shell import Printed
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
+from attncourse.support.alarm import Stopwatch, TimeUp, within
 
 TEST = "<test>"  # what a traceback calls the test that runs
 

@@ -7,11 +7,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from attncourse.alarm import Clock
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.frames import hear, send_packet
 from attncourse.grading.limits import Limits
+from attncourse.support.alarm import Clock
 
 
 class Refused(Exception):

@@ -22,7 +22,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import bound_names, cell_names, first_line, parse_or_none
-from attncourse.stopwatch import CLOCK
+from attncourse.support.stopwatch import CLOCK
 
 INSTALLS = "#@title"  # the cell that Colab needs
 MARK = "# Made by attncourse assemble: "  # and a hash of what follows

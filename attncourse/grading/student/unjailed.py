@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from attncourse.alarm import TimeUp, within
 from attncourse.checks import examine
 from attncourse.checks.reading.cells import went_on
 from attncourse.checks.trying.muted import muted
@@ -32,7 +31,8 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, Cells
 from attncourse.grading.submission.plan import plan
-from attncourse.stopwatch import CLOCK
+from attncourse.support.alarm import TimeUp, within
+from attncourse.support.stopwatch import CLOCK
 
 INSTALLS = "#@title"  # the cell that installs the package, which is there
 ENDED = "the process ended, and what comes after was not run"

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NoReturn
 
-from attncourse.alarm import Clock, Stopwatch, TimeUp
 from attncourse.grading.judge.remote.memory import WrittenMemory
 from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural
 from attncourse.grading.judge.wire.frames import WireError, pack, unpack_frame
 from attncourse.grading.limits import MB, Limits
+from attncourse.support.alarm import Clock, Stopwatch, TimeUp
 
 DEAF = "could not be interrupted"
 PIECE = 1 << 16  # bytes that are received at once

@@ -17,7 +17,6 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from attncourse.alarm import TimeUp
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.trying.outcome import (
@@ -32,6 +31,7 @@ from attncourse.grading.judge.remote.conversation import sent_text
 from attncourse.grading.judge.wire import decoding
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import WireError
+from attncourse.support.alarm import TimeUp
 
 if TYPE_CHECKING:
     from attncourse.grading.judge.remote.session import Session

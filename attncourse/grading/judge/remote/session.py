@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import Clock, Stopwatch
 from attncourse.checks.trying.asking import is_asked_back
 from attncourse.grading.judge.remote.conversation import Conversation
 from attncourse.grading.judge.remote.lent import Lent
@@ -16,6 +15,7 @@ from attncourse.grading.judge.wire.decoding import Decoder, natural
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
 from attncourse.grading.judge.wire.frames import pack
 from attncourse.grading.limits import Limits
+from attncourse.support.alarm import Clock, Stopwatch
 
 
 class Session(Conversation):

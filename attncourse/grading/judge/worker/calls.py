@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.alarm import TimeUp, within
 from attncourse.checks.reading.lines import line_behind
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.checks.trying.settings import put_back_torch
 from attncourse.grading.judge.wire import encoding
 from attncourse.grading.judge.wire.decoding import Decoder
+from attncourse.support.alarm import TimeUp, within
 
 
 def seed(number: int | None) -> None:

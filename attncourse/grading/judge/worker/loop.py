@@ -18,7 +18,6 @@ from functools import partial
 from itertools import repeat
 from typing import Any
 
-from attncourse.alarm import ready, within
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
 from attncourse.checks.trying.outcome import Trying, quiet, run_case
@@ -27,6 +26,7 @@ from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, fingerprint
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.worker import calls, notebook_shell
+from attncourse.support.alarm import ready, within
 
 TOGETHER = 0.02  # seconds within which what comes of cases is sent together
 SKIPPED = 5  # lines of a cell that failed which are told

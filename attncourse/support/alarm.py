@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from attncourse.limited_thread import dropped, raise_on_next_line, within_in_thread
-from attncourse.stopwatch import CLOCK, Clock, Stopwatch, TimeUp, idle
+from attncourse.support.limited_thread import dropped, raise_on_next_line, within_in_thread
+from attncourse.support.stopwatch import CLOCK, Clock, Stopwatch, TimeUp, idle
 
 __all__ = ["CLOCK", "Clock", "Limit", "Stopwatch", "TimeUp", "idle", "ready", "within"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from attncourse import model
 from attncourse.grading.errors import UserError
-from attncourse.model import NoModel, at_hand, model_file, within_reach
+from attncourse.pretrained import model
+from attncourse.pretrained.model import NoModel, at_hand, model_file, within_reach
 
 INSIDE = b"GGUF, as it were" * 1000
 
@@ -220,7 +220,7 @@ def test_a_page_that_asks_for_the_model_runs_again_once_it_is_there(index, tmp_p
 
     (tmp_path / "attncourse").mkdir()
     (tmp_path / "requirements.txt").write_text("")
-    (tmp_path / "asks.md").write_text("from attncourse.model import at_hand")
+    (tmp_path / "asks.md").write_text("from attncourse.pretrained.model import at_hand")
     (tmp_path / "other.md").write_text("nothing of the kind")
     course = SimpleNamespace(root=tmp_path, chapters=(), chapter=lambda page: None)
     before = [book.page_key(course, page) for page in ("asks", "other")]

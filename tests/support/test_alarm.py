@@ -11,8 +11,8 @@ from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 
-from attncourse import alarm, limited_thread
-from attncourse.alarm import CLOCK, Stopwatch, TimeUp, idle, ready, within
+from attncourse.support import alarm, limited_thread
+from attncourse.support.alarm import CLOCK, Stopwatch, TimeUp, idle, ready, within
 
 SHORT, LONG = 0.05, 120.0  # seconds; nothing here may take long ones
 

@@ -20,12 +20,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from attncourse.arrays import require_count
 from attncourse.llama import Pair, joined, merge_pairs
-from attncourse.tensors import require_ids
+from attncourse.support.arrays import require_count
+from attncourse.support.tensors import require_ids
 
 if TYPE_CHECKING:
-    from attncourse.gguf_file import GGUF
+    from attncourse.support.gguf_file import GGUF
 
 
 def byte_symbols() -> tuple[str, ...]:
@@ -220,7 +220,7 @@ class BytePairs:
 
         Raises ``ValueError`` for a file that is not whole, and for pieces that are made otherwise.
         """
-        from attncourse.gguf_file import gguf_pieces, read_gguf
+        from attncourse.support.gguf_file import gguf_pieces, read_gguf
 
         return cls(**gguf_pieces(read_gguf(file)))
 

@@ -11,8 +11,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attncourse.byte_pairs import SYMBOLS, BytePairs, byte_symbols, learn_merges, symbols_of
 from attncourse.llama import joined, merge_pairs
+from attncourse.pretrained.byte_pairs import (
+    SYMBOLS,
+    BytePairs,
+    byte_symbols,
+    learn_merges,
+    symbols_of,
+)
 
 PARAGRAPH = (
     """Bettina's 7 otters weren't asleep. They'd 2,048 pebbles — some round, some flat — and
@@ -25,7 +31,7 @@ SPECIAL = ("<|end|>", "<|end|>er", "<|start|>")
 
 def small(n: int = 300, digits: bool = True) -> BytePairs:
     """Pieces learned from the paragraph."""
-    from attncourse.byte_pairs import words_of
+    from attncourse.pretrained.byte_pairs import words_of
 
     ranks = learn_merges(words_of(PARAGRAPH, digits), n)
     tokens = (*SPECIAL, *byte_symbols(), *("".join(pair) for pair in ranks))

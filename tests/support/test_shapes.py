@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from attncourse import STEMS
 from attncourse.kqv import scaled_dot_product_attention
-from attncourse.shapes import Count, Positive, shaped
+from attncourse.support.shapes import Count, Positive, shaped
 
 X = torch.ones(5, 3)
 

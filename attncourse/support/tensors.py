@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attncourse.arrays import require_axes
+from attncourse.support.arrays import require_axes
 
 ALLOWED = ", True where allowed"
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)

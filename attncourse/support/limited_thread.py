@@ -14,7 +14,7 @@ from functools import partial
 from types import FrameType
 from typing import Any
 
-from attncourse.stopwatch import Stopwatch, TimeUp
+from attncourse.support.stopwatch import Stopwatch, TimeUp
 
 AGAIN = 0.1  # seconds until ``TimeUp`` is raised again where nobody has obeyed
 PATIENCE = 2  # times that a call may swallow it before its next line is told, too

@@ -9,10 +9,10 @@ import torch
 from test_byte_pairs import TEMPLATE, small
 from test_llama import llama, some_ids
 
-from attncourse.byte_pairs import BytePairs
-from attncourse.gguf_file import gguf_sizes, names_and_shapes, read_gguf
 from attncourse.llama import Llama
-from attncourse.model import load
+from attncourse.pretrained.byte_pairs import BytePairs
+from attncourse.pretrained.model import load
+from attncourse.support.gguf_file import gguf_sizes, names_and_shapes, read_gguf
 
 gguf = pytest.importorskip("gguf")
 

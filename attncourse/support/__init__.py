@@ -1,0 +1,1 @@
+"""Shared by chapters, checks and grading: shapes, tensors, clocks, output, weight files."""
