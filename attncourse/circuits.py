@@ -101,7 +101,7 @@ def without_heads(model: ModelT, heads: Iterable[Head]) -> Iterator[ModelT]:
 
 
 def silencing(heads: Sequence[int], n_heads: int) -> Callable:
-    """What is handed to W_o, with 0 for these heads' features."""
+    """Return a hook that sets the features of these heads to 0 in the input of W_o."""
 
     def hook(W_o: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
         parts = given[0].unflatten(-1, (n_heads, -1)).clone()  # (..., n, h, d_head)
@@ -164,7 +164,7 @@ def logit_lens(
     gain: Float[Tensor, "d"],
     table: Float[Tensor, "n_vocab d"],
 ) -> Float[Tensor, "*batch n_vocab"]:
-    """What the model would say if it stopped here: ``rms_norm(hidden, gain) @ tableᵀ``.
+    """Return the logits if the model stopped here: ``rms_norm(hidden, gain) @ tableᵀ``.
 
     hidden: the residual stream after any block, ``(..., d)``. gain: of the final norm, ``(d,)``.
     table: a row for each token, ``(n_vocab, d)``. Returns logits, ``(..., n_vocab)``; after the
@@ -251,7 +251,7 @@ def gap_interval(
 
 
 def require_several(name: str, what: str, given: Iterable) -> list:
-    """What was given, as a list; ``ValueError`` where it cannot be gone through."""
+    """Return ``given`` as a list; ``ValueError`` where it is not iterable."""
     if not isinstance(given, Iterable):
         raise ValueError(f"{name}: expected {what}, got {given!r}")
     return list(given)

@@ -44,7 +44,7 @@ class CrossAttention(nn.Module):
         y: Float[Tensor, "*#batch n d_y"],
         mask: Bool[Tensor, "*#batch #m #n"] | None = None,
     ) -> Float[Tensor, "*batch m d_v"]:
-        """What each token of x takes away from y, ``(..., m, d_v)``.
+        """Return for each token of x the mix of values of y, ``(..., m, d_v)``.
 
         x: ``(..., m, d_x)``, who asks. y: ``(..., n, d_y)``, who is asked. Batch axes broadcast.
         mask: boolean, True where attention is allowed, broadcasts to ``(..., m, n)``. A token with

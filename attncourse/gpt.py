@@ -130,7 +130,8 @@ def generate(
 
 
 def perplexity(losses: Sequence[float] | Tensor, counts: Sequence[int] | Tensor) -> float:
-    """How many equally likely tokens would surprise as much, ``exp(Σ count · loss / Σ count)``.
+    """Return ``exp(Σ count · loss / Σ count)``: as many equally likely tokens would surprise as
+    much.
 
     losses: the mean loss of each batch, in nats. counts: how many targets each mean is of. Raises
     ``ValueError`` where there is not one count for each loss, or nothing was counted.
@@ -255,7 +256,8 @@ class GPT(nn.Module):
         n_new: int,
         choose: Callable[[Tensor], Tensor] | None = None,
     ) -> Int[Tensor, "*batch n_and_new"]:
-        """What the function ``generate`` returns, reading each token once while a cache serves.
+        """Return what the function ``generate`` returns, reading each token once while a cache
+        serves.
 
         Beyond ``max_length`` every token moves to another position, so from there on the last
         ``max_length`` tokens are read anew for each that is written.
@@ -300,7 +302,7 @@ class GPT(nn.Module):
 
 
 def cached_block(block: EncoderBlock, x: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
-    """What a pre-norm block returns for the newest tokens, and its cache with theirs added."""
+    """Return a pre-norm block's output for the newest tokens, and its cache with theirs added."""
     attention = block.attention
     query, key, value = attention.views(block.norm_1(x), None, None)  # (..., h, m, d_head)
     heads, cache = attend_with_cache(query, key, value, cache)

@@ -39,7 +39,7 @@ class DecoderModel(Protocol):
 def residual_stream(
     model: DecoderModel, ids: Int[Tensor, "*batch n"]
 ) -> Float[Tensor, "l_and_1 *batch n d_model"]:
-    """What runs from block to block while a model reads ids: before the first, after each.
+    """Return the residual stream while a model reads ids: before the first block, after each.
 
     ids: ``(..., n)``. Returns ``(layers + 1, ..., n, d_model)``. The model is a ``GPT``, or another
     whose ``blocks`` are called one after the other. Raises ``ValueError`` for ids that the model
@@ -168,7 +168,7 @@ def ablate(
 def rollout(
     maps: Float[Tensor, "*batch l h n n"], residual: float = 0.5
 ) -> Float[Tensor, "*batch n n"]:
-    """How much of each input is in each output, if all that is mixed were mixed by the maps.
+    """Return how much of each input is in each output, if all that is mixed were mixed by the maps.
 
     ``R = Â_{L−1} ⋯ Â_1 Â_0`` with ``Â_l = residual · I + (1 − residual) · mean_h A_lh``: the heads
     of a layer averaged, the residual stream beside them, later layers on the left. maps:
@@ -187,7 +187,7 @@ def rollout(
 
 @torch.no_grad()
 def pronoun_bias(model: nn.Module, contexts: Iterable, she: int, he: int) -> float:
-    """How much rather the model goes on with she than with he: mean of log p(she) − log p(he).
+    """Return the mean of log p(she) − log p(he): how much the model prefers she to he.
 
     In nats, 0 for no preference. contexts: sequences of ids, each as long as it likes. she, he: the
     ids of the two tokens. Raises ``ValueError`` where there is no context, and for an empty one.
@@ -210,7 +210,7 @@ def pronoun_bias(model: nn.Module, contexts: Iterable, she: int, he: int) -> flo
 
 
 def head_output(model: DecoderModel, layer: int, ids: Tensor) -> Tensor:
-    """What the heads of a layer hand to W_o, side by side: ``(..., n, d_model)``."""
+    """Return the output of a layer's heads, side by side, as W_o gets it: ``(..., n, d_model)``."""
     handed: list[Tensor] = []
     W_o = model.blocks[layer].attention.W_o
     hook = W_o.register_forward_pre_hook(lambda module, given: handed.append(given[0]))

@@ -37,7 +37,7 @@ def project(
 def attention_scores(
     query: Float[Tensor, "*#batch m d_k"], key: Float[Tensor, "*#batch n d_k"]
 ) -> Float[Tensor, "*batch m n"]:
-    """How well each query and each key fit, ``S = Q Kᵀ``: ``S[i, j] = query[i] · key[j]``.
+    """Return how well each query and each key fit, ``S = Q Kᵀ``: ``S[i, j] = query[i] · key[j]``.
 
     query: ``(..., m, d_k)``. key: ``(..., n, d_k)``. Returns ``(..., m, n)``; batch axes broadcast.
     Nothing is scaled here. Raises ``ValueError`` where queries and keys differ in width.

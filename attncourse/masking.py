@@ -39,7 +39,7 @@ def causal_mask(n_queries: Count, n_keys: Count | None = None) -> Bool[Tensor, "
 
 
 def steps_back(m: int, n: int) -> Int[Tensor, "m n"]:
-    """How many steps key j lies before query i; the queries are the last m of n positions."""
+    """Return how many steps key j lies before query i; queries are the last m of n positions."""
     return torch.arange(n - m, n)[:, None] - torch.arange(n)
 
 
@@ -101,7 +101,7 @@ def shifted_window_mask(n: Count, block: Count, shift: int) -> Bool[Tensor, "n n
 
 
 def combine(*masks: Bool[Tensor, "*#batch #m #n"]) -> Bool[Tensor, "*batch m n"]:
-    """What every one of the masks allows, their logical *and*, broadcast to a common shape.
+    """Return the logical *and* of the masks, broadcast to a common shape.
 
     Raises ``ValueError`` for no mask, for one that is not boolean, and where two do not broadcast.
     """
@@ -134,7 +134,8 @@ def leak(
     x: Float[Tensor, "*batch n d"],
     mask: Bool[Tensor, "*#batch #m #n"],
 ) -> float:
-    """How far f looks where it must not: the largest ``|∂ out_i / ∂ x_j|`` with ``M_ij`` False.
+    """Return how far f looks where it must not: the largest ``|∂ out_i / ∂ x_j|`` with ``M_ij``
+    False.
 
     f maps x, ``(..., n, d)``, to ``(..., m, d')``, each sequence of a batch by itself. What is
     returned is the largest entry of all masked d' × d blocks: 0.0 where f obeys the mask near x,
@@ -190,7 +191,7 @@ def require_masks(masks: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 def require_output(out: Tensor, x: Tensor) -> Tensor:
-    """What f made of x; ``ValueError`` unless a gradient leads back from it, be it 0."""
+    """Return out = f(x); ``ValueError`` unless a gradient leads back from it, be it 0."""
     require_float_tensor("f(x)", out, "... m d_out")
     gradient = None
     if out.requires_grad:

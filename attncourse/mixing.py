@@ -39,7 +39,7 @@ def normalize_rows(A: Float[np.ndarray, "*batch m n"]) -> Float[np.ndarray, "*ba
 
 
 def is_row_stochastic(A: Float[np.ndarray, "*batch m n"], atol: float = 1e-8) -> bool:
-    """Whether A holds mixing weights: no entry below ``-atol``, every row sum within ``atol`` of 1.
+    """True if A holds mixing weights: no entry below ``-atol``, every row sum within ``atol`` of 1.
 
     The tolerance is absolute. NaN anywhere gives ``False``.
     """

@@ -81,7 +81,7 @@ def apply_rope(
 
 @shaped
 def alibi_bias(n_heads: Count, n: Count) -> Float[Tensor, "n_heads n n"]:
-    """What attention with linear biases adds to the scores of each head: ``-slope · |i - j|``.
+    """Return what attention with linear biases adds to each head's scores: ``-slope · |i - j|``.
 
     The slope of head h is ``2**(-8 (h + 1) / n_heads)``, h from 0: a geometric sequence that ends
     at 1/256. Returns ``(n_heads, n, n)`` in torch's default dtype, to be added to scores that are

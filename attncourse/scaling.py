@@ -64,7 +64,7 @@ def scale_scores(scores: Float[Tensor, "*batch m n"], d_k: Count) -> Float[Tenso
 
 @shaped
 def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"]:
-    """How the weights p = softmax(s) move with their scores, ``J = diag(p) − p pᵀ``.
+    """Return how the weights p = softmax(s) move with their scores, ``J = diag(p) − p pᵀ``.
 
     ``J[..., i, j] = ∂p_i / ∂s_j = p_i (δ_ij − p_j)``, of every row of p by itself. p: ``(..., n)``,
     weights, not scores. Returns ``(..., n, n)``: symmetric, with rows that sum to 0, and with no
@@ -80,7 +80,8 @@ def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"
 
 @shaped
 def attention_entropy(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
-    """How widely each row of weights is spread, ``H = −Σ_j a_j ln a_j``, in nats.
+    """Return the entropy of each row of weights, ``H = −Σ_j a_j ln a_j``, in nats: how widely it is
+    spread.
 
     weights: ``(..., n)``; the sum runs over the last axis, the keys. Returns ``(...)``: 0 for a
     single 1, ln n for n equal weights, and exp(H) is the number of equal weights with the same

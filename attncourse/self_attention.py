@@ -46,7 +46,7 @@ def is_permutation_equivariant(
     rng: np.random.Generator | None = None,
     atol: float = 1e-8,
 ) -> bool:
-    """Whether ``f`` of the shuffled tokens is the shuffled ``f`` of the tokens: f(P X) = P f(X).
+    """True if ``f`` of the shuffled tokens is the shuffled ``f`` of the tokens: f(P X) = P f(X).
 
     X: tokens, ``(..., n, d)``; ``f`` maps them to ``(..., n, d')``, one row per token, and
     anything else is not equivariant. Tries 8 random permutations, never the identity, which every

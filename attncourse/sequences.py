@@ -187,7 +187,7 @@ class ReceptorClassifier(nn.Module):
         return self.out(self.pooling(x, mask).squeeze(-2))
 
     def weights(self, ids: Int[Tensor, "b n"]) -> Float[Tensor, "b n"]:
-        """How the pooling query's attention is shared out over the letters."""
+        """Return the pooling query's attention to the letters."""
         x, mask = self.read(ids)
         return self.pooling.weights(x, mask).squeeze(-2)
 

@@ -256,7 +256,7 @@ def one_hot(ids: Int[Tensor, "*batch"], n_vocab: int) -> Float[Tensor, "*batch n
 
 
 def cached(cache: Sequence[Cache]) -> int:
-    """How many tokens a cache holds."""
+    """Return the number of tokens in a cache."""
     return cache[0][0].shape[-2] if cache else 0
 
 
@@ -267,7 +267,7 @@ def cut_back(cache: Sequence[Cache], n: int) -> list[Cache]:
 
 
 def guessed(draft: Draft, ids: Tensor, wanted: int, n_vocab: int) -> tuple[Tensor, Tensor]:
-    """What a draft guesses, ``(g,)``, and its distributions, ``(g, n_vocab)``.
+    """Return a draft's guesses, ``(g,)``, and its distributions, ``(g, n_vocab)``.
 
     Raises ``ValueError`` for more ids than are wanted, and for what are no ids.
     """
@@ -288,7 +288,8 @@ def guessed(draft: Draft, ids: Tensor, wanted: int, n_vocab: int) -> tuple[Tenso
 
 
 def lookup_draft(ids: Int[Tensor, "n"], k: int, n_match: int = 2) -> Int[Tensor, "g"]:
-    """What followed where the last ``n_match`` ids stood before; nothing where they did not.
+    """Return the ids that followed where the last ``n_match`` ids stood before; none where they did
+    not.
 
     The latest such place counts. Where the text ends before k ids are found, what was copied is
     copied on. Returns ``(k,)`` or ``(0,)``. Source: Saxena (2023).
@@ -332,7 +333,7 @@ class ModelDraft:
 
 
 def common_prefix(a: Int[Tensor, "m"], b: Int[Tensor, "n"]) -> int:
-    """How many ids two sequences share from their first on."""
+    """Return how many ids two sequences share from their first on."""
     short = min(len(a), len(b))
     return int((a[:short] == b[:short]).cumprod(0).sum())
 
@@ -358,7 +359,7 @@ def with_layers(model: Llama, layers: Sequence[int]) -> Llama:
 def top_k_gate(
     logits: Float[Tensor, "*batch n_experts"], k: int
 ) -> Float[Tensor, "*batch n_experts"]:
-    """How much each expert counts for a token: the softmax over the k largest logits, else 0.
+    """Return each expert's weight for a token: the softmax over the k largest logits, else 0.
 
     Of equal logits the lower index is chosen; what is chosen sums to 1. Returns
     ``(..., n_experts)``. Raises ``ValueError`` for a k that is not from 1 to n_experts, and for
@@ -371,7 +372,7 @@ def top_k_gate(
 
 @shaped
 def load_balance_loss(logits: Float[Tensor, "*batch n_experts"], k: int = 1) -> Float[Tensor, ""]:
-    """How unevenly tokens are spread over experts: ``n_experts · Σ_i f_i P_i``, 1 if evenly.
+    """Return how unevenly tokens are spread over experts: ``n_experts · Σ_i f_i P_i``, 1 if evenly.
 
     f_i is the fraction of the tokens' choices, k for each, that fall on expert i, which has no
     gradient; P_i is the mean of ``softmax(logits)[i]``, which has one. All axes but the last are
@@ -471,7 +472,7 @@ def require_distributions(name: str, p: Tensor) -> Tensor:
 
 
 def require_room(model: Llama, n: int, n_new: int) -> int:
-    """How long the text will be; ``ValueError`` where that is more than the model reads."""
+    """Return the length of the text with n_new ids; ``ValueError`` if the model reads fewer."""
     if n + n_new > model.max_length:
         got = f"{n} and {n_new} new ones"
         raise ValueError(f"ids: expected at most {model.max_length} tokens in all, got {got}")

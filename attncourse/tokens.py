@@ -64,7 +64,7 @@ class Vocabulary:
 
     @property
     def size(self) -> int:
-        """How many ids there are, the unknown token's included."""
+        """The number of ids, the unknown token's included."""
         return len(self.tokens)
 
     def encode(self, text: str) -> Int[np.ndarray, "n"]:

@@ -121,7 +121,7 @@ def embed_image(
 def attention_on_image(
     weights: Float[Tensor, "*batch tokens"], height: Count, width: Count
 ) -> Float[Tensor, "*batch height width"]:
-    """How the class token's attention to the patches is shared out, laid over the image.
+    """Return the class token's attention to the patches, as shares, laid over the image.
 
     weights: its row of an attention map, ``(..., n + 1)``, its weight on itself first. That one is
     left out and the others divided by their sum. height, width: of the image, in patches. Returns

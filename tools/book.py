@@ -56,7 +56,7 @@ def page_key(course: Course, page: str) -> str:
 
 
 def model_for(pages: Iterable[Path]) -> str:
-    """Whether the real model is within reach, where one of these pages asks for it."""
+    """Say if the real model is within reach, where one of these pages asks for it."""
     asks = any("attncourse.pretrained.model" in page.read_text(encoding="utf-8") for page in pages)
     return f", {'with' if within_reach() else 'without'} the model" if asks else ""
 
@@ -94,7 +94,7 @@ def forget_if_stale(course: Course, everything: bool) -> None:
 
 
 def differ(stamp: Path, files: list[Path]) -> bool:
-    """Whether files are others than those that the stamp remembers; from now on it knows these."""
+    """True if files differ from those that the stamp remembers; it remembers these from now on."""
     key = digest_of(sorted(files))
     before = stamp.read_text(encoding="utf-8") if stamp.exists() else ""
     stamp.write_text(key, encoding="utf-8")
@@ -110,7 +110,7 @@ def everything_key(root: Path) -> str:
 
 
 def unchanged(root: Path, key: str) -> bool:
-    """Whether the book that is there was made from the same sources."""
+    """True if the book that is there was made from the same sources."""
     stamp, html = root / "_build" / ".book", root / "_build" / "html" / "index.html"
     return html.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == key
 

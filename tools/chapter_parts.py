@@ -1,4 +1,4 @@
-"""What every chapter's page has beyond its text: the strip, how much it is, its notebooks."""
+"""Parts of every chapter's page beside its text: the strip, its length, its notebooks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def assignment(chapter: Chapter) -> str:
 
 
 def task(course: Course, chapter: Chapter, above: str) -> str:
-    """What the exercises are, where they open, and the notebook itself."""
+    """Return the exercises' line: how many they are, where they open, and the notebook itself."""
     name = f"{chapter.folder}.ipynb"
     there = (course.root / assignment(chapter)).exists()
     file = f' · <a href="{above}{TASKS}/{name}" download>{name}</a>' if there else ""

@@ -147,7 +147,7 @@ class Target:
 
 
 class Index:
-    """What references point at, over all pages, numbered as Sphinx numbers it."""
+    """The targets of references, over all pages, numbered as Sphinx numbers them."""
 
     def __init__(self, course: Course):
         self.course = course

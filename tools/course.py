@@ -1,4 +1,4 @@
-"""What `_config.yml` and `_toc.yml` say: where the course lives and which chapters it has."""
+"""The course as `_config.yml` and `_toc.yml` give it: where it lives and which chapters it has."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def close_fold(writer, node):
 
 
 def pass_through(writer, node):
-    """What is not HTML has no folds."""
+    """Write a fold's content alone: formats other than HTML have no folds."""
 
 
 def setup(app):

@@ -36,7 +36,7 @@ NO_NETWORK = r"resolve|NewConnectionError|ConnectTimeout|timed out|unreachable|r
 
 
 class SetupError(Exception):
-    """What the user can put right, in one sentence."""
+    """An error that the user can put right, in one sentence."""
 
 
 def refused(path: Path) -> str:

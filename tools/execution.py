@@ -36,7 +36,7 @@ def cache_of(course: Course) -> JupyterCacheBase:
 
 
 def drop_none() -> None:
-    """What is done in place of dropping the oldest outputs whenever a page's are kept.
+    """Stand in for dropping the oldest outputs whenever a page's are kept.
 
     Jupyter-cache looks first for those that stay and then for the rest, so what another page's
     process keeps in between would go, too. The oldest are dropped once all pages have run.
@@ -56,7 +56,9 @@ def counted(pages: list[str]) -> str:
 
 
 def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
-    """What became of each page with code (`executed in 3.1 s`, `cached`), and the tracebacks."""
+    """Run the pages with code; return each one's outcome (`executed in 3.1 s`, `cached`), and
+    tracebacks.
+    """
     cache, log = cache_of(course), course.root / "_build" / "kernels.log"
     paths = {str(course.root / f"{page}.md"): page for page in course.pages}
     for record in cache.list_project_records():
@@ -115,7 +117,7 @@ def loss_of(uri: str, log: Path, mark: str) -> str:
 
 
 def for_small_models(cpu: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
-    """What torch is told in a page's kernel, for models of a few thousand numbers."""
+    """Return torch's settings in a page's kernel, for models of a few thousand numbers."""
     told = {
         # As many pages as cores run at once, and sums come out alike anywhere.
         "OMP_NUM_THREADS": "1",
@@ -131,7 +133,7 @@ def for_small_models(cpu: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
 
 
 def became(cache: JupyterCacheBase, uri: str) -> str:
-    """What became of a page that has just run."""
+    """Return the outcome of a page that has just run."""
     record = cache.get_cached_project_nb(uri)
     return f"executed in {record.data['execution_seconds']:.1f} s" if record else "failed"
 

@@ -365,7 +365,9 @@ def generate(course: Course) -> tuple[dict[str, str], list[str]]:
 
 
 def strangers(course: Course, made: set[str]) -> Iterator[str]:
-    """What no source makes any more, or nbgrader did not. A chapter's own stay while it fails."""
+    """Yield files that no source makes any more, or nbgrader did not. A chapter's own stay while it
+    fails.
+    """
     made = made | {f"{c.page}.ipynb" for c in course.chapters}
     made |= {f"exercises/{c.folder}/{c.folder}.ipynb" for c in course.chapters}
     for folder in ("book", "exercises"):

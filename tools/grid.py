@@ -219,7 +219,7 @@ def use_of_module(exercise: Exercise, case: Case, expected: Outcome, caller: Cal
 
 
 def output_of(expected: Outcome) -> Any:
-    """What the reference returned; of several results the first."""
+    """Return the reference's result; of several results the first."""
     value = expected.value
     return next(iter(value.values())) if isinstance(value, dict) and value else value
 
@@ -351,7 +351,7 @@ def numbers_of(array: Any) -> np.ndarray:
 
 
 def lopsided(array: Any) -> bool:
-    """Whether its last two axes fit each other, and exchanging them changes it."""
+    """True if its last two axes have one length, and exchanging them changes it."""
     numbers = numbers_of(array)
     square = numbers.ndim > 1 and numbers.shape[-1] == numbers.shape[-2]
     return square and not np.array_equal(numbers, numbers.swapaxes(-1, -2))
@@ -392,7 +392,7 @@ def owed(exercise: Exercise) -> list[str]:
 
 
 class Allowed:
-    """What an exercise's signature allows: the arguments, their axes, the weights of a module."""
+    """The calls that an exercise's signature allows: arguments, their axes, a module's weights."""
 
     def __init__(self, exercise: Exercise):
         self.exercise, self.reference = exercise, exercise.reference
@@ -493,7 +493,7 @@ BOTH = ("given", "left out")
 
 
 def may_be_zero(exercise: Exercise, argument: Argument) -> bool:
-    """Whether an argument is a real number of which the reference accepts 0."""
+    """True if an argument is a real number for which the reference accepts 0."""
     calls = [case for _, case, _ in draw(exercise, SEED) if case.use is call_it and not case.raises]
     if not argument.real or not calls:
         return False
@@ -580,7 +580,7 @@ def covered(exercise: Exercise) -> set[str]:
 
 
 def comes_once_more(exercise: Exercise) -> bool:
-    """Whether a later case is the first one again, with others in between."""
+    """True if a later case is the first one again, with others in between."""
     first, *others = [case for _, case, _ in draw(exercise, SEED)]
     return any(
         case.use is first.use
@@ -591,7 +591,7 @@ def comes_once_more(exercise: Exercise) -> bool:
 
 
 def exp_rows(exercise: Exercise) -> list[float]:
-    """How far apart the numbers in a row lie whose exp the reference takes, over all cases."""
+    """Return the spread of the numbers in each row whose exp the reference takes."""
     spreads: list[float] = []
     with quiet(), watching_exp(lambda x: spreads.extend(spread_of(x))):
         for _, case, _ in draw(exercise, SEED):
@@ -645,7 +645,9 @@ def torch_calls(see: Callable[[Any], None]) -> Any:
 
 @dataclass(frozen=True)
 class GridReport:
-    """What an exercise's cases lack. ``stale``: exclusions that exclude nothing that is missing."""
+    """The kinds of cases that an exercise lacks. ``stale``: exclusions that exclude nothing
+    missing.
+    """
 
     missing: tuple[str, ...]
     stale: tuple[str, ...]

@@ -79,7 +79,7 @@ def local(name: str) -> str:
 
 
 def is_grey(image: Element) -> bool:
-    """Whether a picture of pixels has no colour: on a page of its own brightness it vanishes."""
+    """True if a picture of pixels has no colour: on a page of its own brightness it vanishes."""
     pixels = Image.open(io.BytesIO(base64.b64decode(image.attrib["href"].partition(",")[2])))
     return np.ptp(np.asarray(pixels.convert("RGB"), dtype=int), axis=-1).max() <= HARDLY
 

@@ -116,7 +116,7 @@ STATES = (
 
 @dataclass(frozen=True)
 class CommandRun:
-    """How a command ended: ``status`` is None where it did not within its time."""
+    """The end of a command's run: ``status`` is None where it did not end within its time."""
 
     command: str
     status: int | None

@@ -1,4 +1,4 @@
-"""What helps a reader to choose: how long a chapter is, what it asks, which chapters it needs."""
+"""Help to choose a chapter: its length, its exercises, and the chapters it needs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FOLDED = re.compile(
 
 @dataclass(frozen=True)
 class TitleLine:
-    """What stands under a chapter's title."""
+    """The line under a chapter's title."""
 
     reading: int  # minutes
     exercises: int

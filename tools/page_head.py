@@ -1,4 +1,6 @@
-"""What the world is told of the book's pages: titles, descriptions, addresses, a page for none."""
+"""The heads of the book's pages for search engines: titles, descriptions, addresses, a page for
+none.
+"""
 
 from __future__ import annotations
 

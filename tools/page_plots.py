@@ -1,4 +1,4 @@
-"""What matplotlib drew for a page becomes part of it, so that it follows light and dark."""
+"""Plots of matplotlib as part of the page, so that they follow light and dark."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ LOOKS_COMPUTED = re.compile(
 
 @dataclass
 class PageNumbers:
-    """What became of one page's numbers."""
+    """The results of comparing one page's numbers."""
 
     page: str
     held: int = 0

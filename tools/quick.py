@@ -30,7 +30,7 @@ ROOTS = {"attncourse": "", "tools": "tools/", "tests": "tests/"}
 
 
 def changed(root: Path, since: str) -> list[str]:
-    """What is not as it was in a commit, what git does not know yet included."""
+    """Return the files that differ from a commit, those unknown to git included."""
     commands = (["diff", "--name-only", since], ["ls-files", "--others", "--exclude-standard"])
     said = [git(root, *command) for command in commands]
     for done in said:
@@ -75,7 +75,7 @@ class Imports:
         return path.relative_to(self.root).as_posix()
 
     def module(self, path: Path) -> str:
-        """What it is imported as: the rooms of the tests, and the tools, are on the path."""
+        """Return the name that a file is imported by: tests' rooms and tools are on the path."""
         parts = list(path.relative_to(self.root).with_suffix("").parts)
         if parts[0] == "tests":
             parts = parts[-1:] if "corpus" not in parts else parts[parts.index("corpus") :]
@@ -116,7 +116,7 @@ def stems(paths: Iterable[str]) -> list[str]:
 
 
 def seconds(root: Path, test: str) -> float:
-    """What a test file took in the last whole run, or a guess."""
+    """Return the seconds of a test file in the last whole run, or a guess."""
     if test in (known := taken(root)):
         return known[test]
     return SLOW if "mark.slow" in (root / test).read_text("utf-8") else GUESS

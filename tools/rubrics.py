@@ -19,7 +19,7 @@ ANSWER = re.compile(r"^### BEGIN SOLUTION\n.*\S.*\n### END SOLUTION$", re.MULTIL
 
 
 def is_question(short: dict | None) -> bool:
-    """Whether a cell's short metadata is that of a question."""
+    """True if a cell's short metadata is that of a question."""
     return short is not None and str(short.get("grade_id", "")).startswith(PREFIX)
 
 

@@ -28,7 +28,7 @@ SIGNS = {r"\times": "×", r"\top": "ᵀ", r"\sqrt": "√", r"\cdot": "·", r"\le
 
 @dataclass
 class SearchPlace:
-    """What a result leads to: a section's own text, without the sections in it."""
+    """A section to which a result leads: its own text, without the sections in it."""
 
     page: str
     anchor: str
@@ -37,7 +37,7 @@ class SearchPlace:
     text: str
 
     def weights(self) -> dict[str, int]:
-        """How much each word counts here."""
+        """Return the weight of each word here."""
         found = {word: min(MOST, n) for word, n in Counter(words(self.text)).items()}
         for word in words(self.title):
             found[word] = found.get(word, 0) + TITLE
@@ -62,7 +62,7 @@ def spoken(tex: str) -> str:
 
 
 def prose(node: nodes.Node) -> str:
-    """What is written in a paragraph, title or caption, formulas as well as plain text has them."""
+    """Return the text of a paragraph, title or caption, with formulas as plain text has them."""
     parts = []
     for text in node.findall(nodes.Text):
         formula = isinstance(text.parent, nodes.math)

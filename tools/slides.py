@@ -91,7 +91,7 @@ def deck(page: str, chapter: Chapter) -> str:
 
 
 def looks(head: Tag) -> list[Tag]:
-    """What a page's head loads for its looks, and for light and dark."""
+    """Return what a page's head loads for its looks, and for light and dark."""
     wanted = ("localstorage", "dataset.mode")
     scripts = [
         script
@@ -187,7 +187,7 @@ def paragraph(bold: Tag) -> Tag:
 
 
 def first_sentence(figure: Tag) -> str:
-    """What a figure shows, from its caption, where that begins with a short sentence."""
+    """Return the first sentence of a figure's caption, where that is short."""
     caption = figure.select_one("figcaption .caption-text")
     sentence = re.match(r"[^.:]{10,80}(?=[.:])", caption.get_text().strip()) if caption else None
     return sentence[0] if sentence else ""

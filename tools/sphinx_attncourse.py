@@ -1,4 +1,4 @@
-"""What the book's pages need beyond Jupyter Book; each matter in a module of its own."""
+"""The Sphinx extension of the book: each matter in a module of its own."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def link_sources(app, doctree, page):
 
 
 def add_libraries(app, config):
-    """What the pages load comes with them: nothing is fetched from another host."""
+    """Add the libraries that the pages load: nothing is fetched from another host."""
     config.html_static_path += [str(icons.folder(KEPT))]
     config.templates_path.append(str(TEMPLATES))
 

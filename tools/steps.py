@@ -17,7 +17,7 @@ STEP = re.compile(r"[\w-]+(=.+|!)")
 
 
 class Words(nodes.inline):
-    """What is read in the sentence, and sets a figure when it is pressed."""
+    """Words of a sentence that set a figure when they are pressed."""
 
 
 def parts(text: str) -> tuple[str, str, list[str]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 @cache
 def kept(name: str) -> dict[str, Any]:
-    """What the file of this name holds; under ``about`` date, versions, licence and command.
+    """Return the kept results of this name; under ``about`` date, versions, licence and command.
 
     Raises ``ValueError`` for a name that no file has.
     """

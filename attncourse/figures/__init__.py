@@ -1,4 +1,4 @@
-"""What the chapters show with: one style, the plots they share, and their own source code."""
+"""Figures of the chapters: one style, shared plots, and listings of the package's own code."""
 
 from attncourse.figures.attention_view import AttentionView, attention_view
 from attncourse.figures.bars import Bars

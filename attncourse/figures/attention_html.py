@@ -67,7 +67,7 @@ def view_html(view) -> str:
 
 
 def note(view, most: float, small: bool) -> str:
-    """What the view shows, in a sentence or two, as HTML."""
+    """Return a sentence or two of HTML on what the view shows."""
     m, n = view.weights.shape[2:]
     hatched = " Hatched weights are masked." if view.masked.any() else ""
     if small:

@@ -68,7 +68,7 @@ def attention_view(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AttentionView:
-    """What ``attention_view`` returns. weights, masked: ``(layers, heads, m, n)``."""
+    """The view that ``attention_view`` returns. weights, masked: ``(layers, heads, m, n)``."""
 
     weights: np.ndarray
     queries: list[str]

@@ -49,11 +49,13 @@ class Bars:
         self.height = (BOTTOM - TOP) / len(self.labels)
 
     def frames(self) -> dict[str, int]:
-        """How many frames there are."""
+        """Return the number of frames."""
         return {"amounts": len(self.amounts)}
 
     def data(self) -> dict:
-        """What the browser draws from: ``bars[frame]``, of ``unit`` pixels for each 1."""
+        """Return the data that the browser draws from: ``bars[frame]``, of ``unit`` pixels for each
+        1.
+        """
         unit = float(self.across(1) - self.across(0))
         return {
             "kind": "bars",
@@ -62,7 +64,7 @@ class Bars:
         }
 
     def svg(self, frame: int) -> str:
-        """What stands inside the panel's ``<svg>`` for one frame."""
+        """Return the content of the panel's ``<svg>`` for one frame."""
         left, right = self.across.start, self.across.end
         parts = [bottom_axis(tick_marks(self.across), self.xlabel, left, right)]
         for j, (label, amount) in enumerate(zip(self.labels, self.amounts[frame], strict=True)):
@@ -82,7 +84,7 @@ class Bars:
         return "".join(parts)
 
     def key(self, frame: int) -> list[str]:
-        """What the dashed line means, as HTML."""
+        """Return the key to the dashed line, as HTML."""
         if self.reference is None:
             return []
         mark = '<path class="as-fixed" stroke-dasharray="5 3" d="M0,6H26"/>'

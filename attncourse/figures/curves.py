@@ -94,7 +94,7 @@ class Curves:
         return array
 
     def frames(self) -> dict[str, int]:
-        """How many frames each thing that moves has."""
+        """Return the number of frames of each thing that moves."""
         counts = {name: len(line) for name, line in self.lines.items() if line.ndim == 2}
         return counts if self.dots is None else {**counts, "dots": len(self.dots)}
 
@@ -134,7 +134,9 @@ class Curves:
         return spots(list(self.lines), curves, marks)
 
     def data(self) -> dict:
-        """What the browser draws from: ``lines[i][frame]`` counts steps up from ``y[0]``."""
+        """Return the data that the browser draws from: ``lines[i][frame]`` counts steps up from
+        ``y[0]``.
+        """
         moving = [self.steps(line).tolist() for line in self.lines.values() if line.ndim == 2]
         return {
             "kind": "curves",
@@ -147,7 +149,7 @@ class Curves:
         }
 
     def svg(self, frame: int) -> str:
-        """What stands inside the panel's ``<svg>`` for one frame."""
+        """Return the content of the panel's ``<svg>`` for one frame."""
         parts = [
             left_axis(tick_marks(self.up), self.ylabel),
             bottom_axis(tick_marks(self.across), self.xlabel),
@@ -171,7 +173,7 @@ class Curves:
         return "".join(parts)
 
     def key(self, frame: int) -> list[str]:
-        """What each kind of mark means, as HTML."""
+        """Return the key to each kind of mark, as HTML."""
         samples = [
             (f'<path class="{kind}" stroke-dasharray="{dashes}" d="M0,6H26"/>', name)
             for name, _, kind, _, dashes in self.styled()

@@ -16,7 +16,7 @@ def is_check(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def checked_argument(call: ast.Call) -> ast.expr:
-    """What such a call returns: its first argument that is not a name in quotes."""
+    """Return the first argument of a check that is not a name in quotes: the value it returns."""
     for argument in call.args:
         if not isinstance(argument, ast.Constant):
             return argument
@@ -62,7 +62,7 @@ def guard_statements(top: ast.stmt) -> set[Statement]:
 
 
 def guards_only(node: ast.stmt) -> bool:
-    """Whether a statement, by itself, computes nothing."""
+    """True if a statement only checks, and computes nothing."""
     match node:
         case ast.Expr(value=ast.Constant()):
             return True
@@ -77,7 +77,7 @@ def guards_only(node: ast.stmt) -> bool:
 
 
 def serves_only(node: ast.AST, function: ast.AST, left_out: Collection[Statement]) -> bool:
-    """Whether an assignment is read where ``left_out`` checks are, and nowhere else."""
+    """True if an assignment is read where ``left_out`` checks are, and nowhere else."""
     if not isinstance(node, ast.Assign):
         return False
     names = {n.id for target in node.targets for n in ast.walk(target) if isinstance(n, ast.Name)}

@@ -1,4 +1,4 @@
-"""What drawings are made with: places, colours, arrow heads, words with subscripts."""
+"""Parts of drawings: places, colours, arrow heads, words with subscripts."""
 
 import re
 from html import escape

@@ -61,20 +61,20 @@ def candidates(curve: np.ndarray, width: float):
 
 
 def distance(box, heights: np.ndarray) -> float:
-    """How far from a box the nearest of some curves passes above or below it."""
+    """Return the distance from a box to the nearest of some curves above or below it."""
     left, top, right, bottom = box
     beside = heights[:, int(left - LEFT) : int(right - LEFT) + 1]
     return float(np.maximum(beside - bottom, top - beside).min(initial=np.inf))
 
 
 def box_distance(box, other) -> float:
-    """How far two boxes are from each other, along the axis where it is more."""
+    """Return the distance between two boxes, along the axis where it is larger."""
     left, top, right, bottom = box
     return max(left - other[2], other[0] - right, top - other[3], other[1] - bottom)
 
 
 def box_covers_mark(box, marks: np.ndarray) -> bool:
-    """Whether a mark lies in a box or touches it."""
+    """True if a mark lies in a box or touches it."""
     left, top, right, bottom = box
     x, y = marks.T
     return bool(((x > left - 6) & (x < right + 6) & (y > top - 6) & (y < bottom + 6)).any())

@@ -65,7 +65,7 @@ def idea(code: str) -> str:
 
 
 class Edits:
-    """What a listing changes in a source: found in its tree, made in its text."""
+    """The changes that a listing makes to its source: found in its tree, made in its text."""
 
     def __init__(self, code: str):
         self.code = code + "\n"
@@ -102,7 +102,7 @@ class Edits:
         self.made.append((self.place(*start), self.place(*end), new))
 
     def place(self, line: int, column: int) -> int:
-        """How many signs of the code stand before a column of a line."""
+        """Return how many characters of the code stand before a column of a line."""
         within = self.lines[line - 1].encode()[:column].decode() if column else ""
         return len("".join(self.lines[: line - 1])) + len(within)
 

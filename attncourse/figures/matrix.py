@@ -61,7 +61,7 @@ class Matrix:
         self.right = LEFT + min(RIGHT - LEFT, max(n / m, 0.5) * (BOTTOM - TOP))
 
     def frames(self) -> dict[str, int]:
-        """How many frames there are."""
+        """Return the number of frames."""
         return {"weights": len(self.weights)}
 
     def ink(self, frame: int) -> np.ndarray:
@@ -69,7 +69,8 @@ class Matrix:
         return levels(self.weights[frame] / (self.tops[frame] or 1))
 
     def data(self) -> dict:
-        """What the browser draws from: each frame's shades, and the weight of full ink.
+        """Return the data that the browser draws from: each frame's shades, and the weight of full
+        ink.
 
         ``squares`` are shades as text, ``pixels`` a PNG in base64, which is smaller for many.
         """
@@ -95,7 +96,7 @@ class Matrix:
         )
 
     def svg(self, frame: int) -> str:
-        """What stands inside the panel's ``<svg>`` for one frame."""
+        """Return the content of the panel's ``<svg>`` for one frame."""
         down, across = self.scales()
         wide, high = self.right - LEFT, BOTTOM - TOP
         if self.few():

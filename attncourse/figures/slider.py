@@ -38,7 +38,7 @@ PANEL = Template(
 
 
 class Slider:
-    """What `slider` returns: shows itself in a notebook or on a page of the book.
+    """The result of `slider`: shows itself in a notebook or on a page of the book.
 
     ``_repr_html_()`` is one self-contained piece of HTML, equal for equal arguments;
     ``figure()`` the same as a few pictures side by side.
@@ -84,7 +84,7 @@ class Slider:
         )
 
     def json(self) -> str:
-        """What the browser draws from, as JSON that is safe inside ``<script>``."""
+        """Return the data that the browser draws from, as JSON that is safe inside ``<script>``."""
         data = {
             "name": self.name,
             "values": self.shown,

@@ -1,4 +1,4 @@
-"""What a slider's panels are drawn with: checked numbers, scales, axes."""
+"""Parts of a slider's panels: checked numbers, scales, axes."""
 
 import math
 from collections.abc import Sequence

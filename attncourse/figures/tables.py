@@ -74,7 +74,7 @@ def table_cell(kind: str, words: str, right: bool, address: str = "") -> str:
 
 
 def is_number_cell(words: str) -> bool:
-    """Whether a cell is a number, perhaps with a sign, a unit of percent, or a dash for none."""
+    """True if a cell is a number, perhaps with a sign or a percent sign, or a dash for none."""
     return words.replace("−", "-").replace(",", "").strip("+-% ×").replace(
         ".", "", 1
     ).isdigit() or (words in ("", "–"))

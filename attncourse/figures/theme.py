@@ -40,5 +40,5 @@ def read_asset(name: str) -> str:
 
 
 def has(name: str) -> bool:
-    """Whether there is such a file in this folder or below it."""
+    """True if there is such a file in this folder or below it."""
     return files("attncourse.figures").joinpath(name).is_file()

@@ -8,7 +8,7 @@ NAMES = tuple(MILESTONES.values())  # in the course's order
 
 
 def as_reached(ours: int) -> str:
-    """What a milestone is that was reached with so many parts of ours."""
+    """Say how a milestone was reached, with so many parts of ours."""
     return f"runs, with {ours} of ours" if ours else "is yours"
 
 

@@ -81,7 +81,7 @@ def with_fewer_bits(model: Llama, bits: int, shared: str) -> Iterator[None]:
 
 
 def tokens_a_word(words: BytePairs, language: str) -> dict[str, Any]:
-    """What the sentences of one language cost: words, characters, bytes and tokens."""
+    """Count the words, characters, bytes and tokens of one language's sentences."""
     marked = LANGUAGES[language]
     apart = marked.split("|") if "|" in marked else marked.split()
     text = marked.replace("|", "")

@@ -1,4 +1,4 @@
-"""What a model that answers must do: with random weights, and with those of SmolLM2."""
+"""Gates of a model that answers: with random weights, and with those of SmolLM2."""
 
 from functools import cache
 from typing import Any

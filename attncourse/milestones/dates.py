@@ -67,7 +67,7 @@ class Translator(nn.Module):
         return self.out(torch.tanh(self.join(torch.cat([asks, found], dim=-1))))
 
     def translate(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """What it writes by itself, ``(b, 10)``, and where it looked, ``(b, 10, n)``."""
+        """Return its own translation, ``(b, 10)``, and where it looked, ``(b, 10, n)``."""
         states, mask = self.encode(source)
         ids, maps = source.new_zeros(len(source), 0), None
         for _ in range(ISO_LENGTH):
@@ -79,7 +79,7 @@ class Translator(nn.Module):
 
 @cache
 def learned_from() -> tuple[Tensor, Tensor]:
-    """What it learns from: dates that no gate asks for."""
+    """Return the dates that it learns from; no gate asks for one of them."""
     return dates(8000, seed=1, but=frozenset(sample_dates(1000)[2]))[:2]
 
 

@@ -1,4 +1,4 @@
-"""What a translator of dates must do: before it has learned anything, and afterwards."""
+"""Gates of a translator of dates: before it has learned anything, and afterwards."""
 
 from functools import cache
 from typing import Any
@@ -64,7 +64,7 @@ def check_date_without_batch(model: Any) -> str:
 
 
 def every_character_is_read(model: Any) -> str:
-    """What one state of the source says reaches what is said, wherever it stands."""
+    """Check that each character of the source has influence on what is said, wherever it stands."""
     asks, states, mask = cross_attention_inputs(model)
     right = model.cross(asks, states, mask)
     for place in range(4):

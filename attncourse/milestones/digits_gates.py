@@ -1,4 +1,4 @@
-"""What a reader of digits must do: before it has learned anything, and afterwards."""
+"""Gates of a reader of digits: before it has learned anything, and afterwards."""
 
 from functools import cache
 from typing import Any

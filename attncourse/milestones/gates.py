@@ -1,4 +1,4 @@
-"""What gates of several milestones ask: whether two outputs differ, and who changes whom.
+"""Questions that gates of several milestones share: do two outputs differ, and who changes whom?
 
 A gate asks a model on a few inputs, and says what it saw, or nothing where all is well.
 """
@@ -19,14 +19,14 @@ def relative_difference(first: Tensor, second: Tensor) -> float:
 
 
 def of_shape(got: Tensor, shape: tuple[int, ...]) -> str:
-    """Whether these are finite logits of that shape."""
+    """Say what is wrong with logits that are not finite or not of that shape; "" if nothing is."""
     if got.shape != shape:
         return f"expected logits of shape {shape}, got {tuple(got.shape)}"
     return "" if got.isfinite().all() else "some logits are not finite"
 
 
 def difference_message(said: str, far: float) -> str:
-    """What is said where two outputs differ, and by how much they do."""
+    """Return the message for two outputs that differ, and by how much they do; "" if they agree."""
     return f"{said}, by {far:.2g}" if far > SMALL else ""
 
 
@@ -49,7 +49,7 @@ def nothing_ahead(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module]
 
 
 def all_behind(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
-    """What comes first does have influence on all that is said after it."""
+    """Return a gate: the first token has influence on all that is said after it."""
 
     def shut(model: Any) -> str:
         ids = some()

@@ -94,7 +94,7 @@ class Writer(nn.Module):
 
 @cache
 def stories() -> Tensor:
-    """What it learns from, ``(steps, batch, 17)``."""
+    """Return the stories that it learns from, ``(steps, batch, 17)``."""
     return PronounWorld(seed=1).sample(STEPS * BATCH).unflatten(0, (STEPS, BATCH))
 
 

@@ -1,4 +1,4 @@
-"""What a model that writes must do: before it has learned anything, and afterwards."""
+"""Gates of a model that writes: before it has learned anything, and afterwards."""
 
 import math
 from functools import cache
@@ -111,7 +111,7 @@ def drawn_as_often(model: Any) -> str:
 
 
 def only_the_likely(model: Any) -> str:
-    """What is cut is −∞; what stays is as it was, and as much as was asked for."""
+    """Check that cut logits are −∞, the others unchanged, and as many as were asked for."""
     logits = model(sample_stories())[:, -4:].flatten(0, 1)  # (32, words)
     best = logits.topk(5).indices
     kept = model.likely(logits, top_k=5)

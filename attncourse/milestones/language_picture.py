@@ -54,7 +54,7 @@ def story_words(ids: Tensor) -> tuple[list[str], int]:
 
 @torch.no_grad()
 def where_it_looked(model: Any, stories: list[Tensor]) -> list[Tensor]:
-    """How much each word before the pronoun had of the attention that chose it.
+    """Return how much attention each word before the pronoun had, in the head that chose it.
 
     Shown is one head for all stories: that which looks most at whom they are about.
     """

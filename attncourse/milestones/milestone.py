@@ -1,4 +1,4 @@
-"""What a milestone is, and how one is run: built of parts, trained, held against its gates.
+"""A milestone, and how one is run: built of parts, trained, held against its gates.
 
 A gate asks what the whole does, not how: whether a token that is masked has influence, whether
 fresh sequences are answered. Where one is shut, the student's parts are exchanged for ours, and the
@@ -55,7 +55,7 @@ class Milestone:
 
 @dataclass(frozen=True)
 class MilestoneResult:
-    """What came of a milestone: the gates that are shut, each with what was seen there.
+    """The result of a milestone: the gates that are shut, each with what was seen there.
 
     ``repair`` are the parts whose exchange for ours opens all of them, one as a rule; ``model`` is
     there once it is trained.
@@ -117,7 +117,7 @@ def run_milestone(
 def reach_milestone(
     milestone: Milestone, parts: Parts, show: bool, patience: float
 ) -> MilestoneResult:
-    """What comes of a milestone, whoever's its parts are."""
+    """Run a milestone with these parts, whoever's they are, and return the result."""
     started = time.monotonic()
     with single_thread(), as_a_process_starts():
         shut, model = try_gates(milestone, parts, show)
@@ -191,7 +191,7 @@ def try_gates(
 
 @torch.no_grad()
 def seen_at(gates: Iterable[Gate], model: nn.Module, first: bool = False) -> dict[str, str]:
-    """What is seen at the gates that are shut, or at the first of them."""
+    """Return what is seen at the gates that are shut, or at the first of them."""
     found = ((gate.name, seen) for gate in gates if (seen := gate.shut(model)))
     return dict(islice(found, 1 if first else None))
 

@@ -18,7 +18,7 @@ class NotYet(AssertionError):
     """A milestone that is not reached. The message says at which gates, and whose part it is."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback."""
+        """Return the lines that IPython shows in place of a traceback."""
         return [str(self)]
 
 

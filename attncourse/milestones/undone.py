@@ -213,7 +213,9 @@ def write_greedily(model: Llama, words: BytePairs, text: str, n_new: int = NEW) 
 
 
 def try_undone(row: UndoneDecision, model: Llama, words: BytePairs) -> dict[str, Any]:
-    """What becomes of the model: nats a token on each text, and what it writes."""
+    """Undo one decision in the model; return its loss on each text in nats a token, and what it
+    writes.
+    """
     with undone(row, model):
         losses = {name: round(nats(model, words, text), 4) for name, text in TEXTS.items()}
         mean = sum(losses.values()) / len(losses)

@@ -65,7 +65,8 @@ def learn_merges(words: Iterable[str], n: int, ties: str = "first") -> dict[Pair
 
 
 class PairCounts:
-    """How often each pair of neighbours occurs in the words of a text, while pairs are joined.
+    """Counts of each pair of neighbours in the words of a text, kept up to date while pairs are
+    joined.
 
     A merge changes the words that hold its pair and no others, so only theirs are counted again.
     """

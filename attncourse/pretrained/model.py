@@ -57,7 +57,7 @@ class NoModel(ValueError):
     """The model is not within reach. The message says why, and what to do."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows in place of a traceback."""
+        """Return the lines that IPython shows in place of a traceback."""
         return [str(self)]
 
 
@@ -90,7 +90,7 @@ def load(
 
 
 def at_hand(show: bool | None = None) -> "tuple[Llama, BytePairs] | None":
-    """What ``load`` returns, or None, and one line that says why, where it is not within reach.
+    """Return what ``load`` returns, or None with one printed line on why the model is not at hand.
 
     For pages, which show what is kept then, and are no place for the paths of a machine.
     """
@@ -109,7 +109,7 @@ def model_folder() -> Path:
 
 
 def within_reach() -> bool:
-    """Whether ``load`` finds the model without fetching it, or another process is fetching it."""
+    """True if ``load`` finds the model without fetching it, or another process is fetching it."""
     if os.environ.get(USE) == "no":
         return False
     there = any(has_pinned_length(model_folder() / one.name, one) for one in (FILE, WHEEL))
@@ -236,7 +236,7 @@ def file_digest(file: IO[bytes]) -> str:
 
 
 def has_pinned_length(path: Path, pinned: Pinned) -> bool:
-    """Whether a file is there, as long as it must be; its hash is seen when it is read."""
+    """True if a file is there, as long as it must be; its hash is checked when it is read."""
     try:
         return path.stat().st_size == pinned.size
     except OSError:
@@ -263,7 +263,7 @@ def fetching(place: Path, show: bool) -> Iterator[None]:
 
 
 def being_fetched(place: Path) -> bool:
-    """Whether another process holds the folder."""
+    """True if another process holds the folder."""
     from filelock import FileLock, Timeout
 
     if not (place / ".lock").exists():
@@ -277,7 +277,7 @@ def being_fetched(place: Path) -> bool:
 
 @contextmanager
 def refusals_of(place: Path) -> Iterator[None]:
-    """What the disk refuses, as ``NoModel``."""
+    """Turn errors of the disk into ``NoModel``."""
     try:
         yield
     except OSError as error:

@@ -19,7 +19,8 @@ __all__ = ["CLOCK", "Clock", "Limit", "Stopwatch", "TimeUp", "idle", "ready", "w
 
 
 def within(limit: float | Stopwatch, call: Callable[[], Any]) -> Any:
-    """What ``call()`` returns; raises ``TimeUp`` if it takes so many seconds of processor time.
+    """Return ``call()``; raise ``TimeUp`` if it takes more than ``limit`` seconds of processor
+    time.
 
     What sleeps has an end as well, see ``Stopwatch``. Off the main thread, and where there are no
     alarms, a call that nothing can end goes on: then it raises ``StillRuns``.
@@ -31,7 +32,7 @@ def within(limit: float | Stopwatch, call: Callable[[], Any]) -> Any:
 
 
 def by_alarm() -> bool:
-    """Whether there are alarms, and this thread gets them."""
+    """True if there are alarms, and this thread gets them."""
     return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
 
 

@@ -58,7 +58,7 @@ def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
 
 @cache
 def readings(axes: str) -> tuple[tuple[int, bool], ...]:
-    """How many axes are named, and whether others may stand before them; for each of several."""
+    """Return, for each reading, how many axes are named and if others may stand before them."""
     named = [one.split() for one in axes.split(" | ")]
     return tuple((len(names) - (names[0] == "..."), names[0] == "...") for names in named)
 

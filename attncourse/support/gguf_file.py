@@ -21,7 +21,7 @@ class GGUF(NamedTuple):
     tensors: Mapping[str, Any]
 
     def field(self, name: str, *unless: Any) -> Any:
-        """What a field holds.
+        """Return the content of a field.
 
         Raises ``ValueError`` where it is missing and no default is given, and for one of no text.
         """
@@ -59,7 +59,9 @@ def read_gguf(file: "str | PathLike | GGUF") -> GGUF:
 
 
 def gguf_sizes(file: GGUF) -> dict[str, Any]:
-    """What a ``LlamaConfig`` is made with. Raises ``ValueError`` for a model unlike a ``Llama``."""
+    """Return the arguments of a ``LlamaConfig``. Raises ``ValueError`` for a model unlike a
+    ``Llama``.
+    """
     kind = file.field("general.architecture")
     if kind != "llama":
         raise ValueError(f"{file.path}: expected the architecture llama, got {kind}; {ANOTHER}")
@@ -98,7 +100,7 @@ def gguf_sizes(file: GGUF) -> dict[str, Any]:
 
 
 def gguf_pieces(file: GGUF) -> dict[str, Any]:
-    """What ``BytePairs`` are made with. Raises ``ValueError`` for other pieces."""
+    """Return the arguments of ``BytePairs``. Raises ``ValueError`` for other pieces."""
     for name, known in (("model", ("gpt2",)), ("pre", tuple(SINGLE_DIGITS))):
         if (got := file.field(f"tokenizer.ggml.{name}")) not in known:
             want = " or ".join(known)

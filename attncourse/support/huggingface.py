@@ -10,7 +10,7 @@ NORMS = {"ln_1": "norm_1", "ln_2": "norm_2"}
 
 
 def gpt2_sizes(model: nn.Module) -> dict[str, Any]:
-    """What a ``GPTConfig`` is made with. Raises ``ValueError`` for a model unlike a ``GPT``."""
+    """Return the arguments of a ``GPTConfig``; ``ValueError`` for a model unlike a ``GPT``."""
     theirs: Any = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "gpt2" or not hasattr(model, "lm_head"):
         raise ValueError(f"model: expected a GPT2LMHeadModel, got {type(model).__name__}")
@@ -69,7 +69,7 @@ def gpt2_weights(model: Any) -> dict[str, Tensor]:
 
 
 def vit_sizes(model: nn.Module) -> dict[str, int]:
-    """What a ``VisionTransformer`` is made with. Raises ``ValueError`` for a model unlike it."""
+    """Return the arguments of a ``VisionTransformer``; ``ValueError`` for a model unlike it."""
     theirs: Any = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "vit" or not hasattr(model, "classifier"):
         raise ValueError(f"model: expected a ViTForImageClassification, got {type(model).__name__}")
@@ -137,7 +137,9 @@ LLAMA_NAMES = {  # theirs, ours
 
 
 def transformers_sizes(model: Any) -> dict[str, Any]:
-    """What a ``LlamaConfig`` is made with. Raises ``ValueError`` for a model unlike a ``Llama``."""
+    """Return the arguments of a ``LlamaConfig``. Raises ``ValueError`` for a model unlike a
+    ``Llama``.
+    """
     theirs: Any = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "llama" or not hasattr(model, "lm_head"):
         raise ValueError(f"model: expected a LlamaForCausalLM, got {type(model).__name__}")
@@ -182,7 +184,7 @@ DIGITS = {"type": "Digits", "individual_digits": True}
 
 
 def transformers_pieces(folder: Path) -> dict[str, Any]:
-    """What ``BytePairs`` are made with, from the folder of a model of ``transformers``.
+    """Return the arguments of ``BytePairs``, from the folder of a model of ``transformers``.
 
     Raises ``ValueError`` where the files are missing, and for pieces that are made otherwise.
     """

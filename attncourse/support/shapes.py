@@ -59,7 +59,7 @@ def shaped(function: Callable | None = None, /, **meanings: str) -> Callable:
 
 
 class Rule(NamedTuple):
-    """What an annotation asks of an argument."""
+    """The demands of an annotation on an argument."""
 
     take: Callable[[str, Any], Any]  # returns the argument as the function gets it
     optional: bool = False
@@ -69,7 +69,7 @@ class Rule(NamedTuple):
 
 
 def rule_of(annotation: Any) -> Rule | None:
-    """What an annotation asks; None for one that speaks of neither a number nor an array."""
+    """Return an annotation's demands; None for one that speaks of neither a number nor an array."""
     union = get_origin(annotation) in (Union, UnionType)
     kinds = get_args(annotation) if union else (annotation,)
     optional = NoneType in kinds

@@ -1,4 +1,4 @@
-"""How long a call may take, told in processor time.
+"""Time limits of calls, in processor time.
 
 On a busy machine a second on the clock is less than one of work.
 """

@@ -59,7 +59,7 @@ def require_ids(
 
 
 def seen(where: Tensor) -> bool:
-    """Whether any is True, as far as one can see: inside ``torch.vmap`` nobody looks at numbers."""
+    """True if any entry is True, as far as can be seen: ``torch.vmap`` hides numbers."""
     try:
         return bool(where.any())
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""What the storyteller knows of pronouns, and from where: pronoun world's truth for chapter 14.
+"""Pronoun world's truth for chapter 14: which earlier words decide the storyteller's pronouns.
 
 In every story the pronoun stands behind the first full stop, and the character alone decides it. So
 it is known, without asking any model, which token *should* matter where the pronoun is chosen.
@@ -54,7 +54,8 @@ def costs(model: nn.Module, world: PronounWorld, ids: Tensor) -> Float[Tensor, "
 def price_list(
     model: GPT, world: PronounWorld, ids: Tensor, how: str = "zero", over: Tensor | None = None
 ) -> Float[Tensor, "layers heads 3"]:
-    """What it costs to switch each head off, beyond ``costs`` of the model as it is, in nats.
+    """Return what it costs to switch each head off, beyond ``costs`` of the model as it is, in
+    nats.
 
     ``how`` and ``over`` are the last arguments of ``ablate``.
     """
@@ -69,7 +70,7 @@ def price_list(
 
 
 def he_share(model: nn.Module, world: PronounWorld, beginning: str) -> float:
-    """How likely *he* is against *she* after these words: p(he) / (p(he) + p(she))."""
+    """Return p(he) / (p(he) + p(she)) after these words."""
     with torch.no_grad():
         logits = model(torch.tensor(world.beginning(beginning)))[-1]
     return (logits[world.places["he"]] - logits[world.places["she"]]).sigmoid().item()
@@ -98,7 +99,7 @@ METHODS = ("attention, last layer", "rollout", "gradient × input", "hide the to
 def evidence(
     model: GPT, world: PronounWorld, ids: Int[Tensor, "n"]
 ) -> dict[str, Float[Tensor, "n"]]:
-    """How much each token of a beginning matters to its pronoun, by four methods, as shares.
+    """Return how much each token of a beginning matters to its pronoun, by four methods, as shares.
 
     The last layer's map, averaged over its heads; ``rollout``; the size of the gradient of
     log p(he) − log p(she) by a token's vector times that vector; and how far that difference moves

@@ -109,7 +109,7 @@ def shifted_losses(model: GPT, n: int = STORIES) -> list[float]:
 def measure_paddings(
     model: Llama, words: "BytePairs", seeds: Sequence[int] = range(3), steps: int = STEPS
 ) -> dict:
-    """What the page shows of paddings."""
+    """Measure paddings, as the page shows them."""
     if words.end is None:
         raise ValueError("words: expected a piece that ends a text, which pads here")
     prompts = [words.encode(text) for text in PROMPTS]

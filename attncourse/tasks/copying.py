@@ -90,7 +90,8 @@ class Reader(nn.Module):
 
 @torch.no_grad()
 def distance_named(model: nn.Module, n: int, first: int = 0, batch: int = 200) -> Tensor:
-    """How far back the letter stands that a model names, as fractions of its answers, ``(n,)``.
+    """Return how far back the letter stands that a model names, as fractions of its answers,
+    ``(n,)``.
 
     Counted over positions ``first`` to n − 1; letters that stand later, or not at all in the
     sequence, count nowhere, so the fractions sum to at most 1.

@@ -1,4 +1,4 @@
-"""What depth does to untrained blocks: tokens that become alike, gradients that grow or shrink.
+"""Effects of depth on untrained blocks: tokens that become alike, gradients that grow or shrink.
 
 Sources: Dong, Cordonnier and Loukas (2021), Attention is not all you need; Xiong et al. (2020), On
 Layer Normalization in the Transformer Architecture.
@@ -20,7 +20,7 @@ def size(X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch"]:
 
 
 def relative_residual(X: Float[Tensor, "*batch n d"], steps: int = 100) -> Float[Tensor, "*batch"]:
-    """How far the tokens are from all being one vector x: min ‖X − 1xᵀ‖ / ‖X‖, from 0 to 1.
+    """Return how far the tokens are from all being one vector x: min ‖X − 1xᵀ‖ / ‖X‖, from 0 to 1.
 
     The norm is ``size``. x is sought by Adam on the logarithm, from the mean token on; of all that
     it tries the best one counts.

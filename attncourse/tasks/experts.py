@@ -101,7 +101,7 @@ def train_experts(name: str, rate: float, seed: int, steps: int = STEPS) -> GPT:
 
 
 def hidden_numbers(model: GPT) -> dict[str, int]:
-    """How many hidden numbers a token meets in a block, and how many are there."""
+    """Return how many hidden numbers a token meets in a block, and how many there are."""
     layer = model.blocks[0].feed_forward
     there = layer.W_1.out_features
     used = there * layer.chosen // EXPERTS if isinstance(layer, Experts) else there
@@ -159,7 +159,7 @@ def experts_contest(
 
 
 def measure_experts(**how) -> dict:
-    """What the page shows of it."""
+    """Measure experts, as the page shows them."""
     return {
         "floor": round(PronounWorld().entropy_rate(), 4),
         "experts": EXPERTS,

@@ -36,7 +36,7 @@ MOST_TOKENS = 18
 def explored(
     model: Llama, words: "BytePairs", text: str, pronoun: str | None = None, noun: str | None = None
 ) -> dict:
-    """What the explorer holds of a sentence: its tokens, its maps, and who stands for whom.
+    """Return the explorer's data of a sentence: its tokens, its maps, and who stands for whom.
 
     Raises ``ValueError`` for a sentence that is longer than the figure, and for a pronoun or noun
     that is not one token of it.

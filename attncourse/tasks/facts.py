@@ -63,7 +63,7 @@ def answer_of(words: "BytePairs", word: str) -> int:
 
 
 def lens(model: Llama, words: "BytePairs", text: str, answer: str) -> dict:
-    """What the last token's vector says after each block: the answer's probability and rank."""
+    """Return the answer's probability and rank in the last token's vector after each block."""
     stream = residual_stream(model, words.encode(text))[:, -1]  # (l + 1, d)
     logits = logit_lens(stream, model.norm.gain, model.out.weight)
     token = answer_of(words, answer)
@@ -159,7 +159,7 @@ def carriers(
 def measure_facts(
     model: Llama, words: "BytePairs", pairs=PAIRS, layers: Sequence[int] | None = None
 ) -> dict:
-    """What the page shows of it; pairs and layers may be fewer."""
+    """Measure facts, as the page shows them; pairs and layers may be fewer."""
     asked = runs(words, TEMPLATES[0])
     left = carriers(model, words, layers=layers or ())
     numbers = list(range(len(model.blocks)) if layers is None else layers)

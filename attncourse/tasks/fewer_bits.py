@@ -77,7 +77,7 @@ WEIGHT_BITS = (8, 4, 3, 2)
 
 
 def bits_a_number(model: Llama, name: str, bits: int) -> float:
-    """What a weight takes with its part of a scale and a minimum."""
+    """Return the bits of a weight with its part of a scale and a minimum."""
     matrices = [one.weight for one in model.blocks.modules() if isinstance(one, nn.Linear)]
     if name.startswith("a block of"):
         return bits + SCALES / int(name.split()[-1])
@@ -166,7 +166,7 @@ def cache_row(model: Llama, texts: dict[str, Tensor], name: str) -> dict:
 def measure_fewer_bits(
     model: Llama, words: "BytePairs", rows: Sequence[tuple[str, int]] = ()
 ) -> dict:
-    """What the page shows: the model as it is, its weights and its cache in fewer bits."""
+    """Measure the model as it is, and its weights and cache in fewer bits, as on the page."""
     texts = texts_as_ids(words)
     rows = rows or [(name, bits) for name in SHARED for bits in WEIGHT_BITS]
     with ExitStack() as stack:

@@ -97,7 +97,7 @@ def counting_draft(draft: Draft, guesses: list[int]) -> Draft:
 
 
 def write_with_draft(model: Llama, ids: Tensor, draft: Draft, k: int, n_new: int) -> dict:
-    """What is written, in how many passes, of how many guesses how many are kept."""
+    """Write with a draft; return the text, the passes, the guesses and how many are kept."""
     guesses: list[int] = []
     pieces = list(speculative_stream(model, ids, n_new, counting_draft(draft, guesses), k))
     kept = sum(len(piece) - 1 for piece in pieces)
@@ -127,7 +127,7 @@ def measure_guesses(
     drafts: Sequence[tuple[str, int]] = DRAFTS,
     n_new: int = NEW,
 ) -> dict:
-    """What the page shows: by kind of text, draft and its length."""
+    """Measure guesses by kind of text, draft and its length, as the page shows them."""
     found = {}
     for kind in kinds:
         prompts = [words.encode(text) for text in KINDS[kind]]

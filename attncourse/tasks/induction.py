@@ -112,7 +112,7 @@ def pattern_scores(model: GPT, ids: Tensor, patterns: Tensor) -> Float[Tensor, "
 
 @torch.no_grad()
 def price_list(model: GPT, ids: Tensor, known: Tensor) -> Float[Tensor, "layers heads"]:
-    """What each head is worth: by how much ``piece_loss`` rises without it, in nats."""
+    """Return by how much ``piece_loss`` rises without each head, in nats."""
     whole = piece_loss(model(ids), ids, known)
     return torch.stack(
         [

@@ -1,4 +1,4 @@
-"""What attention costs on this machine: time and memory, each measurement in its own process.
+"""Time and memory of attention on this machine, each measurement in its own process.
 
 A process that has once held a large tensor cannot tell how much a smaller one takes: its peak
 memory never falls. So ``measure`` starts one Python, which imports torch once and forks a child for
@@ -115,7 +115,7 @@ def operators(call: Callable) -> set[str]:
 
 
 def machine(device: str = "cpu") -> dict[str, str]:
-    """What a measurement is to be labelled with: processor, how much of it, version and date."""
+    """Return the label of a measurement: processor, how much of it, version and date."""
     gpu = device == "cuda"
     return {
         "machine": torch.cuda.get_device_name() if gpu else processor(),

@@ -60,7 +60,7 @@ TRAINED, UNSEEN = split_sentences()
 
 
 def pairs(ids: Tensor) -> tuple[Tensor, Tensor]:
-    """What is read and what is to be guessed, ``(b, n - 1)`` each: at every place the next word."""
+    """Return the words to read and the next word to guess at every place, ``(b, n - 1)`` each."""
     return ids[:, :-1], ids[:, 1:].masked_fill(ids[:, 1:] == PAD, NOTHING)
 
 

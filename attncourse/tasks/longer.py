@@ -62,7 +62,7 @@ def slower(way: str, factor: float, x: Tensor, positions: Tensor, base: float = 
 
 @contextmanager
 def turn_rope(module: object, way: str, factor: float) -> Iterator[None]:
-    """What a module calls ``apply_rope`` turns in one of the ``WAYS``, for a while."""
+    """Replace the ``apply_rope`` of a module by one of the ``WAYS``, for a while."""
     with patch.object(module, "apply_rope", partial(slower, way, factor)):
         yield
 
@@ -144,7 +144,7 @@ def second_half_alone(model: Llama, ids: Tensor) -> float:
 
 
 def torn_texts(model: Llama, words: "BytePairs") -> dict:
-    """What the page shows of the real model: each text, each way, each gap."""
+    """Measure the real model on each text, each way, each gap, as the page shows it."""
     texts = texts_as_ids(words)
     return {
         "made_for": model.config.max_length,

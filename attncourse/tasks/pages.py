@@ -103,7 +103,7 @@ class Memory:
             del self.systems[one.asked.system]
 
     def held(self, running: Iterable[Answering]) -> int:
-        """How many tokens lie in memory, those that several share counted once."""
+        """Return how many tokens lie in memory, those that several share counted once."""
         shares = {system: len(pages) * self.page for system, pages in self.systems.items()}
         own = sum(one.tokens - shares.get(one.asked.system, 0) for one in running)
         return own + sum(shares.values())
@@ -130,7 +130,7 @@ def serve_questions(
     longest: int = LONGEST,
     speed: int = PAGE,
 ) -> list[int]:
-    """How many seconds each question waits before its answer begins for good.
+    """Return how many seconds each question waits before its answer begins for good.
 
     ``look`` sees every second in which somebody is answered or waits. Raises ``ValueError`` for a
     question longer than ``longest``, for memory that does not hold the longest, and another way.
@@ -253,7 +253,7 @@ def rush(seed: int, way: str, n: int = 1000) -> dict:
 
 
 def measure_pages(seeds: Sequence[int] = range(3), day: Callable = whole_day) -> dict:
-    """What the page shows of it: the rush and the day in each of the three ways."""
+    """Measure the rush and the day in each of the three ways, as the page shows them."""
     return {
         "page": PAGE,
         "longest": LONGEST,

@@ -55,7 +55,7 @@ def measure_professions(
     professions: Sequence[str] = PROFESSIONS,
     templates: Sequence[str] = TEMPLATES,
 ) -> dict:
-    """What the page shows of it: raw gaps, and intervals over a baseline of both controls."""
+    """Measure raw gaps, and intervals over a baseline of both controls, as the page shows them."""
     raw = {who: pronoun_log_gaps(model, words, who, templates) for who in (*CONTROLS, *professions)}
     baseline = np.mean([raw[who] for who in CONTROLS], axis=0)
     rng = np.random.default_rng(0)

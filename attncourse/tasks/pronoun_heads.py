@@ -60,7 +60,7 @@ OPENINGS = {
 
 @dataclass(frozen=True)
 class Sentence:
-    """What is read up to the pronoun, where its noun and the other stand, and what is asked."""
+    """A sentence up to its pronoun: ids, the places of its noun and the other, the question."""
 
     kind: str
     text: str
@@ -121,12 +121,14 @@ def pronoun_attention(model: Llama, asked: Sequence[Sentence]) -> Float[Tensor, 
 
 
 def hits(found: Float[Tensor, "s 2 l h"]) -> Float[Tensor, "s l h"]:
-    """Whether the noun gets more than the other, 1 or 0."""
+    """Return 1 where the noun gets more than the other, else 0."""
     return (found[:, 0] > found[:, 1]).double()
 
 
 def chosen_on_half(found: Float[Tensor, "s 2 l h"], draws: int = 500, seed: int = 0) -> float:
-    """How often the best head of half of the openings is right in the other half, on average."""
+    """Return how often the best head of half of the openings is right in the other half, on
+    average.
+    """
     right = hits(found).flatten(1).numpy().reshape(-1, 2, found.shape[-2] * found.shape[-1])
     weight = found[:, 0].flatten(1).numpy().reshape(right.shape)
     rng, kept = np.random.default_rng(seed), []
@@ -162,7 +164,7 @@ def noun_log_gaps(
 
 
 def prompts(asked: Sequence[Sentence]) -> tuple[Tensor, Tensor]:
-    """What is read, of one length, and the place of each last token of its own.
+    """Return the texts as ids of one length, and the place of each one's own last token.
 
     What is behind a text's end is seen by nobody before it.
     """
@@ -196,7 +198,7 @@ def gaps_without_edge(
 def measure_pronoun_heads(
     model: Llama, words: "BytePairs", heads: Sequence[Head] | None = None
 ) -> dict:
-    """What the page shows of it; of what the model is without a head, for these heads alone."""
+    """Measure pronoun heads, as the page shows them; ablations for these heads alone."""
     asked = sentences(words)
     found = pronoun_attention(model, asked)
     right = hits(found)

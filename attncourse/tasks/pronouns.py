@@ -197,7 +197,8 @@ class PronounWorld:
         return " ".join(words[: words.index("<end>")] if "<end>" in words else words)
 
     def surprise(self, story: str) -> float:
-        """How surprising a whole story is, ``−log p``, in nats; infinite where it cannot be drawn.
+        """Return the surprise of a whole story, ``−log p``, in nats; infinite where it cannot be
+        drawn.
 
         Its mean over all stories, divided by ``mean_length()``, is ``entropy_rate()``.
         """
@@ -235,7 +236,7 @@ class PronounWorld:
         return entropy / self.mean_length()
 
     def mean_length(self) -> float:
-        """How many tokens of a story are guessed, on average: its words and its end."""
+        """Return the mean number of tokens guessed in a story: its words and its end."""
         opening = sum(map(len, OPENINGS)) / len(OPENINGS)
         character, traits = 1.5, (1 + 3 + 5) / 3
         rest = len(["is", ".", "she", "likes", "sushi", ".", "<end>"])

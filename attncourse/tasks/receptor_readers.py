@@ -104,7 +104,7 @@ class KmerReader:
         return shares
 
     def weights(self, sequences: Sequence[str], labels: Sequence[int]) -> np.ndarray:
-        """What each letter adds to its class: the coefficients of the k-mers that it is in."""
+        """Return what each letter adds to its class: the coefficients of its k-mers."""
         length = max(map(len, sequences))
         total = np.full((len(sequences), length), -np.inf)
         for row, (sequence, label) in enumerate(zip(sequences, labels, strict=True)):
@@ -226,7 +226,7 @@ def precision_of_top(weights: np.ndarray, starts: np.ndarray, size: int = 3) -> 
 
 
 def is_in_motif(weights: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Whether the highest place of each row lies in its motif of three, ``(b,)``."""
+    """Return for each row if its highest place lies in its motif of three, ``(b,)``."""
     top = weights.argmax(-1)
     return (top >= starts) & (top < starts + 3)
 
@@ -251,7 +251,9 @@ def telling(reader, sequences: Sequence[str], labels, starts, n: int = 4) -> lis
 
 @dataclass
 class ReaderScore:
-    """How a fitted reader did on a test side: two numbers, their intervals, and its decisions."""
+    """The scores of a fitted reader on a test side: two numbers, their intervals, and its
+    decisions.
+    """
 
     reader: Any
     truth: np.ndarray
@@ -291,5 +293,7 @@ def scored(
 
 
 def measured() -> dict:
-    """What ``benchmarks/receptors_vdjdb.py`` found on a table of VDJdb, with its date and size."""
+    """Return the results of ``benchmarks/receptors_vdjdb.py`` on a table of VDJdb, with date and
+    size.
+    """
     return json.loads(Path(__file__).with_name("receptors_vdjdb.json").read_text("utf-8"))

@@ -72,7 +72,7 @@ def near_copy(sequence: str, start: int, rng: np.random.Generator) -> str:
 
 @dataclass(frozen=True)
 class ReceptorTable:
-    """What ``load_vdjdb`` read: receptors and epitopes, and what it found on the way.
+    """The table that ``load_vdjdb`` reads: receptors and epitopes, and counts of what was left out.
 
     ``dropped`` counts the rows left out by reason; ``duplicates`` those that repeat a receptor with
     the same epitope, which are left out as well; ``cross_reactive`` are the receptors that are

@@ -104,7 +104,7 @@ def seconds_of(call: Callable, times: int = 3) -> float:
 
 
 def peaks(n: int = 2048, numbers: int = 2**26) -> dict:
-    """What one core does in a second: operations of a matrix product, bytes of a copy.
+    """Measure one core's operations a second in a matrix product, and bytes a second in a copy.
 
     The product is of two ``(n, n)``. A copy reads its bytes and writes as many.
     """
@@ -127,7 +127,7 @@ def passed(model: Llama, one: Pass, times: int = 3) -> float:
 
 
 def measure_roofline(model: Llama, times: int = 3, longest: int = 2**20) -> dict:
-    """What the page shows: peaks, and each pass with its seconds, on this core and by arithmetic.
+    """Measure peaks, and each pass with its seconds, on this core and by arithmetic.
 
     ``longest`` leaves out passes of more tokens.
     """

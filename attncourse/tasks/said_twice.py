@@ -40,13 +40,13 @@ def both_times(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "2"]:
 
 
 def induction_scores(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "l h"]:
-    """How much each head looks at what came after the same token, averaged over the rows."""
+    """Return how much each head looks at what came after the same token, averaged over the rows."""
     found = [head_scores(attention_maps(model, row), induction_pattern(row)) for row in ids]
     return torch.stack(found).mean(0)
 
 
 def previous_scores(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "l h"]:
-    """How much each head looks at the token before, averaged over the rows."""
+    """Return how much each head looks at the token before, averaged over the rows."""
     pattern = previous_token_pattern(ids.shape[-1])
     return torch.stack([head_scores(attention_maps(model, row), pattern) for row in ids]).mean(0)
 
@@ -57,7 +57,7 @@ def measure_repeats(
     draws: int = 10,
     n_off: Sequence[int] = (1, 2, 4, 8, 16),
 ) -> dict:
-    """What the page shows of it. Heads are chosen on other rows than those they are tried on."""
+    """Measure repeats, as the page shows them. Heads are chosen on other rows than those tried."""
     n_vocab = model.config.n_vocab
     chosen_on = twice(n_vocab, seed=1000)
     scores = induction_scores(model, chosen_on)

@@ -129,7 +129,7 @@ def measure_sinks(
     first_words: Sequence[str] = FIRST_WORDS,
     longest: int | None = None,
 ) -> dict:
-    """What the page shows of it, for each text; ``longest`` cuts the texts."""
+    """Measure sinks for each text, as the page shows them; ``longest`` cuts the texts."""
     found = {}
     for name, text in TEXTS.items():
         ids = words.encode(text)[:longest]

@@ -87,7 +87,7 @@ class Text:
         return self.train[starts[..., None] + torch.arange(length)]
 
     def test_pieces(self, length: int) -> Int[Tensor, "pieces length"]:
-        """What was set aside, in pieces of ``length`` characters; the rest of it is left out."""
+        """Return the test text in pieces of ``length`` characters; the rest of it is left out."""
         whole = len(self.test) // length
         if not whole:
             raise ValueError(f"length: expected at most {len(self.test)}, got {length}")

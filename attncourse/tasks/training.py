@@ -22,7 +22,7 @@ from attncourse.tasks.side_by_side import train_side_by_side
 
 
 def count_parameters(module: nn.Module) -> int:
-    """How many numbers a module learns; one that several layers share counts once."""
+    """Return how many numbers a module learns; one that several layers share counts once."""
     if not isinstance(module, nn.Module):
         raise ValueError(f"module: expected an nn.Module, got {type(module).__name__}")
     return sum(p.numel() for p in module.parameters() if p.requires_grad)

@@ -68,7 +68,7 @@ def answering(attention: nn.Module, hidden: int = 0, task=two_lookups) -> nn.Seq
 
 @torch.no_grad()
 def answers(model: nn.Module, sequences: int = 2000, seed: int = 99) -> tuple[Tensor, Tensor]:
-    """What the model says on new sequences, and what is right, both ``(sequences, 8, 2)``."""
+    """Return the model's answers on new sequences, and the right ones: ``(sequences, 8, 2)``."""
     x, right = two_lookups(sequences, torch.Generator().manual_seed(seed))
     return model(x).argmax(dim=-1), right
 

@@ -51,5 +51,5 @@ def seen_from(
 
 
 def score_entries(height: int, width: int, window: int | None = None) -> int:
-    """How many scores one head computes: all pairs of tokens, or those inside windows."""
+    """Return how many scores one head computes: all pairs of tokens, or those inside windows."""
     return (height * width) ** 2 if window is None else height * width * window**2

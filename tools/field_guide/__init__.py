@@ -121,7 +121,7 @@ def resolve(app, env, node, content):
 
 
 def sleeping(html: str) -> str:
-    """What an entry holds, as text that field_guide.js makes elements of once it is opened.
+    """Return an entry as text that field_guide.js makes elements of once it is opened.
 
     All entries together have sixty thousand elements, which no reader should wait for.
     """

@@ -74,7 +74,7 @@ class CheckModule:
         return in_one_line(text)
 
     def body(self, node: Definition) -> str:
-        """What a function does or a class holds, without its docstring."""
+        """Return the body of a function or class without its docstring."""
         kept = node.body[1:] if ast.get_docstring(node) else node.body
         if kept[0].lineno == node.lineno:
             return self.segment(kept[0])

@@ -49,7 +49,7 @@ class GuideEntry:
 
 
 def sources() -> list[Path]:
-    """What the entries are computed from."""
+    """Return the files that the entries are computed from."""
     package = Path(attncourse.__file__).parent
     modules = [*package.glob("*.py"), *(package / "checks").rglob("*.py")]
     return sorted(modules) + [Path(__file__).with_name(name) for name in TOOLS]

@@ -1,4 +1,4 @@
-"""What a mistake shows: the criterion that it fails first, on which example, and how.
+"""The symptoms of a mistake: the criterion that it fails first, on which example, and how.
 
 All of it is the checks' own verdict. The kinds of symptom are told from what came and what was
 expected; the first that fits is the one that the field guide files the mistake under.
@@ -29,7 +29,7 @@ ARRAYS = re.compile(r"(?s)(.*?)\s*returned( NaN)?:?\n(.*)\nexpected\n(.*)")
 
 @dataclass(frozen=True)
 class Example:
-    """How a mistake shows: ``told`` in words, and the two results where they are small."""
+    """An example of a mistake: ``told`` in words, and the two results where they are small."""
 
     criterion: str
     symptom: str
@@ -77,7 +77,7 @@ def first_failure(exercise: Exercise, mistake: Mistake) -> tuple[Criterion, list
 
 
 def numbers_in(trial: Trial) -> int:
-    """How many numbers there are to read in a case."""
+    """Return how many numbers the arguments of a case hold."""
     values = [*trial.case.args, *trial.case.kwargs.values()]
     return sum(array.size for array in map(as_numbers, values) if array is not None)
 
@@ -90,7 +90,7 @@ def rows_sum_to_one(array: np.ndarray, axis: int | tuple[int, ...] = -1) -> bool
 
 
 def of_weights(got: np.ndarray, want: np.ndarray) -> bool:
-    """Whether rows that sum to 1 were expected, and rows of some other kind came."""
+    """True if rows that sum to 1 were expected, and rows of some other kind came."""
     alike = got.ndim == want.ndim >= 1 and got.shape == want.shape and want.shape[-1] > 1
     return alike and rows_sum_to_one(want) and bool((want >= 0).all()) and not rows_sum_to_one(got)
 

@@ -56,7 +56,9 @@ def wrong_line(exercise: Exercise, mistake: Mistake) -> WrongLine:
 
 
 def options(mistake: Mistake) -> dict[str, object]:
-    """What a mistake chooses in its composition; nothing for a mistake that is written out."""
+    """Return the options that a mistake chooses in its composition; none for one that is written
+    out.
+    """
     parts = parts_of(mistake.wrong)
     return parts.chosen if parts else {}
 
@@ -76,7 +78,7 @@ def option_code(name: str, option: object) -> str:
 
 
 def lines_below(option: object) -> list[str]:
-    """What an option closes over and no word says: functions without a name, True and False."""
+    """Return the lines for what an option closes over: functions without a name, True and False."""
     shown = {n: v for n, v in closed_over(option) if isinstance(v, bool) or is_lambda(v)}
     return [f"{n} = {lambda_code(v) if is_lambda(v) else v}" for n, v in shown.items()]
 
@@ -90,7 +92,7 @@ def closed_over(option: object) -> list[tuple[str, object]]:
 
 
 def in_a_word(value: object) -> str:
-    """How a value is written where it is read; nothing where that would not be read easily."""
+    """Return a value as a short text; "" where it would not be read easily."""
     if callable(value):
         return "" if is_lambda(value) else getattr(value, "__name__", "")
     parts = value if isinstance(value, tuple) else (value,)
@@ -159,7 +161,7 @@ def covers(node: ast.Lambda | Definition, place: tuple) -> bool:
 
 @cache
 def is_right(exercise: Exercise, module: CheckModule, name: str) -> bool:
-    """Whether a helper would pass one of the chapter's exercises: that is not shown."""
+    """True if a helper would pass one of the chapter's exercises: that is not shown."""
     helper = getattr(sys.modules[module.name], name)
     return any(passes(other, helper) for other in chapter(exercise.stem))
 

@@ -29,7 +29,7 @@ def patching() -> Diagram:
 
 
 def place(block: int) -> float:
-    """How far below the top of a run the stream after a block is."""
+    """Return how far below the top of a run the stream after a block is drawn."""
     return 118 - 34 * (block + 1)
 
 

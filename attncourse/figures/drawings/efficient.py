@@ -36,7 +36,7 @@ def walk() -> Drawings:
 
 
 def kept() -> Diagram:
-    """What is in small, fast memory while a tile is held."""
+    """Draw what small, fast memory holds while a tile is computed."""
     picture = Diagram(
         "What is held",
         "In large, slow memory are Q, K, V and the output U, n by d each. Of Q, K and V one "
@@ -127,7 +127,7 @@ PIXELS = 3.2  # of a pipe, for each terabyte a second
 
 
 def memories() -> Drawings:
-    """What moves where on a GPU: three memories, and pipes as wide as they are fast."""
+    """Draw what moves where on a GPU: three memories, and pipes as wide as they are fast."""
     picture = Diagram(
         "Three memories",
         "Three memories of a GPU of the kind A100, each joined to the arithmetic by a pipe as wide "

@@ -31,7 +31,7 @@ def model() -> Drawings:
 
 
 def chances() -> Diagram:
-    """What the last row says after *mary is small . she*."""
+    """Draw the distribution after *mary is small . she*."""
     picture = Diagram(
         "What the last row says",
         "After the words mary is small, full stop, she, three verbs are equally likely, a third "
@@ -74,7 +74,7 @@ def shifted() -> Diagram:
 
 
 def cached() -> Drawings:
-    """What is computed for the seventh token, without a cache and with one."""
+    """Draw what is computed for the seventh token, without a cache and with one."""
     pictures = []
     for with_cache in (False, True):
         title = "with a cache" if with_cache else "without a cache"

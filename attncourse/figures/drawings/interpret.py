@@ -54,7 +54,7 @@ def instruments() -> Drawings:
 
 
 def two_steps() -> Drawings:
-    """What each layer of an induction head does on *7 2 9 4 7*."""
+    """Draw what each layer of an induction head does on *7 2 9 4 7*."""
     note = Diagram(
         "Layer 0: a note",
         "The tokens 7, 2, 9, 4, 7. From each but the first an arrow leads to the one before it, "

@@ -100,7 +100,7 @@ def two_ways() -> Drawings:
 
 
 def file_block() -> Diagram:
-    """What the file holds of 32 numbers: a scale, the smallest number, and 32 codes of 4 bits."""
+    """Draw 32 numbers of a file: a scale, the smallest number, and 32 codes of 4 bits."""
     picture = Diagram(
         "32 numbers in a file",
         "A row of two wide cells, scale and minimum, with 16 bits each, and 32 narrow cells with a "

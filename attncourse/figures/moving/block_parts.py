@@ -109,7 +109,7 @@ def attended(x: np.ndarray, layers: list[dict]) -> list[np.ndarray]:
 
 
 def token_difference(X: np.ndarray) -> float:
-    """How large the part of X is that is not the same for all tokens, from 0 to 1."""
+    """Return the share of X, 0 to 1, that is not the same for all tokens."""
     return float(np.linalg.norm(X - X.mean(axis=0)) / (np.linalg.norm(X) or 1))
 
 
@@ -126,7 +126,7 @@ def token_rows(X: np.ndarray, tokens: tuple[str, ...]) -> str:
 
 
 def by_depth(shares: list[float], depth: int) -> str:
-    """How far apart the tokens are after each number of blocks: a bar and a number for each."""
+    """Return a bar and a number for each depth: how different the tokens are after it."""
     heads = "".join(f'<th scope="col">{i}</th>' for i in range(len(shares)))
     bars = "".join(f'<td><i style="height:{100 * share:.0f}%"></i></td>' for share in shares)
     chosen = [' class="am-chosen"' if i == depth else "" for i in range(len(shares))]

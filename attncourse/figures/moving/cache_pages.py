@@ -38,7 +38,7 @@ def simulated(
     common: int,
     steps: int,
 ) -> list[dict]:
-    """What the cache holds after each step, and who waits.
+    """Return the cache's content after each step, and which questions wait.
 
     A step gives each question that is being answered one token. Then the next in the queue come
     in, as long as there is room: for the longest (``reserved``), or for the tokens they have and
@@ -178,7 +178,7 @@ def cache_pages(
 
 
 def legend() -> str:
-    """What the colours of a page mean."""
+    """Return the key to a page's colours."""
     kinds = (("query", "tokens"), ("key", "one question"), ("value", "shared"))
     squares = [f'<i style="--here:var(--{role})"></i>{words}' for role, words in kinds]
     squares.append('<i class="cp-empty"></i>reserved')
@@ -186,7 +186,7 @@ def legend() -> str:
 
 
 def tokens_on(now: dict, page: int) -> dict[int, int]:
-    """How many tokens each page holds, of the pages that anybody has."""
+    """Return how many tokens each page holds that is in use."""
     found: dict[int, int] = {}
     for _, pages, tokens in now["held"]:
         for k, at in enumerate(pages):
@@ -195,7 +195,7 @@ def tokens_on(now: dict, page: int) -> dict[int, int]:
 
 
 def step_sentence(now: dict, way: str, room: int, page: int) -> str:
-    """What the figure says of a step."""
+    """Return the sentence under the figure for a step."""
     share = sum(tokens_on(now, page).values()) / room
     n, waits = len(now["held"]), len(now["waiting"])
     text = f"{n} questions are answered, {waits} wait. Tokens fill {100 * share:.0f} % of the room."
@@ -230,7 +230,7 @@ def page_cells(now: dict, way: str, rows: int, across: int, page: int, common: i
 
 
 def waiting_lines(days: dict[str, list[dict]], way: str, step: int, most: int) -> str:
-    """How many wait, step by step, for each way; a mark at the step."""
+    """Draw for each way how many questions wait, step by step, with a mark at the step."""
     left, top, wide, tall = CURVES
 
     def at(i: int, day: dict) -> tuple[float, float]:

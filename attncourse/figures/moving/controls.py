@@ -1,4 +1,4 @@
-"""What a reader moves: sliders, buttons and fields, and pictures that a script draws anew.
+"""Controls that a reader moves, sliders, buttons and fields, and pictures that a script redraws.
 
 Every part that a script needs has a name, ``data-part``. Without a script the controls are not
 shown, and on paper neither.

@@ -1,4 +1,4 @@
-"""What every moving figure is made of: a first state, its numbers, a script that computes."""
+"""The parts of every moving figure: a first state, its numbers, a script that computes."""
 
 import json
 from html import escape

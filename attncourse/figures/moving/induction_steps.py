@@ -10,7 +10,7 @@ STEPS = ["1 · write notes", "2 · find the note", "3 · copy"]
 
 
 def induction_steps(tokens: list[str], asks: int) -> Moving:
-    """What an ideal induction head does for one token of a sequence, in three steps.
+    """Show what an ideal induction head does for one token of a sequence, in three steps.
 
     tokens: 2 to 12 words of at most 8 letters. asks: the number of the token that asks at first.
     Layer 0 writes beside each token the one before it; layer 1 looks, from the token that asks, at

@@ -101,7 +101,9 @@ def line_writer_weights(name: str, model: "Seq2Seq") -> dict[str, np.ndarray]:
 
 
 def written_by(model: "Seq2Seq", line: str, reads: str, writes: str):
-    """What a translator writes, and where each letter and the end look, ``(t + 1, n)`` or None."""
+    """Return a translator's output, and its attention for each letter and the end, ``(t + 1, n)``
+    or None.
+    """
     import torch
 
     source = torch.tensor([[reads.index(c) + 1 for c in line]])
@@ -114,7 +116,7 @@ def written_by(model: "Seq2Seq", line: str, reads: str, writes: str):
 
 
 def right_translation(line: str) -> str:
-    """What is to be written for the days that are found in a line: ``03-03 11-18``."""
+    """Return the right translation of the days in a line: ``03-03 11-18``."""
     days = [(day, name) for day, name in DAY.findall(line) if name in MONTHS]
     return " ".join(f"{MONTHS.index(name) + 1:02d}-{int(day):02d}" for day, name in days)
 
@@ -125,7 +127,7 @@ def first_wrong(written: str, goal: str) -> int:
 
 
 def line_picture(line: str, written: str, weights: np.ndarray | None, at: int) -> Diagram:
-    """What is written above, what is read below, and what stands between for one letter."""
+    """Draw the output above, the input below, and one letter's attention between them."""
     drawing = Diagram("Two rows of characters", SAYS, width=WIDE, height=HIGH)
     live(drawing, "between", attention_curves(line, weights, at))
     live(drawing, "read", character_row(line, BOTTOM, -1, ""))
@@ -177,7 +179,7 @@ def attention_curves(line: str, weights: np.ndarray | None, at: int) -> str:
 
 
 def says(line: str, written: str, weights: np.ndarray | None, at: int) -> str:
-    """What was written, whether it is right, and where the letter looks."""
+    """Say what was written, if it is right, and where the letter looks."""
     goal = right_translation(line)
     judged = "" if not goal else " That is right." if written == goal else f" Right is {goal}."
     looks = "Every letter is made of the same vector."

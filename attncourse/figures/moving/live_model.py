@@ -23,7 +23,7 @@ BEGINNING = "today the doctor is small and cute ."
 
 
 class World(Protocol):
-    """What a figure wants of a world: words by their ids, and the ids of a story's first words.
+    """The world of a figure: words by their ids, and the ids of a story's first words.
 
     Words in ``<>`` are marks that nobody writes; ``beginning`` puts a mark in front, and raises
     ``ValueError`` for a word that is unknown.
@@ -195,7 +195,7 @@ def percent(p: float) -> str:
 
 
 def live_model_controls(beginning: str, examples: Sequence[str], world: World) -> str:
-    """What a reader writes, chooses and presses."""
+    """Return the controls: a text field, example texts and words to press."""
     field = (
         '<label class="lm-field"><span>Story so far</span><input type="text" data-part="story" '
         f'value="{escape(beginning)}" dir="auto" autocomplete="off" autocapitalize="none" '

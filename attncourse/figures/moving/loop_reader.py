@@ -148,7 +148,7 @@ def loop_class_bars(classes: Sequence[str], chances) -> str:
 
 
 def loop_sentence(loop: str, looks, falls, classes: Sequence[str], chances) -> str:
-    """What the first state says."""
+    """Return the sentence for the first state."""
     best, look, fall = int(chances.argmax()), int(looks.argmax()), int(np.argmax(falls))
     return (
         f"It says {classes[best]}, {percent(chances[best])}. It looks most at {loop[look]} "

@@ -129,7 +129,7 @@ def mask_grid(title: str, kind: str, numbers: np.ndarray, mask: np.ndarray, toke
 
 
 def knowledge(output: np.ndarray, mask: np.ndarray, tokens: Sequence[str]) -> str:
-    """What each token receives, and which tokens it can know."""
+    """Return a table of what each token receives, and which tokens it can know."""
     rows = ""
     for i, token in enumerate(tokens):
         chips = "".join(

@@ -85,7 +85,7 @@ def other_sentence(
 
 
 def asks(name: str, query: np.ndarray) -> str:
-    """What stands in the question's box: its name and its query."""
+    """Return the text of the question's box: its name and its query."""
     numbers = ", ".join(f"{q:g}".replace("-", "−") for q in query)
     return f'<text x="{WIDE / 2:g}" y="35" text-anchor="middle">{escape(name)} ({numbers})</text>'
 
@@ -104,7 +104,7 @@ def weight_label(x: float, weight: float) -> str:
 
 
 def blend_sentence(weights: np.ndarray, blend: np.ndarray, words, parts) -> str:
-    """What came out, in a sentence, as the script writes it."""
+    """Describe the result in a sentence, as the script writes it."""
     most = int(np.argmax(weights))
     told = ", ".join(f"{part} {signed(b, 2)}" for part, b in zip(parts, blend, strict=True))
     return f"Most weight: “{words[most]}”, {weights[most]:.2f}. The answer: {told}."

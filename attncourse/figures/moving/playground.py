@@ -115,7 +115,7 @@ def feature_matrix(entries: dict[str, str], columns: list[str], value: float = 1
 
 
 def moved() -> str:
-    """What a reader sets."""
+    """Return the controls of the playground."""
     field = (
         '<label class="pg-field"><span>Sentence</span><input type="text" data-part="sentence" '
         f'dir="auto" value="{escape(SENTENCE)}" autocomplete="off" spellcheck="false"></label>'

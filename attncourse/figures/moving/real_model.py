@@ -92,7 +92,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
 
 
 def loading() -> str:
-    """What stands there before the model does."""
+    """Return the part that stands there before the model is loaded."""
     megabytes = f"{SIZE / 1e6:.0f}&nbsp;MB"
     choose = (
         '<label class="rm-file"><span>or choose the file</span> '
@@ -111,7 +111,7 @@ def loading() -> str:
 
 
 def real_model_inputs(texts: Sequence[str]) -> str:
-    """What a reader writes, and what the model says next."""
+    """Return the reader's inputs and the place for the model's next word."""
     field = controls(
         '<label class="rm-text"><span data-part="asks">Your text</span>'
         '<textarea data-part="text" rows="2" dir="auto" spellcheck="false" autocomplete="off">'

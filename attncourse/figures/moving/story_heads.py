@@ -183,7 +183,7 @@ def cost_in_nats(cost: float) -> str:
 
 
 def pronoun_bars(now: list[float], before: list[float]) -> str:
-    """What comes next, now and with all heads on."""
+    """Return bars for the next word, now and with all heads on."""
     lines = "".join(
         f'<tr><th scope="row">{word}</th><td><i style="width:{100 * p:.2f}%"></i>'
         f'<i class="sh-before" style="width:{100 * q:.2f}%"></i></td>'
@@ -198,7 +198,7 @@ def pronoun_bars(now: list[float], before: list[float]) -> str:
 
 
 def story_sentence(story: dict, maps: np.ndarray, now, before, off: tuple[int, int]) -> str:
-    """What the first state says."""
+    """Return the sentence for the first state."""
     best = int(np.argmax(before[:2]))
     word, character = ("she", "he")[best], story["tokens"][story["who"]]
     weight = maps[off[0], off[1], -1, story["who"]]

@@ -11,7 +11,7 @@ from attncourse.support.arrays import as_floats, require_finite
 
 
 def worked_row(X: np.ndarray, tokens: list[str], chosen: int = 0) -> Moving:
-    """How one token of ``U = softmax(X Xᵀ) X`` comes about; a reader chooses which.
+    """Show how one token of ``U = softmax(X Xᵀ) X`` is computed; a reader chooses which.
 
     X: ``(n, d)``, at most 16 tokens of at most 4 features, of scores within 1e6. tokens: n words.
     chosen: the token that asks at first. Where a score is beyond 20, the largest of the row is
