@@ -98,120 +98,152 @@ class AnswerSource:
         return ast.get_source_segment("".join(self.lines), node) or ast.unparse(node)
 
 
-def repaired(
-    exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
-) -> Mistake | None:
-    """The mistake that one change in the code of ``implementation`` mends, or two.
+class RepairSearch:
+    """A search for changes of an answer's source after which every case is right.
 
-    None if none does.
+    It has a budget of calls, a limit on the clock, and stops after two endless variants.
     """
-    if hasattr(type(implementation), "attncourse_outcomes"):
-        return None  # it lives in another process
-    told = any(t.outcome.error is Forbidden for t in trials)  # that is the mistake
-    unwritten = all(is_unwritten(t.outcome) for t in trials if t.stands_out)
-    source = None if told or unwritten else answer_source(implementation)
-    if source is None:
-        return None
-    # Most variants fall at the first case: one that is wrong, and quickly tried.
-    weights = [weight(exercise, i) for i in range(len(trials))]
-    order = sorted(
-        zip(weights, trials, strict=True),
-        key=lambda found: (not found[1].stands_out, found[0], count_numbers(found[1].case)),
-    )
-    wrong = sum(t.stands_out for t in trials)
-    limited = replace(exercise, limit=min(LIMIT, exercise.limit))
-    ends = time.thread_time() + LAST
-    first_weight, first = order[0]
-    own = work_in(
-        lambda: run(limited, implementation, first.case, watched=False), calls_around(limited)
-    )
-    own /= first_weight
-    hung, spent, allowed = 0, 0, CALLS
-    came = 0  # of the first cases, so many were right in what was tried last
-    helpful: list[tuple[int, Change]] = []
 
-    def mends() -> bool:
+    def __init__(
+        self,
+        exercise: Exercise,
+        source: AnswerSource,
+        implementation: Callable,
+        trials: tuple[Trial, ...],
+        seed: int,
+    ):
+        self.exercise = exercise
+        self.limited = replace(exercise, limit=min(LIMIT, exercise.limit))
+        self.source, self.seed = source, seed
+        # Most variants fall at the first case: one that is wrong, and quickly tried.
+        weights = [weight(exercise, i) for i in range(len(trials))]
+        self.order = sorted(
+            zip(weights, trials, strict=True),
+            key=lambda pair: (not pair[1].stands_out, pair[0], count_numbers(pair[1].case)),
+        )
+        self.n_wrong = sum(t.stands_out for t in trials)
+        first_weight, first = self.order[0]
+        work = work_in(
+            lambda: run(self.limited, implementation, first.case, watched=False),
+            calls_around(self.limited),
+        )
+        self.calls_per_weight = work / first_weight
+        self.ends = time.thread_time() + LAST
+        self.spent, self.allowed = 0.0, CALLS
+        self.n_endless = 0
+        self.n_right = 0  # of the first cases, how many were right in the last variant
+        self.helpful: list[tuple[int, Change]] = []
+        self.forbidden_calls: Callable[[], str] = str  # says what a variant called, and forgets it
+
+    def is_over(self, more: int = 0) -> bool:
+        """True if the budget, with ``more`` calls on top, or the time is used up."""
+        return self.spent > self.allowed + more or time.thread_time() > self.ends
+
+    def gives_up(self) -> bool:
+        """True if no further variant is tried."""
+        return self.is_over() or self.n_endless > 1
+
+    def mends(self) -> bool:
         """True if the definition as it is now is right in these cases, and in fresh ones."""
-        nonlocal hung, spent, came
-        came = 0
+        self.n_right = 0
         try:
-            variant = source.made()
+            variant = self.source.made()
         except Exception:
             return False
-        spent += MADE
-        refused()  # what a variant before called
-        for calls, trial in order:
-            outcome = run(limited, variant, trial.case, watched=False)
-            hung += outcome.kind == "hung"
-            spent += own * calls
+        self.spent += MADE
+        self.forbidden_calls()  # forgets those of the variant before
+        for calls, trial in self.order:
+            outcome = run(self.limited, variant, trial.case, watched=False)
+            self.n_endless += outcome.kind == "hung"
+            self.spent += self.calls_per_weight * calls
             if outcome.mutated or problem_with(trial.case, trial.expected, outcome, brief=True):
                 return False
-            if is_over(CALLS):
+            if self.is_over(CALLS):
                 return False
-            came += 1
+            self.n_right += 1
         for more in range(1, 1 + FRESH):
-            for place, trial in enumerate(trials_of(limited, variant, seed + more)):
-                spent += own * weight(exercise, place)
-                if trial.stands_out or is_over(CALLS):
+            for place, trial in enumerate(trials_of(self.limited, variant, self.seed + more)):
+                self.spent += self.calls_per_weight * weight(self.exercise, place)
+                if trial.stands_out or self.is_over(CALLS):
                     return False
-        return not refused()
+        return not self.forbidden_calls()
 
-    def is_over(more: int = 0) -> bool:
-        return spent > allowed + more or time.thread_time() > ends
-
-    def first_that_mends() -> tuple[Change, ...]:
-        for change in changes(source.definition):
-            if is_over() or hung > 1:
+    def single_change(self) -> tuple[Change, ...]:
+        """Return the first change that mends everything; collect those that mend some cases."""
+        for change in changes(self.source.definition):
+            if self.gives_up():
                 return ()
             with change.applied():
-                if mends():
+                if self.mends():
                     return (change,)
-            if 0 < came < wrong and change.kind in LIKELY:
-                helpful.append((came, change))
+            if 0 < self.n_right < self.n_wrong and change.kind in LIKELY:
+                self.helpful.append((self.n_right, change))
         return ()
 
-    def first_two_in_two_places() -> tuple[Change, ...]:
-        nonlocal allowed, spent
-        spent, allowed = 0, PAIRS
-        for _, one in sorted(helpful, key=lambda found: -found[0])[:HELPFUL]:
-            with one.applied():
-                for other in changes(source.definition):
-                    if is_over() or hung > 1:
-                        return ()
-                    if other.kind not in LIKELY or other.node.lineno == one.node.lineno:
-                        continue
-                    with other.applied():
-                        if mends():
-                            return one, other
-        return ()
-
-    def first_two_that_mend() -> tuple[Change, ...]:
-        nonlocal allowed, spent
-        spent, allowed = 0, PAIRS
-        for statement in plain_lines(source.definition):
-            for one in pairable(source.definition, statement):
-                spent += LISTED
+    def pair_in_line(self) -> tuple[Change, ...]:
+        """Return the first two changes of one line that together mend everything."""
+        self.spent, self.allowed = 0, PAIRS
+        definition = self.source.definition
+        for statement in plain_lines(definition):
+            for one in pairable(definition, statement):
+                self.spent += LISTED
                 with one.applied():
-                    for other in pairable(source.definition, statement):
-                        if is_over() or hung > 1:
+                    for other in pairable(definition, statement):
+                        if self.gives_up():
                             return ()
                         if PAIRABLE.index(other.kind) < PAIRABLE.index(one.kind):
                             continue  # tried the other way round
                         with other.applied():
-                            if mends():
+                            if self.mends():
                                 return one, other
         return ()
 
+    def pair_across_lines(self) -> tuple[Change, ...]:
+        """Return the first two changes in different lines, of which one helped by itself."""
+        self.spent, self.allowed = 0, PAIRS
+        for _, one in sorted(self.helpful, key=lambda pair: -pair[0])[:HELPFUL]:
+            with one.applied():
+                for other in changes(self.source.definition):
+                    if self.gives_up():
+                        return ()
+                    if other.kind not in LIKELY or other.node.lineno == one.node.lineno:
+                        continue
+                    with other.applied():
+                        if self.mends():
+                            return one, other
+        return ()
+
+    def repair(self) -> tuple[Change, ...]:
+        """Return the changes that mend everything: one, or two; none where none do."""
+        # Wrong for another reason than what stands in the definition, if that alone is right.
+        if self.mends():
+            return ()
+        return self.single_change() or self.pair_in_line() or self.pair_across_lines()
+
+
+def repaired(
+    exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
+) -> Mistake | None:
+    """Return the mistake that one change in the answer's code mends, or two changes; or None."""
+    if hasattr(type(implementation), "attncourse_outcomes"):
+        return None  # it lives in another process
+    is_named = any(
+        t.outcome.error is Forbidden for t in trials
+    )  # the forbidden call is the mistake
+    unwritten = all(is_unwritten(t.outcome) for t in trials if t.stands_out)
+    source = None if is_named or unwritten else answer_source(implementation)
+    if source is None:
+        return None
+    search = RepairSearch(exercise, source, implementation, trials, seed)
     try:
-        with bounded_memory() as bounded, forbidding(exercise.forbids) as refused:
-            # Wrong for another reason than what stands in the definition, if that alone is right.
-            right = not bounded or mends()
-            found = (
-                ()
-                if right
-                else (first_that_mends() or first_two_that_mend() or first_two_in_two_places())
+        with bounded_memory() as bounded, forbidding(exercise.forbids) as forbidden_calls:
+            if not bounded:
+                return None
+            search.forbidden_calls = forbidden_calls
+            found = search.repair()
+            lone = bool(found) and is_lone(
+                source, found[0], lambda f: run_all(search.limited, f, trials)
             )
-            lone = bool(found) and is_lone(source, found[0], lambda f: run_all(limited, f, trials))
     except MemoryError:  # also while an error is put into words
         return None
     return repair_in_words(source, found, lone) if found else None
