@@ -74,11 +74,13 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
 
     How many points there are is shown before the mistake is looked for, where that is final.
     """
-    board, asked = Board(show), find_exercise(target, variant)
+    board, exercise = Board(show), find_exercise(target, variant)
     with looked_after(target):
-        why = None if _observers else elsewhere(asked, implementation)
+        why = None if _observers else elsewhere(exercise, implementation)
         hear = None if _observers else board.begin
-        verdict = not_judged(asked, why) if why else examined(asked, implementation, hear=hear)
+        verdict = (
+            not_judged(exercise, why) if why else examined(exercise, implementation, hear=hear)
+        )
     if not _observers:
         seen[target] = verdict
     displayed = board.end(verdict)
@@ -176,9 +178,9 @@ def progress(stem: str) -> None:
     """
     if stem not in STEMS:
         raise ValueError(f"expected a chapter ({', '.join(STEMS)}), got {stem!r}")
-    found = progress_of(stem, chapter(stem))
-    if not show(found):
-        write_line(str(found), sys.stdout)
+    chapter_progress = progress_of(stem, chapter(stem))
+    if not show(chapter_progress):
+        write_line(str(chapter_progress), sys.stdout)
 
 
 def exercises() -> dict[str, Exercise]:
@@ -233,9 +235,9 @@ def find_exercise(target: str, variant: str = "") -> Exercise:
     """
     stem = target.split(".")[0] if isinstance(target, str) else ""
     if stem in STEMS:
-        for found in chapter(stem):
-            if found.target == target:
-                return in_variant(found, variant) if variant else found
+        for exercise in chapter(stem):
+            if exercise.target == target:
+                return in_variant(exercise, variant) if variant else exercise
     near = difflib.get_close_matches(str(target), exercises(), n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(f"no exercise is called {target!r}{hint}")

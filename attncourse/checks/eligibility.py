@@ -45,8 +45,8 @@ def why_unjudged(
     here = None if graded else cells_here()
     name = exercise.name
     if here is not None:
-        own = implementation is here.names.get(name, NOT_THERE)
-        if own and (why := here.unjudged(name, implementation)):
+        is_current = implementation is here.names.get(name, NOT_THERE)
+        if is_current and (why := here.unjudged(name, implementation)):
             return why
         if said := hindrance(exercise.stem, implementation, here.writes):
             return Unjudged(said, WRITE)
@@ -161,7 +161,9 @@ def judged_with_name_put_back(
         if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
             continue
         star = built_ins_of_star(taken[1].node)
-        built_in = {one: getattr(builtins, one) for one in star if one in names}
+        built_in = {
+            star_name: getattr(builtins, star_name) for star_name in star if star_name in names
+        }
         candidates = [built_in] if star else ({name: v} for v in meant(name, here, taken))
         for before in candidates:
             with names_exchanged(names, before):
@@ -196,9 +198,9 @@ def name_taken(name: str, statement: str, place: str) -> Mistake:
 def taken_by_star(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None:
     """The newest ``from … import *`` that took a name of Python's own."""
     for run in reversed(here.runs):
-        for one in reversed(run.statements):
-            if name in built_ins_of_star(one.node):
-                return run, one
+        for statement in reversed(run.statements):
+            if name in built_ins_of_star(statement.node):
+                return run, statement
     return None
 
 
@@ -217,11 +219,15 @@ def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterat
     """
     run, statement = taken
     for earlier in reversed(here.runs[: here.runs.index(run) + 1]):
-        for one in reversed(earlier.statements):
-            if one is not statement and name in one.stores and isinstance(one.node, GIVES):
+        for candidate in reversed(earlier.statements):
+            if (
+                candidate is not statement
+                and name in candidate.stores
+                and isinstance(candidate.node, GIVES)
+            ):
                 made = dict(here.names)
                 try:
-                    exec(compile(ast.Module([one.node], []), "<cell>", "exec"), made)
+                    exec(compile(ast.Module([candidate.node], []), "<cell>", "exec"), made)
                 except Exception:  # a file that is gone, a base that has changed
                     continue
                 yield made[name]

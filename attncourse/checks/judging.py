@@ -56,8 +56,8 @@ def judge(
     """
     seed = secrets.randbits(32) if seed is None else seed
     with one_thread(), as_a_process_starts(), muted() as output:
-        found = judged(exercise, implementation, seed, hear, explain)
-    return replace(found, printed=output.used)
+        verdict = judged(exercise, implementation, seed, hear, explain)
+    return replace(verdict, printed=output.used)
 
 
 @contextmanager
@@ -97,9 +97,9 @@ class Asked:
         return try_out(self.exercise, self.implementation, seed, among)
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
-        asked = self.exercise, self.implementation, trials
+        arguments = self.exercise, self.implementation, trials
         try:
-            return (other_default(*asked) or shared_default(*asked)) if self.ended else None
+            return (other_default(*arguments) or shared_default(*arguments)) if self.ended else None
         except TimeUp:
             self.ended = False
             return None
@@ -110,8 +110,8 @@ class Asked:
 
     def ignored(self) -> str:
         names = ignored(self.exercise, self.implementation, self.trials, self.seed)
-        told = names_in_words(f"`{name}`" for name in names) if names else ""
-        return f"the result does not depend on {told}" if told else ""
+        in_words = names_in_words(f"`{name}`" for name in names) if names else ""
+        return f"the result does not depend on {in_words}" if in_words else ""
 
 
 def judged(
@@ -136,30 +136,30 @@ def judged(
                 Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
             )
 
-    asked = Asked(exercise, implementation, trials, seed, seconds)
+    answer = Asked(exercise, implementation, trials, seed, seconds)
     published = published_finding(exercise, implementation, seed)
-    found = published or diagnose(exercise, trials, seed, asked, tell_points, not explain)
-    held = judge_criteria(exercise, found.mended) if found.mended else ()
-    paid = with_consequences(criteria, found, held)
-    if is_one_slip(exercise, found, trials, seed):
+    finding = published or diagnose(exercise, trials, seed, answer, tell_points, not explain)
+    held = judge_criteria(exercise, finding.mended) if finding.mended else ()
+    paid = with_consequences(criteria, finding, held)
+    if is_one_slip(exercise, finding, trials, seed):
         paid = paid_once(paid)
     if not explain:
-        found = Finding()
-    if found.mistake and found.rest == found.mistake.name:
-        found = replace(found, rest="")  # it is told already
-    mended = once_mended(exercise, found)
+        finding = Finding()
+    if finding.mistake and finding.rest == finding.mistake.name:
+        finding = replace(finding, rest="")  # it is told already
+    mended = once_mended(exercise, finding)
     return Verdict(
         exercise.target,
         paid,
         seed,
         exercise.section,
-        diagnosis=found.mistake,
-        symptom=found.symptom,
-        rest=found.rest,
+        diagnosis=finding.mistake,
+        symptom=finding.symptom,
+        rest=finding.rest,
         worth=sum(c.earned for c in mended) - sum(c.earned for c in paid) if mended else 0,
-        example=smallest_example(exercise, due_to(found, trials)),
+        example=smallest_example(exercise, due_to(finding, trials)),
         read=index()[exercise.target].address if exercise.target in index() else "",
-        guide=guide_address(exercise, found.mistake),
+        guide=guide_address(exercise, finding.mistake),
         picture=first_picture(shown_first(exercise, trials)) if exercise.picture else None,
         variant=exercise.variant,
         unwritten=not written and not any(c.earned for c in paid),
@@ -208,8 +208,8 @@ def answers_nothing(exercise: Exercise, trials: tuple[Trial, ...], seed: int) ->
     idle += [lambda *args, value=value, **more: value for value in (None, 0.0, 1.0, np.nan)]
     return any(
         all(
-            same_outcome(own.outcome, other.outcome)
-            for own, other in zip(trials, trials_of(exercise, answer, seed), strict=True)
+            same_outcome(trial.outcome, other.outcome)
+            for trial, other in zip(trials, trials_of(exercise, answer, seed), strict=True)
         )
         for answer in idle
     )
@@ -247,7 +247,7 @@ def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict,
     more.
     """
     left = sum(c.possible for c in criteria if c.follows) // 2
-    kept = []
+    paid = []
     for criterion in criteria:
         if criterion.waits:
             full = criterion.possible
@@ -256,8 +256,8 @@ def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict,
             earned = min(criterion.possible, left)
             left -= earned
             criterion = replace(criterion, earned=earned)
-        kept.append(criterion)
-    return tuple(kept)
+        paid.append(criterion)
+    return tuple(paid)
 
 
 def with_consequences(
@@ -378,10 +378,10 @@ def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
 
     In torch that is float64, in NumPy float32. What is ``said`` already is not told again.
     """
-    given = [value for _, value in named_arguments(exercise, case) if is_array(value)]
-    found = {dtype_name(v): usual_dtype(v) for v in given if "float" in dtype_name(v)}
-    told = [name for name, usual in found.items() if name != usual and name not in said]
-    return f", in {' and '.join(told)}" if told else ""
+    arrays = [value for _, value in named_arguments(exercise, case) if is_array(value)]
+    usual_by_dtype = {dtype_name(v): usual_dtype(v) for v in arrays if "float" in dtype_name(v)}
+    unusual = [name for name, usual in usual_by_dtype.items() if name != usual and name not in said]
+    return f", in {' and '.join(unusual)}" if unusual else ""
 
 
 def usual_dtype(value: Any) -> str:
@@ -407,8 +407,8 @@ def array_in_a_line(array: np.ndarray) -> str:
 def due_to(found: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
     """The trials that are wrong because of the mistake that was found; all where none are."""
     pairs = zip(trials, found.mended, strict=True) if found.mended else ()
-    own = tuple(trial for trial, mended in pairs if trial.wrong and not mended.wrong)
-    return own or trials
+    due = tuple(trial for trial, mended in pairs if trial.wrong and not mended.wrong)
+    return due or trials
 
 
 def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
@@ -425,8 +425,8 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
         failing = [t for t in trials if t.criterion is criterion and t.wrong]
     tried = [t for t in failing if t.outcome.kind != "skipped"]
     trial = min(tried or failing, key=lambda trial: count_numbers(trial.case))
-    given = named_arguments(exercise, trial.case)
-    arrays = [(n, known_numbers(v)) for n, v in given if is_array(v)]
+    arguments = named_arguments(exercise, trial.case)
+    arrays = [(n, known_numbers(v)) for n, v in arguments if is_array(v)]
     lines = [call_line(exercise, trial.case, bool(arrays))]
     full = [n for n, a in arrays if array_in_a_line(a)][:ARRAYS]
     sizes = [size_of(n, a) for n, a in arrays if n not in full]
@@ -454,8 +454,8 @@ def value_as_typed(value) -> str:
 
 def shown_first(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
     """The trial that a notebook shows unfolded: what is drawn is what is told of."""
-    found = (first_failing(criterion, trials) for criterion in exercise.criteria)
-    return tuple(trial for trial in found if trial)[:1]
+    failing = (first_failing(criterion, trials) for criterion in exercise.criteria)
+    return tuple(trial for trial in failing if trial)[:1]
 
 
 def first_picture(trials: tuple[Trial, ...]) -> Picture | None:

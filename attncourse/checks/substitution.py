@@ -72,19 +72,19 @@ def names_called(implementation: Any, names: dict[str, Any], ends: set[str]) -> 
 
     Those count, too, that are bound to nothing.
     """
-    todo, found = functions_of(implementation), set()
+    todo, names_found = functions_of(implementation), set()
     while todo:
         function = todo.pop()
         if function.__globals__ is not names:
             continue
-        for name in names_in_code(function.__code__) & (names.keys() | ends) - found:
-            found.add(name)
+        for name in names_in_code(function.__code__) & (names.keys() | ends) - names_found:
+            names_found.add(name)
             if name not in ends:
                 todo += functions_of(names[name])
-    return found
+    return names_found
 
 
 def functions_of(thing: Any) -> list[types.FunctionType]:
     """A function, or those of a class."""
     things = vars(thing).values() if isinstance(thing, type) else [thing]
-    return [one for one in things if isinstance(one, types.FunctionType)]
+    return [member for member in things if isinstance(member, types.FunctionType)]

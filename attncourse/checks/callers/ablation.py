@@ -36,10 +36,10 @@ def call_on_llama(
     for block in model.blocks:
         block.register_forward_hook(lambda block, given, x: None)
     before = hooks_of(model)
-    found = implementation(model, *args)
+    result = implementation(model, *args)
     same = hooks_of(model) == before
     with torch.no_grad():
-        return {FOUND: found, MODEL: model(args[1]), HOOKS: same}
+        return {FOUND: result, MODEL: model(args[1]), HOOKS: same}
 
 
 def hooks_of(model: Any) -> list[dict]:
@@ -68,8 +68,8 @@ def logits_of_changed(
             raise Unusable(f"returned {type(changed).__name__}, which is not a torch.nn.Module")
     names = [COPY] if len(copies) == 1 else [f"{COPY} of call {i + 1}" for i in range(len(copies))]
     with torch.no_grad():
-        found = {name: changed(ids) for name, changed in zip(names, copies, strict=True)}
-        return found | {MODEL: model(ids)}
+        logits = {name: changed(ids) for name, changed in zip(names, copies, strict=True)}
+        return logits | {MODEL: model(ids)}
 
 
 def gpt_of(config: dict, tensors: dict[str, Any]) -> Any:

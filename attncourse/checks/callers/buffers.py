@@ -35,8 +35,8 @@ def contents(answer: Any) -> State:
             view, width = memory_of(thing)
             if view.nbytes >= SMALL:
                 where = view.__array_interface__["data"][0]
-                found = view.nbytes // width, zlib.crc32(view.data)
-                read[where] = max(found, read.get(where, (0, 0)))
+                count_and_checksum = view.nbytes // width, zlib.crc32(view.data)
+                read[where] = max(count_and_checksum, read.get(where, (0, 0)))
     return read
 
 

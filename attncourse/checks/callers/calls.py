@@ -49,19 +49,19 @@ def call_with_each_gradient(
     In each call one argument alone requires a gradient: one that is cut off there is not made up
     for by those of the others.
     """
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, place in zip(names, places, strict=True):
-        found |= output_and_gradients((name,), (place,), implementation, args, kwargs)
-    return found
+        results |= output_and_gradients((name,), (place,), implementation, args, kwargs)
+    return results
 
 
 def output_and_gradients(names, places, implementation: Callable, args, kwargs) -> dict[str, Any]:
     """The output, and its gradients with respect to the arguments at these places."""
-    given = list(args)
+    arguments = list(args)
     for place in places:
-        given[place] = given[place].detach().requires_grad_()
-    output = implementation(*given, **kwargs)
-    leaves = {name: given[place] for name, place in zip(names, places, strict=True)}
+        arguments[place] = arguments[place].detach().requires_grad_()
+    output = implementation(*arguments, **kwargs)
+    leaves = {name: arguments[place] for name, place in zip(names, places, strict=True)}
     return {"the output": output, **gradients(output, leaves)}
 
 
@@ -72,15 +72,15 @@ def gradients(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:
     if not is_tensor(output):
         raise Unusable(wrong_type(output, "a torch tensor"))
     weights = torch.linspace(0.5, 1.5, output.numel(), dtype=output.dtype).reshape(output.shape)
-    found: tuple = (None,) * len(leaves)
+    leaf_gradients: tuple = (None,) * len(leaves)
     if output.requires_grad:
         # A number as the output: with weights beside it, torch would load sympy to compare shapes.
         total = (output * weights).sum()
-        found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-    for name, gradient in zip(leaves, found, strict=True):
+        leaf_gradients = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    for name, gradient in zip(leaves, leaf_gradients, strict=True):
         if gradient is None:
             raise Unusable(
                 f"no gradient reaches {name}: is there a .detach(), a .numpy() or a "
                 "torch.no_grad() on the way, or is it not used at all?"
             )
-    return {f"the gradient of {name}": g for name, g in zip(leaves, found, strict=True)}
+    return {f"the gradient of {name}": g for name, g in zip(leaves, leaf_gradients, strict=True)}

@@ -40,8 +40,8 @@ def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
 def shared_by_made(implementation: Callable, **tensors) -> list[str]:
     """The tensors whose memory the module that the implementation makes of them goes on using."""
     made = state_of(implementation(module_of(tensors)))
-    kept = {plain_tensor(value).untyped_storage().data_ptr() for value in made.values()}
-    return [name for name, x in tensors.items() if x.untyped_storage().data_ptr() in kept]
+    addresses = {plain_tensor(value).untyped_storage().data_ptr() for value in made.values()}
+    return [name for name, x in tensors.items() if x.untyped_storage().data_ptr() in addresses]
 
 
 def state_of(made: Any) -> dict[str, Any]:

@@ -42,16 +42,18 @@ def same_orders(found: dict[str, list]) -> dict[str, bool]:
     """Say whether equal generators try equal orders of the tokens, and other generators other
     orders.
     """
-    once, again = ([[x.tolist() for x in one] for one in found[n]] for n in ("once", "again"))
+    once, again = ([[x.tolist() for x in order] for order in found[n]] for n in ("once", "again"))
     return {
         "equal generators try equal orders": once == again,
-        "other generators try other orders": all(one != once[0] for one in once[1:]),
+        "other generators try other orders": all(order != once[0] for order in once[1:]),
     }
 
 
 def several_orders(found: dict[str, list]) -> dict[str, bool]:
     """Say whether more than one order other than the given one is tried."""
-    tried = [{tuple(np.argsort(x[:, 0])) for x in one} for one in found["once"]]
+    tried = [
+        {tuple(np.argsort(x[:, 0])) for x in orders_of_call} for orders_of_call in found["once"]
+    ]
     return {"several orders are tried": all(len(orders) > 2 for orders in tried)}
 
 

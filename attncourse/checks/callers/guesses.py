@@ -21,7 +21,7 @@ def call_for_parts(
     if not isinstance(returned, tuple | list) or len(returned) != len(parts):
         raise Unusable(wrong_type(returned, f"({', '.join(parts)})"))
     named = zip(parts, returned, strict=True)
-    return {name: as_whole(one) if name in whole else one for name, one in named}
+    return {name: as_whole(value) if name in whole else value for name, value in named}
 
 
 def call_for_new_list(implementation: Callable, given: list, *args) -> list:
@@ -62,7 +62,7 @@ def outcomes_counted(
         generator = torch.Generator().manual_seed(seed)
         found = Counter()
         for _ in range(draws):
-            copies = [one.clone() for one in (draft, *rows)]
+            copies = [tensor.clone() for tensor in (draft, *rows)]
             found[tuple(ids_in(implementation(*copies, generator)))] += 1
         return found
 

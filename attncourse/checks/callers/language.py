@@ -109,14 +109,14 @@ def drawn_with_generators(implementation: Callable, seeds, logits: Any) -> list[
         return tokens_in(call_seeded(others, implementation, logits, generator=generator), logits)
 
     free = [drawn(None, others=seed) for seed in seeds]
-    one, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
-    order = ((one, 1), (like_it, 2), (other, 1), (one, 1))
+    first, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
+    order = ((first, 1), (like_it, 2), (other, 1), (first, 1))
     return [*free, *(drawn(generator, others) for generator, others in order)]
 
 
 def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
     """Say whether the generator, and nothing else, decides which tokens are drawn."""
-    free, again, first, like_it, other, went_on = (plain_tensor(one) for one in ids)
+    free, again, first, like_it, other, went_on = (plain_tensor(drawn) for drawn in ids)
     return {
         "equal generators draw the same tokens": bool((first == like_it).all()),
         "other generators draw other tokens": bool((first != other).any()),
@@ -162,10 +162,10 @@ def attend_with_each_gradient(
         output, cache = pair(implementation(*given[:3], tuple(given[3:]) or None))
         return torch.cat([x.flatten() for x in (output, *cache)])
 
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, place in zip(names, places, strict=True):
-        found |= output_and_gradients((name,), (place,), in_one_row, args, {})
-    return found
+        results |= output_and_gradients((name,), (place,), in_one_row, args, {})
+    return results
 
 
 def pair(returned: Any) -> tuple[Any, Any]:

@@ -32,9 +32,9 @@ def pair(result: Any) -> tuple[Any, Any]:
 def blocks_of(scores: Any, sizes: int | tuple[int, ...]) -> Iterator[Any]:
     """The blocks one after the other; each is cut when it is asked for."""
     start, last = 0, scores.shape[-1]
-    given = iter(sizes) if isinstance(sizes, tuple | list) else iter(lambda: sizes, None)
+    widths = iter(sizes) if isinstance(sizes, tuple | list) else iter(lambda: sizes, None)
     while start < last:
-        stop = min(start + next(given), last)
+        stop = min(start + next(widths), last)
         yield scores[..., start:stop]
         start = stop
 

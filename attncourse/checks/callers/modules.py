@@ -26,7 +26,10 @@ def call_module_twice(
     module, values = prepare(implementation, make, names, tensors)
     call = getattr(module, method) if method else module
     first, second = values[: len(inputs)], values[len(inputs) :]
-    return {name: call(*given) for name, given in zip(CALLS, (first, second, first), strict=True)}
+    return {
+        name: call(*arguments)
+        for name, arguments in zip(CALLS, (first, second, first), strict=True)
+    }
 
 
 CALLS = ("the first call", "the second call", "the first call once more")
@@ -52,23 +55,23 @@ def call_module_with_each_gradient(
     module, values = prepare(implementation, make, inputs, tensors)
     values = [leaf_of(value) for value in values]
     leaves = leaves_of(module, inputs, values, tensors)
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, leaf in leaves.items():
         for other in leaves.values():
             other.requires_grad_(other is leaf)
         output = (getattr(module, method) if method else module)(*values)
-        found |= {"the output": output, **gradients(output, {name: leaf})}
-    return found
+        results |= {"the output": output, **gradients(output, {name: leaf})}
+    return results
 
 
 def parameters_at_start(implementation: Callable, make, names) -> dict[str, Any]:
     """These parameters of a new module, by name."""
     args, options = make
-    own = parameters_of(implementation(*args, **options))
+    parameters = parameters_of(implementation(*args, **options))
     for name in names:
-        if name not in own:
-            raise Unusable(missing(name, own))
-    return {name: plain_tensor(own[name]) for name in names}
+        if name not in parameters:
+            raise Unusable(missing(name, parameters))
+    return {name: plain_tensor(parameters[name]) for name in names}
 
 
 def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
@@ -85,13 +88,13 @@ def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
 
 def leaves_of(module: Any, inputs, values: list, tensors: dict[str, Any]) -> dict[str, Any]:
     """The inputs and the weights whose gradients are asked for, by name."""
-    given = {
+    input_leaves = {
         name: value
         for name, value in zip(inputs, values, strict=True)
         if is_tensor(value) and value.requires_grad
     }
     named = type_of_modules().named_parameters(module)
-    return given | {name: p for name, p in named if name in tensors}
+    return input_leaves | {name: p for name, p in named if name in tensors}
 
 
 def leaf_of(value: Any) -> Any:
@@ -114,13 +117,13 @@ def load(module: Any, state: dict[str, Any]) -> None:
     A module may hold buffers of its own; further parameters, which nobody would set, may not be.
     A method of the same name that the answer defines has no say in it.
     """
-    Module, own = type_of_modules(), parameters_of(module)
+    Module, parameters = type_of_modules(), parameters_of(module)
     for name, value in state.items():
-        if name not in own:
-            raise Unusable(missing(name, own))
-        if own[name].shape != value.shape:
+        if name not in parameters:
+            raise Unusable(missing(name, parameters))
+        if parameters[name].shape != value.shape:
             raise Unusable(
-                f"your module has {name} of shape {tuple(own[name].shape)}, "
+                f"your module has {name} of shape {tuple(parameters[name].shape)}, "
                 f"expected {tuple(value.shape)}"
             )
     named = dict(Module.named_parameters(module))

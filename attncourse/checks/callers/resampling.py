@@ -26,15 +26,15 @@ def splits_made(
     def made() -> list:
         return [sides_of(implementation(sequences, **given, seed=seed)) for seed in seeds]
 
-    found: dict[str, list] = {"splits": made()}
+    splits: dict[str, list] = {"splits": made()}
     if EQUAL in asked:
-        found["again"] = made()
+        splits["again"] = made()
     if DEFAULTS in asked:
-        found["left out"] = [
+        splits["left out"] = [
             sides_of(implementation(sequences)),
             sides_of(implementation(sequences, 1, 0.2, 0)),
         ]
-    return found
+    return splits
 
 
 EQUAL, DEFAULTS = "equal seeds give equal splits", "left out, the options are 1, 0.2 and 0"
@@ -114,9 +114,9 @@ def rows_resampled(
             raise Unusable(f"called the statistic more than {MOST} times")
         if len(arrays) != len(kinds):
             raise Unusable(f"gave the statistic {len(arrays)} arrays, expected {len(kinds)}")
-        own = [numbers_of(a, kind) for a, kind in zip(arrays, kinds, strict=True)]
-        seen.extend(own)
-        return float(own[0].mean()) if len(own[0]) else 0.0
+        numbers = [numbers_of(a, kind) for a, kind in zip(arrays, kinds, strict=True)]
+        seen.extend(numbers)
+        return float(numbers[0].mean()) if len(numbers[0]) else 0.0
 
     implementation(
         statistic,
@@ -192,11 +192,11 @@ def places_taken(
     taken. Definitions of a quantile differ by less than half a step.
     """
     values = iter(np.random.default_rng(seed).permutation(n_resamples).tolist())
-    given = {} if level is None else {"level": level}
+    options = {} if level is None else {"level": level}
     got = implementation(
         lambda array: float(next(values, n_resamples / 2)),
         np.arange(5.0),
-        **given,
+        **options,
         n_resamples=n_resamples,
         rng=np.random.default_rng(seed),
     )
@@ -208,7 +208,7 @@ def ends_of(interval: Any) -> tuple[float, float]:
     """The two numbers of an interval."""
     array = None
     if isinstance(interval, tuple | list) and len(interval) == 2:
-        parts = [as_numbers(one) for one in interval]
+        parts = [as_numbers(end) for end in interval]
         array = (
             None
             if any(p is None or p.size != 1 for p in parts)

@@ -169,8 +169,8 @@ def put(parent: ast.AST, field: tuple[str, int | None], old: ast.AST, new: ast.A
             getattr(parent, name)[place] = node
 
     def apply() -> Callable[[], None]:
-        there = ast.copy_location(copy(new), old)  # a node of the tree keeps its own place
-        write(ast.fix_missing_locations(there))
+        placed = ast.copy_location(copy(new), old)  # a node of the tree keeps its own place
+        write(ast.fix_missing_locations(placed))
         return lambda: write(old)
 
     return apply
@@ -269,10 +269,10 @@ def is_guarded(node: ast.AST, number: ast.AST) -> bool:
 
 def unguarded(tree: list) -> Iterator[Change]:
     """All small numbers that are added left out at once, where there are several."""
-    found = [place for place in tree if is_guarded(place[2], getattr(place[2], "right", None))]
-    if len(found) > 1:
-        apply = all_of([put(*place, place[2].left) for place in found])
-        yield Change(GUARD, "Without the small numbers in {} and elsewhere", found[0][2], apply)
+    guarded = [place for place in tree if is_guarded(place[2], getattr(place[2], "right", None))]
+    if len(guarded) > 1:
+        apply = all_of([put(*place, place[2].left) for place in guarded])
+        yield Change(GUARD, "Without the small numbers in {} and elsewhere", guarded[0][2], apply)
 
 
 BOUNDS = {"clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum"}
@@ -345,10 +345,10 @@ MOST_AXES = range(2, 6)
 
 def counted_from_the_end(tree: list) -> Iterator[Change]:
     """Axes counted from the end that are counted from the front, as if there were so many."""
-    calls = [(node, own) for _, _, node in tree if (own := axes_of(node))]
+    calls = [(node, axes) for _, _, node in tree if (axes := axes_of(node))]
     for places in [*([call] for call in calls), *([calls] if len(calls) > 1 else [])]:
         for many in MOST_AXES:
-            puts = [p for node, own in places for p in from_the_end(node, own, many)]
+            puts = [p for node, axes in places for p in from_the_end(node, axes, many)]
             if puts:
                 words = "With the axes counted from the end in {}"
                 words = (
@@ -363,12 +363,12 @@ def axes_of(node: ast.AST) -> list[tuple[ast.AST, tuple[str, int | None], ast.AS
         return [(node, ("slice", None), node.slice)] if is_axis(node.slice) else []
     if not isinstance(node, ast.Call):
         return []
-    found = [
+    axis_places = [
         (node, ("args", i), a) for i, a in enumerate(node.args) if method_name(node) in OVER_AXES
     ]
-    found += [(k, ("value", None), k.value) for k in node.keywords if k.arg in AXIS_WORDS]
-    several = [(a, ("elts", i), e) for *_, a in found for i, e in enumerate(listed_in(a))]
-    return [place for place in found + several if is_axis(place[2])]
+    axis_places += [(k, ("value", None), k.value) for k in node.keywords if k.arg in AXIS_WORDS]
+    several = [(a, ("elts", i), e) for *_, a in axis_places for i, e in enumerate(listed_in(a))]
+    return [place for place in axis_places + several if is_axis(place[2])]
 
 
 def listed_in(node: ast.AST) -> list[ast.AST]:
@@ -396,7 +396,9 @@ def kept_for_later(definition: ast.AST) -> Iterator[Change]:
                 name = assigned(line)
                 if name and name in known:
                     later = block[i + 1 :]
-                    reads = [r for one in later for r in nodes(one) if reads_name(r[2], name)]
+                    reads = [
+                        r for statement in later for r in nodes(statement) if reads_name(r[2], name)
+                    ]
                     for read in reads[:MOST_READS]:
                         words = f"With the `{name}` from before {{}} in a later line"
                         yield Change(OVERWRITTEN, words, line, keep(block, line, name, read))
@@ -422,12 +424,12 @@ def handed_on(definition: ast.AST) -> Iterator[Change]:
     words = {k.arg for n in ast.walk(definition) if isinstance(n, ast.Call) for k in n.keywords}
     for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
         read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
-        given = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+        parameters = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
         layers: dict[str, list] = {}
         for place in nodes(function):
             if isinstance(place[2], ast.Call) and method_name(place[2]):
                 layers.setdefault(ast.dump(place[2].func), []).append(place)
-        for name, word in product(sorted(given - read - {"self"}), sorted(words - {None})):
+        for name, word in product(sorted(parameters - read - {"self"}), sorted(words - {None})):
             for calls in layers.values():
                 more = ast.keyword(word, ast.Name(name, ast.Load()))
                 puts = [put(*c, like(c[2], keywords=[*c[2].keywords, more])) for c in calls]
@@ -435,12 +437,12 @@ def handed_on(definition: ast.AST) -> Iterator[Change]:
                 if len(calls) > 1:
                     where = f"{said} and wherever that is called"
                     yield Change(HANDED_ON, where, calls[0][2], all_of(puts))
-                for one, call in zip(puts, calls, strict=True):
-                    yield Change(HANDED_ON, said, call[2], one)
+                for apply, call in zip(puts, calls, strict=True):
+                    yield Change(HANDED_ON, said, call[2], apply)
         for calls in layers.values():
             for call, other in product(calls, calls):
-                own = {k.arg for k in call[2].keywords}
-                for more in [k for k in other[2].keywords if k.arg not in own]:
+                keywords = {k.arg for k in call[2].keywords}
+                for more in [k for k in other[2].keywords if k.arg not in keywords]:
                     new = like(call[2], keywords=[*call[2].keywords, more])
                     said = f"With `{more.arg}`, which another call has, in {{}}"
                     yield Change(HANDED_ON, said, call[2], put(*call, new))
@@ -473,14 +475,14 @@ def keep(block: list[ast.stmt], line: ast.stmt, name: str, read: tuple) -> Calla
     use = put(*read, ast.Name(before, ast.Load()))
 
     def apply() -> Callable[[], None]:
-        kept = ast.Assign([ast.Name(before, ast.Store())], ast.Name(name, ast.Load()))
-        kept = ast.fix_missing_locations(ast.copy_location(kept, line))
-        block.insert(block.index(line), kept)
+        assignment = ast.Assign([ast.Name(before, ast.Store())], ast.Name(name, ast.Load()))
+        assignment = ast.fix_missing_locations(ast.copy_location(assignment, line))
+        block.insert(block.index(line), assignment)
         undo = use()
 
         def back() -> None:
             undo()
-            block.remove(kept)
+            block.remove(assignment)
 
         return back
 
@@ -537,8 +539,8 @@ def others_than(value: Any) -> list[Any]:
 
 
 def other_attributes(node: ast.Attribute, names: Names) -> Made:
-    own = isinstance(node.value, ast.Name) and node.value.id == "self"
-    if own:
+    is_of_self = isinstance(node.value, ast.Name) and node.value.id == "self"
+    if is_of_self:
         for name in names.of_self:
             if name != node.attr:
                 yield NAME, WITH.format("another name"), like(node, attr=name)
@@ -610,16 +612,16 @@ def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
         yield LITTLE, "With an axis named in {}", like(node, keywords=last)
     if not isinstance(node, ast.expr) or not is_used(parent, node):
         return
-    one = ast.Constant(1)
+    constant_1 = ast.Constant(1)
     yield LITTLE, "With the last two axes of {} exchanged", ast.Attribute(node, "mT", ast.Load())
     yield LITTLE, "With True and False exchanged in {}", ast.UnaryOp(ast.Invert(), node)
-    yield LITTLE, "With one more than {}", ast.BinOp(node, ast.Add(), one)
-    yield LITTLE, "With one less than {}", ast.BinOp(node, ast.Sub(), one)
+    yield LITTLE, "With one more than {}", ast.BinOp(node, ast.Add(), constant_1)
+    yield LITTLE, "With one less than {}", ast.BinOp(node, ast.Sub(), constant_1)
     yield LITTLE, "With another sign of {}", ast.UnaryOp(ast.USub(), node)
     yield LITTLE, "With the root of {}", ast.BinOp(node, ast.Pow(), ast.Constant(0.5))
     if not isinstance(parent, ast.Call):  # no sizes of arrays
         yield LITTLE, "With the square of {}", ast.BinOp(node, ast.Pow(), ast.Constant(2))
-    yield LITTLE, "With 1 less {}", ast.BinOp(one, ast.Sub(), node)
+    yield LITTLE, "With 1 less {}", ast.BinOp(constant_1, ast.Sub(), node)
     if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.BinOp):
         first = ast.Tuple([ast.Constant(...), ast.Constant(0)], ast.Load())
         yield LITTLE, "With an axis less in {}", ast.Subscript(node, first, ast.Load())
@@ -654,10 +656,10 @@ def lines_exchanged(definition: ast.AST) -> Iterator[Change]:
     """Two simple statements, one after the other, in the other order."""
     simple = ast.Assign | ast.AugAssign | ast.Expr
     for block in [n.body for n in ast.walk(definition) if isinstance(getattr(n, "body", 0), list)]:
-        for i, (one, two) in enumerate(pairwise(block)):
-            if isinstance(one, simple) and isinstance(two, simple):
+        for i, (first, second) in enumerate(pairwise(block)):
+            if isinstance(first, simple) and isinstance(second, simple):
                 words = "With {} behind the line that follows it"
-                yield Change(LINES, words, one, exchange(block, i))
+                yield Change(LINES, words, first, exchange(block, i))
 
 
 def numbers_everywhere(tree: list) -> Iterator[Change]:
@@ -668,18 +670,18 @@ def numbers_everywhere(tree: list) -> Iterator[Change]:
             places.setdefault((type(number_of(node)), number_of(node)), []).append(
                 (parent, field, node)
             )
-    for (_, value), found in places.items():
-        if len(found) > 1:
+    for (_, value), same_number in places.items():
+        if len(same_number) > 1:
             for other in others_than(value):
-                puts = [put(*place, ast.Constant(other)) for place in found]
+                puts = [put(*place, ast.Constant(other)) for place in same_number]
                 words = "With another number wherever {} stands"
-                yield Change(NUMBERS, words, found[0][2], all_of(puts))
+                yield Change(NUMBERS, words, same_number[0][2], all_of(puts))
 
 
 def all_of(puts: list[Callable]) -> Callable:
     def apply() -> Callable[[], None]:
-        undo = [one() for one in puts]
-        return lambda: [one() for one in undo]
+        undo = [action() for action in puts]
+        return lambda: [action() for action in undo]
 
     return apply
 
@@ -711,11 +713,11 @@ def number_of(node: ast.AST) -> Any:
 
 def names_in(definition: ast.AST) -> list[str]:
     """The parameters and the names that are assigned to."""
-    found = [n.arg for n in ast.walk(definition) if isinstance(n, ast.arg)]
+    names = [n.arg for n in ast.walk(definition) if isinstance(n, ast.arg)]
     for n in ast.walk(definition):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
-            found.append(n.id)
-    return [name for name in dict.fromkeys(found) if name != "self"]
+            names.append(n.id)
+    return [name for name in dict.fromkeys(names) if name != "self"]
 
 
 def arguments_of(name: str, definition: ast.AST) -> list[str]:
@@ -726,12 +728,12 @@ def arguments_of(name: str, definition: ast.AST) -> list[str]:
 
 def attributes_in(definition: ast.AST) -> list[str]:
     """Return the names of the attributes that are assigned to ``self``."""
-    found = [
+    names = [
         n.attr
         for n in ast.walk(definition)
         if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def method_name(node: ast.Call) -> str:

@@ -49,10 +49,10 @@ def other_default(
 
 def defaults_of(function: Callable) -> dict[str, object]:
     try:
-        found = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # it is in another process, or has none to read
         return {}
-    return {p.name: p.default for p in found if p.default is not p.empty}
+    return {p.name: p.default for p in parameters if p.default is not p.empty}
 
 
 def with_default(case: Case, name: str, default: object, exercise: Exercise) -> Case | None:

@@ -82,11 +82,11 @@ def diagnose(
         In the first one all is tried: what was right by chance may be wrong there.
         """
         for other in range(seed + 1, seed + 1 + FRESH if answer.ended else 0):
-            some = None if other == seed + 1 else among
-            if (key := (other, some is None)) not in draws:
-                there = answer.again(other, some)
-                draws[key] = Search(exercise, there, other, search.effort, some)
-                places = range(len(trials)) if some is None else some
+            places_tried = None if other == seed + 1 else among
+            if (key := (other, places_tried is None)) not in draws:
+                new_trials = answer.again(other, places_tried)
+                draws[key] = Search(exercise, new_trials, other, search.effort, places_tried)
+                places = range(len(trials)) if places_tried is None else places_tried
                 for place in places:
                     draws[key].effort.tried(place, 2)  # the answer's, and those of ours
             yield draws[key]
@@ -99,12 +99,12 @@ def diagnose(
                 return Finding()
         return None
 
-    found = first_that_holds_in(known_claims(search))
-    if found is None and not known_only:
+    finding = first_that_holds_in(known_claims(search))
+    if finding is None and not known_only:
         if before_search:
             before_search()
-        found = first_that_holds_in(further_claims(search, answer))
-    return found or Finding()
+        finding = first_that_holds_in(further_claims(search, answer))
+    return finding or Finding()
 
 
 @dataclass(frozen=True)
@@ -144,8 +144,8 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     trials = search.trials
     # One that always says True agrees with many mistakes by chance: no step below is evidence.
     if search.one_truth():
-        told = f"the answer is {trials[0].outcome.value}, whatever comes in"
-        yield Claim(Finding(symptom=told), Search.one_truth)
+        text = f"the answer is {trials[0].outcome.value}, whatever comes in"
+        yield Claim(Finding(symptom=text), Search.one_truth)
         return
     # Calls that never begin say nothing of results, which all steps below go by.
     if other := other_signature(search.exercise, trials):
@@ -161,8 +161,8 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     # Still one known mistake and nothing else: before two, which explain the same with more.
     if branch := search.branch():
         suspect, where = branch
-        told = f"{suspect.mistake.explanation} Here that is so {where}."
-        finding = Finding(replace(suspect.mistake, explanation=told), all=True)
+        text = f"{suspect.mistake.explanation} Here that is so {where}."
+        finding = Finding(replace(suspect.mistake, explanation=text), all=True)
         yield Claim(finding, lambda s, a: s.in_branch(a, where), (suspect,))
     # A second mistake that any exercise knows is surer than one of this exercise, and cheaper:
     # every mistake is tried once here, and with every other below.
@@ -194,12 +194,12 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     whole = first_that_holds(trials)
     looks = Finding()
     if whole:
-        told = "" if whole.mistake else whole.text
-        looks = Finding(whole.mistake, symptom=told, all=bool(whole.mistake) and whole.all)
+        text = "" if whole.mistake else whole.text
+        looks = Finding(whole.mistake, symptom=text, all=bool(whole.mistake) and whole.all)
 
     def looks_so(s: Search) -> bool:
-        found = first_that_holds(s.trials)
-        return found is not None and found.text == whole.text
+        symptom_found = first_that_holds(s.trials)
+        return symptom_found is not None and symptom_found.text == whole.text
 
     if whole and whole.sure and whole.mistake:
         yield Claim(looks, looks_so)
@@ -208,8 +208,8 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     place = answer.place()  # mended there, it is right in fresh cases: nothing is left to ask
     if place:
         if whole and whole.of_result:
-            told = f"{whole.text[:1].upper()}{whole.text[1:]}. {place.explanation}"
-            seen = replace(place, explanation=told)
+            text = f"{whole.text[:1].upper()}{whole.text[1:]}. {place.explanation}"
+            seen = replace(place, explanation=text)
             yield Claim(Finding(seen, all=True), looks_so)
         yield Claim(Finding(place, all=True), lambda s: True)
         return
@@ -217,10 +217,10 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     if whole and whole.sure:
         yield Claim(looks, looks_so)
     # Two mistakes that between them explain every case, before one that explains a part.
-    if apart := search.in_different_cases():
-        first, second = apart
+    if pair_apart := search.in_different_cases():
+        first, second = pair_apart
         finding = Finding(first.mistake, second.mistake.name, search.mended(first))
-        yield Claim(finding, Search.are_apart, apart)
+        yield Claim(finding, Search.are_apart, pair_apart)
     # One that explains enough, unless what is left speaks against it: a cause comes before the
     # looks of the result.
     part = search.worth_trying() and search.part()
@@ -233,13 +233,13 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
         yield Claim(looks, looks_so)
     # The mistake that was refuted, told as what it is: a likeness.
     if part:
-        told = f"where it is wrong, it often does what this mistake does: {part.mistake.name}"
-        yield Claim(Finding(symptom=told), lambda s, a: s.explained(a) > 0, (part,))
+        text = f"where it is wrong, it often does what this mistake does: {part.mistake.name}"
+        yield Claim(Finding(symptom=text), lambda s, a: s.explained(a) > 0, (part,))
     # What takes further calls of the answer, and tells least: chance, and inputs that do not count.
     if answer.ended:
-        if told := by_lot(trials, answer.again(search.seed)):
-            yield Claim(Finding(symptom=told), lambda s: True)
-        if told := unmoved(trials, answer.again(search.seed + 1)):
-            yield Claim(Finding(symptom=told), lambda s: unmoved(trials, s.trials) == told)
-        if told := answer.ignored():
-            yield Claim(Finding(symptom=told), lambda s: True)
+        if text := by_lot(trials, answer.again(search.seed)):
+            yield Claim(Finding(symptom=text), lambda s: True)
+        if text := unmoved(trials, answer.again(search.seed + 1)):
+            yield Claim(Finding(symptom=text), lambda s: unmoved(trials, s.trials) == text)
+        if text := answer.ignored():
+            yield Claim(Finding(symptom=text), lambda s: True)

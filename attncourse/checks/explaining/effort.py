@@ -95,8 +95,8 @@ def work_of(exercise: Exercise, place: int) -> int:
 @lru_cache(maxsize=256)
 def usual(exercise: Exercise) -> Callable:
     """The right answer that most of an exercise's mistakes are made of."""
-    found = Counter(made.compose for m in exercise.mistakes if (made := parts_of(m.wrong)))
-    return found.most_common(1)[0][0]() if found else exercise.reference
+    compositions = Counter(made.compose for m in exercise.mistakes if (made := parts_of(m.wrong)))
+    return compositions.most_common(1)[0][0]() if compositions else exercise.reference
 
 
 def work_in(function: Callable[[], Any], around: int | None = None) -> int:

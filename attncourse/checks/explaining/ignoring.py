@@ -32,14 +32,18 @@ def ignored(
         names = [name for name, _ in named_arguments(exercise, trial.case)]
         for key, case in exchanges(exercise, number, trial, seed):
             name = names[key] if isinstance(key, int) else key
-            told = votes.setdefault(name, [])
-            if len(told) < TRIES and False not in told:
+            votes_of_name = votes.setdefault(name, [])
+            if len(votes_of_name) < TRIES and False not in votes_of_name:
                 with asking():
                     outcome = run(exercise, implementation, case)
                 if outcome.kind == "hung":
                     return []  # nothing can be asked of it any more
-                told.append(alike(outcome, trial.outcome))
-    return [name for name, told in votes.items() if len(told) >= LEAST and all(told)]
+                votes_of_name.append(alike(outcome, trial.outcome))
+    return [
+        name
+        for name, votes_of_name in votes.items()
+        if len(votes_of_name) >= LEAST and all(votes_of_name)
+    ]
 
 
 def comparable(trial: Trial) -> bool:

@@ -37,10 +37,10 @@ def case_branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:
     """
     taken = [options_of(trial) for trial in trials]
     for option in sorted(set().union(*taken)):
-        there = [i for i, options in enumerate(taken) if option in options]
+        with_option = [i for i, options in enumerate(taken) if option in options]
         elsewhere = [i for i, options in enumerate(taken) if option not in options]
-        yield from whole(trials, f"only where {option}", there, elsewhere)
-        yield from whole(trials, f"except where {option}", elsewhere, there)
+        yield from whole(trials, f"only where {option}", with_option, elsewhere)
+        yield from whole(trials, f"except where {option}", elsewhere, with_option)
 
 
 def whole(

@@ -185,32 +185,32 @@ class RepairSearch:
         self.spent, self.allowed = 0, PAIRS
         definition = self.source.definition
         for statement in plain_lines(definition):
-            for one in pairable(definition, statement):
+            for first in pairable(definition, statement):
                 self.spent += LISTED
-                with one.applied():
-                    for other in pairable(definition, statement):
+                with first.applied():
+                    for second in pairable(definition, statement):
                         if self.gives_up():
                             return ()
-                        if PAIRABLE.index(other.kind) < PAIRABLE.index(one.kind):
+                        if PAIRABLE.index(second.kind) < PAIRABLE.index(first.kind):
                             continue  # tried the other way round
-                        with other.applied():
+                        with second.applied():
                             if self.mends():
-                                return one, other
+                                return first, second
         return ()
 
     def pair_across_lines(self) -> tuple[Change, ...]:
         """Return the first two changes in different lines, of which one helped by itself."""
         self.spent, self.allowed = 0, PAIRS
-        for _, one in sorted(self.helpful, key=lambda pair: -pair[0])[:HELPFUL]:
-            with one.applied():
-                for other in changes(self.source.definition):
+        for _, first in sorted(self.helpful, key=lambda pair: -pair[0])[:HELPFUL]:
+            with first.applied():
+                for second in changes(self.source.definition):
                     if self.gives_up():
                         return ()
-                    if other.kind not in LIKELY or other.node.lineno == one.node.lineno:
+                    if second.kind not in LIKELY or second.node.lineno == first.node.lineno:
                         continue
-                    with other.applied():
+                    with second.applied():
                         if self.mends():
-                            return one, other
+                            return first, second
         return ()
 
     def repair(self) -> tuple[Change, ...]:
@@ -240,26 +240,30 @@ def repaired(
             if not bounded:
                 return None
             search.forbidden_calls = forbidden_calls
-            found = search.repair()
-            lone = bool(found) and is_lone(
-                source, found[0], lambda f: run_all(search.limited, f, trials)
+            repair = search.repair()
+            lone = bool(repair) and is_lone(
+                source, repair[0], lambda f: run_all(search.limited, f, trials)
             )
     except MemoryError:  # also while an error is put into words
         return None
-    return repair_in_words(source, found, lone) if found else None
+    return repair_in_words(source, repair, lone) if repair else None
 
 
 def plain_lines(definition: ast.AST) -> list[ast.stmt]:
     """The statements without others in them; none of a long definition."""
-    found = [s for s in ast.walk(definition) if isinstance(s, ast.stmt) and not hasattr(s, "body")]
-    return found if len(found) <= STATEMENTS else []
+    statements = [
+        s for s in ast.walk(definition) if isinstance(s, ast.stmt) and not hasattr(s, "body")
+    ]
+    return statements if len(statements) <= STATEMENTS else []
 
 
 def pairable(definition: ast.AST, statement: ast.stmt) -> list[Change]:
     """The changes of a statement that people need two of, the likeliest first."""
-    there = {id(node) for node in ast.walk(statement)} - {id(statement)}
-    found = [c for c in changes(definition) if c.kind in PAIRABLE and id(c.node) in there]
-    return sorted(found, key=lambda change: PAIRABLE.index(change.kind))
+    node_ids = {id(node) for node in ast.walk(statement)} - {id(statement)}
+    pairable_changes = [
+        c for c in changes(definition) if c.kind in PAIRABLE and id(c.node) in node_ids
+    ]
+    return sorted(pairable_changes, key=lambda change: PAIRABLE.index(change.kind))
 
 
 def run_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> None:
@@ -275,7 +279,7 @@ def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None
     """
     if not any(is_softmax(node) for node in ast.walk(change.node)):
         around = [n for n in ast.walk(source.definition) if is_softmax(n)]
-        if not any(change.node is inner for one in around for inner in ast.walk(one)):
+        if not any(change.node is inner for softmax in around for inner in ast.walk(softmax)):
             return False
     seen: list[bool] = []
 
@@ -315,8 +319,8 @@ def bounded_memory() -> Iterator[bool]:
     A change may make an array of n by n numbers where one of n was.
     """
     try:
-        with open("/proc/self/statm") as told:
-            used = int(told.read().split()[0]) * resource.getpagesize()
+        with open("/proc/self/statm") as statm:
+            used = int(statm.read().split()[0]) * resource.getpagesize()
         before = resource.getrlimit(resource.RLIMIT_AS)
         most = used + MEMORY if before[1] == resource.RLIM_INFINITY else before[1]
         resource.setrlimit(resource.RLIMIT_AS, (min(used + MEMORY, most), before[1]))
@@ -343,11 +347,11 @@ def repair_in_words(source: AnswerSource, found: tuple[Change, ...], lone: bool 
         pieces = [shorter(piece) for piece in pieces]
     elif any(len(piece.splitlines()) > 1 for piece in pieces):
         pieces = [line] * len(found)
-    there = "" if 2 * sum(map(len, pieces)) > len(line) else f", in the line `{line}`,"
+    where = "" if 2 * sum(map(len, pieces)) > len(line) else f", in the line `{line}`,"
     first, *more = (c.words.format(f"`{p}`") for c, p in zip(found, pieces, strict=True))
     words = " and ".join([first, *(text[0].lower() + text[1:] for text in more)])
     cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
-    told = " ".join([f"{words}{there} every result is right.", *filter(None, cures)])
+    told = " ".join([f"{words}{where} every result is right.", *filter(None, cures)])
     if lone:
         return Mistake(LONE, f"There every weight is 1. {told} {ALONG}")
     return Mistake(found[0].kind if not more else TWO, told)
@@ -389,8 +393,8 @@ def definition_at(lines: list[str], number: int, kind: type) -> Any:
         tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError):
         return None
-    there = [n for n in ast.walk(tree) if isinstance(n, kind)]
-    around = [n for n in there if definition_line(n) <= number <= (n.end_lineno or 0)]
+    definitions = [n for n in ast.walk(tree) if isinstance(n, kind)]
+    around = [n for n in definitions if definition_line(n) <= number <= (n.end_lineno or 0)]
     definition = max(around, key=definition_line, default=None)
     if definition is not None:
         definition.decorator_list = []

@@ -161,18 +161,18 @@ class Search:
 
     def branch(self) -> tuple[Suspect, str] | None:
         """A mistake that does the same in one branch, and in the other nothing is wrong."""
-        for where, there in case_branches(self.trials):
+        for where, places in case_branches(self.trials):
             for suspect in self.suspects:
                 if not self.effort.is_left(0.3):
                     return None
-                if all(self.agrees(suspect, i) for i in [*self.order_in(there), *there]):
+                if all(self.agrees(suspect, i) for i in [*self.order_in(places), *places]):
                     return suspect, where
         return None
 
     def in_branch(self, suspect: Suspect, where: str) -> bool:
         """True if a suspect agrees with the answer in this branch, and all else is right."""
-        there = dict(case_branches(self.trials)).get(where)
-        return there is not None and all(self.agrees(suspect, i) for i in there)
+        places = dict(case_branches(self.trials)).get(where)
+        return places is not None and all(self.agrees(suspect, i) for i in places)
 
     def order_in(self, there: list[int]) -> list[int]:
         """Of some cases those that tell most, first."""
@@ -225,8 +225,8 @@ class Search:
         if value is None or value.shape != got.shape:
             return np.inf
         with np.errstate(all="ignore"):
-            apart = np.abs(value.astype(float) - got).max(initial=0.0)
-        return float(apart) if np.isfinite(apart) else np.inf
+            largest = np.abs(value.astype(float) - got).max(initial=0.0)
+        return float(largest) if np.isfinite(largest) else np.inf
 
     # --- two mistakes ---------------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ class Search:
 
         One that does the same by itself, too, is no other: a scale of 1 and no scale.
         """
-        own = {one.mistake.name, other.mistake.name}
+        both_names = {one.mistake.name, other.mistake.name}
         # Those cases first in which the one shows beside the other: there most others fall.
         order = sorted(self.order, key=lambda i: self.agrees(other, i))
         return any(
@@ -271,7 +271,7 @@ class Search:
             and all(self.agrees(both, i) for i in order)
             and not all(same(self.trial(a, i).outcome, self.trial(one, i).outcome) for i in order)
             for a in self.suspects
-            if a.mistake.name not in own
+            if a.mistake.name not in both_names
             and a.parts is not None
             and (both := combined_suspect(a, other, self.seed)) is not None
         )
@@ -289,10 +289,10 @@ class Search:
         for i in (i for i in by_size if self.size(i) <= self.size(small[-1]) + 1):
             kinds.setdefault(frozenset(options_of(self.trials[i])), []).append(i)
         usual = sorted(kinds.values(), key=len, reverse=True)[:3]
-        some = list(dict.fromkeys([small[0], *(of[0] for of in usual), *spaced]))[:5]
+        few = list(dict.fromkeys([small[0], *(of[0] for of in usual), *spaced]))[:5]
         known = self.order[0]  # every mistake was tried on it
         votes = dict.fromkeys(self.suspects, 0)
-        for place, i in enumerate(dict.fromkeys([known, *some])):
+        for place, i in enumerate(dict.fromkeys([known, *few])):
             if place < 2 or self.effort.is_left(0.6):
                 for suspect in self.suspects:
                     votes[suspect] += self.agrees(suspect, i)
@@ -332,9 +332,9 @@ class Search:
             and self.fits(b)
             and all(
                 any(
-                    self.agrees(one, i)
-                    and (self.agrees(other, i) or not self.trial(other, i).stands_out)
-                    for one, other in ((a, b), (b, a))
+                    self.agrees(first, i)
+                    and (self.agrees(second, i) or not self.trial(second, i).stands_out)
+                    for first, second in ((a, b), (b, a))
                 )
                 for i in self.order
                 if i in self.wrong
@@ -357,14 +357,14 @@ class Search:
     def lies_beneath(self, suspect: Suspect) -> str:
         """The name of what lies over a suspect, and makes of it what the implementation does."""
         values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
-        there = number_pairs(self.beside(suspect, values[:1]))
-        if not there or not close(there[0]) or not self.fits(suspect):
+        pairs = number_pairs(self.beside(suspect, values[:1]))
+        if not pairs or not close(pairs[0]) or not self.fits(suspect):
             return ""
         if not any(self.shows(suspect, i) and self.is_near(suspect, i) for i in values):
             return ""
         raised = [i for i, t in enumerate(self.all_trials(suspect)) if t.outcome.kind != "value"]
-        found = lies_over(self.beside(suspect))
-        return found.text if found and all(self.agrees(suspect, i) for i in raised) else ""
+        symptom = lies_over(self.beside(suspect))
+        return symptom.text if symptom and all(self.agrees(suspect, i) for i in raised) else ""
 
     def shows(self, suspect: Suspect, i: int) -> bool:
         """True if a mistake changes the result of a case, not its gradients alone."""
@@ -392,10 +392,10 @@ class Search:
         if not first or not self.changeable(first[0]) or not self.fits(suspect):
             return None
         shows = sum(self.shows(suspect, i) for i in self.telling)
-        there = number_pairs(self.beside(suspect, self.telling))
-        if shows <= len(self.telling) / 2 or len(there) < len(self.telling):
+        pairs = number_pairs(self.beside(suspect, self.telling))
+        if shows <= len(self.telling) / 2 or len(pairs) < len(self.telling):
             return None
-        return changed_throughout(there)
+        return changed_throughout(pairs)
 
     def changeable(self, p: Pair) -> bool:
         """True if some known change of a result gives what was returned in the case that tells
@@ -437,8 +437,8 @@ class Search:
         if share < ENOUGH or share <= least or not self.fits(suspect):
             return 0.0
         surely = [i for i in agreed if self.agrees(suspect, i)]
-        told = sum(tells(self.trials[i]) for i in surely)
-        if told >= min(2, len(self.telling)) and (told or self.alone(suspect, surely)):
+        n_telling = sum(tells(self.trials[i]) for i in surely)
+        if n_telling >= min(2, len(self.telling)) and (n_telling or self.alone(suspect, surely)):
             return share  # one may agree by chance
         return share if share == 1 and self.refuses(suspect) else 0.0
 
@@ -459,9 +459,9 @@ class Search:
         others = [i for i in others if asked_for(self.trials[i]) <= usual]
         if not others:
             return False
-        found = first_that_holds(self.beside(suspect))
+        symptom = first_that_holds(self.beside(suspect))
         alike = all(p.right for p in number_pairs(self.beside(suspect, others)))
-        return alike or not (found and found.sure)
+        return alike or not (symptom and symptom.sure)
 
     def stands_beside(self, suspect: Suspect, rest: str) -> bool:
         """True if a mistake explains enough, with ``rest`` left beside it."""
@@ -474,8 +474,8 @@ class Search:
 
         Where the mistake is that something is not refused, other refusals are no further mistake.
         """
-        found = first_that_holds(self.beside(suspect))
-        return found.text if found and not self.refuses_less(suspect) else ""
+        symptom = first_that_holds(self.beside(suspect))
+        return symptom.text if symptom and not self.refuses_less(suspect) else ""
 
     def refuses_less(self, suspect: Suspect) -> bool:
         """True if all that is wrong, in the answer and in the mistake, is a missing refusal."""

@@ -40,8 +40,8 @@ def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
         if p.default is not p.empty
     }
     if not set(names) <= set(defaults):
-        told = f"{function}() asks for {' and '.join(names)} as well"
-        return misfit(exercise, function, told)
+        text = f"{function}() asks for {' and '.join(names)} as well"
+        return misfit(exercise, function, text)
     listed = " and ".join(names)
     written = ", ".join(f"{name}={in_code(defaults[name])}" for name in names)
     return Mistake(
@@ -79,5 +79,9 @@ def counterpart(exercise: Exercise, function: str) -> Callable:
     """Return the part of the reference that a function of the answer stands for: a method, or the
     whole.
     """
-    own = exercise.reference
-    return getattr(own, function.rsplit(".", 1)[-1], own) if inspect.isclass(own) else own
+    reference = exercise.reference
+    return (
+        getattr(reference, function.rsplit(".", 1)[-1], reference)
+        if inspect.isclass(reference)
+        else reference
+    )

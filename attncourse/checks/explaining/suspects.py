@@ -79,9 +79,9 @@ def combined_suspect(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
     """The suspect that makes two mistakes at once; None where they are one decision."""
     if b not in a.beside:
         compose, chosen = a.parts
-        apart = b.parts.compose is compose and not chosen.keys() & b.parts.chosen.keys()
-        both = compose(**chosen, **b.parts.chosen) if apart else None
-        a.beside[b] = Suspect(a.exercise, a.mistake, both, seed) if apart else None
+        are_independent = b.parts.compose is compose and not chosen.keys() & b.parts.chosen.keys()
+        both = compose(**chosen, **b.parts.chosen) if are_independent else None
+        a.beside[b] = Suspect(a.exercise, a.mistake, both, seed) if are_independent else None
     return a.beside[b]
 
 

@@ -111,7 +111,7 @@ class CellRun:
     @cached_property
     def bound(self) -> dict[str, "Statement"]:
         """Each name that it binds, with the last statement that does."""
-        return {name: one for one in self.statements for name in one.stores}
+        return {name: statement for statement in self.statements for name in statement.stores}
 
     @property
     def place(self) -> str:
@@ -120,7 +120,9 @@ class CellRun:
     def tries(self, name: str) -> bool:
         """True if the cell would bind or delete the name; a guess where it is no valid Python."""
         if self.problem is None:
-            return name in self.bound or any(name in one.deletes for one in self.statements)
+            return name in self.bound or any(
+                name in statement.deletes for statement in self.statements
+            )
         return means_to_bind(self.source, name)
 
     def end(self, error: BaseException | None, names: dict[str, Any]) -> None:
@@ -281,12 +283,12 @@ class CellRuns:
 
         A cell that no longer is Python is one where an earlier text of it was.
         """
-        own: set[str] = {run.cell for run in self.runs if run.cell and name in run.bound}
+        cells_of_name: set[str] = {run.cell for run in self.runs if run.cell and name in run.bound}
         for run in reversed(self.runs):
             if run in self.open:
                 if run.tries(name) and run.has_bound(name, self.names):
                     return None
-            elif run.tries(name) or (run.problem and run.cell in own):
+            elif run.tries(name) or (run.problem and run.cell in cells_of_name):
                 return run
         return None
 
@@ -304,14 +306,14 @@ class CellRuns:
         Where that line is not known, or a magic kept the names to itself, that is all of the cell.
         """
         failed, bound = ([run.failed] if run.failed else []), set()
-        for one in run.statements:
-            if one.first <= max(failed, default=0) or (failed and not one.defines):
+        for statement in run.statements:
+            if statement.first <= max(failed, default=0) or (failed and not statement.defines):
                 continue
             try:
-                self.execute(run, one)
-                bound |= one.stores
+                self.execute(run, statement)
+                bound |= statement.stores
             except (Exception, SystemExit) as error:
-                failed.append(one.node.lineno)
+                failed.append(statement.node.lineno)
                 run.error = run.error or error_in_a_line(error)
         run.unreached = frozenset(run.bound if run.unseen else run.unreached) - bound
         run.finished, run.unseen = True, False
@@ -327,9 +329,9 @@ class CellRuns:
             return None
         run, statement = taken
         before = self.names.pop(name)
-        for one in run.statements[: run.statements.index(statement) + 1]:
+        for earlier in run.statements[: run.statements.index(statement) + 1]:
             with suppress(Exception, SystemExit):
-                self.execute(run, one)
+                self.execute(run, earlier)
         self.names.setdefault(name, before)
         return run
 
@@ -408,10 +410,10 @@ class CellRuns:
                             what, f"Define `{name}` in its cell, run it, then this check."
                         )
         cells = self.saved_after(run)
-        found = [cell.bound[name] for cell in cells if name in cell.bound]
-        if not cells or any(one.same_as(run.bound[name]) for one in found):
+        definitions = [cell.bound[name] for cell in cells if name in cell.bound]
+        if not cells or any(one.same_as(run.bound[name]) for one in definitions):
             return None
-        if found or any(cell.tries(name) for cell in cells):
+        if definitions or any(cell.tries(name) for cell in cells):
             what = f"the cell of `{name}` was changed after it was run"
             return Unjudged(what, "Run it, then this check.")
         return Unjudged(GONE.format(name), f"Define `{name}` in its cell, run it, then this check.")
@@ -452,9 +454,9 @@ class CellRuns:
     def answered(self) -> frozenset[str] | None:
         """The questions that are answered in words in the saved notebook; None if not known."""
         marks = [(c["metadata"].get("nbgrader", {}), c) for c in self.saved()[1]]
-        asked = [(m["grade_id"], c) for m, c in marks if m.get("grade") and m.get("solution")]
-        found = {name for name, c in asked if UNANSWERED not in "".join(c["source"])}
-        return frozenset(found) if asked else None
+        questions = [(m["grade_id"], c) for m, c in marks if m.get("grade") and m.get("solution")]
+        answered_names = {name for name, c in questions if UNANSWERED not in "".join(c["source"])}
+        return frozenset(answered_names) if questions else None
 
     def writes(self, file: str) -> bool:
         """True if a cell may have written a file of this name."""
@@ -483,10 +485,10 @@ def cells_here() -> CellRuns | None:
     ipython = shell()
     if ipython is None or not hasattr(ipython, "events"):
         return None
-    found = _sessions.get(id(ipython))
-    if found is None or found.ipython() is not ipython:
-        found = _sessions[id(ipython)] = CellRuns(ipython)
-    return found if in_a_cell(ipython) else None
+    cell_runs = _sessions.get(id(ipython))
+    if cell_runs is None or cell_runs.ipython() is not ipython:
+        cell_runs = _sessions[id(ipython)] = CellRuns(ipython)
+    return cell_runs if in_a_cell(ipython) else None
 
 
 def in_a_cell(ipython: Any) -> bool:
@@ -562,8 +564,10 @@ def stopped_line(error: BaseException, names: dict[str, Any]) -> int:
     line, step = 0, error.__traceback__
     while step is not None:
         frame = step.tb_frame
-        own = frame.f_code.co_name.startswith(("<module>", "<cell line"))  # the latter in IPython 8
-        if frame.f_globals is names and own:
+        is_of_cell = frame.f_code.co_name.startswith(
+            ("<module>", "<cell line")
+        )  # the latter in IPython 8
+        if frame.f_globals is names and is_of_cell:
             line = step.tb_lineno
         step = step.tb_next
     return line
@@ -580,7 +584,9 @@ def error_in_a_line(error: BaseException) -> str:
 def code_of(value: Any) -> types.CodeType | None:
     """The code of a function, or of a class's first method."""
     members = vars(value).values() if isinstance(value, type) else [value]
-    return next((one.__code__ for one in members if isinstance(one, types.FunctionType)), None)
+    return next(
+        (member.__code__ for member in members if isinstance(member, types.FunctionType)), None
+    )
 
 
 def cap(text: str) -> str:

@@ -16,14 +16,14 @@ LONGEST = 200  # characters of a line
 
 def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
     """The last line in one of ``theirs`` files: `` `A @ V`, where A is (3, 3) and V is (2, 4)``."""
-    found: tuple[str, FrameType] | None = None
+    line_and_frame: tuple[str, FrameType] | None = None
     for frame, number in steps_of(error):
         name = frame.f_code.co_filename
         line = linecache.getline(name, number).strip() if theirs(name) else ""
-        found = (line, frame) if line else found
-    if found is None:
+        line_and_frame = (line, frame) if line else line_and_frame
+    if line_and_frame is None:
         return ""
-    line, frame = found
+    line, frame = line_and_frame
     read: Any = BaseException.args
     first = next(iter(read.__get__(error)), "")  # whatever its class says of it
     of_dtypes = type(first) is str and "dtype" in first
@@ -46,8 +46,10 @@ def sizes_in_words(line: str, there: dict[str, Any], of_dtypes: bool = False) ->
     if not arrays and None not in values.values():
         return ""  # nothing that an error of sizes is about
     kinds = {dtype(v) for v in arrays if of_dtypes or "float" in dtype(v)}
-    told = [f"{name} is {value_in_short(value, len(kinds) > 1)}" for name, value in values.items()]
-    *first, last = told[:MOST]
+    descriptions = [
+        f"{name} is {value_in_short(value, len(kinds) > 1)}" for name, value in values.items()
+    ]
+    *first, last = descriptions[:MOST]
     return f", where {', '.join(first)} and {last}" if first else f", where {last}"
 
 
@@ -76,12 +78,12 @@ def values_read(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 def attribute(there: dict[str, Any], node: ast.Attribute) -> Any:
     """An attribute or a parameter that an object holds itself; no code of its class runs."""
     try:
-        own = object.__getattribute__(there[getattr(node.value, "id", "")], "__dict__")
+        attributes = object.__getattribute__(there[getattr(node.value, "id", "")], "__dict__")
     except (KeyError, AttributeError):
         return NOTHING
-    own = own if type(own) is dict else {}
-    parameters = own.get("_parameters")
-    return own.get(
+    attributes = attributes if type(attributes) is dict else {}
+    parameters = attributes.get("_parameters")
+    return attributes.get(
         node.attr, parameters.get(node.attr, NOTHING) if type(parameters) is dict else NOTHING
     )
 

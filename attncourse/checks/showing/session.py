@@ -67,11 +67,11 @@ class ChapterProgress:
     def asked(self) -> list[tuple[str, str, str]]:
         """Each question: whether it is answered, as far as is known, its name, what to say."""
         states = {None: ("–", "")} | {True: ("✓", "answered: "), False: ("○", "not answered yet: ")}
-        found = []
+        rows = []
         for name, number in self.questions.items():
             mark, said = states[None if self.answered is None else name in self.answered]
-            found.append((mark, name, f"{said}a person gives its {points_in_words(number)}"))
-        return found
+            rows.append((mark, name, f"{said}a person gives its {points_in_words(number)}"))
+        return rows
 
     @property
     def hidden(self) -> str:
@@ -133,8 +133,10 @@ def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
 
 
 def question_html(mark: str, name: str, said: str) -> str:
-    told = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(said)}</div>'
-    cell = f'<td colspan="2" style="{CELL}">{mark}&nbsp;<code>{escape(name)}</code>{told}</td>'
+    description = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(said)}</div>'
+    cell = (
+        f'<td colspan="2" style="{CELL}">{mark}&nbsp;<code>{escape(name)}</code>{description}</td>'
+    )
     return f"<tr>{cell}</tr>"
 
 

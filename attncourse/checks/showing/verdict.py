@@ -115,8 +115,8 @@ class Verdict:
         """One line: the mistake, or else the symptom, or else the first thing that is wrong."""
         if self.unjudged:
             return f"not judged: {re.split('[:;]', self.unjudged)[0]}"
-        told = self.diagnosis.name if self.diagnosis else self.symptom or self.reason
-        return (told.splitlines() or [""])[0]
+        text = self.diagnosis.name if self.diagnosis else self.symptom or self.reason
+        return (text.splitlines() or [""])[0]
 
     @property
     def score(self) -> str:
@@ -211,12 +211,14 @@ class Verdict:
         room = max(room - len(rest), 1)
         if len(lines) > room:
             more = failed[room - 1 :]
-            own, due = ([c for c in more if c.follows is follows] for follows in (False, True))
-            told = [" · ".join(c.name for c in own)] if own else []
-            if due:
-                kept = f" and {KEEPS_HALF}" if any(c.earned for c in due) else ""
-                told.append(f"{FOLLOWS}{kept}: {' · '.join(c.name for c in due)}")
-            lines = [*lines[: room - 1], f"  ✗ {'; '.join(told)}"]
+            at_fault, following = (
+                [c for c in more if c.follows is follows] for follows in (False, True)
+            )
+            pieces = [" · ".join(c.name for c in at_fault)] if at_fault else []
+            if following:
+                half = f" and {KEEPS_HALF}" if any(c.earned for c in following) else ""
+                pieces.append(f"{FOLLOWS}{half}: {' · '.join(c.name for c in following)}")
+            lines = [*lines[: room - 1], f"  ✗ {'; '.join(pieces)}"]
         return lines + rest
 
     @property
@@ -248,10 +250,10 @@ class Verdict:
             )
         if self.unwritten:
             head = f"○ <code>{escape(self.target)}</code> · {NOT_ATTEMPTED}"
-            told = f"{inline_html(self.to_write)} {link(self.read, self.section)} explains it."
+            hint = f"{inline_html(self.to_write)} {link(self.read, self.section)} explains it."
             return (
                 f"{FRAME.format('#808080')}<div><strong>{head}</strong> ({self.score})</div>"
-                f"<div>{told}</div></div>"
+                f"<div>{hint}</div></div>"
             )
         colour = "#1a7f5a" if self.passed else WRONG
         first = next((c for c in self.criteria if not c.passed), None)
@@ -386,9 +388,9 @@ def picture_html(picture: Picture) -> str:
     top = float(np.nanmax(np.abs(np.where(np.isfinite(picture.want), picture.want, 0)))) or 1.0
     shown = [matrix_html("yours", picture.got, top), matrix_html("expected", picture.want, top)]
     if matrix_cells(picture.got, top) == matrix_cells(picture.want, top):
-        apart = picture.got.astype(float) - picture.want.astype(float)
-        most = float(np.abs(apart[np.isfinite(apart)]).max(initial=0)) or 1.0
-        shown.append(matrix_html("yours − expected", apart, most))
+        differences = picture.got.astype(float) - picture.want.astype(float)
+        most = float(np.abs(differences[np.isfinite(differences)]).max(initial=0)) or 1.0
+        shown.append(matrix_html("yours − expected", differences, most))
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:1.5em;margin:.5em 0">'
         + "".join(shown)

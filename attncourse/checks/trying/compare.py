@@ -171,14 +171,16 @@ def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
         error = np.where(got == want, 0, np.abs(got.astype(float) - want.astype(float)))  # ∞ − ∞
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), want.shape)
     index = ", ".join(str(int(i)) for i in worst)
-    one, other = got[worst], want[worst]
-    digits = next((d for d in (4, 8) if entry_in_words(one, d) != entry_in_words(other, d)), 17)
+    returned, expected = got[worst], want[worst]
+    digits = next(
+        (d for d in (4, 8) if entry_in_words(returned, d) != entry_in_words(expected, d)), 17
+    )
     at = f"at [{index}] " if index else ""
-    said = f"{at}returned {entry_in_words(one, digits)}, expected {entry_in_words(other, digits)}"
+    wanted = entry_in_words(expected, digits)
+    said = f"{at}returned {entry_in_words(returned, digits)}, expected {wanted}"
     if kind == "nan":
-        said = (
-            f"returned NaN{f' at [{index}]' if index else ''}, expected {entry_in_words(other, 4)}"
-        )
+        wanted = entry_in_words(expected, 4)
+        said = f"returned NaN{f' at [{index}]' if index else ''}, expected {wanted}"
     if want.size <= SMALL and indent(got) != indent(want):  # rounded, they may look the same
         return Problem(kind, said, f"returned\n{indent(got)}\nexpected\n{indent(want)}")
     return Problem(kind, said)

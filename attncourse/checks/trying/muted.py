@@ -104,7 +104,7 @@ def undisplayed() -> Iterator[None]:
 @contextmanager
 def only_aloud(publisher: Any, name: str) -> Iterator[None]:
     """Have a publisher's method do something only for what is said ``aloud``."""
-    method, own = getattr(publisher, name), name in vars(publisher)
+    method, is_patched = getattr(publisher, name), name in vars(publisher)
 
     def gated(*args: Any, **kwargs: Any) -> Any:
         return method(*args, **kwargs) if _aloud.get() else None
@@ -113,7 +113,7 @@ def only_aloud(publisher: Any, name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        if own:
+        if is_patched:
             setattr(publisher, name, method)
         else:
             delattr(publisher, name)

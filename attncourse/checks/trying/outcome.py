@@ -89,8 +89,8 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
             # A value that shares memory with the arguments is kept as it is now.
             value = copy_of(case.use(implementation, *args, **kwargs))
         except (Exception, SystemExit) as error:
-            if told := is_absent(error):
-                return Outcome("raised", error=Absent, text=told)
+            if sentence := is_absent(error):
+                return Outcome("raised", error=Absent, text=sentence)
             text, ours = describe_error(error), is_decided(error)
             return Outcome("raised", error=type(error), text=text, decided=ours)
         return Outcome("value", value=value)
@@ -101,9 +101,9 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
             outcome = unless_refused(outcome, refused())
     except TimeUp as up:
         outcome = Outcome("hung", text=STILL_RUNS if isinstance(up, StillRuns) else "")
-    given = [*zip(trying.names, case.args, args, strict=False)]
-    given += [(name, value, kwargs[name]) for name, value in case.kwargs.items()]
-    changed = [name for name, before, after in given if not identical(before, after)]
+    arguments = [*zip(trying.names, case.args, args, strict=False)]
+    arguments += [(name, value, kwargs[name]) for name, value in case.kwargs.items()]
+    changed = [name for name, before, after in arguments if not identical(before, after)]
     return replace(outcome, mutated=", ".join(changed)) if changed else outcome
 
 
@@ -125,16 +125,16 @@ def argument_names(exercise: Exercise) -> list[str]:
 def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
     names = argument_names(exercise)
     if case.use is not None:  # what it names itself stands in the place of those
-        own = positional(case.use)[1:]
-        names = own + names[len(own) :]
+        parameter_names = positional(case.use)[1:]
+        names = parameter_names + names[len(parameter_names) :]
     return [*zip(names, case.args, strict=False), *case.kwargs.items()]
 
 
 @cache
 def positional(function: Callable) -> list[str]:
     """The names of a function's positional parameters."""
-    found = inspect.signature(function).parameters.values()
-    return [p.name for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def copy_of(value: Any) -> Any:

@@ -44,10 +44,10 @@ def put_back_torch(torch: Any, undo: ExitStack) -> None:
     if torch.is_inference_mode_enabled():
         undo.enter_context(torch.inference_mode(False))
     for look, put, value in TORCH:
-        wanted, found = torch.float32 if value == "float32" else value, getattr(torch, look)()
-        if found != wanted:
+        wanted, current = torch.float32 if value == "float32" else value, getattr(torch, look)()
+        if current != wanted:
             getattr(torch, put)(wanted)
-            undo.callback(getattr(torch, put), found)
+            undo.callback(getattr(torch, put), current)
     if torch.is_autocast_enabled("cpu"):
         torch.set_autocast_enabled("cpu", False)
         undo.callback(torch.set_autocast_enabled, "cpu", True)

@@ -163,7 +163,7 @@ def problem_with(
         return Problem("unfinished", f"{said} {outcome.text}".rstrip())
     if outcome.kind == "skipped":
         return Problem("unfinished", "not tried, because an earlier call did not return in time")
-    told = outcome.error is not None and issubclass(outcome.error, Unusable)
+    is_unusable = outcome.error is not None and issubclass(outcome.error, Unusable)
     if case.raises is not None:
         wanted = case.raises.__name__
         if outcome.kind == "value":
@@ -174,7 +174,7 @@ def problem_with(
     if outcome.kind == "raised":
         if is_unwritten(outcome):
             return Problem("unwritten", NOT_WRITTEN)
-        if told:
+        if is_unusable:
             return Problem("unusable", outcome.text)
         return Problem("raised", f"raised {outcome.text}")
     return difference(outcome.value, expected.value, brief=brief)

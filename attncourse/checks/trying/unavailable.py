@@ -62,8 +62,8 @@ def without_ours(stem: str) -> Iterator[None]:
             module = stack.enter_context(not_importable(f"attncourse.{later}"))
             body = body_of(refusal(SENTENCE.format(later)))
             for function in {*module_functions(module)} - _lent:
-                own = body.replace(co_freevars=function.__code__.co_freevars)
-                stack.enter_context(body_replaced(function, own))
+                refusing = body.replace(co_freevars=function.__code__.co_freevars)
+                stack.enter_context(body_replaced(function, refusing))
         yield
 
 
@@ -85,7 +85,7 @@ def module_functions(module: types.ModuleType | None) -> tuple[types.FunctionTyp
     """The functions and methods that a module defines, under all their wrappers."""
     if module is None:
         return ()
-    found: dict[types.FunctionType, None] = {}
+    functions: dict[types.FunctionType, None] = {}
     waiting = list(vars(module).values())
     while waiting:
         thing = waiting.pop()
@@ -96,8 +96,8 @@ def module_functions(module: types.ModuleType | None) -> tuple[types.FunctionTyp
         elif isinstance(thing, staticmethod | classmethod):
             waiting += [thing.__func__]
         elif isinstance(thing, types.FunctionType) and thing.__module__ == module.__name__:
-            found[inspect.unwrap(thing)] = None
-    return tuple(found)
+            functions[inspect.unwrap(thing)] = None
+    return tuple(functions)
 
 
 def without_ours_alone(stem: str, implementation: Any) -> AbstractContextManager[None]:
@@ -109,7 +109,7 @@ def without_ours_alone(stem: str, implementation: Any) -> AbstractContextManager
 @contextmanager
 def lending(ours: Iterable[Callable]) -> Iterator[None]:
     """Has these of ours be there meanwhile, with all that they call: an answer is given them."""
-    _lent.update(one for thing in ours for one in functions_reached(thing))
+    _lent.update(function for thing in ours for function in functions_reached(thing))
     try:
         yield
     finally:
@@ -121,25 +121,29 @@ _lent: set[types.FunctionType] = set()
 
 def functions_reached(thing: Any) -> set[types.FunctionType]:
     """The functions of a function or a class, and those that they call by a global name."""
-    found: set[types.FunctionType] = set()
+    functions: set[types.FunctionType] = set()
     todo = [thing]
     while todo:
         function = inspect.unwrap(todo.pop())
         if isinstance(function, type):
             todo += [f for f in vars(function).values() if isinstance(f, types.FunctionType)]
-        elif isinstance(function, types.FunctionType) and function not in found:
-            found.add(function)
+        elif isinstance(function, types.FunctionType) and function not in functions:
+            functions.add(function)
             names = names_in_code(function.__code__) & function.__globals__.keys()
             todo += [function.__globals__[name] for name in names]
-    return found
+    return functions
 
 
 @lru_cache(maxsize=1024)
 def names_in_code(code: types.CodeType) -> frozenset[str]:
     """The global names that code uses, with those of the functions in it."""
-    inner = (names_in_code(one) for one in code.co_consts if isinstance(one, types.CodeType))
-    own = (o.argval for o in dis.get_instructions(code) if o.opname in READS)
-    return frozenset(own).union(*inner)
+    inner = (
+        names_in_code(constant)
+        for constant in code.co_consts
+        if isinstance(constant, types.CodeType)
+    )
+    names_read = (o.argval for o in dis.get_instructions(code) if o.opname in READS)
+    return frozenset(names_read).union(*inner)
 
 
 READS = {"LOAD_GLOBAL", "LOAD_NAME"}

@@ -104,10 +104,10 @@ def forbidding(names: tuple[str, ...]) -> Iterator[Callable[[], str]]:
         yield nothing_refused
         return
     with ExitStack() as stack:
-        told = put_up(stack, names)
+        forbidden_calls = put_up(stack, names)
         _on.add(names)
         stack.callback(_on.discard, names)
-        yield told
+        yield forbidden_calls
 
 
 def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
@@ -257,10 +257,10 @@ def python_functions(name: str) -> list[types.FunctionType]:
     for module, path in PYTHON.get(name, ()):
         if module in sys.modules:
             with suppress(AttributeError):
-                found = attrgetter(path)(sys.modules[module])
-                plain = isinstance(found, types.FunctionType) and found.__closure__ is None
-                if plain and found not in seen:  # another body has no place for a closure
-                    seen.append(found)
+                function = attrgetter(path)(sys.modules[module])
+                plain = isinstance(function, types.FunctionType) and function.__closure__ is None
+                if plain and function not in seen:  # another body has no place for a closure
+                    seen.append(function)
     return seen
 
 

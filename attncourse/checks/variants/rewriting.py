@@ -120,10 +120,10 @@ def in_variant(
         outer = object.__new__(type(inner))  # the same weights; its methods go to the inner one
         outer.__dict__.update(vars(inner))
         for method, own_names in methods.items():
-            if callable(own := getattr(inner, method, None)):
+            if callable(inner_method := getattr(inner, method, None)):
                 returned = result if method == "forward" else None
                 outer.__dict__[method] = function_rewritten(
-                    in_the_mode_of(outer, inner, own), own_names, arguments, returned
+                    in_the_mode_of(outer, inner, inner_method), own_names, arguments, returned
                 )
         return outer
 
@@ -167,18 +167,18 @@ def function_rewritten(
 
     @wraps(function, updated=())
     def call(*args, **kwargs):
-        given = dict(zip(names, args, strict=False))
+        by_name = dict(zip(names, args, strict=False))
         read, before = {}, {}
-        for name, value in (given | kwargs).items():
+        for name, value in (by_name | kwargs).items():
             if name in arguments:
                 read[name] = change_value(arguments[name].read, value)
                 before[name] = value_image(read[name])
-        own = [read.get(name, value) for name, value in zip(names, args, strict=False)]
-        own += args[len(names) :]
-        returned = function(*own, **{name: read.get(name, v) for name, v in kwargs.items()})
+        rewritten = [read.get(name, value) for name, value in zip(names, args, strict=False)]
+        rewritten += args[len(names) :]
+        returned = function(*rewritten, **{name: read.get(name, v) for name, v in kwargs.items()})
         for name, value in read.items():
             if value_image(value) != before[name]:
-                overwrite((given | kwargs)[name], arguments[name].write(value))
+                overwrite((by_name | kwargs)[name], arguments[name].write(value))
         return returned if result is None else change_value(result.write, returned)
 
     return call

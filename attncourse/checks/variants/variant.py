@@ -84,13 +84,13 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
 
         return replace(c, name=variant.reword(c.name), cases=cases)
 
-    kept = [m for m in exercise.mistakes if m.name not in adapter.drops]
+    applicable = [m for m in exercise.mistakes if m.name not in adapter.drops]
     published = Mistake(variant.published, variant.explanation, exercise.reference)
     return replace(
         exercise,
         reference=ours(exercise.reference),
         criteria=tuple(map(criterion, exercise.criteria)),
-        mistakes=(published, *map(mistake, kept)),
+        mistakes=(published, *map(mistake, applicable)),
         variant=variant.name,
         published=exercise,
     )
@@ -107,8 +107,8 @@ def case_in_variant(case: Case, exercise: Exercise, adapter: Adapter, variant: V
         for name, value in zip(names, case.args, strict=False)
     )
     kwargs = {
-        name: change_value(adapter.arguments[own].write, value)
-        if (own := name.removesuffix("_2")) in adapter.arguments
+        name: change_value(adapter.arguments[argument].write, value)
+        if (argument := name.removesuffix("_2")) in adapter.arguments
         else value
         for name, value in case.kwargs.items()
     }

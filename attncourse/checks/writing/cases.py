@@ -124,13 +124,13 @@ class CaseTable:
 
     def case(self, rng: Rng, row: Row) -> Case:
         """Arguments that are drawn go by position, others of ``given`` by name."""
-        drawn = {name: one for name, one in row.given.items() if isinstance(one, Drawn)}
-        named = {name: one for name, one in row.given.items() if name not in drawn}
+        drawn = {name: value for name, value in row.given.items() if isinstance(value, Drawn)}
+        named = {name: value for name, value in row.given.items() if name not in drawn}
         args = self.arguments(rng, {**self.spec, **drawn}, row)
         return Case(tuple(args.values()), named, note=row.note, use=row.use or call_it)
 
     def arguments(self, rng: Rng, spec: Mapping, row: Row) -> dict[str, Any]:
-        return {name: self.argument(rng, name, one, row) for name, one in spec.items()}
+        return {name: self.argument(rng, name, entry, row) for name, entry in spec.items()}
 
     def argument(self, rng: Rng, name: str, one: str | Drawn | Count, row: Row) -> Any:
         if one is None:  # left out, before an argument that is not
@@ -147,7 +147,9 @@ class CaseTable:
     @property
     def axes(self) -> list[str]:
         """The names of the axes, each once."""
-        written = [one.axes if isinstance(one, Drawn) else one for one in self.spec.values()]
+        written = [
+            entry.axes if isinstance(entry, Drawn) else entry for entry in self.spec.values()
+        ]
         names = " ".join(w for w in written if isinstance(w, str)).replace("*", " ").split()
         return [a for a in dict.fromkeys(names) if a != "..." and not a.isdigit()]
 
@@ -159,7 +161,7 @@ class CaseTable:
     @property
     def floats(self) -> dict[str, int]:
         """The arguments that are arrays of numbers, each with its place."""
-        return {n: i for i, (n, one) in enumerate(self.spec.items()) if isinstance(one, str)}
+        return {n: i for i, (n, entry) in enumerate(self.spec.items()) if isinstance(entry, str)}
 
 
 class TableCriterion(NamedTuple):

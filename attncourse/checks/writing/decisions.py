@@ -56,8 +56,8 @@ class Decisions:
     @classmethod
     def of(cls, options: dict[str, Any]) -> Any:
         """The decisions, with those options that are some of them; they are taken out."""
-        own = [field.name for field in fields(cls) if field.name in options]
-        return cls(**{name: options.pop(name) for name in own})
+        names = [field.name for field in fields(cls) if field.name in options]
+        return cls(**{name: options.pop(name) for name in names})
 
 
 @dataclass(frozen=True)
@@ -165,8 +165,8 @@ def module_class(name, layers, super_init=begun, hold=assigned, **methods) -> ty
         super_init(self)
         hold(self, layers(*sizes, **options))
 
-    there = {n: method for n, method in methods.items() if method is not None}
-    return type(name, (nn.Module,), {"__init__": __init__, **there})
+    defined = {n: method for n, method in methods.items() if method is not None}
+    return type(name, (nn.Module,), {"__init__": __init__, **defined})
 
 
 def attention_class(

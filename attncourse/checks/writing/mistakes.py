@@ -437,8 +437,12 @@ def guarded_late(number: float) -> dict[str, Any]:
     """Weights are masked and divided by their sums and a number."""
 
     def after(weights, mask, factor):
-        kept = weights if mask is None else weights * mask
-        return weights if mask is None else kept / (kept.sum(-1, keepdim=True) + number)
+        masked_weights = weights if mask is None else weights * mask
+        return (
+            weights
+            if mask is None
+            else masked_weights / (masked_weights.sum(-1, keepdim=True) + number)
+        )
 
     return {"hide": lambda s, mask: s, "after": after}
 

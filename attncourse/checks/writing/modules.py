@@ -54,8 +54,8 @@ def module_case(
     options, others = options or {}, others or {}
     built = ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in options.items())])
     called = f".{method}" if method else ""
-    given = ", ".join("None" if value is None else key for key, value in inputs.items())
-    shown = f"{name}({built}){called}({given})"
+    arguments = ", ".join("None" if value is None else key for key, value in inputs.items())
+    shown = f"{name}({built}){called}({arguments})"
     second = {"others": tuple(others)} if others else {}
     return Case(
         kwargs={"make": (args, options), "method": method, "inputs": tuple(inputs)}

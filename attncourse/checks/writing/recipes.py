@@ -56,8 +56,8 @@ class Recipe:
     def naming(self, **words: str) -> "Recipe":
         """The same mistake where something is called otherwise: ``naming(d_k="d")``."""
         name, explanation = self.name, self.explanation
-        for one, other in words.items():
-            name, explanation = name.replace(one, other), explanation.replace(one, other)
+        for old, new in words.items():
+            name, explanation = name.replace(old, new), explanation.replace(old, new)
         return replace(self, name=name, explanation=explanation)
 
 

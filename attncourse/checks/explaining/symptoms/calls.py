@@ -26,11 +26,13 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
     wrong = [t for t in trials if t.wrong]
     if not all(raises_in_place(t) or called_again(t) for t in wrong):
         return None
-    found = dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated)
-    if not found:
+    changed_names = dict.fromkeys(t.outcome.mutated for t in trials if t.outcome.mutated)
+    if not changed_names:
         return None
-    parts = any("." in name for name in found)  # of a model that is made of arguments
-    names = names_in_words(found) if len(found) <= MANY else "more than one argument"
+    parts = any("." in name for name in changed_names)  # of a model that is made of arguments
+    names = (
+        names_in_words(changed_names) if len(changed_names) <= MANY else "more than one argument"
+    )
     names = "the model" if parts else names
     mistake = Mistake(
         f"{names} {'are' if ' and ' in names else 'is'} changed in place",
@@ -118,7 +120,7 @@ def calls_of(trial: Trial) -> Calls | None:
     if tuple(want) != CALLS:
         return None
     three = [pairs_of_results(got.get(name), want[name], trial) for name in CALLS]
-    return Calls(*(one[0] for one in three)) if all(three) else None
+    return Calls(*(pairs[0] for pairs in three)) if all(three) else None
 
 
 def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -139,9 +141,9 @@ def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
 def made_later(trials: tuple[Trial, ...]) -> Symptom | None:
     """Every call gives back something that would have to run first."""
     kinds = {type_name(t.outcome.value) for t in trials if t.outcome.kind == "value"}
-    if len(kinds) != 1 or not (told := LATER.get(*kinds)):
+    if len(kinds) != 1 or not (name_and_explanation := LATER.get(*kinds)):
         return None
-    name, explanation = told
+    name, explanation = name_and_explanation
     mistake = Mistake(name, explanation)
     return Symptom(mistake.name, True, mistake)
 

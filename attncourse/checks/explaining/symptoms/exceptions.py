@@ -15,10 +15,12 @@ def unknown_name(trials: tuple[Trial, ...]) -> Symptom | None:
     """
     wrong = [t for t in trials if t.wrong and t.outcome.kind == "raised"]
     for pattern, name, cure in UNNAMED:
-        found = [m.groups() for t in wrong if (m := re.match(pattern, t.outcome.text))]
-        if found:
-            mistake = Mistake(name.format(*found[0]), cure.format(*found[0]))
-            return Symptom(mistake.name, True, mistake, len(found) == sum(t.wrong for t in trials))
+        matches = [m.groups() for t in wrong if (m := re.match(pattern, t.outcome.text))]
+        if matches:
+            mistake = Mistake(name.format(*matches[0]), cure.format(*matches[0]))
+            return Symptom(
+                mistake.name, True, mistake, len(matches) == sum(t.wrong for t in trials)
+            )
     return None
 
 
@@ -52,12 +54,12 @@ def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
     """
     texts = [t.outcome.text for t in trials if t.wrong]
     for pattern, name, cure in UNFIT + RAISED:
-        found = [match for text in texts if (match := re.match(pattern, text))]
-        sure = pattern.startswith("your module") or len(found) == len(texts)
-        if found and sure:
-            names = names_in_words(dict.fromkeys(match[1] for match in found))
+        matches = [match for text in texts if (match := re.match(pattern, text))]
+        sure = pattern.startswith("your module") or len(matches) == len(texts)
+        if matches and sure:
+            names = names_in_words(dict.fromkeys(match[1] for match in matches))
             mistake = Mistake(name.format(names), cure.format(names))
-            return Symptom(mistake.name, True, mistake, len(found) == len(texts))
+            return Symptom(mistake.name, True, mistake, len(matches) == len(texts))
     return None
 
 
@@ -180,8 +182,14 @@ def stops(trials: tuple[Trial, ...]) -> Symptom | None:
     One that raises by decision refuses what it should take.
     """
     wrong = [t for t in trials if t.wrong and t.case.raises is None]
-    there = [(t.outcome.error, found[1]) for t in wrong if (found := LINE.search(t.outcome.text))]
-    ((error, line), times) = Counter(there).most_common(1)[0] if there else ((None, ""), 0)
+    errors_and_lines = [
+        (t.outcome.error, line_match[1])
+        for t in wrong
+        if (line_match := LINE.search(t.outcome.text))
+    ]
+    ((error, line), times) = (
+        Counter(errors_and_lines).most_common(1)[0] if errors_and_lines else ((None, ""), 0)
+    )
     if 2 * times <= len(wrong):
         return None
     often = "" if times == len(wrong) else "mostly, "
@@ -191,8 +199,8 @@ def stops(trials: tuple[Trial, ...]) -> Symptom | None:
     )
     texts = [t.outcome.text for t in wrong if line in t.outcome.text]
     said = next((cure for words, _, cure in RAISED if all(re.match(words, t) for t in texts)), "")
-    told = f". {said.removesuffix('.').format('it')}" if said else ""
-    return Symptom(f"{often}it {how} in the line `{line}`{told}", False)
+    cause = f". {said.removesuffix('.').format('it')}" if said else ""
+    return Symptom(f"{often}it {how} in the line `{line}`{cause}", False)
 
 
 def with_article(name: str) -> str:

@@ -65,9 +65,9 @@ def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
     if any(t.outcome.kind in ("hung", "skipped") for t in trials):
         return None
     for look in LOOKS:
-        found = look(trials)
-        if found is not None:
-            return found
+        symptom = look(trials)
+        if symptom is not None:
+            return symptom
     return None
 
 
@@ -80,5 +80,5 @@ def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that, added to another mistake, gives the results seen; None without a
     sure one.
     """
-    found = (look(trials) for look in OVER)
-    return next((symptom for symptom in found if symptom and symptom.sure), None)
+    symptoms = (look(trials) for look in OVER)
+    return next((symptom for symptom in symptoms if symptom and symptom.sure), None)

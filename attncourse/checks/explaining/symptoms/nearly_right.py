@@ -31,15 +31,19 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     wrong = [t for t in trials if t.wrong]
     met = [t for t in wrong if t.outcome.kind == "raised" and TWO_DTYPES.search(t.outcome.text)]
     raised = [t for t in wrong if t.outcome.kind == "raised" and not any(t is m for m in met)]
-    there = [t for t in wrong if t.outcome.kind != "raised"]
-    if not there + met or not same_numbers(there) or 2 * len(raised) > len(trials):
+    returned_trials = [t for t in wrong if t.outcome.kind != "raised"]
+    if (
+        not returned_trials + met
+        or not same_numbers(returned_trials)
+        or 2 * len(raised) > len(trials)
+    ):
         return None
-    if raised and not there:
+    if raised and not returned_trials:
         return None  # nothing returned a number
-    said = (there or met)[0].problem.said
+    said = (returned_trials or met)[0].problem.said
     if raised:
-        told = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
-        return Symptom(f"{told}; besides, {raised[0].problem.said}", False)
+        text = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
+        return Symptom(f"{text}; besides, {raised[0].problem.said}", False)
     whole = re.search(r"expected (int\d+)", said)
     cure = (
         f"Return whole numbers, of dtype {whole[1]}."
@@ -47,27 +51,27 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
         else f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
     )
     what = said if PART.match(said) else f"it {said}"
-    told = f"The numbers are right, but {what}." if there else f"It {said}."
-    mistake = Mistake("the dtype is another one", f"{told} {cure}")
+    text = f"The numbers are right, but {what}." if returned_trials else f"It {said}."
+    mistake = Mistake("the dtype is another one", f"{text} {cure}")
     return Symptom(mistake.name, True, mistake)
 
 
 def same_numbers(wrong: list[Trial]) -> bool:
     """True if nothing but the dtype is wrong in these trials."""
-    there = number_pairs(tuple(wrong))
+    pairs = number_pairs(tuple(wrong))
     problems = [t.problem for t in wrong if t.problem is not None]
     return (
-        len(there) == len(wrong)
-        and all(map(close, there))
+        len(pairs) == len(wrong)
+        and all(map(close, pairs))
         and all(p.kind == "dtype" for p in problems)
     )
 
 
 def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
     """Every result is right to single precision only."""
-    there = number_pairs(trials)
-    wrong = [p for p in there if not p.right]
-    if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, there)):
+    pairs = number_pairs(trials)
+    wrong = [p for p in pairs if not p.right]
+    if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, pairs)):
         return None
     if not all(
         largest_difference(p) < 1e-6 * scale_of(p.want) and p.want.dtype == np.float64
@@ -77,8 +81,8 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
     if all(np.array_equal(p.want, np.round(p.want)) for p in wrong):
         return None  # whole numbers have no digits to lose
     if way := all_off_one_way(wrong):
-        told = f"right but for its last digits: all too {way}, as where a guard is added to a"
-        return result_is(f"{told} divisor, or a number has too few digits", True)
+        text = f"right but for its last digits: all too {way}, as where a guard is added to a"
+        return result_is(f"{text} divisor, or a number has too few digits", True)
     mistake = Mistake(
         "single precision inside",
         "Your results differ from the right ones by about as much as float32 rounds, where the "
@@ -102,10 +106,10 @@ def all_off_one_way(wrong: list[Pair]) -> str:
 def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
     """Axes of length 1 are gone: those of a batch, or of the only token."""
     wrong = [t for t in trials if t.wrong]
-    there = number_pairs(tuple(wrong))
-    if not there or len(there) < len(wrong) or not all(1 in p.want.shape for p in there):
+    pairs = number_pairs(tuple(wrong))
+    if not pairs or len(pairs) < len(wrong) or not all(1 in p.want.shape for p in pairs):
         return None
-    if not all(gives(np.squeeze, p) for p in there):
+    if not all(gives(np.squeeze, p) for p in pairs):
         return None
     return result_is("the expected one without its axes of length 1", True)
 
@@ -117,8 +121,8 @@ def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
         {axes for t, axes in more if t.wrong is bad and t.case.raises is None}
         for bad in (True, False)
     )
-    told = [t.case.note + t.criterion.name for t, axes in more if t.wrong and axes]
-    if not wrong or not right or wrong & right or not all("batch" in text for text in told):
+    descriptions = [t.case.note + t.criterion.name for t, axes in more if t.wrong and axes]
+    if not wrong or not right or wrong & right or not all("batch" in text for text in descriptions):
         return None
     if max(right) > 1 or (min(wrong) <= max(right) and right != {1}):
         return None

@@ -27,12 +27,12 @@ def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
 
     Of a result with gradients, what was returned itself.
     """
-    found = []
+    pairs = []
     for t in trials:
         if t.outcome.kind != "value" or t.expected.kind != "value":
             continue
-        found += pairs_of_results(*returned(t), t)
-    return found
+        pairs += pairs_of_results(*returned(t), t)
+    return pairs
 
 
 def returned(trial: Trial) -> tuple[object, object]:

@@ -40,13 +40,13 @@ def along(w: np.ndarray, axis: int) -> np.ndarray:
 
 def located(trials: tuple[Trial, ...]) -> Symptom | None:
     """A part of each result that alone is right, or alone is wrong."""
-    there = number_pairs(trials)
-    wrong = [p for p in there if not p.right]
+    pairs = number_pairs(trials)
+    wrong = [p for p in pairs if not p.right]
     if not wrong or any(t.wrong and t.outcome.kind != "value" for t in trials):
         return None
     if any(p.got.shape != p.want.shape for p in wrong):
         return None
-    errors = [(p, differing(p)) for p in there]
+    errors = [(p, differing(p)) for p in pairs]
     for words, place in PLACES:
         if not all(divides(place, p.want) for p in wrong):
             continue
@@ -121,8 +121,8 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
     if "" not in notes and len(notes) <= 5 and not any(t.case.note in notes for t in right):
         return result_is(f"right but for this input: {'; '.join(notes)}", False)
     names = dict.fromkeys(t.criterion.name for t in wrong)
-    some = any(t.case.raises is None for t in right)
-    if some and len(names) <= 3 and not any(t.criterion.name in names for t in right):
+    is_any_value_right = any(t.case.raises is None for t in right)
+    if is_any_value_right and len(names) <= 3 and not any(t.criterion.name in names for t in right):
         return result_is(f"right but for this: {'; '.join(names)}", False)
     return None
 
@@ -140,21 +140,29 @@ def sized(trials: tuple[Trial, ...]) -> Symptom | None:
 
     Nothing is told where several lengths would do, or where that is so in a single case.
     """
-    told = [(t, axis_lengths(t)) for t in trials if t.case.raises is None]
-    if min(sum(t.stands_out for t, _ in told), sum(not t.stands_out for t, _ in told)) < 2:
+    trials_and_sizes = [(t, axis_lengths(t)) for t in trials if t.case.raises is None]
+    if (
+        min(
+            sum(t.stands_out for t, _ in trials_and_sizes),
+            sum(not t.stands_out for t, _ in trials_and_sizes),
+        )
+        < 2
+    ):
         return None
-    shared = set.intersection(*(set(sizes) for _, sizes in told))
-    numbers = {sizes[key] for t, sizes in told if not t.stands_out for key in shared}
-    asked = [(a, b) for a in shared for b in shared if a < b]
-    asked += [(key, number) for key in shared for number in numbers]
+    shared = set.intersection(*(set(sizes) for _, sizes in trials_and_sizes))
+    numbers = {sizes[key] for t, sizes in trials_and_sizes if not t.stands_out for key in shared}
+    candidates = [(a, b) for a in shared for b in shared if a < b]
+    candidates += [(key, number) for key in shared for number in numbers]
 
     def holds(sizes: dict[tuple, int], key: tuple, other: tuple | int) -> bool:
         return sizes[key] == (other if isinstance(other, int) else sizes[other])
 
-    found = [a for a in asked if all(holds(s, *a) != t.stands_out for t, s in told)]
-    if len(found) != 1:
+    holding = [
+        a for a in candidates if all(holds(s, *a) != t.stands_out for t, s in trials_and_sizes)
+    ]
+    if len(holding) != 1:
         return None
-    ((key, other),) = found
+    ((key, other),) = holding
     same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
     return result_is(f"right only where {axis_named(*key)} is {same}", False)
 

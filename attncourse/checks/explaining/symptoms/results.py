@@ -19,8 +19,8 @@ def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(of_dicts, wrong)):
         return None
-    told = [(t.outcome.value, t.expected.value) for t in wrong]
-    parts = [(f, got.get(f), want[f]) for got, want in told for f in want]
+    pairs = [(t.outcome.value, t.expected.value) for t in wrong]
+    parts = [(f, got.get(f), want[f]) for got, want in pairs for f in want]
     broken = dict.fromkeys(f for f, got, want in parts if difference(got, want, brief=True))
     if any(type(want) is not bool and f in broken for f, _, want in parts):
         return None
@@ -54,9 +54,9 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
             parts.setdefault(key, []).extend(pairs_of_results(t.outcome.value.get(key), want, t))
     if not all(p.right for p in next(iter(parts.values()))):
         return None
-    names = [key for key, there in parts.items() if not all(p.right for p in there)]
-    found = {transformation([p for p in parts[key]]) for key in names}
-    words = found.pop() if len(found) == 1 else None
+    names = [key for key, pairs in parts.items() if not all(p.right for p in pairs)]
+    transformations = {transformation([p for p in parts[key]]) for key in names}
+    words = transformations.pop() if len(transformations) == 1 else None
     verb = "is" if len(names) == 1 else "are each"
     how = f"{verb} {words}" if words else f"{verb} wrong"
     right = [key for key in parts if key not in names]
@@ -133,11 +133,11 @@ def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
 
     Calls that raise are told of beside it, where most do not.
     """
-    there = number_pairs(trials)
+    pairs = number_pairs(trials)
     raised = [t for t in trials if t.wrong and t.outcome.kind == "raised"]
-    if len(there) + len(raised) < sum(t.wrong for t in trials) or len(raised) > len(there) / 2:
+    if len(pairs) + len(raised) < sum(t.wrong for t in trials) or len(raised) > len(pairs) / 2:
         return None
-    words = transformation(there)
+    words = transformation(pairs)
     if words is None:
         return None
     beside = f"; besides, {raised[0].problem.said}" if raised else ""

@@ -257,8 +257,8 @@ def factor(p: Pair, axis: int | None, least: int = 2) -> np.ndarray | None:
         return None
     with np.errstate(all="ignore"):
         f = (got * want).sum(axis, keepdims=True) / (want * want).sum(axis, keepdims=True)
-        found = np.isfinite(f).all() and nearly(p.got, want * f) and np.abs(f).min() > 1e-9
-    return f.ravel()[0] if found and axis is None else (f if found else None)
+        is_factor = np.isfinite(f).all() and nearly(p.got, want * f) and np.abs(f).min() > 1e-9
+    return f.ravel()[0] if is_factor and axis is None else (f if is_factor else None)
 
 
 POWERS = {1.0: "{}", -1.0: "1 / {}", 0.5: "√{}", -0.5: "1 / √{}", 2.0: "{}²", -2.0: "1 / {}²"}
