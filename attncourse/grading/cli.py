@@ -154,10 +154,10 @@ def progress(
 
     aside = Console(stderr=True, soft_wrap=True)
     with stopping("nothing was changed"), aside.status("reading …"):
-        found = progress_in(folder, Limits.of(timeout), step_printer(aside))
-    Console().print(progress_table(found))
-    say(summary(found))
-    for reason in found.left_out:
+        progress_found = progress_in(folder, Limits.of(timeout), step_printer(aside))
+    Console().print(progress_table(progress_found))
+    say(summary(progress_found))
+    for reason in progress_found.left_out:
         tell(f"not counted: {reason}")
 
 
@@ -262,8 +262,10 @@ def release(
             tell(f"{name}: {change}")
         for path in written:
             print(f"{path} written", flush=True)
-        if found := variants_in(course).get(name):
-            print(f"variant: {found}; --variant published goes back to the book's convention")
+        if variant_in_use := variants_in(course).get(name):
+            print(
+                f"variant: {variant_in_use}; --variant published goes back to the book's convention"
+            )
 
 
 @app.command()
@@ -348,17 +350,17 @@ def forget(
         print(f"{student} can be entered again")
         return
     person = find_person(course, student, db)
-    found = person_traces(course, person, db, keep_grade=keep_grade)
-    say("\n".join(f"  {trace}" for trace in found))
-    if kept := left_alone(course, person):
-        tell(f"yours, and not touched, though the person is named in it: {', '.join(kept)}")
+    traces = person_traces(course, person, db, keep_grade=keep_grade)
+    say("\n".join(f"  {trace}" for trace in traces))
+    if untouched := left_alone(course, person):
+        tell(f"yours, and not touched, though the person is named in it: {', '.join(untouched)}")
     try:
         agreed = yes or typer.confirm(f"Remove all of this of {student}, for good?")
     except typer.Abort:
         agreed = False
     if not agreed:
         raise UserError("nothing was removed; --yes removes it without a question")
-    remove(course, person, found)
+    remove(course, person, traces)
     print(f"{student} is forgotten, and neither collect nor grade enters them again")
 
 

@@ -22,8 +22,8 @@ def layer_table(layers: list[Layer]) -> Table:
     for layer in layers:
         lines = [PROTECTS[layer.name]]
         if not layer.in_force:
-            found = {"found": layer.detail, "to do": layer.remedy}
-            lines += [f"{part}: {text}" for part, text in found.items() if text]
+            details = {"found": layer.detail, "to do": layer.remedy}
+            lines += [f"{part}: {text}" for part, text in details.items() if text]
         style = "green" if layer.in_force else "bold red" if layer.floor else "yellow"
         state = "in force" if layer.in_force else "missing"
         made.add_row(Text(layer.name), Text(state, style=style), Text("\n".join(lines)))
@@ -35,10 +35,10 @@ def machine_table() -> Table:
     made = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
     for name, remedy in PACKAGES.items():
         try:
-            found = metadata.version(name)
+            installed = metadata.version(name)
         except metadata.PackageNotFoundError:
-            found = f"missing{': ' if remedy else ''}{remedy}"
-        made.add_row(name, Text(found))
+            installed = f"missing{': ' if remedy else ''}{remedy}"
+        made.add_row(name, Text(installed))
     made.add_row("cores", str(cores()))
     made.add_row("memory", Text(memory()))
     return made

@@ -34,5 +34,5 @@ def extras() -> dict[str, str]:
         lines = metadata.requires(__name__.partition(".")[0]) or []
     except metadata.PackageNotFoundError:
         lines = []
-    found = [re.match(r"([\w.-]+)(?:.*extra == .(\w+))?", line) for line in lines]
-    return {name[1].replace("_", "-").lower(): name[2] or "" for name in found if name}
+    matches = [re.match(r"([\w.-]+)(?:.*extra == .(\w+))?", line) for line in lines]
+    return {name[1].replace("_", "-").lower(): name[2] or "" for name in matches if name}

@@ -25,8 +25,8 @@ def isolate(environment: MutableMapping[str, str], folder: Path | None = None) -
         del environment[name]
     environment.update({NO_CONFIGURATION: "1", "MATPLOTLIBRC": os.devnull})
     if folder is not None:
-        kept = ("IPYTHONDIR", "JUPYTER_DATA_DIR", "DASK_CONFIG")
-        environment.update(dict.fromkeys(kept, str(folder)))
+        variables = ("IPYTHONDIR", "JUPYTER_DATA_DIR", "DASK_CONFIG")
+        environment.update(dict.fromkeys(variables, str(folder)))
 
 
 @contextmanager

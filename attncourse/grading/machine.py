@@ -81,8 +81,8 @@ def cores() -> int:
 
 def available_mb() -> int | None:
     """The memory that is free, of the machine and within this process's limits; None: unknown."""
-    found = [machine_mb(), *cgroup_mb()]
-    return min((mb for mb in found if mb is not None), default=None)
+    limits = [machine_mb(), *cgroup_mb()]
+    return min((mb for mb in limits if mb is not None), default=None)
 
 
 def machine_mb() -> int | None:

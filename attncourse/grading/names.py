@@ -24,8 +24,8 @@ def same_id(text: str) -> str:
 
 def name_parts(name: str) -> list[str]:
     """The words of a name in small letters, marks and all, without signs."""
-    kept = "".join(map(letter, name))  # before NFKC, which makes a mark of the ´ in O´Brien
-    return normalize("NFKC", kept).lower().replace("ς", "σ").split()
+    letters = "".join(map(letter, name))  # before NFKC, which makes a mark of the ´ in O´Brien
+    return normalize("NFKC", letters).lower().replace("ς", "σ").split()
 
 
 def letter(c: str) -> str:
@@ -38,7 +38,7 @@ def letter(c: str) -> str:
 
 def spellings(name: str) -> set[str]:
     """A name's letters, marks and digits. A capital I is one of ı in Turkish, of i elsewhere."""
-    return {"".join(name_parts(one)) for one in (name, name.translate(TURKISH))} - {""}
+    return {"".join(name_parts(written)) for written in (name, name.translate(TURKISH))} - {""}
 
 
 def name_without_marks(name: str) -> str:
@@ -60,8 +60,8 @@ def is_test_student(name: str) -> bool:
 def file_name(name: str) -> str:
     """A folder's name for somebody whom no roster names: *Ada Lovelace* is ``ada-lovelace``."""
     text = normalize("NFC", name.strip()).lower()
-    kept = "".join(c if category(c)[0] in "LMN" or c in "@.+_" else "-" for c in text)
-    return "-".join(part for part in kept.strip(".").split("-") if part)[:100]
+    allowed = "".join(c if category(c)[0] in "LMN" or c in "@.+_" else "-" for c in text)
+    return "-".join(part for part in allowed.strip(".").split("-") if part)[:100]
 
 
 class NameIndex:
@@ -73,23 +73,27 @@ class NameIndex:
     def add(self, who: str, name: str, *turned: str) -> None:
         """Adds a name of somebody; the same with its words turned round is no exact one."""
         self._exact[exact_name(name)].add(who)
-        for one in (name, *turned):
-            for spelling in spellings(one):
+        for written in (name, *turned):
+            for spelling in spellings(written):
                 self._same[spelling].add(who)
-            self._alike[name_without_marks(one)].add(who)
+            self._alike[name_without_marks(written)].add(who)
 
     def of(self, name: str) -> set[str]:
         """Who is called so: nobody, one, or several, of whom nobody knows which."""
-        if found := self._exact.get(exact_name(name)):
-            return set(found)
-        return set().union(*(self._same.get(one, ()) for one in spellings(name)))
+        if exact := self._exact.get(exact_name(name)):
+            return set(exact)
+        return set().union(*(self._same.get(spelling, ()) for spelling in spellings(name)))
 
     def like(self, name: str) -> list[str]:
         """Whose name is most like this one: those with other marks, or else the nearest."""
-        asked = name_without_marks(name)
-        known = [one for one in self._alike if one]
-        near = [asked] if asked in self._alike else difflib.get_close_matches(asked, known, 1, 0.75)
-        return sorted(self._alike[near[0]]) if near and asked else []
+        unmarked = name_without_marks(name)
+        known = [known_name for known_name in self._alike if known_name]
+        near = (
+            [unmarked]
+            if unmarked in self._alike
+            else difflib.get_close_matches(unmarked, known, 1, 0.75)
+        )
+        return sorted(self._alike[near[0]]) if near and unmarked else []
 
 
 def exact_name(name: str) -> str:

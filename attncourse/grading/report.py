@@ -98,9 +98,9 @@ def report_from_json(data: dict[str, Any]) -> Report:
     """The report that ``to_json`` made this of. Raises ``ValueError`` where it is of another."""
     if data.get("schema") != SCHEMA:
         raise ValueError(f"expected a report of schema {SCHEMA}, got {data.get('schema')!r}")
-    given = {name: value for name, value in data.items() if name != "schema"}
-    given["cells"] = {name: CellResult(**cell) for name, cell in data["cells"].items()}
-    given["mistakes"] = tuple((target, name) for target, name in data["mistakes"])
+    fields = {name: value for name, value in data.items() if name != "schema"}
+    fields["cells"] = {name: CellResult(**cell) for name, cell in data["cells"].items()}
+    fields["mistakes"] = tuple((target, name) for target, name in data["mistakes"])
     for name in ("notes", "attention", "verdicts"):
-        given[name] = tuple(given[name])
-    return Report(**given)
+        fields[name] = tuple(fields[name])
+    return Report(**fields)

@@ -39,16 +39,16 @@ def main(root: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "submitted" / STUDENT / assignment.name
         shutil.copytree(root / "submission", place, symlinks=True)
-        found = read_submission(Path(folder), assignment.name, STUDENT)
-    if found.data is None:
-        report = report_without_points(assignment, found.status, found.reason)
+        submission = read_submission(Path(folder), assignment.name, STUDENT)
+    if submission.data is None:
+        report = report_without_points(assignment, submission.status, submission.reason)
     else:
         limits = Limits.of(Limits.submission).stretched(slowness())
         hidden = (str(root.resolve()),)
         report = grade_submission(
-            found.data, assignment, limits=limits, sandbox=not missing, hidden=hidden
+            submission.data, assignment, limits=limits, sandbox=not missing, hidden=hidden
         )
-    report = replace(report, notes=(*([found.note] if found.note else []), *report.notes))
+    report = replace(report, notes=(*([submission.note] if submission.note else []), *report.notes))
     content = results_json(from_report(Person(STUDENT), assignment.name, report), report)
     if missing:
         content["output"] += "\n" + OPEN.format(missing[0].name)

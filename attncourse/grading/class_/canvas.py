@@ -48,23 +48,28 @@ def canvas_rows(
     students = people(classes)
     known = read_canvas_roster(roster) if roster else Roster(None, list(WHO), [], [], {})
     if column is None:
-        columns = [filled(found.assignment, known, remark) for found in classes]
+        columns = [
+            filled(results_of_class.assignment, known, remark) for results_of_class in classes
+        ]
     else:
         columns = [own_column(column, known)]
     if roster:
         matched = match(known, students, remark, trust)
     else:
         matched = {s: [p.name or p.id, p.lms_id, "", p.id, ""] for s, p in students.items()}
-    if any(r.penalty for found in classes for r in found.results):
+    if any(r.penalty for results_of_class in classes for r in results_of_class.results):
         remark("late penalties are taken off already: Canvas' own late policy would do it again")
     if not matched:
         raise UserError(f"no student of the gradebook is in {roster}: is it this course's?")
-    points = [max((r.maximum for r in found.results), default=0.0) for found in classes]
+    points = [
+        max((r.maximum for r in results_of_class.results), default=0.0)
+        for results_of_class in classes
+    ]
     for name, maximum in zip(columns, points, strict=True):
         with suppress(ValueError):  # Canvas writes others, "(read only)", as well
             if (theirs := float(known.points.get(name, ""))) != maximum:
-                there = f"{count(theirs, 'point')} in Canvas"
-                remark(f"{one_line(name)} has {there} and {maximum:g} here")
+                points_in_canvas = f"{count(theirs, 'point')} in Canvas"
+                remark(f"{one_line(name)} has {points_in_canvas} and {maximum:g} here")
     made: Rows = [
         [one_line(name) for name in (*known.who, *columns)],
         [POINTS, *[""] * (len(known.who) - 1), *points],
@@ -72,8 +77,8 @@ def canvas_rows(
     for student, cells in matched.items():
         row: list[Value] = [one_line(text) for text in cells[: len(known.who)]]
         theirs = dict(zip(known.others, cells[len(known.who) :], strict=False))
-        for column, found in zip(columns, classes, strict=True):
-            result = found.by_student.get(student)
+        for column, results_of_class in zip(columns, classes, strict=True):
+            result = results_of_class.by_student.get(student)
             excused = theirs.get(column, "").strip().upper() == "EX"  # no grade takes that away
             row.append("EX" if excused else result.score if result else None)
         made.append(row)
@@ -176,7 +181,7 @@ def with_names(
     pairs: dict[int, str], roster: Roster, students: dict[str, Person], trust: str
 ) -> dict[int, str]:
     """Return whose row is whose, where the names that stand in them have been asked as well."""
-    names, found, slips = NameIndex(), {}, []
+    names, matched, slips = NameIndex(), {}, []
     for student, person in students.items():
         if person.name:
             names.add(student, person.full_name, person.name)
@@ -193,9 +198,9 @@ def with_names(
                 Slip(place, number, "the name", person_in_words(students[student]), by_name)
             )
         elif len(settled) == 1:
-            found[n] = settled.pop()
+            matched[n] = settled.pop()
     require_no_slip(slips, "nothing was written")
-    return found
+    return matched
 
 
 def person_in_words(person: Person) -> str:
@@ -211,14 +216,14 @@ def rows_of_students(
     for student, keys in ours.items():
         for key in keys - {""}:
             owners[spelled(key)].add(student)
-    found: dict[int, str] = {}
+    matched: dict[int, str] = {}
     for n, keys in theirs.items():
         fitting = [owners[spelled(key)] for key in keys - {""} if spelled(key) in owners]
         students = {student for who in fitting if len(who) == 1 for student in who}
-        students -= set(found.values())
+        students -= set(matched.values())
         if len(students) == 1:
-            found[n] = students.pop()
-    return found
+            matched[n] = students.pop()
+    return matched
 
 
 def local_part(key: str) -> str:

@@ -105,14 +105,14 @@ def write_export(
     names = [name] if name is not None else graded_assignments(course, db)
     classes = [class_results(course, n, db) for n in names]
     remarks = [
-        f"{found.assignment}: a person's score is still missing for {found.waiting}, and is 0 here"
-        for found in classes
-        if found.waiting
+        f"{results.assignment}: a person's score is still missing for {results.waiting}, and is 0 here"
+        for results in classes
+        if results.waiting
     ]
-    remarks += [said for found in classes for said in found.left_out]
-    for found in classes:
-        graded = {r.student for r in found.results if r.handed_in}
-        remarks += newer_hand_ins(course, found.assignment, graded)
+    remarks += [said for results_of_class in classes for said in results_of_class.left_out]
+    for results_of_class in classes:
+        graded = {r.student for r in results_of_class.results if r.handed_in}
+        remarks += newer_hand_ins(course, results_of_class.assignment, graded)
     if form == "gradescope":
         return write_gradescope(course, classes, output, remarks)
     one = FILES[form]
@@ -131,9 +131,11 @@ def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
     The points of each graded cell stand in a column of its name; it is empty where the row's
     assignment has no such cell.
     """
-    cells = list(dict.fromkeys(name for found in classes for name in found.cells))
+    cells = list(
+        dict.fromkeys(name for results_of_class in classes for name in results_of_class.cells)
+    )
     yield [*BEFORE, *cells, *BEHIND]
-    for r in (r for found in classes for r in found.results):
+    for r in (r for results_of_class in classes for r in results_of_class.results):
         points = [r.cells[name].points if name in r.cells else None for name in cells]
         before, behind = ([value(r) for value in of.values()] for of in (BEFORE, BEHIND))
         yield [*before, *points, *behind]
@@ -145,12 +147,12 @@ def write_gradescope(
     """Writes a results.json for each submission, of several assignments into a folder each."""
     place = output or course / "reports"
     number, folder = 0, place
-    for found in classes:
-        folder = place / found.assignment if len(classes) > 1 or not output else place
+    for results_of_class in classes:
+        folder = place / results_of_class.assignment if len(classes) > 1 or not output else place
         folder = folder if output else folder / "gradescope"
         if folder.exists() and not folder.is_dir():
             raise UserError(f"{folder} is a file: name a folder with --output")
-        for student, content in gradescope.results_files(course, found, remarks.append):
+        for student, content in gradescope.results_files(course, results_of_class, remarks.append):
             replace_file(folder / student / "results.json", content, way_out=WAY_OUT)
             number += 1
     return Exported(folder if len(classes) == 1 else place, number, tuple(remarks))

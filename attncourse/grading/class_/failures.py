@@ -21,8 +21,10 @@ def failures(report: Report) -> tuple[Failure, ...]:
     """The failures without a name in a report, each once, in the order of the tests."""
     if report.status in ("missing", "unreadable"):
         return ()
-    found = [*of_verdicts(report), *of_cells(report)]
-    return tuple({(one.exercise, one.what): one for one in reversed(found)}.values())[::-1]
+    all_failures = [*of_verdicts(report), *of_cells(report)]
+    return tuple(
+        {(failure.exercise, failure.what): failure for failure in reversed(all_failures)}.values()
+    )[::-1]
 
 
 def of_verdicts(report: Report) -> Iterator[Failure]:

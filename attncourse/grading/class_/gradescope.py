@@ -70,11 +70,11 @@ def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
     """The graded cells as Gradescope's tests, with the verdicts that were made in each."""
     for place, (name, cell) in enumerate(r.cells.items(), start=1):
         verdicts = [v for v in report.verdicts if v.get("cell") == name] if report else []
-        told = [str(v.get("text") or "") for v in verdicts] or [cell.message]
+        texts = [str(v.get("text") or "") for v in verdicts] or [cell.message]
         if name in r.manual:
-            told.insert(0, "The points were given by a person.")
+            texts.insert(0, "The points were given by a person.")
         if name in r.waiting:
-            told.insert(0, "Waits for a person's score.")
+            texts.insert(0, "Waits for a person's score.")
         seen = dict.fromkeys(v.get("mistake") for v in verdicts)
         yield {
             "name": fit(name),
@@ -82,7 +82,7 @@ def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
             "score": cell.points,
             "max_score": cell.maximum,
             "status": "passed" if cell.points >= cell.maximum else "failed",
-            "output": fit("\n\n".join(t for t in told if t)),
+            "output": fit("\n\n".join(t for t in texts if t)),
             "output_format": "text",
             "tags": [fit(m) for m in seen if m],
             "visibility": "visible",

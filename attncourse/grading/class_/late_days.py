@@ -32,7 +32,7 @@ def late_days(
     """
     if not (math.isfinite(allowed) and allowed >= 0):
         raise UserError(f"--late-days: expected a number of days, 0 or more, got {allowed:g}")
-    settings, given = read_settings(course), read_extensions(course)
+    settings, extensions = read_settings(course), read_extensions(course)
     zone, grace = zone_of(settings), 60 * float(settings.LateDays.get("grace_minutes", 0))
     with gradebook_to_read(course, db) as connection:
         people = {person.id: person for person in people_in(connection)}
@@ -46,19 +46,19 @@ def late_days(
     rows: dict[tuple[str, str], list[Value]] = {}
     for due, name, student, stamp, more in sorted(handed_in, key=lambda one: one[:3]):
         entered = time_between(due, due + (more or timedelta()), zone) / DAY
-        own = given.get((student, name), More(entered)).given
-        seconds = seconds_late(stamp, due, More(own).length(due, zone), zone)
+        granted = extensions.get((student, name), More(entered)).given
+        seconds = seconds_late(stamp, due, More(granted).length(due, zone), zone)
         begun = math.ceil(seconds / DAY.total_seconds()) if seconds > grace else 0
         taken = min(begun, left[student])
         left[student] -= taken
-        if begun or own:
+        if begun or granted:
             person = people[student]
             rows[student, name] = [
-                *(student, name, own, taken, begun, begun - taken, left[student]),
+                *(student, name, granted, taken, begun, begun - taken, left[student]),
                 *(person.last_name, person.first_name),
                 *(moment_in_tables(zone, moment) for moment in (due, stamp)),
             ]
-    for (student, name), more in given.items():  # who has not handed in has them all the same
+    for (student, name), more in extensions.items():  # who has not handed in has them all the same
         rows.setdefault((student, name), [student, name, more.given, more.taken])
     place = output or course / "reports" / "late_days.csv"
     if place.resolve() == (course / FILE).resolve():

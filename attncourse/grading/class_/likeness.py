@@ -28,21 +28,21 @@ def likeness_matrix(answers: list[Prints], n: int, firsts: np.ndarray) -> np.nda
     owners = np.searchsorted(firsts, np.arange(len(answers)), side="right") - 1
     holders: dict[tuple[str, ...], list[int]] = {}
     for row, prints in enumerate(answers):
-        for one in prints:
-            holders.setdefault(one, []).append(row)
+        for fingerprint in prints:
+            holders.setdefault(fingerprint, []).append(row)
     groups = Counter(map(tuple, holders.values()))  # fingerprints that the same rows have
     written = max(len({o for o, p in zip(owners, answers, strict=True) if p and o < n}), 1)
     shared = np.zeros((len(answers), len(answers)))
     for start in range(0, len(groups), AT_ONCE):
-        some = list(groups.items())[start : start + AT_ONCE]
-        there, rare = np.zeros((len(answers), len(some))), np.zeros(len(some))
-        for column, (group, number) in enumerate(some):
-            there[list(group), column] = 1
+        chunk = list(groups.items())[start : start + AT_ONCE]
+        holds, rare = np.zeros((len(answers), len(chunk))), np.zeros(len(chunk))
+        for column, (group, number) in enumerate(chunk):
+            holds[list(group), column] = 1
             have = len({owner for owner in owners[list(group)] if owner < n})
             rare[column] = number * np.log2((written + 1) / max(have, 1))
-        shared += (there * rare) @ there.T
-    own = np.diag(shared)
-    return shared / np.maximum(own[:, None] + own - shared, 1e-9)
+        shared += (holds * rare) @ holds.T
+    is_own = np.diag(shared)
+    return shared / np.maximum(is_own[:, None] + is_own - shared, 1e-9)
 
 
 def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
@@ -54,7 +54,10 @@ def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
     written = np.maximum.reduceat(np.diag(alike), firsts)[:n] > 0
     students = np.maximum.reduceat(alike, firsts, axis=1)
     others = np.sort(students[:, :n][:, written], axis=1)
-    less = [np.searchsorted(row, one - 1e-9) for row, one in zip(others, alike, strict=True)]
+    less = [
+        np.searchsorted(row, similarity - 1e-9)
+        for row, similarity in zip(others, alike, strict=True)
+    ]
     rank = np.clip(written.sum() - np.array(less), 1, None)  # how many are as alike, or more
     bits = alike * np.log2(max(written.sum(), 1) / rank)
     return np.minimum(bits, bits.T)
@@ -69,9 +72,9 @@ def by_chance(
     order, dealt = np.arange(len(next(iter(told.values())))), []
     for _ in range(deals):
         total = np.zeros(len(bits))
-        for one in told.values():
+        for bits_of_exercise in told.values():
             order[:n] = rng.permutation(n)
-            total += one[order[pairs[0]], order[pairs[1]]]
+            total += bits_of_exercise[order[pairs[0]], order[pairs[1]]]
         dealt.append(total)
     every = np.sort(np.concatenate(dealt))
     return (len(every) - np.searchsorted(every, bits - 1e-9)) / deals

@@ -41,15 +41,19 @@ def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | N
     if not known:
         raise UserError(f"no student has a usable {label} in the gradebook: try another --id")
     head: list[Value] = [label]
-    for found in classes:
-        head += [f"{found.assignment} (Real)", f"{found.assignment} (Feedback)"]
-        if max((r.score for r in found.results), default=0) > LARGEST:
-            remark(f"{found.assignment}: Moodle takes grades above {LARGEST} only if it is told to")
+    for results_of_class in classes:
+        head += [
+            f"{results_of_class.assignment} (Real)",
+            f"{results_of_class.assignment} (Feedback)",
+        ]
+        if max((r.score for r in results_of_class.results), default=0) > LARGEST:
+            where = results_of_class.assignment
+            remark(f"{where}: Moodle takes grades above {LARGEST} only if it is told to")
     body: Rows = []
     for student, name in known.items():
         row: list[Value] = [name]
-        for found in classes:
-            r = found.by_student.get(student)
+        for results_of_class in classes:
+            r = results_of_class.by_student.get(student)
             row += [r.score if r else None, moodle_feedback(r) if r else ""]
         body.append(row)
     return [head, *body]

@@ -144,22 +144,22 @@ class ClassResults:
     @property
     def cells(self) -> dict[str, float]:
         """The graded cells in their order, with their points."""
-        found: dict[str, float] = {}
+        maxima: dict[str, float] = {}
         for result in self.results:
             for name, cell in result.cells.items():
-                found.setdefault(name, cell.maximum)
-        return found
+                maxima.setdefault(name, cell.maximum)
+        return maxima
 
 
 def tallied(names: Iterable[str]) -> str:
     """Return a line that says how many students have each of these cells."""
-    found = sorted(Counter(names).items())
-    return ", ".join(f"{name} of {count(number, 'student')}" for name, number in found)
+    counts = sorted(Counter(names).items())
+    return ", ".join(f"{name} of {count(number, 'student')}" for name, number in counts)
 
 
 def people(classes: Iterable[ClassResults]) -> dict[str, scores.Person]:
     """Everybody who is in one of the classes, by their id."""
-    return {r.student: r.person for found in classes for r in found.results}
+    return {r.student: r.person for results_of_class in classes for r in results_of_class.results}
 
 
 def class_results(
@@ -188,11 +188,11 @@ def merge(course: Path, name: str, entered: scores.Scores | None) -> ClassResult
     """Every student's result, from what the gradebook holds (None: there is none) and reports."""
     people = {person.id: person for person in entered.people} if entered else {}
     standings, maxima = (entered.standings, entered.maxima) if entered else ({}, {})
-    found: dict[str, StudentResult] = {}
+    results_by_student: dict[str, StudentResult] = {}
     explanations: dict[tuple[str, str], str] = {}
     for student, report in reports(course, name):
         person = people.get(student, scores.Person(student))
-        found[student] = from_report(person, name, report)
+        results_by_student[student] = from_report(person, name, report)
         if isinstance(report, Report):
             for verdict in report.verdicts:
                 key = (verdict.get("target", ""), verdict.get("mistake") or "")
@@ -201,9 +201,9 @@ def merge(course: Path, name: str, entered: scores.Scores | None) -> ClassResult
     for person in people.values():
         standing = standings.get(person.id)
         empty = StudentResult(person, name, "missing" if standing is None else "graded", {})
-        result = found.get(person.id, empty)
-        found[person.id] = with_points(result, maxima, standing)
-    results = tuple(found[student] for student in sorted(found))
+        result = results_by_student.get(person.id, empty)
+        results_by_student[person.id] = with_points(result, maxima, standing)
+    results = tuple(results_by_student[student] for student in sorted(results_by_student))
     return ClassResults(name, results, explanations, variants_in(course).get(name, ""))
 
 

@@ -146,10 +146,10 @@ def graded_assignments(course: Path, db: str | None = None) -> list[str]:
 
 def finite_points(points: object) -> float:
     """Points; SQLite keeps whatever was written. Raises ``ValueError`` for what is no number."""
-    found = float(str(points))
-    if not math.isfinite(found):
-        raise ValueError(f"{found} points")
-    return found
+    number = float(str(points))
+    if not math.isfinite(number):
+        raise ValueError(f"{number} points")
+    return number
 
 
 def submissions(connection: "Connection", key: str) -> Any:
@@ -178,9 +178,9 @@ def scores(connection: "Connection", key: str, zone: Zone) -> Scores:
     grades = [row for row in rows_of(connection, GRADES, id=key) if row.cell_id in labels]
     for student, cell, auto, manual, extra, waits in sorted(grades, key=lambda g: labels[g[1]]):
         standing, label = standings[student], labels[cell]
-        given = auto if manual is None else manual
+        base = auto if manual is None else manual
         standing.points[label] = (
-            0.0 if given is None else finite_points(given) + finite_points(extra or 0)
+            0.0 if base is None else finite_points(base) + finite_points(extra or 0)
         )
         if manual is not None:
             standing.manual += (label,)

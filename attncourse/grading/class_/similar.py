@@ -84,7 +84,11 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
             versions = read_submission_cells(
                 submission.data
             ).versions  # any of them may be the one that counts
-            answers = tuple(one for v in versions if (one := answers_of(v, assignment)))
+            answers = tuple(
+                answers_of_version
+                for v in versions
+                if (answers_of_version := answers_of(v, assignment))
+            )
             if not answers:
                 raise Unreadable("nothing was written")
         except Unreadable as problem:
@@ -98,8 +102,8 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
             left_out.append(f"{who}: the part of its code that is beyond {MOST} characters")
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")
-    found = compare(students, published(assignment, course))
-    return Likenesses(found, len(students), tuple(left_out))
+    likenesses = compare(students, published(assignment, course))
+    return Likenesses(likenesses, len(students), tuple(left_out))
 
 
 def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
@@ -107,11 +111,13 @@ def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
     chapter's page has *in one piece*, where the course has its book.
     """
     cells = {c.grade_id: c.source for c in assignment.cells if c.solution and c.code}
-    given = given_by(assignment)
-    found: dict[str, Answers] = {PUBLISHED: {}, PACKAGE: {}, PAGE: {}}
+    given_fingerprints = given_by(assignment)
+    answers_by_source: dict[str, Answers] = {PUBLISHED: {}, PACKAGE: {}, PAGE: {}}
     for name, source in cells.items():
         tree = parse_or_none(source)
-        found[PUBLISHED][name] = fingerprints(tree) - given if tree else frozenset()
+        answers_by_source[PUBLISHED][name] = (
+            fingerprints(tree) - given_fingerprints if tree else frozenset()
+        )
     stem = next((s for s in STEMS if assignment.name.endswith(s)), "")
     path = Path(attncourse.__file__).parent / f"{stem}.py"
     package = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -124,8 +130,8 @@ def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
                 if isinstance(node, DEFINITIONS) and node.name in cells:
                     node.decorator_list = []
                     tree.body = [node]
-                    found[where][node.name] = fingerprints(tree) - given
-    return {name: answers for name, answers in found.items() if answers}
+                    answers_by_source[where][node.name] = fingerprints(tree) - given_fingerprints
+    return {name: answers for name, answers in answers_by_source.items() if answers}
 
 
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -154,19 +160,24 @@ def compare(
         e: likeness_matrix([answers.get(e, EMPTY) for answers in rows], n, firsts)
         for e in exercises
     }
-    told = {e: best(bits_of(one, n, firsts), firsts) for e, one in each.items()}
-    same = {e: best(one, firsts) for e, one in each.items()}
-    total = sum(told.values(), start=np.zeros((len(names), len(names))))
+    bits_by_exercise = {e: best(bits_of(matrix, n, firsts), firsts) for e, matrix in each.items()}
+    same = {e: best(matrix, firsts) for e, matrix in each.items()}
+    total = sum(bits_by_exercise.values(), start=np.zeros((len(names), len(names))))
     first, second = np.triu_indices(len(names), 1)
-    kept = first < n  # the published answers among themselves are nobody's
-    first, second = first[kept], second[kept]
+    is_student = first < n  # the published answers among themselves are nobody's
+    first, second = first[is_student], second[is_student]
     bits = total[first, second]
-    own = second < n
+    are_students = second < n
     chance = np.empty(len(bits))
-    for among in (own, ~own):  # pairs of students, and students with what is published
-        chance[among] = by_chance(told, n, (first[among], second[among]), bits[among], seed)
+    for among in (
+        are_students,
+        ~are_students,
+    ):  # pairs of students, and students with what is published
+        chance[among] = by_chance(
+            bits_by_exercise, n, (first[among], second[among]), bits[among], seed
+        )
     pairs = []
     for i, j, shared, by_luck in zip(first, second, bits, chance, strict=True):
-        shares = {e: one[i, j] for e, one in same.items() if min(one[i, i], one[j, j])}
+        shares = {e: matrix[i, j] for e, matrix in same.items() if min(matrix[i, i], matrix[j, j])}
         pairs.append(Likeness(names[i], names[j], shared, by_luck, shares))
     return tuple(sorted(pairs, key=lambda pair: (pair.by_chance, -pair.bits)))

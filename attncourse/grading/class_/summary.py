@@ -31,8 +31,8 @@ class ExerciseFigures:
     @property
     def shares(self) -> tuple[str, str, str]:
         """Mean, full marks and zero, to be shown."""
-        found = (self.mean, self.full, self.zero)
-        mean, full, zero = (f"{share:.0%}" if self.settled else "–" for share in found)
+        values = (self.mean, self.full, self.zero)
+        mean, full, zero = (f"{share:.0%}" if self.settled else "–" for share in values)
         return mean, full, zero
 
 
@@ -176,8 +176,8 @@ def exercise_figures(
 def mistakes(found: ClassResults) -> Iterator[SeenMistake]:
     """The mistakes by how many submissions show them, those seen most first."""
     for (target, name), students in most_first(r.mistakes for r in found.results):
-        told = found.explanations.get((target, name), "")
-        yield SeenMistake(exercise_of(target), name, students, told)
+        explanation = found.explanations.get((target, name), "")
+        yield SeenMistake(exercise_of(target), name, students, explanation)
 
 
 def unnamed_failures(found: ClassResults) -> Iterator[SeenMistake]:
@@ -195,7 +195,7 @@ def unforeseen_failures(found: ClassResults) -> Iterator[tuple[str, int]]:
 
 def most_first(seen: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, int]]:
     """Yield each item and the number of submissions it was seen in, the most frequent first."""
-    tally = Counter(one for several in seen for one in dict.fromkeys(several))
+    tally = Counter(entry for several in seen for entry in dict.fromkeys(several))
     return iter(sorted(tally.items(), key=lambda item: (-item[1], item[0])))
 
 

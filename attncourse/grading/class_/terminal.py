@@ -126,10 +126,10 @@ def distribution(summary: Summary) -> Table | None:
 
 def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
     """Return a mistake with its explanation, and the number of submissions that show it."""
-    told = Text(f"{one_line(mistake.exercise, 200)}: {one_line(mistake.name, 200)}")
+    text = Text(f"{one_line(mistake.exercise, 200)}: {one_line(mistake.name, 200)}")
     if mistake.explanation:
-        told.append(f"\n{one_line(mistake.explanation, 300)}", style="dim")
-    return told, str(mistake.students)
+        text.append(f"\n{one_line(mistake.explanation, 300)}", style="dim")
+    return text, str(mistake.students)
 
 
 def delay(r: StudentResult) -> tuple[str, str, str, str]:
@@ -155,8 +155,8 @@ def class_table(
     for report, name, earned in zip(reports, names, points, strict=True):
         full = report.points == report.maximum
         made.append(f" {name:<{across}}  ").append(f"{earned:>{down}}", "green" if full else "")
-        found = (late or {}).get(report.student)
-        said = [how_late(found.late, found.penalty)] if found else []
+        standing = (late or {}).get(report.student)
+        said = [how_late(standing.late, standing.penalty)] if standing else []
         for line in [*said, *findings(report)]:  # as many words as there is room for
             room = max(width - 4, 20)
             short = textwrap.shorten(line, room, placeholder=" …", break_on_hyphens=False)
@@ -194,8 +194,8 @@ def told_above(note: str, report: Report) -> bool:
     about, _, why = note.partition(": ")
     name = about.removeprefix("cell ")
     right = {v["target"].split(".")[-1] + " is right" for v in report.verdicts if v["given"]}
-    told = about == name or any(cell.message.endswith(why) for cell in report.cells.values())
-    return (name in names and told) or about == NOT_ATTEMPTED or note.split(",")[0] in right
+    is_said = about == name or any(cell.message.endswith(why) for cell in report.cells.values())
+    return (name in names and is_said) or about == NOT_ATTEMPTED or note.split(",")[0] in right
 
 
 def pairs_to_look_at(found: Likenesses, most: int) -> Group:

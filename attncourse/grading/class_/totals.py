@@ -38,20 +38,33 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
     for who in sorted({who for row in weights.values() for who in row.excused} - set(students)):
         hint = did_you_mean(who, students)
         raise UserError(f"{FILE}: no student who is excused is called {one_line(who)}{hint}")
-    maxima = {found.assignment: math.fsum(found.cells.values()) for found in classes}
-    counted = [found for found in classes if found.assignment in weights]
-    for name in [found.assignment for found in classes if found not in counted]:
+    maxima = {
+        results_of_class.assignment: math.fsum(results_of_class.cells.values())
+        for results_of_class in classes
+    }
+    counted = [
+        results_of_class for results_of_class in classes if results_of_class.assignment in weights
+    ]
+    for name in [
+        results_of_class.assignment
+        for results_of_class in classes
+        if results_of_class not in counted
+    ]:
         remark(f"{name} is not in {FILE}, and not in the totals")
     for name in sorted(weights.keys() - maxima.keys()):
         remark(f"nothing is graded of {one_line(name)} yet: it is not in the totals")
-    counted = [found for found in counted if maxima[found.assignment] > 0]
-    names = [found.assignment for found in counted]
+    counted = [
+        results_of_class for results_of_class in counted if maxima[results_of_class.assignment] > 0
+    ]
+    names = [results_of_class.assignment for results_of_class in counted]
     made: Rows = [[*WHO, *names, "total", "dropped", "excused"]]
     for student, person in sorted(students.items()):
         shares = {}
-        for found in counted:
-            result = found.by_student.get(student)
-            shares[found.assignment] = (result.score if result else 0) / maxima[found.assignment]
+        for results_of_class in counted:
+            result = results_of_class.by_student.get(student)
+            shares[results_of_class.assignment] = (result.score if result else 0) / maxima[
+                results_of_class.assignment
+            ]
         excused = [name for name in names if student in weights[name].excused]
         left = {name: share for name, share in shares.items() if name not in excused}
         dropped = lowest(left, weights)
@@ -93,13 +106,13 @@ def read_weights(path: Path) -> dict[str, Weighted]:
             f"{path}: expected a table with the head {','.join(HEAD)} in its first line; "
             "group, drop and excused may follow"
         )
-    found: dict[str, Weighted] = {}
+    weights: dict[str, Weighted] = {}
     for number, line in enumerate(lines, start=2):
         cells = {key: text.strip() for key, text in line.items()}
         if not any(cells.values()):
             continue
         name, where = cells.get("assignment", ""), f"{path}, line {number}"
-        if not name or name in found:
+        if not name or name in weights:
             raise UserError(f"{where}: expected an assignment that is in no other line, got {name}")
         excused = (who.strip() for who in cells.get("excused", "").split(";"))
         try:
@@ -109,5 +122,5 @@ def read_weights(path: Path) -> dict[str, Weighted]:
                 raise ValueError
         except ValueError:
             raise UserError(f"{where}: expected numbers, 0 or more, as weight and drop") from None
-        found[name] = Weighted(weight, cells.get("group", ""), drop, frozenset(excused) - {""})
-    return found
+        weights[name] = Weighted(weight, cells.get("group", ""), drop, frozenset(excused) - {""})
+    return weights

@@ -77,15 +77,15 @@ def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]
             raise UserError(f"{name} is not graded yet: attncourse grade {name}")
         points = {tuple(row[:2]): row[2] for row in rows_of(connection, MARKS, id=keys[name])}
         comments = {tuple(row[:2]): row[2] for row in rows_of(connection, COMMENTS, id=keys[name])}
-    found = []
+    answers = []
     for path in sorted((course / "autograded").glob(f"*/{name}/{name}.ipynb")):
         student, texts = path.parts[-3], cell_texts(path)
         for question, maximum in questions.items():
             who = student, question
             if question in texts and who in points:
                 marks = points[who], maximum, comments.get(who, "")
-                found.append(WrittenAnswer(*who, texts[question], *marks))
-    return sorted(found, key=lambda a: [*questions].index(a.question))
+                answers.append(WrittenAnswer(*who, texts[question], *marks))
+    return sorted(answers, key=lambda a: [*questions].index(a.question))
 
 
 def cell_texts(path: Path) -> dict[str, str]:
@@ -125,19 +125,19 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
     head = (rows_in(path) or [[]])[0]
     if not {"student", "question", "points", "comment"} <= set(head):
         raise UserError(f"{path}: expected the head {','.join(HEAD)} in its first line")
-    there = {(a.student, a.question): a for a in read_answers(course, name, db)}
+    known_answers = {(a.student, a.question): a for a in read_answers(course, name, db)}
     changes: list[tuple[Any, ...]] = []
     _, rows = records_in(path)
     for number, row in enumerate(rows, start=2):
         if any(value.strip() for value in row.values()):
-            changes += changes_in(row, there, f"{path}, line {number}")
+            changes += changes_in(row, known_answers, f"{path}, line {number}")
     with opened(find_book(course, db)) as gradebook:
         for change in changes:
             enter_change(gradebook, name, *change)
         gradebook.db.commit()
     note_changes(course, name, changes)
     scored = sum(field == "points" for _, _, field, *_ in changes)
-    waiting = sum(a.points is None for a in there.values()) - sum(
+    waiting = sum(a.points is None for a in known_answers.values()) - sum(
         field == "points" and before is None for _, _, field, before, _ in changes
     )
     lines = [f"{count(scored, 'score')} and {count(len(changes) - scored, 'comment')} entered"]
@@ -154,13 +154,13 @@ def changes_in(
     if who not in there:
         raise UserError(f"{where}: there is no answer of {who[0] or 'nobody'} to {who[1]}")
     answer = there[who]
-    if given := row["points"].strip().replace(",", "."):
+    if entered := row["points"].strip().replace(",", "."):
         points = -1.0
         with suppress(ValueError):
-            points = float(given)
+            points = float(entered)
         if not 0 <= points <= answer.maximum:
             wanted = f"from 0 to {answer.maximum:g} points"
-            raise UserError(f"{where}: expected {wanted}, got {given}")
+            raise UserError(f"{where}: expected {wanted}, got {entered}")
         if points != answer.points:
             yield (*who, "points", answer.points, points)
     comment = row["comment"].strip()

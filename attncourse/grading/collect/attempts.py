@@ -34,11 +34,11 @@ def attempts_of(
 
     A time in the roster is that of the latest attempt.
     """
-    found: dict[tuple, HandIn] = {}
-    for one in owned:
-        key = (one.drop, one.packed, one.claim.key)
-        found.setdefault(key, HandIn()).files.append(one)
-    attempts = sorted(found.values(), key=lambda a: (a.order, a.files[0].claim.at))
+    hand_ins: dict[tuple, HandIn] = {}
+    for owned_file in owned:
+        key = (owned_file.drop, owned_file.packed, owned_file.claim.key)
+        hand_ins.setdefault(key, HandIn()).files.append(owned_file)
+    attempts = sorted(hand_ins.values(), key=lambda a: (a.order, a.files[0].claim.at))
     for attempt in attempts:
         attempt.time = read_time(said_time(attempt), attempt.files[0].student, zone, remarks)
         attempt.files = [o for o in attempt.files if is_own(HandedFile(o.claim.file))]
@@ -131,5 +131,5 @@ def chosen_of(attempts: list[HandIn], name: str, assignments: list[str]) -> Chos
 
 def safe_file_name(name: str) -> str:
     """A file's name that leads nowhere and hides nothing."""
-    kept = "".join("_" if c in '/\\\0:*?"<>|' else c for c in printable(name, 100)).lstrip(".")
-    return kept or "file"
+    safe = "".join("_" if c in '/\\\0:*?"<>|' else c for c in printable(name, 100)).lstrip(".")
+    return safe or "file"

@@ -92,13 +92,13 @@ def collect_downloads(
         require_this_class(sorting, rosters)
         leave_forgotten(sorting, Forgotten(course))
         sorting.part_twins()
-        found: dict[str, list[HandIn]] = {}
+        attempts_by_student: dict[str, list[HandIn]] = {}
         for student, owned in sorted(sorting.owned.items()):
             member = people.members.get(student)
             if attempts := attempts_of(owned, member, zone, made.remarks):
-                found[student] = attempts
+                attempts_by_student[student] = attempts
         aside = course / "submitted" / ".before" / f"{datetime.now(UTC):%Y-%m-%d_%H-%M-%S-%f}"
-        for attempts in found.values():
+        for attempts in attempts_by_student.values():
             try:
                 chosen = chosen_of(attempts, name, assignments)
             except Ungraded as problem:
@@ -133,10 +133,11 @@ def leave_forgotten(sorting: Sorting, forgotten: Forgotten) -> None:
 def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
     """Raise ``UserError`` where a download is of a platform and of nobody on the roster."""
     strangers = {
-        (found.platform, found.key)
+        (owner_claim.platform, owner_claim.key)
         for left in sorting.left
-        if (found := claim(PurePosixPath(left.path), sorting.name)) and found.number
-        if not is_anonymous(found.names[0]) and not sorting.people.nearest(found.names[0])
+        if (owner_claim := claim(PurePosixPath(left.path), sorting.name)) and owner_claim.number
+        if not is_anonymous(owner_claim.names[0])
+        and not sorting.people.nearest(owner_claim.names[0])
     }
     if sorting.people.closed and not sorting.owned and len(strangers) >= STRANGERS:
         listed = ", ".join(str(path) for path in rosters)
@@ -190,13 +191,13 @@ def put_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone
 
 def keep_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -> None:
     """Adds what was collected now, in the place of what is there of the same students."""
-    kept, now = folders.record_of(course, name), moment_in_tables(zone, datetime.now(UTC))
+    record, now = folders.record_of(course, name), moment_in_tables(zone, datetime.now(UTC))
     for row in rows:
-        own, at = row.owned, moment_in_tables(zone, row.time) if row.time else ""
-        came = (own.claim.platform, own.claim.number, own.item.shown, at)
-        cells = (row.student, *came, now, row.done, own.group)
-        kept[row.student] = dict(zip(HEAD, cells, strict=True))
-    if not kept:
+        owned, at = row.owned, moment_in_tables(zone, row.time) if row.time else ""
+        origin = (owned.claim.platform, owned.claim.number, owned.item.shown, at)
+        cells = (row.student, *origin, now, row.done, owned.group)
+        record[row.student] = dict(zip(HEAD, cells, strict=True))
+    if not record:
         return
-    lines = [[kept[student].get(head, "") for head in HEAD] for student in sorted(kept)]
+    lines = [[record[student].get(head, "") for head in HEAD] for student in sorted(record)]
     replace_file(folders.place_of_record(course, name), csv_table([HEAD, *lines]))

@@ -41,22 +41,22 @@ NUMBERED = re.compile(r"([^\W\d_][^\d@]*\s)\d+")  # Participant 1234567, Teilneh
 def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
     """Where each kind of cell stands. Canvas' ID is a number of its own and not nbgrader's id."""
     named = [" ".join(name_parts(cell)) for cell in head]
-    found = {
+    columns = {
         kind: [n for n, name in enumerate(named) if name in known.split(", ")]
         for kind, known in HEADS.items()
     }
     counted = "id" if {"section", "sis login id"} & set(named) else "number"
-    found[counted] = [n for n in found[counted] if named[n] != "id"]
+    columns[counted] = [n for n in columns[counted] if named[n] != "id"]
     cells = {n: seen for n in range(len(head)) if (seen := first_cells(rows, n))}
     if people := [n for n, seen in cells.items() if numbered(seen)]:  # in German, headed ID
-        found = {kind: [n for n in places if n not in people] for kind, places in found.items()}
-        found["participant"] = people[:1]
+        columns = {kind: [n for n in places if n not in people] for kind, places in columns.items()}
+        columns["participant"] = people[:1]
     for kind, fits in (("email", addresses), ("at", are_times), ("name", whole_names)):
         kinds = WHOLE if kind == "name" else (kind,)
-        if not any(found[name] for name in kinds):
-            taken = {n for places in found.values() for n in places}
-            found[kind] = [n for n, seen in cells.items() if n not in taken and fits(seen)][:1]
-    return found
+        if not any(columns[name] for name in kinds):
+            taken = {n for places in columns.values() for n in places}
+            columns[kind] = [n for n, seen in cells.items() if n not in taken and fits(seen)][:1]
+    return columns
 
 
 def first_cells(rows: list[list[str]], n: int) -> list[str]:
@@ -70,9 +70,9 @@ def numbered(cells: list[str]) -> bool:
 
     Each has a number of its own, unlike the sections of a class.
     """
-    found = [NUMBERED.fullmatch(cell) for cell in cells]
+    matches = [NUMBERED.fullmatch(cell) for cell in cells]
     distinct = len(set(cells)) == len(cells)
-    return distinct and all(found) and len({one[1] for one in found if one}) == 1
+    return distinct and all(matches) and len({match[1] for match in matches if match}) == 1
 
 
 def addresses(cells: list[str]) -> bool:

@@ -180,10 +180,10 @@ def possible_paths(member: zipfile.ZipInfo) -> list[PurePosixPath]:
     name = member.filename.replace("\\", "/")
     if member.flag_bits & UTF_8 or name.isascii():
         return [PurePosixPath(name)]
-    raw, found = member.filename.encode("cp437").replace(b"\\", b"/"), []
+    raw, paths = member.filename.encode("cp437").replace(b"\\", b"/"), []
     for encoding in ("utf-8", "cp437", "cp1252"):
         try:
-            found.append(PurePosixPath(raw.decode(encoding)))
+            paths.append(PurePosixPath(raw.decode(encoding)))
         except UnicodeDecodeError:
             continue
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(paths))

@@ -99,10 +99,10 @@ def require_own_class(
     """Raise ``UserError`` where a gradebook has a class, and none of these people is in it."""
     if not members:
         raise UserError(f"{rosters[0]} lists nobody")
-    there = Class({who: Member(person) for who, person in known.items()})
+    class_known = Class({who: Member(person) for who, person in known.items()})
     if not known or known.keys() & members.keys():
         return
-    if any(there.named(member.called) for member in members.values()):
+    if any(class_known.named(member.called) for member in members.values()):
         return
     raise UserError(
         f"none of the {count(len(members), 'student')} listed is among the {len(known)} in "

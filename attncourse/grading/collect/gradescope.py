@@ -78,7 +78,7 @@ def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | 
         return None
     folder, *rest = path.relative_to(place).parts
     said = read[place].get(folder, {}) if rest else {}
-    people, found, file = said.get(":submitters"), [], PurePosixPath(*rest)
+    people, claims, file = said.get(":submitters"), [], PurePosixPath(*rest)
     at = text_under_key(said, ":created_at")
     if isinstance(people, list):
         for person in people:
@@ -87,8 +87,8 @@ def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | 
             )
             ids = tuple(filter(None, (email, number)))
             if names := (*ids, *filter(None, [name])):
-                found.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=at))
-    return found
+                claims.append(OwnerClaim("gradescope", names, file, folder, ids=ids, at=at))
+    return claims
 
 
 def text_under_key(said: object, key: str) -> str:

@@ -25,8 +25,8 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
     head, *rows = rows_in(path) or [[]]
     columns = columns_of(head, rows)
     if not columns["group"]:
-        found = one_line(", ".join(head), 80) or "nothing"
-        raise UserError(f"{path}: expected the head group,student; found {found}")
+        head_found = one_line(", ".join(head), 80) or "nothing"
+        raise UserError(f"{path}: expected the head group,student; found {head_found}")
     named = [" ".join(name_parts(cell)) for cell in head]
     where = [n for n, name in enumerate(named) if MEMBERS.match(name)] or sorted(
         n for kind in ("id", "email", "name", "other") for n in columns[kind]
@@ -38,11 +38,16 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
         if not any(row) or (limited is not None and row[limited] not in ("", assignment)):
             continue
         groups = tuple(filter(None, (row[n] for n in columns["group"])))
-        asked = [one.strip() for n in where for one in row[n].split(";") if one.strip()]
-        if not groups or not asked:
+        identifiers = [
+            identifier.strip()
+            for n in where
+            for identifier in row[n].split(";")
+            if identifier.strip()
+        ]
+        if not groups or not identifiers:
             raise UserError(f"{path}, line {number}: expected a group and who is in it")
-        for one in asked:
-            who = person(one, people, f"{path}, line {number}")
+        for identifier in identifiers:
+            who = person(identifier, people, f"{path}, line {number}")
             before = members.get(who, Member(Person(who)))
             members[who] = replace(before, groups=(*before.groups, *groups))
     return Class(members, people.closed)
@@ -50,12 +55,16 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
 
 def person(asked: str, people: Class, place: str) -> str:
     """The one who is meant by an id, an address or a name."""
-    found = people.meant(asked)
-    if not found and not people.closed and not why_no_folder(asked):
+    candidates = people.meant(asked)
+    if not candidates and not people.closed and not why_no_folder(asked):
         return asked
-    if len(found) != 1:
-        near = sorted(found) or people.nearest(asked)
-        hint = f"; is it {' or '.join(one_line(one, 40) for one in near)}?" if near else ""
-        said = "may be several" if found else "is nobody of the class"
+    if len(candidates) != 1:
+        near = sorted(candidates) or people.nearest(asked)
+        hint = (
+            f"; is it {' or '.join(one_line(student_id, 40) for student_id in near)}?"
+            if near
+            else ""
+        )
+        said = "may be several" if candidates else "is nobody of the class"
         raise UserError(f"{place}: {one_line(asked, 60)} {said}{hint}")
-    return found.pop()
+    return candidates.pop()

@@ -44,8 +44,8 @@ def owners(claim: OwnerClaim, people: Class) -> list[tuple[str, bool]]:
     claim = claim._replace(names=tuple(map(people.alone, claim.names)))
     if members := people.group(claim.names)[1]:
         return [(student, False) for student in sorted(members)]
-    found, sure = owner(claim, people)
-    return [(found, sure)] if found else []
+    owner_id, sure = owner(claim, people)
+    return [(owner_id, sure)] if owner_id else []
 
 
 def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
@@ -55,26 +55,26 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
     sure = False
     if claim.number or claim.ids:  # a name beside them is what a person is called, and no id
         where = claim.platform if claim.number else ""
-        found = people.by_key([claim.number] if claim.number else claim.ids, where)
-        sure = len(found) == 1
+        candidates = people.by_key([claim.number] if claim.number else claim.ids, where)
+        sure = len(candidates) == 1
         names = [name for name in claim.names if name not in claim.ids]
         named = people.named(names)
-        settled = settle_owner(found, named, people.trust)
+        settled = settle_owner(candidates, named, people.trust)
         if settled is None:
-            raise Slipped(slip_of(claim, names[0], found, named, people))
-        sure &= settled <= found
-        found = settled or people.by_name(names)
-        if rivals := people.by_key(claim.rivals, where) - found:
-            raise two(rivals | (found or {claim.names[0]}))
-        said = [found]
+            raise Slipped(slip_of(claim, names[0], candidates, named, people))
+        sure &= settled <= candidates
+        candidates = settled or people.by_name(names)
+        if rivals := people.by_key(claim.rivals, where) - candidates:
+            raise two(rivals | (candidates or {claim.names[0]}))
+        said = [candidates]
     else:
         said = [people.meant(name) for name in claim.names]
-    found = agreed_owner([*said, *map(people.meant, claim.outer)])
-    if not found and (below := agreed_owner(map(people.meant, claim.inner))):
-        found = agreed_owner([below] if people.closed else [below, {claim.names[0]}])
-    if len(found) > 1:
-        raise several(claim, found, people)
-    return (found.pop(), sure) if found else (newcomer(claim, people), False)
+    candidates = agreed_owner([*said, *map(people.meant, claim.outer)])
+    if not candidates and (below := agreed_owner(map(people.meant, claim.inner))):
+        candidates = agreed_owner([below] if people.closed else [below, {claim.names[0]}])
+    if len(candidates) > 1:
+        raise several(claim, candidates, people)
+    return (candidates.pop(), sure) if candidates else (newcomer(claim, people), False)
 
 
 def slip_of(claim: OwnerClaim, name: str, found: set[str], named: set[str], people: Class) -> Slip:
@@ -87,7 +87,7 @@ def slip_of(claim: OwnerClaim, name: str, found: set[str], named: set[str], peop
 
 def agreed_owner(said: Iterable[set[str]]) -> set[str]:
     """Whom everything means that names anybody. Raises ``Ungraded`` where that is nobody."""
-    sets = [found for found in said if found]
+    sets = [students for students in said if students]
     if sets and not set.intersection(*sets):
         raise two(set.union(*sets))
     return set.intersection(*sets) if sets else set()

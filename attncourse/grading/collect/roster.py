@@ -73,8 +73,12 @@ class Member:
             return None
         made: dict[str, Any] = {"person": Person(**{key: mine[key] or theirs[key] for key in mine})}
         for key in ("names", "others", "participant", "at", "groups", "row"):
-            own, more = getattr(self, key), getattr(other, key)
-            made[key] = tuple(dict.fromkeys(own + more)) if isinstance(own, tuple) else own or more
+            one_value, other_value = getattr(self, key), getattr(other, key)
+            made[key] = (
+                tuple(dict.fromkeys(one_value + other_value))
+                if isinstance(one_value, tuple)
+                else one_value or other_value
+            )
         return Member(**made)
 
 
@@ -121,12 +125,12 @@ class Class:
 
     def listed(self, who: Iterable[str]) -> str:
         """These people with the rows that have them, the first three."""
-        return " or ".join(str(self.members[one]) for one in sorted(who)[:3])
+        return " or ".join(str(self.members[student]) for student in sorted(who)[:3])
 
     def meant(self, part: str) -> set[str]:
         """Whom a part of a path may name that no platform wrote: by id, number, address or name."""
-        found = self.by_key([part]) | self.by_key([part], "canvas")
-        return found or self.by_name([part]) | self._ids.of(part)
+        by_keys = self.by_key([part]) | self.by_key([part], "canvas")
+        return by_keys or self.by_name([part]) | self._ids.of(part)
 
     def group(self, names: Iterable[str]) -> tuple[str, set[str]]:
         """The first of these names that is a group's and no person's, and who is in it."""
@@ -162,10 +166,10 @@ def read_roster(path: Path) -> list[Member]:
             raise UserError(f"{path} has no names, only numbers: {REVEAL}")
         seen = one_line(", ".join(head), 80) or "nothing"
         raise UserError(f"{path} is no roster: {EXPECTED}; found {seen}")
-    found: dict[str, tuple[int, Member]] = {}
+    seen_members: dict[str, tuple[int, Member]] = {}
     for number, row in enumerate(rows, start=2):
         cells = {k: [row[n].strip() for n in ns if n < len(row)] for k, ns in columns.items()}
-        about_somebody = any(cell for found in cells.values() for cell in found)
+        about_somebody = any(cell for seen_members in cells.values() for cell in seen_members)
         if not about_somebody or "Points Possible" in row[0]:  # Canvas has rows on columns
             continue
         member = replace(member_of(cells), row=f"{path.name}, line {number}")
@@ -173,15 +177,15 @@ def read_roster(path: Path) -> list[Member]:
             continue
         if fault := why_no_folder(member.id):
             raise UserError(f"{path}, line {number}: {fault}")
-        before, other = found.get(member.id, (number, member))
+        before, other = seen_members.get(member.id, (number, member))
         both = other.merged(member)
         if both is None:
             raise UserError(
                 f"{path}: {one_line(member.id, 60)} is there twice, in lines {before} and "
                 f"{number}, with another name, address or number"
             )
-        found[member.id] = before, both
-    members = [member for _, member in found.values()]
+        seen_members[member.id] = before, both
+    members = [member for _, member in seen_members.values()]
     require_distinct(path, members)
     return members
 
@@ -206,7 +210,7 @@ def require_distinct(path: Path, members: list[Member]) -> None:
 
 
 def member_of(cells: dict[str, list[str]]) -> Member:
-    first = {kind: next((cell for cell in found if cell), "") for kind, found in cells.items()}
+    first = {kind: next((cell for cell in values if cell), "") for kind, values in cells.items()}
     return Member(
         Person(
             id=normalize("NFC", next((first[kind] for kind in IDS if first[kind]), "")),
@@ -239,16 +243,18 @@ def with_known_ids(
 
     Raises ``UserError`` where a row has the number of one person and the name of another.
     """
-    people = [Member(one) if isinstance(one, Person) else one for one in known]
-    own, slips, members = Class({member.id: member for member in people}), [], []
+    people = [Member(person) if isinstance(person, Person) else person for person in known]
+    known_class, slips, members = Class({member.id: member for member in people}), [], []
     for member in listed:
-        by_key = {key: own.by_key([key[1]], key[0]) for key in sorted(member.keys)}
-        named = own.named(member.called)
+        by_key = {key: known_class.by_key([key[1]], key[0]) for key in sorted(member.keys)}
+        named = known_class.named(member.called)
         same = set().union(*by_key.values())
         for (_, key), who in by_key.items():
             if settle_owner(who, named, trust) is None:
                 name = one_line(member.called[0], 60)
-                slips.append(Slip(str(member), key, name, own.listed(who), own.listed(named)))
+                slips.append(
+                    Slip(str(member), key, name, known_class.listed(who), known_class.listed(named))
+                )
                 break
         if trust == "names" and len(named) == 1:
             same = named

@@ -81,8 +81,8 @@ def claim(
     for place, part in enumerate(path.parts):
         rest, outer = path.parts[place + 1 :], (*around, *path.parts[:place])
         for form in sorted(PLATFORMS, key=lambda form: form != likely):
-            if found := PLATFORMS[form](part, rest, assignment):
-                return found._replace(outer=outer)
+            if platform_claim := PLATFORMS[form](part, rest, assignment):
+                return platform_claim._replace(outer=outer)
         if rest and (named := EXCHANGE.fullmatch(part)):
             if named["assignment"].casefold() != assignment.casefold():
                 return None
@@ -107,11 +107,11 @@ def likeliest_scheme(paths: Iterable[PurePosixPath], assignment: str) -> str:
 
 def moodle(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | None:
     """A claim by a folder's name as Moodle gives it, or by a file's."""
-    found = MOODLE.fullmatch(part) if rest else MOODLE.match(part)
-    file = PurePosixPath(*rest) if rest else PurePosixPath(part[found.end() :] if found else "")
-    if not found or not file.name:
+    match = MOODLE.fullmatch(part) if rest else MOODLE.match(part)
+    file = PurePosixPath(*rest) if rest else PurePosixPath(part[match.end() :] if match else "")
+    if not match or not file.name:
         return None
-    name, number = found["name"].strip(), found["number"]
+    name, number = match["name"].strip(), match["number"]
     rivals = () if rest else rivals_of(part, "moodle", number, assignment)
     return OwnerClaim("moodle", (name,), file, f"{name}_{number}", (), number, rivals)
 
@@ -120,19 +120,19 @@ def canvas(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | No
     """A claim by a file's name as Canvas gives it."""
     if rest:
         return None
-    if found := CANVAS.fullmatch(part):
-        order = int(found["order"])
-        if f"{order}_{found['file']}".startswith(assignment):
+    if match := CANVAS.fullmatch(part):
+        order = int(match["order"])
+        if f"{order}_{match['file']}".startswith(assignment):
             return None  # ada_2026_12_transformer.ipynb is no Canvas'
-    elif found := TYPED.fullmatch(part) or ANONYMOUS.fullmatch(part):
+    elif match := TYPED.fullmatch(part) or ANONYMOUS.fullmatch(part):
         order = 0
     else:
         return None
-    number, file = found.groupdict().get("number", ""), PurePosixPath(found["file"])
-    late = part[found.end("name") :].casefold().startswith("_late_")
+    number, file = match.groupdict().get("number", ""), PurePosixPath(match["file"])
+    late = part[match.end("name") :].casefold().startswith("_late_")
     rivals = rivals_of(part, "canvas", number, assignment)
     return OwnerClaim(
-        "canvas", (found["name"],), file, number, (), number, rivals, order, late=late
+        "canvas", (match["name"],), file, number, (), number, rivals, order, late=late
     )
 
 
@@ -141,8 +141,8 @@ PLATFORMS = {"moodle": moodle, "canvas": canvas}
 
 def rivals_of(part: str, form: str, number: str, assignment: str) -> tuple[str, ...]:
     """The other numbers that a name could mean, but for one right before the assignment's name."""
-    found = NUMBERS[form].finditer(part)
-    other = {m[1] for m in found if not part.startswith(assignment, m.end() + 1)}
+    matches = NUMBERS[form].finditer(part)
+    other = {m[1] for m in matches if not part.startswith(assignment, m.end() + 1)}
     return tuple(other - {number})
 
 
@@ -151,7 +151,7 @@ def claim_by_path(
 ) -> OwnerClaim | None:
     """A claim by what may be a name in a path: the file's own, or a folder's, the nearest first."""
     stem = COPY.sub("", path.name.partition(".")[0])
-    own = re.sub(re.escape(assignment), "", stem, flags=re.IGNORECASE).strip(" _-+.")
-    names = (own, *reversed((*around, *path.parts[:-1])))
+    without_assignment = re.sub(re.escape(assignment), "", stem, flags=re.IGNORECASE).strip(" _-+.")
+    names = (without_assignment, *reversed((*around, *path.parts[:-1])))
     names = tuple(name for name in dict.fromkeys(names) if name)
     return OwnerClaim("", names, PurePosixPath(path.name), "") if names else None

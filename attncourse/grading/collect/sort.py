@@ -79,10 +79,10 @@ class Sorting:
 
     def add(self, path: Path, drop: int, stack: ExitStack) -> None:
         """Sorts one download, the ``drop``-th that was named."""
-        found = list(download_items(path, self.name, stack, self.leave))
+        items = list(download_items(path, self.name, stack, self.leave))
         source = Origin(drop, (path.name.partition(".")[0],), ArchiveRoom())
-        exports = gradescope.exports(found, lambda p: self._is_somebodys(p, source), self.leave)
-        self._sort(found, source._replace(exports=exports))
+        exports = gradescope.exports(items, lambda p: self._is_somebodys(p, source), self.leave)
+        self._sort(items, source._replace(exports=exports))
 
     def leave(self, path: str, reason: str) -> None:
         self.left.append(Left(path, reason))
@@ -110,21 +110,28 @@ class Sorting:
         said = gradescope.gradescope_claims(first, source.exports)
         for path in item.names:
             claims = self._claims(path, source) if said is None else said
-            found = []
-            for one in claims:
+            claims_and_owners = []
+            for owner_claim in claims:
                 try:
-                    found += [(one, *of) for of in owners(one, self.people)]
+                    claims_and_owners += [
+                        (owner_claim, *of) for of in owners(owner_claim, self.people)
+                    ]
                 except Ungraded as doubt:
                     doubts.append(doubt)
-            for one, student, sure in found:
-                group = self.people.group(one.names)[0]
-                owned = Owned(student, one, item, source.drop, sure, source.depth > 0, group)
+            for owner_claim, student, sure in claims_and_owners:
+                group = self.people.group(owner_claim.names)[0]
+                owned = Owned(
+                    student, owner_claim, item, source.drop, sure, source.depth > 0, group
+                )
                 self.owned.setdefault(student, []).append(owned)
-            if found:
+            if claims_and_owners:
                 return
         if doubts:
             raise doubts[0]
-        files, loose = None, said is None and not any(one.platform for one in claims)
+        files, loose = (
+            None,
+            said is None and not any(owner_claim.platform for owner_claim in claims),
+        )
         if loose and first.suffix.casefold() == ".zip":
             files = archive_items(item, self.name, source.depth, source.room, self.leave)
         if files is not None:
@@ -136,13 +143,16 @@ class Sorting:
             raise Ungraded(reason(claims, self.people) + NO_ZIP * no_archive)
 
     def _claims(self, path: PurePosixPath, source: Origin) -> list[OwnerClaim]:
-        found = claim(path, self.name, source.likely, source.around)
-        return [found] if found else []
+        path_claim = claim(path, self.name, source.likely, source.around)
+        return [path_claim] if path_claim else []
 
     def _is_somebodys(self, path: PurePosixPath, source: Origin) -> bool:
         """True if a path names a person or has a platform's form."""
         claims = self._claims(path, source)
-        return any(one.platform or any(map(self.people.meant, one.names)) for one in claims)
+        return any(
+            owner_claim.platform or any(map(self.people.meant, owner_claim.names))
+            for owner_claim in claims
+        )
 
     def part_twins(self) -> None:
         """Leaves files that only a name gives to somebody, where two bear that name.

@@ -44,7 +44,7 @@ def keep_added(course: Path, name: str, ids: list[str]) -> None:
     """Notes cells that an assignment has got since it was released: older copies lack them."""
     if ids:
         before = added_cells(course, name)
-        rows = [("cell",), *((one,) for one in (*before, *ids))]
+        rows = [("cell",), *((cell_id,) for cell_id in (*before, *ids))]
         replace_file(course / "reports" / name / ADDED, csv_table(rows))
 
 
@@ -68,10 +68,10 @@ def follow(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) ->
         ("source", sheet.source_cells, lambda cell: True),
     )
     gone, said = [], []
-    for kind, there, belongs in kinds:
+    for kind, existing, belongs in kinds:
         wanted = {c.metadata.nbgrader["grade_id"]: c for c in cells if belongs(c)}
-        gone += [cell for cell in there if cell.name not in wanted]
-        for grade_id in wanted.keys() - {cell.name for cell in there}:
+        gone += [cell for cell in existing if cell.name not in wanted]
+        for grade_id in wanted.keys() - {cell.name for cell in existing}:
             add_cell(gradebook, sheet, kind, wanted[grade_id])
     if rows := [row for cell in gone for row in entered_by_people(cell)]:
         place = append_rows(course / "reports" / name / KEPT, rows)

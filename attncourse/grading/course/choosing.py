@@ -55,8 +55,8 @@ def copy_number(piece: HandedFile, name: str) -> int | None:
 
     It is 0 for the name itself: ``05_kqv.ipynb``, ``05_kqv (1).ipynb``, ``05_kqv-1.ipynb``.
     """
-    found = re.fullmatch(re.escape(name.casefold()) + COPY, piece.name)
-    return int(found[1] or found[2] or 0) if found else None
+    match = re.fullmatch(re.escape(name.casefold()) + COPY, piece.name)
+    return int(match[1] or match[2] or 0) if match else None
 
 
 def copies_of_assignment(files: list[HandedFile], name: str) -> list[HandedFile]:

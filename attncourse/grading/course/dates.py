@@ -41,13 +41,13 @@ LANGUAGES = (
 
 def due_of(config: "Config", name: str) -> datetime | None:
     """When the settings say that an assignment is due: ``c.Assignments.due = {"05_kqv": "…"}``."""
-    found = config.Assignments.get("due", {})
-    if not isinstance(found, dict):
+    due_dates = config.Assignments.get("due", {})
+    if not isinstance(due_dates, dict):
         raise UserError('c.Assignments.due: expected {"05_kqv": "2026-10-12 23:59"}')
-    if name not in found:
+    if name not in due_dates:
         return None
     try:
-        return instant(str(found[name]), zone_of(config), pick=max)
+        return instant(str(due_dates[name]), zone_of(config), pick=max)
     except ValueError as error:
         raise UserError(f"c.Assignments.due of {name}: {error}") from None
 
@@ -94,22 +94,22 @@ def moment_in(
     plain = "".join(str(unicodedata.digit(c, c)) for c in text[:LONGEST])  # ٢٠٢٦ is a year as well
     plain = re.sub(r"\b(?:UTC|GMT)\s*(?=[+-]\d)", "", plain.replace("\u2212", "-"))
     region = REGION.search(plain)
-    own = named_zone(region[1]) if region else None
+    region_zone = named_zone(region[1]) if region else None
     plain = plain[: region.start()] if region else plain
 
     def behind(letters: str | None, seconds: int | None) -> tzinfo | None:
-        return own or offset(letters, seconds, zone)
+        return region_zone or offset(letters, seconds, zone)
 
-    found = set(date_readings(plain, behind)) or {
-        one
+    moments = set(date_readings(plain, behind)) or {
+        moment
         for words in LANGUAGES.split()
-        for one in date_readings(translated(plain, words), behind)
+        for moment in date_readings(translated(plain, words), behind)
     }
-    if not found:
+    if not moments:
         raise ValueError(f"{shown} is no date: expected one such as 2026-10-12 23:59")
-    if len({local.replace(tzinfo=None) for local in found}) > 1:
+    if len({local.replace(tzinfo=None) for local in moments}) > 1:
         raise ValueError(f"{shown} may be two days: write it as in 2026-10-12 23:59")
-    local = found.pop()
+    local = moments.pop()
     if local.year not in YEARS:
         raise ValueError(f"the year {local.year} is none of a course's")
     zoned = local.tzinfo is not None
@@ -163,26 +163,28 @@ def offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzi
         return timezone(timedelta(seconds=seconds))
     if letters is None:
         return None
-    own = {zone.utcoffset(day) for day in HALVES if zone.tzname(day) == letters} if zone else set()
-    found = own or offsets().get(letters, set())
-    if len(found) != 1:
+    in_zone = (
+        {zone.utcoffset(day) for day in HALVES if zone.tzname(day) == letters} if zone else set()
+    )
+    differences = in_zone or offsets().get(letters, set())
+    if len(differences) != 1:
         raise Letters(
             f"{letters} is the name of several time zones: write the difference, as in +02:00"
-            if found
+            if differences
             else f"no time zone is called {letters}; one is Europe/Berlin"
         )
-    (difference,) = found
+    (difference,) = differences
     return timezone(difference or timedelta())
 
 
 @cache
 def offsets() -> dict[str, frozenset[timedelta]]:
     """Return the offsets that a zone's letters (CEST, say) stand for, wherever they are used."""
-    found: dict[str, set[timedelta]] = defaultdict(set)
+    by_letters: dict[str, set[timedelta]] = defaultdict(set)
     for zone in map(ZoneInfo, available_timezones()):
         for day in HALVES:
-            found[str(zone.tzname(day))].add(zone.utcoffset(day) or timedelta())
-    return {letters: frozenset(all_of_them) for letters, all_of_them in found.items()}
+            by_letters[str(zone.tzname(day))].add(zone.utcoffset(day) or timedelta())
+    return {letters: frozenset(all_of_them) for letters, all_of_them in by_letters.items()}
 
 
 def translated(text: str, language: str) -> str:
@@ -190,8 +192,8 @@ def translated(text: str, language: str) -> str:
     known = vocabulary(language)
     longest = sorted(map(re.escape, known), key=len, reverse=True)
     word = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(longest)})\.?(?![^\W\d_])", re.IGNORECASE)
-    apart = re.sub(r"(?<=\d)([年月日년월일])", r"\1 ", text)
-    english = word.sub(lambda m: f" {known.get(m[0].lower().rstrip('.'), '')} ", apart)
+    spaced = re.sub(r"(?<=\d)([年月日년월일])", r"\1 ", text)
+    english = word.sub(lambda m: f" {known.get(m[0].lower().rstrip('.'), '')} ", spaced)
     return re.sub("[(),\uff08\uff09]", " ", english)
 
 
@@ -203,15 +205,15 @@ def vocabulary(language: str) -> dict[str, str]:
     locale = Locale.parse(language)
     forms = [*map(str, (*locale.datetime_formats.values(), *locale.date_formats.values()))]
     quoted = " ".join(re.findall("'([^']+)'", str(forms)))
-    found = dict.fromkeys(re.findall(r"[^\W\d_]+", quoted), "")
-    found |= dict.fromkeys(re.findall(r"[^\x00-\u02ff\W\d_]", str(forms)), "") | {"uhr": ""}
+    words = dict.fromkeys(re.findall(r"[^\W\d_]+", quoted), "")
+    words |= dict.fromkeys(re.findall(r"[^\x00-\u02ff\W\d_]", str(forms)), "") | {"uhr": ""}
     for form in ("format", "stand-alone"):
         for width in ("wide", "abbreviated"):
-            found |= dict.fromkeys(locale.days[form][width].values(), "")
-            found |= {name: MONTHS.split()[n - 1] for n, name in locale.months[form][width].items()}
+            words |= dict.fromkeys(locale.days[form][width].values(), "")
+            words |= {name: MONTHS.split()[n - 1] for n, name in locale.months[form][width].items()}
             halves = locale.day_periods.get(form, {}).get(width, {})
-            found |= {halves[half]: half for half in ("am", "pm") if half in halves}
-    return {name.lower().rstrip("."): said for name, said in found.items() if name.strip(".")}
+            words |= {halves[half]: half for half in ("am", "pm") if half in halves}
+    return {name.lower().rstrip("."): said for name, said in words.items() if name.strip(".")}
 
 
 def moment_in_stamp(moment: datetime) -> str:
@@ -242,7 +244,7 @@ def days_after(due: datetime, days: float, zone: Zone) -> datetime:
 
 def time_between(start: datetime, end: datetime, zone: Zone) -> timedelta:
     """Return the time between two moments by the course's clocks: from noon to noon is a day."""
-    first, last = (clock(zone, one).replace(tzinfo=None) for one in (start, end))
+    first, last = (clock(zone, moment).replace(tzinfo=None) for moment in (start, end))
     return last - first
 
 

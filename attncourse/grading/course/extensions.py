@@ -56,7 +56,7 @@ def read_extensions(course: Path) -> Extensions:
     head, rows = records_in(path)
     if not set(HEAD) <= set(head):
         raise UserError(f"{path}: expected the head {','.join(HEAD)} in its first line")
-    found: Extensions = {}
+    extensions: Extensions = {}
     for number, row in enumerate(rows, start=2):
         if not any(row.values()):
             continue
@@ -69,8 +69,8 @@ def read_extensions(course: Path) -> Extensions:
             raise UserError(f"{where}: expected a number of days, got {said}") from None
         if not (student and name):
             raise UserError(f"{where}: expected a student and an assignment")
-        found[student, name] = more
-    return found
+        extensions[student, name] = more
+    return extensions
 
 
 def days_in(text: str) -> float:
@@ -92,10 +92,10 @@ def grant_extension(book: Book, student: str, name: str, days: float) -> datetim
         raise UserError(f"--days: {error}; 0 takes an extension back") from None
     require_student(book, student)
     with in_turn(book.course / FILE):
-        found = read_extensions(book.course)
-        more = found.pop((student, name), NONE)._replace(given=days)
-        found |= {(student, name): more} if any(more) else {}
-        write_extensions(book.course, found)
+        extensions = read_extensions(book.course)
+        more = extensions.pop((student, name), NONE)._replace(given=days)
+        extensions |= {(student, name): more} if any(more) else {}
+        write_extensions(book.course, extensions)
     zone = zone_of(book.config)
     with opened(book) as gradebook:
         entered = enter_extension(gradebook, student, name, more, zone)

@@ -86,7 +86,7 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
     if student is not None and Forgotten(course).has(student):
         raise UserError(FORGOTTEN.format(student))
     out = kept_out(course)
-    students = [one for one in students if one not in out]
+    students = [student_id for student_id in students if student_id not in out]
     if not students:
         raise UserError(f"{folder} is empty: put notebooks at {folder}/STUDENT/{name}/{name}.ipynb")
     return [s for s in students if student in (None, s)]
@@ -95,19 +95,23 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
 def kept_out(course: Path) -> list[str]:
     """The folders in ``submitted`` of people who were forgotten, whose work is not graded."""
     forgotten = Forgotten(course)
-    return [one for one in student_folders(course / "submitted", places=True) if forgotten.has(one)]
+    return [
+        folder
+        for folder in student_folders(course / "submitted", places=True)
+        if forgotten.has(folder)
+    ]
 
 
 def nobodys(course: Path, name: str) -> list[str]:
     """A line on the files in ``submitted`` that are in no student's folder, if there are any."""
     files = student_folders(course / "submitted", places=False)
-    found = [HandedFile(PurePosixPath(file)) for file in files if file not in ASIDE]
-    if not found:
+    loose_files = [HandedFile(PurePosixPath(file)) for file in files if file not in ASIDE]
+    if not loose_files:
         return []
     way_out = "give one a name that can be typed, and name it to attncourse collect"
-    if typed := next((f.path for f in found if f.shown == str(f.path)), None):
+    if typed := next((f.path for f in loose_files if f.shown == str(f.path)), None):
         way_out = f"attncourse collect {name} {quote(str(course / 'submitted' / typed))}"
-    return [f"in no student's folder and not graded: {listing(found)}: {way_out}"]
+    return [f"in no student's folder and not graded: {listing(loose_files)}: {way_out}"]
 
 
 def student_folders(folder: Path, *, places: bool) -> list[str]:

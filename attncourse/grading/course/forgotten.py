@@ -21,18 +21,22 @@ class Forgotten:
 
     def has(self, *ids: str) -> bool:
         """True if one of these ids, addresses or numbers is of somebody who was forgotten."""
-        return any(hash_of_name("id", same_id(one)) in self._owners for one in ids if one)
+        return any(
+            hash_of_name("id", same_id(identifier)) in self._owners
+            for identifier in ids
+            if identifier
+        )
 
     def has_name(self, *names: str) -> bool:
         """True if somebody who was forgotten was called so."""
-        told = (spelling for name in names for spelling in spellings(name))
-        return any(hash_of_name("name", spelling) in self._owners for spelling in told)
+        all_spellings = (spelling for name in names for spelling in spellings(name))
+        return any(hash_of_name("name", spelling) in self._owners for spelling in all_spellings)
 
     def add(self, student: str, ids: Iterable[str], names: Iterable[str]) -> None:
         """Note that a student is to be forgotten, who is known by these ids and names as well."""
         owner = hash_of_name("person", student)
-        for one in {student, *ids} - {""}:
-            self._owners[hash_of_name("id", same_id(one))] = owner
+        for identifier in {student, *ids} - {""}:
+            self._owners[hash_of_name("id", same_id(identifier))] = owner
         for spelling in (spelling for name in names for spelling in spellings(name)):
             self._owners[hash_of_name("name", spelling)] = owner
         self._write()

@@ -46,8 +46,8 @@ class Book:
     @property
     def file(self) -> Path | None:
         """The file of an SQLite gradebook."""
-        found = self.url.database if self.url.get_backend_name() == "sqlite" else None
-        return Path(found) if found else None
+        path = self.url.database if self.url.get_backend_name() == "sqlite" else None
+        return Path(path) if path else None
 
     def __str__(self) -> str:
         """As it may be shown: without the password."""
@@ -181,13 +181,13 @@ def knows(book: Book, name: str) -> bool:
             return False
         require_own(book, connection)
         query = text("select count(*) from assignment where name = :name")
-        found = connection.execute(query, {"name": name}).scalar_one()
+        n_assignments = connection.execute(query, {"name": name}).scalar_one()
         connection.rollback()
         if book.file is not None:
             connection.exec_driver_sql("begin immediate")  # is it free?
         connection.execute(text("update course set id = id where 1 = 0"))  # writable?
         connection.rollback()
-        return bool(found)
+        return bool(n_assignments)
 
 
 @contextmanager

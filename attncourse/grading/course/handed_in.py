@@ -90,17 +90,19 @@ def place_in_words(chosen: HandedFile, name: str, inner: str) -> str:
 
 def handed_file(home: Path, files: list[HandedFile], name: str) -> HandedFile:
     """The file of a student's folder that counts; raises ``Ungraded`` where there is none."""
-    own = name.casefold()
-    within = [f for f in files if len(f.path.parts) > 1 and f.path.parts[0].casefold() == own]
-    likely = [f for f in files if f not in within and f.name.startswith(own)]
+    folded_name = name.casefold()
+    within = [
+        f for f in files if len(f.path.parts) > 1 and f.path.parts[0].casefold() == folded_name
+    ]
+    likely = [f for f in files if f not in within and f.name.startswith(folded_name)]
     chosen = choose(within, name) or choose(likely, name)
     if chosen is not None:
         return chosen
     if within:
         said = what_it_is(home / within[0].path)
         raise Ungraded(f"{listing(within)} handed in, and no notebook{said}: hand in {name}.ipynb")
-    found = f" as {name}, but {listing(files)}" if files else ""
-    raise NothingThere(f"nothing handed in{found}")
+    instead = f" as {name}, but {listing(files)}" if files else ""
+    raise NothingThere(f"nothing handed in{instead}")
 
 
 def what_it_is(path: Path) -> str:
@@ -225,9 +227,9 @@ def read_file(path: Path, largest: int = LARGEST) -> bytes:
     # Without waiting: opening a pipe would wait for somebody to write into it.
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with open(file, "rb") as content:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(f"{path.name} is not a plain file")
-        if found.st_size > largest:
-            raise OSError(f"{path.name} has {found.st_size / 1e6:.0f} MB, over {largest / 1e6:g}")
+        if status.st_size > largest:
+            raise OSError(f"{path.name} has {status.st_size / 1e6:.0f} MB, over {largest / 1e6:g}")
         return content.read(largest)

@@ -60,10 +60,10 @@ def read_stamp(stamp: str, zone: Zone) -> tuple[datetime | None, str]:
     if not stamp:
         return None, ""
     try:
-        found, zoned = moment_in(stamp, zone or UTC)
+        moment, zoned = moment_in(stamp, zone or UTC)
     except ValueError as error:
         raise ValueError(f"timestamp.txt: {error}") from error
-    return found, "" if zoned else f"timestamp.txt names no time zone: read in {zone or 'UTC'}"
+    return moment, "" if zoned else f"timestamp.txt names no time zone: read in {zone or 'UTC'}"
 
 
 def seconds_late(

@@ -41,10 +41,10 @@ def waiting_students(course: Path, name: str, graded: Collection[str]) -> Iterat
         before = course / "autograded" / student / name / f"{name}.ipynb"
         if student in graded and not before.is_file():
             continue
-        found = read_submission(course, name, student)
-        waits = found.status != "missing"
+        submission = read_submission(course, name, student)
+        waits = submission.status != "missing"
         if student in graded:
-            waits = found.data is not None and is_another(before, found.data)
+            waits = submission.data is not None and is_another(before, submission.data)
         if waits and not forgotten.has(student):
             yield student
 

@@ -41,13 +41,15 @@ def outdated(course: Path, name: str) -> list[str]:
     """
     source, made = (course / "solutions" / name / f"{name}{end}" for end in (".py", ".ipynb"))
     try:
-        written, there = (read_cells(path.read_bytes()) for path in (source, made))
+        written, made_cells = (read_cells(path.read_bytes()) for path in (source, made))
         newer = source.stat().st_mtime > made.stat().st_mtime + CHECKOUT
     except (OSError, Unreadable):  # there is none, or it is no notebook's
         return []
-    code = {cell.source.strip() for cell in there if cell.code}
-    points = {cell.grade_id: cell.points for cell in there}
-    same = {cell.grade_id for cell in written if cell.code} >= {c.grade_id for c in there if c.code}
+    code = {cell.source.strip() for cell in made_cells if cell.code}
+    points = {cell.grade_id: cell.points for cell in made_cells}
+    same = {cell.grade_id for cell in written if cell.code} >= {
+        c.grade_id for c in made_cells if c.code
+    }
     for cell in written:
         same &= not cell.code or cell.source.strip() in code
         same &= cell.points in (0, points.get(cell.grade_id))

@@ -21,18 +21,18 @@ def variants_in(course: Path) -> dict[str, str]:
     """The variant of each assignment that is in one."""
     path = course / FILE
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # an editor may mark it
+        choices = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # an editor may mark it
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise UserError(f"cannot read {path}: {error}; mend it or delete it") from None
-    for name, variant in found.items():
+    for name, variant in choices.items():
         if not isinstance(variant, str):
             raise UserError(
                 f'{path}: expected a variant\'s name for {name}, as in "11_positions" = "halves", '
                 f"got {variant!r}"
             )
-    return {name: variant for name, variant in found.items() if variant != PUBLISHED}
+    return {name: variant for name, variant in choices.items() if variant != PUBLISHED}
 
 
 def solved_in_variant(course: Path, path: Path) -> bytes:
@@ -73,5 +73,8 @@ def choose_variant(course: Path, name: str, variant: str) -> None:
 
 def choices_text(chosen: dict[str, str]) -> str:
     """The file's text: each assignment's variant."""
-    lines = [f"{json.dumps(one)} = {json.dumps(its)}\n" for one, its in sorted(chosen.items())]
+    lines = [
+        f"{json.dumps(assignment)} = {json.dumps(variant)}\n"
+        for assignment, variant in sorted(chosen.items())
+    ]
     return HEAD + "".join(lines)

@@ -141,9 +141,11 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
         for result in named:
             students.put({"id": result.submission.student})
         students.write()
-        zone, given = zone_of(book.config), read_extensions(book.course).items()
+        zone, extensions = zone_of(book.config), read_extensions(book.course).items()
         due = assignment.duedate
-        extended = {student: more.length(due, zone) for (student, of), more in given if of == name}
+        extended = {
+            student: more.length(due, zone) for (student, of), more in extensions if of == name
+        }
         entries = enter_submissions(db, assignment.id, named, extended, zone)
         for sheet in sheets:
             enter_notebook(db, sheet, entries, due, penalty)
@@ -202,15 +204,17 @@ def enter_notebook(
         db, SubmittedNotebook, ("notebook_id", "assignment_id"), ("late_submission_penalty",)
     )
     places.read([entry.owner["id"] for entry in entries])
-    found = [places.put({"notebook_id": sheet.id, "assignment_id": e.owner["id"]}) for e in entries]
+    put_rows = [
+        places.put({"notebook_id": sheet.id, "assignment_id": e.owner["id"]}) for e in entries
+    ]
     places.write()
-    ids = [place["id"] for place in found]
+    ids = [place["id"] for place in put_rows]
     scores = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
     grades = Rows(db, Grade, ("cell_id", "notebook_id"), scores)
     comments = Rows(db, Comment, ("cell_id", "notebook_id"), ("auto_comment",))
     for rows in (grades, comments):
         rows.read(ids)
-    for entry, place in zip(entries, found, strict=True):
+    for entry, place in zip(entries, put_rows, strict=True):
         total = enter_points(grades, sheet, entry, place["id"])
         enter_comments(comments, sheet, entry, place["id"])
         if sheet.graded:
@@ -272,12 +276,12 @@ def untouched_answers(notebook: str) -> dict[str, bool]:
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
 
-    found = {}
+    untouched = {}
     if notebook:
         for cell in json.loads(notebook)["cells"]:
             marks = cell["metadata"].get("nbgrader", {})
             if marks.get("solution") or marks.get("task"):
                 whole: Any = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
                 same = marks.get("checksum") == compute_checksum(whole)
-                found[marks["grade_id"]] = same and not marks.get("task")
-    return found
+                untouched[marks["grade_id"]] = same and not marks.get("task")
+    return untouched

@@ -104,8 +104,8 @@ def grade_course(
     show_class(console, tally, name, who_was_late(course, name, db))
     for line in told_changes(course, name, regraded):
         print_plain(console, line)
-    if asked := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
-        said = f"a person gives the points of {', '.join(asked)}: open nbgrader's formgrader"
+    if questions := [c.grade_id for c in assignment.cells if c.grade and c.solution]:
+        said = f"a person gives the points of {', '.join(questions)}: open nbgrader's formgrader"
         print_plain(console, f"note: {said}")
     print_plain(console, closing_line(tally, str(book)))
     gc.freeze()  # or the interpreter looks through all of nbgrader once more before it ends
@@ -132,9 +132,9 @@ def told_when_stopped(tally: Tally, journal: Journal) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, UserError) as stop:
-        kept = tally.counts["run"] + tally.counts["journal"]
+        n_kept = tally.counts["run"] + tally.counts["journal"]
         said = (
-            f"{kept} of {tally.total} results are in {journal.path}, "
+            f"{n_kept} of {tally.total} results are in {journal.path}, "
             "and the same command goes on from there"
         )
         if isinstance(stop, KeyboardInterrupt):

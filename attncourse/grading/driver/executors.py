@@ -70,8 +70,8 @@ def require_workers(client: Any, address: str) -> int:
     threads = sum(client.nthreads().values())
     if not threads:
         raise UserError(f"the scheduler at {address} has no workers: start some with `dask worker`")
-    told = client.run(package_version, on_error="return")
-    for worker, answer in told.items():
+    versions = client.run(package_version, on_error="return")
+    for worker, answer in versions.items():
         if answer != package_version():
             raise UserError(
                 f"the Dask worker {worker} cannot grade: expected attncourse {package_version()}, "

@@ -146,15 +146,17 @@ class Journal:
         """Raises ``UserError`` where the first line is not this header."""
         way_out = f"move it away (mv '{self.path}' '{self.path}.old') and grade again"
         try:
-            found = json.loads(first)
+            header_found = json.loads(first)
         except ValueError:
-            found = None
-        if not isinstance(found, dict) or "journal" not in found:
+            header_found = None
+        if not isinstance(header_found, dict) or "journal" not in header_found:
             raise UserError(f"{self.path} is not a journal of this program: {way_out}")
         for name, what in (("journal", "version"), ("assignment", "assignment")):
-            if found.get(name) != header[name]:
-                found, wanted = found.get(name), header[name]
-                raise UserError(f"{self.path} is of {what} {found}, expected {wanted}: {way_out}")
+            if header_found.get(name) != header[name]:
+                header_found, wanted = header_found.get(name), header[name]
+                raise UserError(
+                    f"{self.path} is of {what} {header_found}, expected {wanted}: {way_out}"
+                )
 
 
 def sealed(content: dict) -> bytes:
@@ -188,8 +190,8 @@ def without_student(path: Path, student: str) -> None:
     """Writes a journal anew without a student's results, and without what is damaged in it."""
     with writing(path), path.open("rb") as lines:
         header, *records = lines
-    kept = [line for line in records if student_of(line) not in ("", student)]
-    replace_bytes(path, b"".join([header, *kept]), way_out=WAY_OUT)
+    others = [line for line in records if student_of(line) not in ("", student)]
+    replace_bytes(path, b"".join([header, *others]), way_out=WAY_OUT)
 
 
 @contextmanager
@@ -249,10 +251,10 @@ def conditions(assignment: Assignment, limits: Limits, sandbox: bool) -> bytes:
 
 def result_key(shared: bytes, student: str, notebook: bytes) -> str:
     """The key of one submission's result, 64 digits."""
-    found = hashlib.sha256(shared)
-    found.update(hashlib.sha256(student.encode()).digest())
-    found.update(notebook)
-    return found.hexdigest()
+    digest = hashlib.sha256(shared)
+    digest.update(hashlib.sha256(student.encode()).digest())
+    digest.update(notebook)
+    return digest.hexdigest()
 
 
 def library_version(name: str) -> str:
@@ -266,9 +268,9 @@ def library_version(name: str) -> str:
 def sources_hash() -> str:
     """A hash of the installed package's own text: chapters, checks and grading."""
     root = Path(__file__).resolve().parents[2]
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
         text = path.read_bytes()
-        found.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode())
-        found.update(text)
-    return found.hexdigest()
+        digest.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode())
+        digest.update(text)
+    return digest.hexdigest()

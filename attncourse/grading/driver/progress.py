@@ -56,8 +56,8 @@ def show_progress(console: Console, what: str, total: int) -> Iterator[Callable[
 
         def write_lines() -> None:
             while not ended.wait(EVERY):
-                if told := str(pace):  # before, what is refused should be the only line
-                    line = f"{what}: {bar.tasks[0].completed} of {total}, {told}"
+                if pace_in_words := str(pace):  # before, what is refused should be the only line
+                    line = f"{what}: {bar.tasks[0].completed} of {total}, {pace_in_words}"
                     console.print(line, soft_wrap=True, highlight=False)
                     console.file.flush()
 

@@ -34,7 +34,7 @@ def changes_between(before: Report | None, now: Report) -> list[PointChange]:
     if before is None:
         return []
     names = dict.fromkeys([*before.cells, *now.cells])
-    found = []
+    changes = []
     for name in names:
         old, new = before.cells.get(name), now.cells.get(name)
         if old and new and abs(old.points - new.points) < 1e-9:
@@ -43,8 +43,8 @@ def changes_between(before: Report | None, now: Report) -> list[PointChange]:
         if new and not old:
             why = f"the test is new{': ' if new.message else ''}{new.message}"
         earlier, later = (cell.points if cell else 0.0 for cell in (old, new))
-        found.append(PointChange(now.student, name, earlier, later, " ".join(why.split())))
-    return found
+        changes.append(PointChange(now.student, name, earlier, later, " ".join(why.split())))
+    return changes
 
 
 def write_changes(course: Path, name: str, changes: list[PointChange]) -> Path:

@@ -166,8 +166,8 @@ def grade_class(
     with Saver(book, order.assignment, changes) as saver:
         for graded in runner.results(submissions):
             report = with_remarks(graded.submission, graded.report, zone)
-            told = replace(graded, report=report)
-            saver.add(told)
-            yield told
+            reported = replace(graded, report=report)
+            saver.add(reported)
+            yield reported
         saver.flush()
         saver.wait()

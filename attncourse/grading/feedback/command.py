@@ -40,13 +40,13 @@ def give_feedback(
 
     With ``download``, the platform's own zip, a zip is made that the platform takes back.
     """
-    found, done = class_results(course, name, db, gradebook=False), Given()
+    results_of_class, done = class_results(course, name, db, gradebook=False), Given()
     assignment = find_assignment(course, name)
-    ungraded = set(folders_in(course / "submitted")) - set(found.by_student)
-    chosen = [r for r in found.results if student in (None, r.student)]
+    ungraded = set(folders_in(course / "submitted")) - set(results_of_class.by_student)
+    chosen = [r for r in results_of_class.results if student in (None, r.student)]
     done.remarks += [no_report(name, who) for who in sorted(ungraded) if student in (None, who)]
     if not chosen and not done.remarks:
-        hint = did_you_mean(student or "", found.by_student)
+        hint = did_you_mean(student or "", results_of_class.by_student)
         raise UserError(f"no student is called {student} in the results of {name}{hint}")
     missing = [r.student for r in chosen if not r.handed_in]
     pages = []
@@ -65,7 +65,7 @@ def give_feedback(
     folder = course / "feedback"
     done.lines.append(f"{count(len(pages), 'page')} written to {folder}/STUDENT/{name}/{name}.html")
     if download is not None:
-        people = {r.student: r.person for r in found.results}
+        people = {r.student: r.person for r in results_of_class.results}
         people |= {who: Person(who) for who in sorted(ungraded)}
         rest = sorted(people.keys() - {page.student for page in pages})  # may have places in it
         whole = pages + [
@@ -73,7 +73,7 @@ def give_feedback(
         ]
         place, number = give_back(course, name, download, whole, done.remarks.append)
         done.lines.append(f"{count(number, 'page')} to give back in {place}")
-    report = write_page(course, Summary(found))
+    report = write_page(course, Summary(results_of_class))
     done.lines.append(f"linked from {report}")
     return done
 

@@ -77,9 +77,9 @@ def give_back(
     came_as = {
         s: download_place(row.get("handed_in_as") or "", PLACES[form]) for s, row in rows.items()
     }
-    found = owners_of(places, pages, {s: p.key for s, p in came_as.items() if p and s in alone})
+    homes = owners_of(places, pages, {s: p.key for s, p in came_as.items() if p and s in alone})
     written = [page for page in pages if page.content]
-    owners = {p.student: found[p.student] for p in written if p.student in found}
+    owners = {p.student: homes[p.student] for p in written if p.student in homes}
     if not owners:
         raise UserError(f"none of these students is in {download}: is it {name}'s download?")
     files = []
@@ -102,17 +102,17 @@ def one_a_group(
 
     Whose pages differ in more than their name get none there: it would be the others' as well.
     """
-    kept, others = [], defaultdict(list)
+    written, others = [], defaultdict(list)
     for page in pages:
         group = groups.get(page.student, "")
-        (others[group] if group and page.content else kept).append(page)
+        (others[group] if group and page.content else written).append(page)
     for group, members in others.items():
         if len({anonymous_page(page) for page in members}) == 1:
-            kept.append(members[0])
+            written.append(members[0])
         else:
             who = ", ".join(one_line(page.student, 40) for page in members)
             remark(f"the pages of {one_line(group)} differ, give them back by hand: {who}")
-    return kept, {page.student for page in kept}
+    return written, {page.student for page in written}
 
 
 def anonymous_page(page: StudentPage) -> str:
@@ -156,8 +156,8 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
 def download_place(filename: str, pattern: re.Pattern[str]) -> Home | None:
     """Where a file of a download stands. Folders around the student's are left away."""
     for part in re.findall(r"[^/]+/?", as_file(filename)):
-        if found := pattern.match(part):
-            return Home(found[0], found["who"], found["key"])
+        if match := pattern.match(part):
+            return Home(match[0], match["who"], match["key"])
     return None
 
 
@@ -199,8 +199,8 @@ def owners_of(
     parts = {p.student: name_words(f"{p.person.full_name} {p.person.id}") for p in pages}
     shown = {place: (name_spellings(place.who), name_words(place.who)) for place in places}
     named = {
-        place: {s for s in names if whole & names[s] or some & parts[s]}
-        for place, (whole, some) in shown.items()
+        place: {s for s in names if whole & names[s] or pieces & parts[s]}
+        for place, (whole, pieces) in shown.items()
     }
     fits: tuple[Callable[[str, Home], bool], ...] = (
         lambda s, place: place.key == came_as.get(s),
@@ -208,12 +208,12 @@ def owners_of(
         lambda s, place: bool(files[s] & places[place]) and not named[place],
         lambda s, place: bool(shown[place][0] & names[s]),
     )
-    found: dict[str, Home] = {}
+    homes: dict[str, Home] = {}
     for fit in fits:
-        rest = [s for s in names if s not in found]
-        free = [place for place in places if place not in found.values()]
-        found |= unambiguous_pairs([(s, place) for s in rest for place in free if fit(s, place)])
-    return found
+        rest = [s for s in names if s not in homes]
+        free = [place for place in places if place not in homes.values()]
+        homes |= unambiguous_pairs([(s, place) for s in rest for place in free if fit(s, place)])
+    return homes
 
 
 def unambiguous_pairs(fitting: list[tuple[str, Home]]) -> dict[str, Home]:
@@ -228,8 +228,8 @@ def name_spellings(name: str) -> set[str]:
 
     Canvas writes the last name before the first and no sign between them.
     """
-    found = name_parts(name)
-    return {"".join(found), "".join(found[-1:] + found[:-1]), " ".join(sorted(found))} - {""}
+    words = name_parts(name)
+    return {"".join(words), "".join(words[-1:] + words[:-1]), " ".join(sorted(words))} - {""}
 
 
 def name_words(name: str) -> set[str]:

@@ -66,34 +66,34 @@ def told_by_exercise(
     Of hidden tests there are points and the judge's own words, nothing that was computed in them.
     """
     parts = parts_in_order(cells, assignment)[0]
-    own = {c.grade_id: c for c in assignment.cells if c.solution and c.grade_id}
-    given = released_cells(assignment)
-    found: dict[str, Told] = {}
+    instructors = {c.grade_id: c for c in assignment.cells if c.solution and c.grade_id}
+    released = released_cells(assignment)
+    by_exercise: dict[str, Told] = {}
     before = ""
     for cell in assignment.cells:
         before = cell.grade_id if cell.solution and not cell.grade else before
         if not (cell.grade or cell.task):
             continue
         name = exercise_of(cell.grade_id)
-        name = name if name in own or cell.task else before or name
-        one = found.get(name)
-        if one is None:
-            asked = own.get(name, cell)
-            heading = asked.source.lstrip().partition("\n")[0]  # a question has no other name
-            label = name if asked.code or heading[:1] != "#" else heading.lstrip("# ")
-            one = found[name] = Told(name, label)
-            one.comment = made_visible(r.comments.get(name, ""))
-            stub = given[asked.grade_id].strip()
-            one.answers = text_cells_joined(answering_cells(parts, asked), stub)
-            one.empty = all(c.source.strip() in ("", stub) for c in one.answers)
-        add_result(one, cell, r, report)
+        name = name if name in instructors or cell.task else before or name
+        entry = by_exercise.get(name)
+        if entry is None:
+            question = instructors.get(name, cell)
+            heading = question.source.lstrip().partition("\n")[0]  # a question has no other name
+            label = name if question.code or heading[:1] != "#" else heading.lstrip("# ")
+            entry = by_exercise[name] = Told(name, label)
+            entry.comment = made_visible(r.comments.get(name, ""))
+            stub = released[question.grade_id].strip()
+            entry.answers = text_cells_joined(answering_cells(parts, question), stub)
+            entry.empty = all(c.source.strip() in ("", stub) for c in entry.answers)
+        add_result(entry, cell, r, report)
     for grade_id in r.cells:
         if grade_id not in {c.grade_id for c in assignment.cells}:
             name = exercise_of(grade_id)
-            one = found.setdefault(name, Told(name, name))
-            add_result(one, Cell("", grade_id=grade_id, grade=True), r, report)
-    place = {name: n for n, name in enumerate(own)}
-    return sorted(found.values(), key=lambda one: place.get(one.name, len(place)))
+            entry = by_exercise.setdefault(name, Told(name, name))
+            add_result(entry, Cell("", grade_id=grade_id, grade=True), r, report)
+    place = {name: n for n, name in enumerate(instructors)}
+    return sorted(by_exercise.values(), key=lambda entry: place.get(entry.name, len(place)))
 
 
 def add_result(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:
@@ -118,8 +118,8 @@ def add_result(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:
 def answering_cells(parts: list[Part], asked: Cell) -> list[Cell]:
     """The submission's cells that answer: by their mark, or because they write what was asked."""
     marked = [p for p in parts if asked.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
-    own = names(asked.source) if asked.code else None
-    bound = own.bound if own else frozenset()
+    names_asked = names(asked.source) if asked.code else None
+    bound = names_asked.bound if names_asked else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())
     return [harmless_cell(part.cell) for part in standing_that_fits([part for _, part in chosen])]
@@ -140,11 +140,13 @@ def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
 
 def others(assignment: Assignment, cells: Cells, seen: list[Told]) -> Iterator[Cell]:
     """The student's own cells that answer nothing by themselves: helpers, experiments."""
-    given = given_texts(assignment)
-    used = {cell.source for one in seen for cell in one.answers}
+    released_texts = given_texts(assignment)
+    used = {cell.source for exercise in seen for cell in exercise.answers}
     parts = parts_in_order(cells, assignment)[0]
-    own = [part for part in parts if part.runs and bare(part.cell.source) not in given]
-    for part in standing_that_fits(own):
+    students_own = [
+        part for part in parts if part.runs and bare(part.cell.source) not in released_texts
+    ]
+    for part in standing_that_fits(students_own):
         cell = harmless_cell(part.cell)
         if cell.source not in used:
             yield cell

@@ -117,8 +117,8 @@ def remedy_for(name: str, error: Exception) -> str:
     """
     if not isinstance(error, OSError):
         return OTHER_PYTHON
-    found = re.match(r"(\d+)\.(\d+)", platform.release())
-    old = found is not None and tuple(map(int, found.groups())) < KERNEL
+    kernel_version = re.match(r"(\d+)\.(\d+)", platform.release())
+    old = kernel_version is not None and tuple(map(int, kernel_version.groups())) < KERNEL
     if old and error.errno == errno.ENOSYS and name in FLOOR:
         return NEWER_KERNEL.format(platform.release())
     return ""

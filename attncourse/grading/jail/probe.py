@@ -35,8 +35,8 @@ def main() -> None:
             signal.alarm(SECONDS)
             end_after(tell, lambda: in_zygote(Jail(view, LIMITS), secret, server, tell))
         os.close(tell)
-        with open(listen) as found:
-            text = found.read()
+        with open(listen) as file:
+            text = file.read()
         os.waitpid(zygote, 0)
     early = all_layers([layers.missing_layer(layers.USER, "the probe ended early")])
     lines = text.splitlines() or [json.dumps([asdict(layer) for layer in early])]
@@ -46,12 +46,12 @@ def main() -> None:
 def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
     """Ends this process with ``work``, whose layers, if any, are told."""
     try:
-        found = work()
+        layers = work()
     except BaseException as error:  # in a process without standard output: it has to be told
-        found = all_layers([unforeseen_error(error)])
+        layers = all_layers([unforeseen_error(error)])
     try:
-        if found is not None:
-            os.write(tell, json.dumps([asdict(layer) for layer in found]).encode() + b"\n")
+        if layers is not None:
+            os.write(tell, json.dumps([asdict(layer) for layer in layers]).encode() + b"\n")
     finally:
         os._exit(0)
 

@@ -49,10 +49,10 @@ def python_folders() -> list[str]:
     """The folders that Python and its installed packages are in: of a prefix only the libraries,
     since a virtual environment may have been made in the course's own folder."""
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
-    found = [os.path.join(prefix, lib) for prefix in prefixes for lib in ("lib", "lib64")]
+    candidates = [os.path.join(prefix, lib) for prefix in prefixes for lib in ("lib", "lib64")]
     installed = {*site.getsitepackages(), site.getusersitepackages()}
-    found += [folder for folder in installed if folder in sys.path]
-    return sorted({os.path.normpath(folder) for folder in found if os.path.isdir(folder)})
+    candidates += [folder for folder in installed if folder in sys.path]
+    return sorted({os.path.normpath(folder) for folder in candidates if os.path.isdir(folder)})
 
 
 def mount_places(folders: Iterable[str]) -> dict[str, str]:
@@ -69,12 +69,12 @@ def course_traces(folders: list[str]) -> list[str]:
     roots = [Path(folder) for folder in (*folders, "/usr/lib", "/usr/local/lib")]
     installed = {place for root in roots for place in root.glob("python3*/*-packages")}
     installed |= {Path(entry) for entry in sys.path if entry.endswith("-packages")}
-    found = [p for place in installed for p in place.glob(f"*{PACKAGE}*")]
-    found += [p for place in installed for p in place.glob(f"__pycache__/*{PACKAGE}*")]
+    paths = [p for place in installed for p in place.glob(f"*{PACKAGE}*")]
+    paths += [p for place in installed for p in place.glob(f"__pycache__/*{PACKAGE}*")]
     package = Path(__file__).resolve().parents[2]
     around = package.parent
-    found.append(package if around.name.endswith("-packages") else around)
-    return sorted(map(str, found))
+    paths.append(package if around.name.endswith("-packages") else around)
+    return sorted(map(str, paths))
 
 
 def paths_without(path: str, kept: list[str]) -> list[str]:
@@ -113,11 +113,11 @@ class Root:
     def __init__(self, view: Path, hidden: tuple[Path, ...] = (), *, programs: bool = False):
         folders = python_folders()
         system = (*LIBRARIES, *SHARED, *(PROGRAMS if programs else ()))
-        kept = [os.path.realpath(folder) for folder in folders]
+        real_folders = [os.path.realpath(folder) for folder in folders]
         self.view = os.path.realpath(view)
         self.places = mount_places((*system, *folders))
         self.links = {name: os.readlink(name) for name in system if os.path.islink(name)}
-        for name, real in zip(folders, kept, strict=True):
+        for name, real in zip(folders, real_folders, strict=True):
             if not any(is_within(name, other) for other in (*self.places.values(), *self.links)):
                 self.links[name] = self.place(real)
         self.covered = {
@@ -125,7 +125,7 @@ class Root:
             for path in (*hidden, *course_traces(folders))
             for name in names_of(path)
             if self.place(name)
-            for part in paths_without(name, kept)
+            for part in paths_without(name, real_folders)
         }
 
     def place(self, path: str) -> str:

@@ -32,13 +32,13 @@ def said_of(error: BaseException, source: str, file: str) -> Said:
     """
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f.lineno or 0 for f in frames if f.filename == file]
-    found = assertions(source)
+    sentences = assertions(source)
     for line in reversed(lines):
-        for first, last, sentence in found:
+        for first, last, sentence in sentences:
             if first <= line <= last:
                 return Said(sentence)
     start = lines[0] if lines else 0
-    return Said(next((s for first, _, s in found if first > start > 0), ""), False)
+    return Said(next((s for first, _, s in sentences if first > start > 0), ""), False)
 
 
 @lru_cache(maxsize=256)

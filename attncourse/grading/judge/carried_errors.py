@@ -74,19 +74,19 @@ def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
     followed, cut = [], False
     assignment, wrong = means.assignment, wrong_answers(found, means.assignment)
     for name in [n for n in wrong if n not in right_as_published(found)]:
-        given = wrong_ones_called(name, wrong, found.steps, assignment)
-        steps = steps_with_ours(name, given, found.steps, assignment)
+        replaced = wrong_ones_called(name, wrong, found.steps, assignment)
+        steps = steps_with_ours(name, replaced, found.steps, assignment)
         if not steps or found.trouble or means.budget.left() < LEAST:
             continue
         second = again(steps, means)
         cut |= bool(second.cut)
         if all(is_full(assignment, test, outcome) for test, outcome in second.tests().items()):
             wrong.remove(name)  # who calls it calls the student's own
-            followed.append(Followed(name, given, second.tests()))
+            followed.append(Followed(name, replaced, second.tests()))
         elif assignment.released:
-            followed.append(Followed(name, given))
+            followed.append(Followed(name, replaced))
         elif differs(second, found):
-            followed.append(Followed(name, given, second.tests(), right=False))
+            followed.append(Followed(name, replaced, second.tests(), right=False))
     return followed, cut
 
 
@@ -146,9 +146,11 @@ def wrong_ones_called(
 ) -> tuple[str, ...]:
     """The wrong answers to earlier exercises that an answer calls, itself or through others."""
     ours, earlier = our_answers(assignment), wrong[: wrong.index(name)]
-    instead = {one: loads(ours[one]) for one in earlier}  # which may be wrong as well
+    instead = {
+        earlier_name: loads(ours[earlier_name]) for earlier_name in earlier
+    }  # which may be wrong as well
     seen = names_reached([name], touched_by(steps), instead)
-    return tuple(one for one in earlier if one in seen)
+    return tuple(earlier_name for earlier_name in earlier if earlier_name in seen)
 
 
 def steps_with_ours(
@@ -158,23 +160,27 @@ def steps_with_ours(
 
     None where there is nothing to exchange, or an answer that stands nowhere.
     """
-    sources = {one: provided_source(one, assignment) for one in given}
-    places = {one: answer_place(one, steps) for one in given}
+    sources = {replaced: provided_source(replaced, assignment) for replaced in given}
+    places = {replaced: answer_place(replaced, steps) for replaced in given}
     if not all(sources.values()) or -1 in places.values():
         return []
-    found = []
+    new_steps = []
     for number, step in enumerate(steps if given else ()):
         if step.kind != "test" or exercise_of(step.grade_id) == name:
-            found.append(step)
-        found += [Step(f"cell {one}", sources[one]) for one in given if places[one] == number]
-    return found
+            new_steps.append(step)
+        new_steps += [
+            Step(f"cell {replaced}", sources[replaced])
+            for replaced in given
+            if places[replaced] == number
+        ]
+    return new_steps
 
 
 def answer_place(name: str, steps: Sequence[Step]) -> int:
     """The answer's cell; where that has lost its name, the last that binds the answer's, or -1."""
-    own = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
-    named = [n for n, step in own if step.name == f"cell {name}"]
-    return max(named or [n for n, s in own if name in touched(s.source).changes], default=-1)
+    cell_steps = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
+    named = [n for n, step in cell_steps if step.name == f"cell {name}"]
+    return max(named or [n for n, s in cell_steps if name in touched(s.source).changes], default=-1)
 
 
 def provided_source(name: str, assignment: Assignment) -> str:
@@ -183,22 +189,22 @@ def provided_source(name: str, assignment: Assignment) -> str:
     Empty where that cannot be told to another process (``as_data``).
     """
     ours = our_answers(assignment)
-    asked = variants_asked(cell.source for cell in assignment.cells if cell.code)
-    if not asked:
+    variants = variants_asked(cell.source for cell in assignment.cells if cell.code)
+    if not variants:
         return ours[name]
     upto, defines = list(ours).index(name) + 1, sorted(touched(ours[name]).changes)
-    told = {
-        one: as_data(variant.adapters[one], find_exercise(target))
-        for target, chosen in asked.items()
+    adapters = {
+        exercise: as_data(variant.adapters[exercise], find_exercise(target))
+        for target, chosen in variants.items()
         for variant in variants_of(target.split(".")[0])
-        if variant.name == chosen and (one := target.split(".")[1]) in variant.adapters
+        if variant.name == chosen and (exercise := target.split(".")[1]) in variant.adapters
     }
-    if not all(told[one] for one in defines if one in told):
+    if not all(adapters[exercise] for exercise in defines if exercise in adapters):
         return ""
     return AMONG_OURS.format(
         sources=list(ours.values())[:upto],
         rewriting=inspect.getsource(rewriting),
         rewrite=rewriting.rewritten_as_told.__name__,
         defines=defines,
-        told={one: told[one] for one in defines if one in told},
+        told={exercise: adapters[exercise] for exercise in defines if exercise in adapters},
     )

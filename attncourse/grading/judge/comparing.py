@@ -15,9 +15,9 @@ VALUES = "an array, a number or a list of numbers"
 
 def require_values(*values: Any) -> None:
     """Raises ``AssertionError``, in words, for an object of the submission's own."""
-    for found in objects_in(list(values)):
-        name = getattr(found, "_type", "") or "torch.nn.Module"
-        kind = "class" if isinstance(found, type) else f"object of class {name}"
+    for remote_object in objects_in(list(values)):
+        name = getattr(remote_object, "_type", "") or "torch.nn.Module"
+        kind = "class" if isinstance(remote_object, type) else f"object of class {name}"
         raise AssertionError(f"got {'a' if kind == 'class' else 'an'} {kind}: expected {VALUES}")
 
 
@@ -26,7 +26,7 @@ def objects_in(value: Any) -> list[Any]:
     dicts.
     """
     if isinstance(value, list | tuple | set | frozenset):
-        return [found for item in value for found in objects_in(item)]
+        return [remote_object for item in value for remote_object in objects_in(item)]
     if isinstance(value, dict):
         return objects_in(list(value.values()))
     return [value] if is_theirs(value) else []
@@ -50,8 +50,8 @@ def require_all_comparable(a: Any, b: Any, theirs: str, gave_empty: bool) -> Non
         pairs = [(a[key], b[key]) for key in a.keys() & b.keys()]
     elif None in (first, second) and isinstance(a, LISTS) and isinstance(b, LISTS):
         pairs = list(zip(a, b, strict=False))
-    for one, other in pairs:
-        require_all_comparable(one, other, theirs, gave_empty)
+    for left, right in pairs:
+        require_all_comparable(left, right, theirs, gave_empty)
     require_comparable(first, second, theirs, True, gave_empty)
 
 
@@ -75,9 +75,9 @@ def require_comparable(
             return
         raise AssertionError(f"shapes {first} and {second}: there is nothing to compare")
     if whole and theirs in ("first", "second"):
-        got, own = (first, second) if theirs == "first" else (second, first)
+        got, wanted = (first, second) if theirs == "first" else (second, first)
         if math.prod(got) != entries:
-            raise AssertionError(f"got {shape_in_words(got)}, expected shape {own}")
+            raise AssertionError(f"got {shape_in_words(got)}, expected shape {wanted}")
 
 
 def shape_in_words(shape: tuple) -> str:

@@ -95,16 +95,18 @@ def names_reached(
 
     Some may be bound elsewhere: ``instead`` says what is read there.
     """
-    changers: dict[str, list[Iterable[str]]] = {one: [read] for one, read in instead.items()}
+    changers: dict[str, list[Iterable[str]]] = {
+        name_replaced: [read] for name_replaced, read in instead.items()
+    }
     for cell in cells:
         for name in cell.changes - instead.keys():
             changers.setdefault(name, []).append(cell.reads)
-    found, todo = set(), list(names)
+    reached, todo = set(), list(names)
     while todo:
         name = todo.pop()
-        found.add(name)
+        reached.add(name)
         todo += chain.from_iterable(changers.pop(name, ()))
-    return found
+    return reached
 
 
 @lru_cache(maxsize=1024)
@@ -120,13 +122,15 @@ def touched(source: str) -> Touched:
         inner = [symbol for table in below(top) for symbol in table.get_symbols()]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Touched()
-    own, theirs = top.get_symbols(), [s for s in inner if s.is_global()]
-    changed = {s.get_name() for s in [*own, *theirs] if s.is_assigned()}
+    top_symbols, inner_globals = top.get_symbols(), [s for s in inner if s.is_global()]
+    changed = {s.get_name() for s in [*top_symbols, *inner_globals] if s.is_assigned()}
     return Touched(
-        reads=frozenset(s.get_name() for s in [*own, *theirs] if s.is_referenced()),
-        imports=frozenset(s.get_name() for s in own if s.is_imported()),
+        reads=frozenset(s.get_name() for s in [*top_symbols, *inner_globals] if s.is_referenced()),
+        imports=frozenset(s.get_name() for s in top_symbols if s.is_imported()),
         changes=frozenset(changed | parts_changed(tree)),
-        data=frozenset(s.get_name() for s in own if s.is_assigned() and not s.is_namespace()),
+        data=frozenset(
+            s.get_name() for s in top_symbols if s.is_assigned() and not s.is_namespace()
+        ),
     )
 
 
@@ -144,10 +148,10 @@ def below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
 
 def parts_changed(tree: ast.AST) -> set[str]:
     """The names of objects that get an attribute or an item."""
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             while isinstance(node, ast.Attribute | ast.Subscript):
                 node = node.value
-            found |= {node.id} if isinstance(node, ast.Name) else set()
-    return found
+            names |= {node.id} if isinstance(node, ast.Name) else set()
+    return names

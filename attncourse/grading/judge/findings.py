@@ -30,7 +30,7 @@ class Findings:
 
     def tests(self) -> dict[str, StepOutcome | None]:
         """Return the outcomes of the tests, by their grade ids."""
-        return {step.grade_id: found for step, found in self.pairs() if step.kind == "test"}
+        return {step.grade_id: outcome for step, outcome in self.pairs() if step.kind == "test"}
 
 
 def agreed_findings(first: dict[int, StepOutcome], doubted: Set[int], second: Findings) -> Findings:
@@ -49,5 +49,5 @@ def agreed_findings(first: dict[int, StepOutcome], doubted: Set[int], second: Fi
         either = number >= doubtful or number in second.cut
         if number < min(doubted) or (either and earns_more(before, now)):
             believed[number] = before
-    trouble = {number: told for number, told in second.trouble.items() if number in doubted}
+    trouble = {number: sentence for number, sentence in second.trouble.items() if number in doubted}
     return replace(second, outcomes=believed, trouble=trouble)

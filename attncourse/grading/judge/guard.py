@@ -108,15 +108,15 @@ def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
 def foreign(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
     """The names that hold what came from the submission."""
     nodes = list(ast.walk(tree))
-    own = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    pairs = [pair for node in nodes for pair in flows(node, own)]
-    found, before = set(students), -1
-    while len(found) > before:
-        before = len(found)
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    pairs = [pair for node in nodes for pair in flows(node, stored)]
+    foreign_names, before = set(students), -1
+    while len(foreign_names) > before:
+        before = len(foreign_names)
         for names, value in pairs:
-            if read_names(value) & found:
-                found |= names
-    return found
+            if read_names(value) & foreign_names:
+                foreign_names |= names
+    return foreign_names
 
 
 def flows(node: ast.AST, own: set[str]) -> list[tuple[set[str], ast.AST]]:
@@ -169,8 +169,8 @@ class Guarded(ast.NodeTransformer):
 
     def function(self, node: Any) -> Any:
         before, a = self.anybodys, node.args
-        given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
-        self.anybodys = before | {argument.arg for argument in given}
+        parameters = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+        self.anybodys = before | {argument.arg for argument in parameters}
         self.generic_visit(node)
         self.anybodys = before
         return node
@@ -180,9 +180,9 @@ class Guarded(ast.NodeTransformer):
     def whose(self, first: ast.AST, second: ast.AST) -> str:
         """Which of two operands is the submission's; "" where neither can be."""
         names = read_names(first), read_names(second)
-        if any(found & self.anybodys for found in names):
+        if any(names_of_side & self.anybodys for names_of_side in names):
             return "either"
-        sides = [bool(found & self.theirs) for found in names]
+        sides = [bool(names_of_side & self.theirs) for names_of_side in names]
         if all(sides):
             return "both"
         return ("first" if sides[0] else "second") if any(sides) else ""

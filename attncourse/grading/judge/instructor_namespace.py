@@ -80,8 +80,8 @@ class InstructorNamespace:
         """The names in a test that are the submission's, whatever names that has beside them."""
         key = source, grade_id
         if key not in self.taken:
-            own, names = binds(source), sorted(loads(source))
-            self.taken[key] = tuple(n for n in names if self.is_students(n, grade_id, own))
+            bound, names = binds(source), sorted(loads(source))
+            self.taken[key] = tuple(n for n in names if self.is_students(n, grade_id, bound))
         return self.taken[key]
 
     def needed(self, grade_id: str, done: set[int]) -> list[str]:
@@ -90,10 +90,10 @@ class InstructorNamespace:
         todo = [(self.place[grade_id], name) for name in loads(self.sources[self.place[grade_id]])]
         while todo:
             before, name = todo.pop()
-            found = self.binder(name, before)
-            if found is not None and self.kinds[found] == "given" and found not in wanted | done:
-                wanted.add(found)
-                todo += [(found, other) for other in loads(self.sources[found])]
+            place = self.binder(name, before)
+            if place is not None and self.kinds[place] == "given" and place not in wanted | done:
+                wanted.add(place)
+                todo += [(place, other) for other in loads(self.sources[place])]
         done |= wanted
         return [self.sources[i] for i in sorted(wanted)]
 
@@ -105,7 +105,7 @@ def forbidden_to(sources: list[str]) -> dict[str, tuple[str, ...]]:
     for name, target in checked.items():
         with suppress(ValueError):  # no exercise is called so: its test will say that
             forbids[name] = find_exercise(target).forbids
-    return {name: found for name, found in forbids.items() if found}
+    return {name: functions for name, functions in forbids.items() if functions}
 
 
 instructor_namespace_for = lru_cache(maxsize=4)(InstructorNamespace)

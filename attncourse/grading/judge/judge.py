@@ -47,8 +47,10 @@ def grade_submission(
 
     def note(progress: dict[str, dict]) -> None:
         for grade_id, result in progress.items():
-            found = CellResult(**result)
-            earned[grade_id] = max(earned.get(grade_id, found), found, key=lambda r: r.points)
+            cell_result = CellResult(**result)
+            earned[grade_id] = max(
+                earned.get(grade_id, cell_result), cell_result, key=lambda r: r.points
+            )
 
     request = {
         "notebook": notebook,
@@ -120,21 +122,21 @@ def as_json(assignment: Assignment) -> bytes:
 @lru_cache(maxsize=8)
 def libraries(assignment: Assignment) -> tuple[str, ...]:
     """The installed libraries that the instructor's notebook imports: a worker starts with them."""
-    found = {"numpy": None}
+    modules = {"numpy": None}
     for cell in assignment.cells:
         tree = parse_or_none(cell.source) if cell.code else None
         for node in ast.walk(tree or ast.Module([], [])):
             if isinstance(node, ast.Import):
-                found |= dict.fromkeys(alias.name for alias in node.names)
+                modules |= dict.fromkeys(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                found[node.module] = None
+                modules[node.module] = None
     ours = {*sys.stdlib_module_names, "attncourse", "IPython"}
-    return tuple(name for name in found if name.split(".")[0] not in ours)
+    return tuple(name for name in modules if name.split(".")[0] not in ours)
 
 
 @lru_cache(maxsize=8)
 def taught_before(assignment: Assignment) -> tuple[str, ...]:
     """The chapters before the first that the assignment has exercises of."""
     targets = [stem for cell in assignment.cells for stem in TARGET.findall(cell.source)]
-    own = [stem for stem in STEMS if stem in targets or assignment.name.endswith(stem)]
-    return STEMS[: STEMS.index(own[0])] if own else STEMS
+    assigned = [stem for stem in STEMS if stem in targets or assignment.name.endswith(stem)]
+    return STEMS[: STEMS.index(assigned[0])] if assigned else STEMS

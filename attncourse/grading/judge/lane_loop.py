@@ -122,21 +122,23 @@ class LaneLoop:
                 self.earned[steps[number].grade_id] = vars(judge_cell(cell, outcome))
 
         doubted = set(first["cut"])
-        known = {int(n): outcome_from_json(told) for n, told in first["outcomes"].items()}
-        found = agreed_findings(known, doubted, PlanRunner(steps, means, heard, doubted).run())
-        taken, followed, cut = [], [], set(found.cut)
+        known = {
+            int(n): outcome_from_json(outcome_data) for n, outcome_data in first["outcomes"].items()
+        }
+        findings = agreed_findings(known, doubted, PlanRunner(steps, means, heard, doubted).run())
+        taken, followed, cut = [], [], set(findings.cut)
         if request["final"] or not cut:
-            taken, once = overwritten_answers(found, means)
-            followed, again = follow_ons(found, means)
+            taken, once = overwritten_answers(findings, means)
+            followed, again = follow_ons(findings, means)
             cut |= {len(steps)} if once or again else set()  # behind them all
         self.begins("the report", limits.cell)
         notes = [*reading.notes, *mended]
-        report = make_report(found, assignment, request["student"], notes, followed, taken)
+        report = make_report(findings, assignment, request["student"], notes, followed, taken)
         self.workers.end_all()
-        met = limits_met(found, limits, budget, self.workers.used)
+        met = limits_met(findings, limits, budget, self.workers.used)
         self.workers.used.clear()
         report = replace(report, limits=met, version=number)
-        outcomes = {n: vars(outcome) for n, outcome in found.outcomes.items()}
+        outcomes = {n: vars(outcome) for n, outcome in findings.outcomes.items()}
         return report, {"outcomes": outcomes, "cut": sorted(cut)} if cut else {}
 
     def begins(self, what: str, seconds: float) -> None:
@@ -173,9 +175,9 @@ def use_of(used: float, limit: float) -> dict[str, Any]:
 @lru_cache(maxsize=4)
 def assignment_of(text: bytes) -> Assignment:
     """An assignment as the driver sent it."""
-    found = json.loads(text)
-    cells, added = tuple(Cell(**cell) for cell in found["cells"]), tuple(found["added"])
-    return Assignment(**found | {"cells": cells, "added": added})
+    data = json.loads(text)
+    cells, added = tuple(Cell(**cell) for cell in data["cells"]), tuple(data["added"])
+    return Assignment(**data | {"cells": cells, "added": added})
 
 
 def hold_memory(size: int = CHECKER) -> None:

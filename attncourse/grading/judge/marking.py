@@ -33,11 +33,11 @@ def make_report(
     something else has taken.
     """
     tests, lacking = found.tests(), not_imported(found)
-    for one in taken:
-        tests |= one.outcomes
-    for one in followed:
+    for rerun in taken:
+        tests |= rerun.outcomes
+    for rerun in followed:
         tests |= {
-            g: outcome and provided(outcome, one.given) for g, outcome in one.outcomes.items()
+            g: outcome and provided(outcome, rerun.given) for g, outcome in rerun.outcomes.items()
         }
     tests = {grade_id: o and because(o, lacking) for grade_id, o in tests.items()}
     verdicts = [v for outcome in tests.values() if outcome for v in outcome.verdicts]
@@ -49,14 +49,16 @@ def make_report(
     }
     first = found.tests()
     if not assignment.follow_on:
-        for one in followed:
-            cells |= {g: unpaid(assignment.graded[g], first[g], one.given) for g in one.outcomes}
+        for rerun in followed:
+            cells |= {
+                g: unpaid(assignment.graded[g], first[g], rerun.given) for g in rerun.outcomes
+            }
     trouble, no_python = tuple(found.trouble.values()), remarks.unread(found, assignment)
-    told = [
+    verdict_rows = [
         *remarks.first_notes([note for note in notes if not note.startswith(PUT_BACK)]),
         *(said for said in no_python if remarks.NEEDS in said),
         *remarks.first_notes(remarks.remarks(found, verdicts)),
-        *(one.note for one in followed if one.right),
+        *(rerun.note for rerun in followed if rerun.right),
         *remarks.unforeseen_remarks(first, cells, verdicts),
     ]
     return Report(
@@ -65,7 +67,11 @@ def make_report(
         status="interrupted" if trouble else "graded",
         cells=cells,
         mistakes=tuple(seen),
-        notes=(*told, *remarks.unexplained(cells, [*told, *trouble], seen), *trouble),
+        notes=(
+            *verdict_rows,
+            *remarks.unexplained(cells, [*verdict_rows, *trouble], seen),
+            *trouble,
+        ),
         attention=(
             *trouble,
             *(note for note in notes if note.startswith((PUT_BACK, ANOTHER, OTHER))),
@@ -102,5 +108,7 @@ def provided(outcome: StepOutcome, given: tuple[str, ...]) -> StepOutcome:
 def on_condition(text: str, given: tuple[str, ...]) -> str:
     """A verdict's text with the condition behind its first line."""
     head, *rest = text.split("\n")
-    kept = (line for line in rest if not line.startswith(IN_FULL))  # which has no such numbers
-    return "\n".join([head + given_right(given), *kept]) if text else ""
+    other_lines = (
+        line for line in rest if not line.startswith(IN_FULL)
+    )  # which has no such numbers
+    return "\n".join([head + given_right(given), *other_lines]) if text else ""

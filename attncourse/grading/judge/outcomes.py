@@ -97,8 +97,8 @@ def shortened_value(value: Any, limit: int = MESSAGE) -> Any:
     """A text that a submission may have made, cut and without control characters; others as is."""
     if not isinstance(value, str):
         return value
-    kept = UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
-    return kept + "…" if len(value) > limit else kept
+    shown = UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
+    return shown + "…" if len(value) > limit else shown
 
 
 def text_of(error: BaseException) -> str:

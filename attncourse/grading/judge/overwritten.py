@@ -51,7 +51,7 @@ class Overwritten:
 
 def overwritten_answers(found: Findings, means: Means) -> tuple[list[Overwritten], bool]:
     """The wrong answers of a run that use a taken name, and whether another run was cut."""
-    told, cut = [], False
+    overwritten, cut = [], False
     names = our_answers(means.assignment)
     for name in wrong_answers(found, means.assignment):
         first = {t: o for t, o in found.tests().items() if exercise_of(t) == name}
@@ -65,31 +65,33 @@ def overwritten_answers(found: Findings, means: Means) -> tuple[list[Overwritten
             if earned(second.tests()) > earned(first):
                 pairs = {t: (o, second.tests()[t]) for t, o in first.items()}
                 outcomes = {t: retold(*pair, taken.mistake) for t, pair in pairs.items()}
-                told.append(Overwritten(name, outcomes))
+                overwritten.append(Overwritten(name, outcomes))
                 break
-    return told, cut
+    return overwritten, cut
 
 
 def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
     """The names that an answer uses and that something else has taken before its tests."""
     end = first_test(name, steps)
-    given: dict[str, str] = {}
+    bound_sources: dict[str, str] = {}
     taken: dict[str, Taken] = {}
     for step in steps[:end]:
         if step.kind != "test":
             for node in getattr(parse_or_none(step.source), "body", ()):
                 bound, star = bound_names(ast.Module([node], [])), built_ins_of_star(node)
                 if isinstance(node, GIVES) and not star:
-                    given |= dict.fromkeys(bound, ast.unparse(node))
-                    taken = {n: one for n, one in taken.items() if n not in bound}
+                    bound_sources |= dict.fromkeys(bound, ast.unparse(node))
+                    taken = {n: bound_name for n, bound_name in taken.items() if n not in bound}
                     continue
-                for one in star or bound:
-                    own = sorted(n for n in star or {one} if hasattr(builtins, n))
-                    built_in = "\n".join(BUILT_IN.format(name=n) for n in own)
-                    if before := given.get(one, built_in):
-                        taken[one] = Taken(one, str(Statement(node)), step.name, before)
+                for bound_name in star or bound:
+                    built_ins = sorted(n for n in star or {bound_name} if hasattr(builtins, n))
+                    built_in = "\n".join(BUILT_IN.format(name=n) for n in built_ins)
+                    if before := bound_sources.get(bound_name, built_in):
+                        taken[bound_name] = Taken(
+                            bound_name, str(Statement(node)), step.name, before
+                        )
     used = names_reached([name], touched_by(steps[:end]))
-    yield from (one for n, one in sorted(taken.items()) if n in used)
+    yield from (bound_name for n, bound_name in sorted(taken.items()) if n in used)
 
 
 def first_test(name: str, steps: Sequence[Step]) -> int:
@@ -100,9 +102,9 @@ def first_test(name: str, steps: Sequence[Step]) -> int:
 def put_back(name: str, taken: Taken, steps: Sequence[Step]) -> list[Step]:
     """The steps with what a name meant in front of an answer's tests, and no tests but these."""
     at = first_test(name, steps)
-    kept = [s for s in steps[at:] if s.kind != "test" or exercise_of(s.grade_id) == name]
-    own = [s for s in steps[:at] if s.kind != "test"]
-    return [*own, Step(f"cell {name}", taken.before), *kept]
+    later_steps = [s for s in steps[at:] if s.kind != "test" or exercise_of(s.grade_id) == name]
+    cells_before = [s for s in steps[:at] if s.kind != "test"]
+    return [*cells_before, Step(f"cell {name}", taken.before), *later_steps]
 
 
 def earned(tests: dict[str, StepOutcome | None]) -> int:

@@ -206,17 +206,17 @@ class PlanRunner:
         """A sentence on what was running when the time was over."""
         step, limits = self.steps[self.running], self.means.limits
         where = step.name if len(self.outcomes) < len(self.steps) else "the submission"
-        told = f"{where} was running when the time for the submission was over"
+        sentence = f"{where} was running when the time for the submission was over"
         words = self.means.budget.in_words(limits.submission / limits.stretch)
-        return told if self.running in self.deferred else f"{told} ({words})"
+        return sentence if self.running in self.deferred else f"{sentence} ({words})"
 
 
 def again(steps: list[Step], means: Means) -> Findings:
     """Run these steps within the time left to a submission, and return the findings."""
     rest = Budget(means.budget.left())
-    found = PlanRunner(steps, replace(means, budget=rest)).run()
+    findings = PlanRunner(steps, replace(means, budget=rest)).run()
     means.budget.gone += rest.gone
-    return found
+    return findings
 
 
 def to_run_again(steps: list[Step], missed: list[int]) -> list[int]:

@@ -46,8 +46,8 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
 def unpaid(cell: Cell, outcome: StepOutcome | None, given: tuple[str, ...]) -> CellResult:
     """The points without ours, in a course where an answer has to be right by itself."""
     result = judge_cell(cell, outcome)
-    told = f"right{given_right(given)}, which earns nothing more in this course"
-    return result if result.points == result.maximum else replace(result, message=told)
+    message = f"right{given_right(given)}, which earns nothing more in this course"
+    return result if result.points == result.maximum else replace(result, message=message)
 
 
 def failed(outcome: StepOutcome) -> str:

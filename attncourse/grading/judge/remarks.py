@@ -105,24 +105,28 @@ def unread(found: Findings, assignment: Assignment) -> list[str]:
     """Cells that are no Python here: answers, and whatever a newer Python would run."""
     names = [c.grade_id for c in assignment.cells if c.code and c.solution and c.grade_id]
     answer = re.compile(rf"^[ \t]*(?:def|class)\s+(?:{'|'.join(map(re.escape, names))})\b", re.M)
-    told = []
+    sentences = []
     for step, outcome in found.pairs():
         if step.kind != "cell" or outcome is None or outcome.error not in NO_PYTHON:
             continue
         if version := needed(step.source):
             here = ".".join(map(str, sys.version_info[:2]))
-            told.append(f"{step.name}{NEEDS}{version} or newer, and was run by {here}")
+            sentences.append(f"{step.name}{NEEDS}{version} or newer, and was run by {here}")
         elif step.name.removeprefix("cell ") in names or (names and answer.search(step.source)):
-            told.append(f"{step.name} is no Python: {failure_line(outcome.message)}")
-    return told
+            sentences.append(f"{step.name} is no Python: {failure_line(outcome.message)}")
+    return sentences
 
 
 def suspicions(found: Findings, assignment: Assignment) -> tuple[str, ...]:
     """Why a person should look at a submission whose grade is otherwise sure."""
-    given = {cell.source for cell in assignment.cells}
-    own = [s for s in found.steps if s.kind == "cell" and s.source not in given]
-    odd = unusual([s.source for s in own], given)
-    names = [f"{n} in {s.name}" for s, several in zip(own, odd, strict=True) for n in several]
+    instructor_sources = {cell.source for cell in assignment.cells}
+    students_cells = [
+        s for s in found.steps if s.kind == "cell" and s.source not in instructor_sources
+    ]
+    odd = unusual([s.source for s in students_cells], instructor_sources)
+    names = [
+        f"{n} in {s.name}" for s, several in zip(students_cells, odd, strict=True) for n in several
+    ]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return (f"imports {', '.join(names[:SHOWN])}{more}: see what for",) if names else ()
 

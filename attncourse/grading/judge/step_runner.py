@@ -137,23 +137,29 @@ class StepRunner:
 
     def bind(self, source: str, grade_id: str = "") -> None:
         """Binds the names that a piece of the instructor's code takes from the submission."""
-        own = self.namespace.keys() - self.borrowed
-        wanted = [n for n in loads(source) if self.instructor.is_students(n, grade_id, own)]
+        instructor_names = self.namespace.keys() - self.borrowed
+        wanted = [
+            n for n in loads(source) if self.instructor.is_students(n, grade_id, instructor_names)
+        ]
         wanted += self.stale()
         for name in wanted:
             self.namespace.pop(name, None)
         if wanted:
-            found = self.session.names(wanted)
-            self.borrowed |= found.keys()
-            self.namespace.update(found)
+            values = self.session.names(wanted)
+            self.borrowed |= values.keys()
+            self.namespace.update(values)
 
     def stale(self) -> list[str]:
         """Names that an instructor's function may use, of objects in a process that is no more."""
         if self.bound_in is self.session:
             return []
         self.bound_in = self.session
-        there = {name: self.namespace[name] for name in self.borrowed & self.namespace.keys()}
-        return [name for name, v in there.items() if hasattr(type(v), "attncourse_handle")]
+        borrowed_values = {
+            name: self.namespace[name] for name in self.borrowed & self.namespace.keys()
+        }
+        return [
+            name for name, v in borrowed_values.items() if hasattr(type(v), "attncourse_handle")
+        ]
 
     def failure(self, error: BaseException, watch: Stopwatch | None = None) -> StepOutcome:
         """Return the outcome of a step that raised this; its time limit is that of ``watch``, or of
@@ -167,12 +173,12 @@ class StepRunner:
                 words = self.session.in_words()
             else:
                 words = watch.in_words(self.limits.cell / self.limits.stretch)
-            told = f"did not end within {words}"
-            return StepOutcome("timeout", told, cut=told)
+            sentence = f"did not end within {words}"
+            return StepOutcome("timeout", sentence, cut=sentence)
         if isinstance(error, Ended | WireError | NoReference):
             who = "" if isinstance(error, NoReference) else "the submission "
-            told = f"was not run to its end: {who}{error}"
-            return StepOutcome("lost", told, cut=told)
+            sentence = f"was not run to its end: {who}{error}"
+            return StepOutcome("lost", sentence, cut=sentence)
         missing = (type(error) is NameError and error.name) or ""  # one from there has no name
         kind = known_name(type(error))
         return StepOutcome("error", text_of(error)[:MESSAGE], error=kind, missing=missing)

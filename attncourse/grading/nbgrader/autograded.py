@@ -87,18 +87,18 @@ StandT = TypeVar("StandT", Part, Stand)
 
 def standing_that_fits(stands: Sequence[StandT]) -> list[StandT]:
     """Return the parts of a submission, of its own as many as there is room for."""
-    room, kept = ROOM, []
+    room, fitting = ROOM, []
     for stand in stands:
         if isinstance(stand, Cell):  # the instructor's
-            kept.append(stand)
+            fitting.append(stand)
         elif room > 0:
             source = stand.cell.source
             shown = source[: min(LONGEST, room)]
             room -= len(shown) + 100
             if shown != source:
                 shown += f"\n\n… and {len(source) - len(shown)} more characters"
-            kept.append(replace(stand, cell=replace(stand.cell, source=shown)))
-    return kept
+            fitting.append(replace(stand, cell=replace(stand.cell, source=shown)))
+    return fitting
 
 
 def with_instructors_marks(
@@ -108,22 +108,22 @@ def with_instructors_marks(
 
     Where several cells claim to be one answer, it is the first that holds more than was given.
     """
-    own = {c.grade_id: c for c in assignment.cells if c.grade_id and not c.test}
-    given = {c.source.strip() for c in assignment.cells if not c.code}
+    instructors = {c.grade_id: c for c in assignment.cells if c.grade_id and not c.test}
+    texts = {c.source.strip() for c in assignment.cells if not c.code}
     chosen: dict[str, Cell] = {}
     for cell in (stand.cell for stand in stands if isinstance(stand, Part)):
         held = chosen.get(cell.grade_id)
-        if cell.grade_id in own and (held is None or is_untouched(held, released)):
+        if cell.grade_id in instructors and (held is None or is_untouched(held, released)):
             chosen[cell.grade_id] = cell
     cells = []
     for stand in stands:
         if isinstance(stand, Cell):
             cells.append(stand)
         elif chosen.get(stand.cell.grade_id) is stand.cell:
-            cells.append(answer(stand.cell, own[stand.cell.grade_id], released))
+            cells.append(answer(stand.cell, instructors[stand.cell.grade_id], released))
         else:
-            cells.append(Cell(harmless_source(stand.cell, given), code=stand.cell.code))
-    lost = [c for g, c in own.items() if g not in chosen and (c.grade or c.task)]
+            cells.append(Cell(harmless_source(stand.cell, texts), code=stand.cell.code))
+    lost = [c for g, c in instructors.items() if g not in chosen and (c.grade or c.task)]
     return cells + [replace(cell, source=f"# {LOST}" if cell.code else LOST) for cell in lost]
 
 
@@ -204,11 +204,11 @@ def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     """
     verdicts = [] if cell.hides else [v for v in report.verdicts if v["cell"] == cell.grade_id]
     made = [data_of("display_data", message(v["text"]), verdict_html(v)) for v in verdicts]
-    found = report.cells.get(cell.grade_id) if cell.grade else None
+    result = report.cells.get(cell.grade_id) if cell.grade else None
     if not cell.grade:
         return made
-    points = found.points if found else 0.0
-    said = found.message if found else ""
+    points = result.points if result else 0.0
+    said = result.message if result else ""
     said = "" if verdicts or points == cell.points else message(said)
     html = f"<strong>{score_in_words(points, cell.points)}</strong>"
     if said:

@@ -51,13 +51,13 @@ class FeedbackExporter(HTMLExporter):
 
     @property
     def default_config(self) -> Any:
-        found: Any = super().default_config.copy()  # a Config of traitlets
+        config: Any = super().default_config.copy()  # a Config of traitlets
         theirs = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
-        found.FeedbackExporter.template_name = "attncourse_feedback"
-        found.FeedbackExporter.extra_template_basedirs = [
+        config.FeedbackExporter.template_name = "attncourse_feedback"
+        config.FeedbackExporter.extra_template_basedirs = [
             str(files("attncourse.grading.nbgrader") / "templates"),
             str(theirs),
         ]
-        found.FeedbackExporter.extra_template_paths = [str(theirs)]
-        found.FeedbackExporter.filters = {"markdown2html": page_markdown}
-        return found
+        config.FeedbackExporter.extra_template_paths = [str(theirs)]
+        config.FeedbackExporter.filters = {"markdown2html": page_markdown}
+        return config

@@ -102,21 +102,23 @@ class JudgeExporter(NotebookExporter):
         """The graded notebook of what a student has handed in, as ``attncourse grade`` reads it."""
         assignment = self.assignment(name, notebook)
         course, source = Path(coursedir_of(self).root), source_folder(coursedir_of(self), name)
-        found = read_submission(course, name, student)
+        handed_in = read_submission(course, name, student)
         zone, more = zone_of(self.config), read_extensions(course).get((student, name))
         with Gradebook(coursedir_of(self).db_url, coursedir_of(self).course_id) as book:
             if more is not None:
                 enter_extension(book, student, name, more, zone)
             with suppress(MissingEntry):
-                if when := time_in(found.timestamp, zone):  # nbgrader reads some in another zone
+                if when := time_in(
+                    handed_in.timestamp, zone
+                ):  # nbgrader reads some in another zone
                     submission: Any = book.find_submission(name, student)
                     submission.timestamp = when
                     book.db.commit()
-        if found.data is None:
-            report = report_without_points(assignment, found.status, found.reason, student)
+        if handed_in.data is None:
+            report = report_without_points(assignment, handed_in.status, handed_in.reason, student)
         else:
             report = grade_submission(
-                found.data,
+                handed_in.data,
                 assignment,
                 seed=self._seed,
                 student=student,
@@ -124,12 +126,12 @@ class JudgeExporter(NotebookExporter):
                 sandbox=not self.unsafe_no_sandbox,
                 hidden=tuple(str(place.resolve()) for place in (course, source)),
             )
-        report = with_remarks(found, report, zone)
+        report = with_remarks(handed_in, report, zone)
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
-        clear_autograded(self.place(name, student), found.timestamp)
-        if found.note:
+        clear_autograded(self.place(name, student), handed_in.timestamp)
+        if handed_in.note:
             give_back_tasks(coursedir_of(self), student, name)
-        return autograded(found.data or b"", assignment, report)
+        return autograded(handed_in.data or b"", assignment, report)
 
     def assignment(self, name: str, notebook: str) -> Assignment:
         """The assignment that a notebook in ``solutions/`` defines, read once.

@@ -97,9 +97,11 @@ def assemble_package(
     reports = selfcheck.check_each([*read.values()], limits, explain=False)
     for number, (stem, (path, _, cells)) in enumerate(read.items(), 1):
         report = next(reports)
-        given = {v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]}
+        given_by_name = {
+            v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]
+        }
         chapters[stem] = ChapterParts(
-            stem, path, definitions_in(cells), reasons(report, cells), given
+            stem, path, definitions_in(cells), reasons(report, cells), given_by_name
         )
         seen(number, len(read), path.name)
     made = parts_given_right_ones(
@@ -154,12 +156,12 @@ def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list
     for place, chapter in enumerate(chapters):
         for name in chapter.ours:
             chapter = chapters[place]
-            own = [piece for piece in chapter.code if name in piece.bound]
-            called = set().union(*(piece.read for piece in own)) & set(chapter.ours) - {name}
+            pieces = [piece for piece in chapter.code if name in piece.bound]
+            called = set().union(*(piece.read for piece in pieces)) & set(chapter.ours) - {name}
             if not called:
                 continue
-            given = chapter.given | {name: sorted(called)}
-            mended = replace(chapter.changed(**{name: ""}), given=given)
+            given_by_name = chapter.given | {name: sorted(called)}
+            mended = replace(chapter.changed(**{name: ""}), given=given_by_name)
             changed = [*chapters[:place], mended, *chapters[place + 1 :]]
             if not any(try_parts(changed, [f"{chapter.stem}.{name}"], limits).values()):
                 chapters = changed
@@ -203,17 +205,17 @@ def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
     verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
     answers = [cell for cell in cells if cell.solution and cell.code]
     broken = {cell.grade_id for cell in answers if parse_or_none(python_alone(cell.source)) is None}
-    found, written = {}, attempted(cells)
+    reason_of, written = {}, attempted(cells)
     for target, cell in report.cells.items():
         verdict, name = verdicts.get(target), target.split(".")[1]
         if verdict and verdict["passed"]:
             variant = verdict.get("variant")
-            found[name] = IN_VARIANT.format(variant) if variant else ""
+            reason_of[name] = IN_VARIANT.format(variant) if variant else ""
         elif name in broken:
-            found[name] = NO_PYTHON
+            reason_of[name] = NO_PYTHON
         elif verdict["unwritten"] if verdict else name not in written:
-            found[name] = MISSING
+            reason_of[name] = MISSING
         else:
-            told = (verdict and verdict["reason"]) or cell.message  # a check says why
-            found[name] = told.splitlines()[0].split(" (in the line")[0]
-    return found
+            message = (verdict and verdict["reason"]) or cell.message  # a check says why
+            reason_of[name] = message.splitlines()[0].split(" (in the line")[0]
+    return reason_of

@@ -88,17 +88,17 @@ class ChapterParts:
 
 def definitions_in(cells: Iterable[Cell]) -> tuple[Definition, ...]:
     """Return a notebook's imports, functions, classes and constants; nothing that runs."""
-    found = []
+    definitions = []
     for cell in cells:
-        own = cell.code and not cell.test and not cell.source.startswith(INSTALLS)
-        source = python_alone(cell.source) if own else ""
+        is_students = cell.code and not cell.test and not cell.source.startswith(INSTALLS)
+        source = python_alone(cell.source) if is_students else ""
         lines, tree = source.split("\n"), parse_or_none(source)
         if tree:
             for node in tree.body:
                 if defines(node):
                     text = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
-                    found.append(Definition(node, text))
-    return tuple(found)
+                    definitions.append(Definition(node, text))
+    return tuple(definitions)
 
 
 def defines(node: ast.stmt) -> bool:
@@ -123,11 +123,11 @@ def is_constant_node(node: ast.expr | None) -> bool:
 
 def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> str:
     """A chapter's module: imports, ours in place of what is not right, the student's code."""
-    own = {c.stem: c.mine for c in chapters}
+    mine_by_stem = {c.stem: c.mine for c in chapters}
     heads, bodies = [], []
     for piece in chapter.code:
         if isinstance(piece.node, ast.ImportFrom):
-            heads += imports(piece.node, own)
+            heads += imports(piece.node, mine_by_stem)
         elif isinstance(piece.node, ast.Import):
             heads.append(piece.text)
         elif not piece.bound & set(chapter.ours):
@@ -175,10 +175,10 @@ def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path,
 def milestones_reached(folder: Path) -> dict[str, int]:
     """The milestones that a package's parts have reached, each with how many of ours it took."""
     try:
-        found = json.loads((folder / REACHED).read_text(encoding="utf-8"))
+        data = json.loads((folder / REACHED).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # nobody has tried, or it was changed by hand
         return {}
-    known = found if isinstance(found, dict) else {}
+    known = data if isinstance(data, dict) else {}
     return {m: known[m] for m in MILESTONES.values() if isinstance(known.get(m), int)}
 
 

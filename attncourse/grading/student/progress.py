@@ -168,11 +168,11 @@ def progress_table(found: FolderProgress) -> Table:
     for number, stem in enumerate(STEMS, 1):
         mine = {t.split(".")[1]: s for t, s in found.states.items() if t.startswith(f"{stem}.")}
         done, person = found.count("done", stem), found.for_a_person(stem)
-        asked = {t.split(".")[1]: t for t in question_points() if t.startswith(f"{stem}.")}
-        mine |= {name: OPEN for name, target in asked.items() if target not in found.waiting}
+        questions = {t.split(".")[1]: t for t in question_points() if t.startswith(f"{stem}.")}
+        mine |= {name: OPEN for name, target in questions.items() if target not in found.waiting}
         tried, left = ("\n".join(n for n, s in mine.items() if s == x) for x in STATES[1:])
         begun = done or tried or person
-        every = len(mine.keys() | asked.keys())
+        every = len(mine.keys() | questions.keys())
         made.add_row(
             Text(f"{number:2} {stem}", style="" if begun else "dim"),
             Text(f"{done} of {every}{person}", style="" if tried or left else "green"),

@@ -163,10 +163,10 @@ def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assign
         for c in cells
         if c.test and c.grade_id and not asked_for & (names(c.source) or CellNames()).bound
     ]
-    asked = variants_asked(cell.source for cell in cells if cell.code)
+    variants = variants_asked(cell.source for cell in cells if cell.code)
     tests = []
     for known in chosen:
-        variant = asked.get(known.target, "")
+        variant = variants.get(known.target, "")
         asks = {"target": known.target, "name": known.name, "variant": variant}
         source = POINTS.format(**asks, explain=explain)
         about = {"grade_id": known.target, "points": known.points}
@@ -198,7 +198,7 @@ def named(note: str, cells: Cells) -> str:
         answers = [cell.grade_id for cell in above if cell.solution and cell.grade_id]
         if not answers:
             return "a cell above the exercises"
-        own = above[-1].grade_id == answers[-1]
-        return f"the cell of {answers[-1]}" if own else f"a cell below {answers[-1]}"
+        is_answer_cell = above[-1].grade_id == answers[-1]
+        return f"the cell of {answers[-1]}" if is_answer_cell else f"a cell below {answers[-1]}"
 
     return NUMBERED.sub(place, note)

@@ -113,14 +113,14 @@ def judge_answer(target: str, namespace: dict[str, Any], order: dict[str, Any]) 
     """Return what comes of checking the answer to one exercise."""
     name = target.partition(".")[2]
     if name not in namespace:
-        told = f"NameError: name {name!r} is not defined"
-        return StepOutcome("error", told, error="NameError", missing=name)
+        text = f"NameError: name {name!r} is not defined"
+        return StepOutcome("error", text, error="NameError", missing=name)
 
     def judge() -> StepOutcome:
         variant = order["variants"].get(target, "")
         verdict = examine(target, namespace[name], variant=variant, explain=order["explain"])
-        told = describe_verdict(verdict, target)
-        return StepOutcome("number", value=float(verdict.earned), verdicts=[told])
+        text = describe_verdict(verdict, target)
+        return StepOutcome("number", value=float(verdict.earned), verdicts=[text])
 
     return without_raising(judge, order["seconds"])
 
@@ -131,14 +131,14 @@ def without_raising(do: Callable[[], StepOutcome], seconds: float) -> StepOutcom
         with muted():
             return do()
     except TimeUp:
-        told = f"did not end within {seconds:g} s of processor time"
-        return StepOutcome("timeout", told, cut=told)
+        message = f"did not end within {seconds:g} s of processor time"
+        return StepOutcome("timeout", message, cut=message)
     except NoReference as error:
         return StepOutcome("lost", str(error), cut=str(error))
     except notebook_shell.Skipped as error:
         first = text_of(error.__cause__ or error).partition("\n")[0]
-        told = f"{first} ({went_on(map(shortened_value, error.lines))})"
-        return StepOutcome("error", told, error=type(error.__cause__ or error).__name__)
+        message = f"{first} ({went_on(map(shortened_value, error.lines))})"
+        return StepOutcome("error", message, error=type(error.__cause__ or error).__name__)
     except (Exception, SystemExit) as error:
         missing = error.name or "" if isinstance(error, NameError) else ""
         return StepOutcome("error", text_of(error), error=type(error).__name__, missing=missing)

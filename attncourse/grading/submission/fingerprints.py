@@ -31,30 +31,30 @@ def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
     Of more than ``MOST`` characters, it is the answers first and then as much else as fits.
     """
     exercises = [c.grade_id for c in assignment.cells if c.solution and c.code]
-    given = given_by(assignment)
+    given_prints = given_by(assignment)
     steps = plan(cells_that_fit(cells, exercises), assignment)[0]
-    own = [step.source for step in steps if step.kind == "cell"]
-    found: dict[str, set] = {}
-    for source in own:
+    cell_sources = [step.source for step in steps if step.kind == "cell"]
+    prints_by_exercise: dict[str, set] = {}
+    for source in cell_sources:
         tree = parse_or_none(file_written(source)[1] or source)
         if tree is None:
             continue
         bound = {getattr(node, "name", "") for node in tree.body}
         where = next((name for name in exercises if name in bound), OTHER)
-        found.setdefault(where, set()).update(fingerprints(tree) - given)
-    return {where: frozenset(prints) for where, prints in found.items() if prints}
+        prints_by_exercise.setdefault(where, set()).update(fingerprints(tree) - given_prints)
+    return {where: frozenset(prints) for where, prints in prints_by_exercise.items() if prints}
 
 
 def cells_that_fit(cells: Cells, exercises: list[str]) -> Cells:
     """The cells without those beyond the room for them, in their order; answers take it first."""
     names = "|".join(map(re.escape, exercises))
     answer = re.compile(rf"^(?:class|(?:async )?def)\s+(?:{names})\b", re.M)
-    kept, room = set(), MOST
+    fitting, room = set(), MOST
     for n, cell in sorted(enumerate(cells), key=lambda one: not answer.search(one[1].source)):
         if cell.code and room > 0:
-            kept.add(n)
+            fitting.add(n)
             room -= len(cell.source)
-    return tuple(cell for n, cell in enumerate(cells) if n in kept or not cell.code)
+    return tuple(cell for n, cell in enumerate(cells) if n in fitting or not cell.code)
 
 
 @lru_cache(maxsize=8)
@@ -67,25 +67,25 @@ def given_by(assignment: Assignment) -> Prints:
 
 def fingerprints(tree: ast.Module) -> Prints:
     """The fingerprints of a piece of code."""
-    own = own_names(tree)
-    found = set()
-    for run in statement_runs(tree, own):
+    made_up = own_names(tree)
+    prints = set()
+    for run in statement_runs(tree, made_up):
         last = max(len(run) - NEIGHBOURS, 0)
-        found |= {tuple(run[at : at + NEIGHBOURS]) for at in range(last + 1)}
-    return frozenset(found)
+        prints |= {tuple(run[at : at + NEIGHBOURS]) for at in range(last + 1)}
+    return frozenset(prints)
 
 
 def own_names(tree: ast.Module) -> set[str]:
     """The names that the code makes up, its arguments, functions and methods among them."""
-    found = set()
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, ast.arg):
-            found.add(node.arg)
+            names.add(node.arg)
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
-    return found
+            names.add(node.name)
+    return names
 
 
 def statement_runs(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
@@ -126,12 +126,12 @@ def statement_nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
 
 def children(node: ast.AST) -> list[ast.AST]:
     """A node's own nodes, those that are statements and what is left out aside."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     for name, value in ast.iter_fields(node):
         if name not in LEFT_OUT and not (name in BODIES and isinstance(value, list)):
             values = value if isinstance(value, list) else [value]
-            found += [inner for inner in values if isinstance(inner, ast.AST)]
-    return found
+            nodes += [inner for inner in values if isinstance(inner, ast.AST)]
+    return nodes
 
 
 def constant(value: object) -> str:

@@ -37,22 +37,22 @@ def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
     sources = list(sources)
     files = {p.removesuffix(".py").split("/")[0] for p, _ in map(file_written, sources) if p}
     known = ORDINARY | {name.split(".")[0] for source in given for name in imported(source)} | files
-    found = (dict.fromkeys(imported(source)) for source in sources)
+    imports_by_cell = (dict.fromkeys(imported(source)) for source in sources)
     return [
         [name for name in names if PRIVATE.search(name) or name.split(".")[0] not in known]
-        for names in found
+        for names in imports_by_cell
     ]
 
 
 @remembered
 def imported(source: str) -> tuple[str, ...]:
     """Return the full names that a cell imports; for a file that it writes, that file's imports."""
-    tree, found = parse_or_none(python_alone(file_written(source)[1] or source)), []
+    tree, names = parse_or_none(python_alone(file_written(source)[1] or source)), []
     if tree:
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
-                found += [item.name for item in node.names]
+                names += [item.name for item in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 private = [item.name for item in node.names if item.name.startswith("_")]
-                found += [*(f"{node.module}.{name}" for name in private), node.module]
-    return tuple(found)
+                names += [*(f"{node.module}.{name}" for name in private), node.module]
+    return tuple(names)

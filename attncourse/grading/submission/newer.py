@@ -41,8 +41,11 @@ def needed(source: str) -> str:
 
 def rewritten_for_older(source: str) -> Iterator[tuple[str, list[Version]]]:
     """The source with one form after the other in an older one, and the versions of what it had."""
-    found = [parameters["own"] for parameters in PARAMETERS.finditer(source)]
-    used = [(3, 13) if re.search(r"\w\s*=(?!=)", own) else (3, 12) for own in found]
+    parameter_lists = [parameters["own"] for parameters in PARAMETERS.finditer(source)]
+    used = [
+        (3, 13) if re.search(r"\w\s*=(?!=)", parameters_text) else (3, 12)
+        for parameters_text in parameter_lists
+    ]
     source = PARAMETERS.sub(r"\g<head>", source)
     yield source, used
     for pattern, older, version in OLDER:
@@ -57,20 +60,20 @@ def without_templates(source: str) -> tuple[str, list[Version]]:
     One ends at the first of its quotes that stands outside of all braces.
     """
     pieces, used, at = [], [], 0
-    while (found := TEXT.search(source, at)) is not None:
-        pieces.append(source[at : found.start()])
-        at = found.end()
-        if not found["prefix"]:
-            pieces.append(found[0])
+    while (match := TEXT.search(source, at)) is not None:
+        pieces.append(source[at : match.start()])
+        at = match.end()
+        if not match["prefix"]:
+            pieces.append(match[0])
             continue
-        marks, depth = re.compile(rf"{{{{|}}}}|[{{}}]|\\[\s\S]|{found['quote']}"), 0
+        marks, depth = re.compile(rf"{{{{|}}}}|[{{}}]|\\[\s\S]|{match['quote']}"), 0
         for token in marks.finditer(source, at):
             depth += {"{": 1, "}": -1}.get(token[0], 0)
-            if token[0] == found["quote"] and not depth:
+            if token[0] == match["quote"] and not depth:
                 break
         else:
             return source, []
         pieces.append("''")
-        used.append((3, 14) if "t" in found["prefix"].lower() else (3, 12))
+        used.append((3, 14) if "t" in match["prefix"].lower() else (3, 12))
         at = token.end()
     return "".join([*pieces, source[at:]]), used

@@ -138,8 +138,8 @@ def versions_of(text: str) -> tuple[list[Cells], list[str]]:
     versions, notes = [], [CONFLICT]
     for side in both:
         with suppress(Unreadable):
-            found, said = versions_of_cells(side)
-            versions += found
+            cells_found, said = versions_of_cells(side)
+            versions += cells_found
             notes += said
     if not versions:
         line = text[: text.index("<<<<<<<")].count("\n") + 1
@@ -167,15 +167,15 @@ def versions_of_cells(text: str) -> tuple[list[Cells], list[str]]:
 
 def of_side(cells: Cells, side: int) -> Cells:
     """The cells of one side of the conflicts that nbdime has marked by cells of their own."""
-    kept, at = [], None
+    cells_of_side, at = [], None
     for cell in cells:
         text = unescape(TAGS.sub("", cell.source)).strip(" *\n") if not cell.code else ""
         mark = text[:7] if text[7:8] in ("", " ") and len(text) < LABEL else ""
         if mark in SIDES:
             at = SIDES[mark]
         elif at in (None, side):
-            kept.append(cell)
-    return tuple(kept)
+            cells_of_side.append(cell)
+    return tuple(cells_of_side)
 
 
 def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:

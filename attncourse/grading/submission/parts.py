@@ -59,22 +59,22 @@ def labelled(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str
     released = {g: bare(as_released(cell)) for g, cell in assignment.tests.items()}
     whole = {g: bare(cell.source) for g, cell in assignment.tests.items()}
     claimed = {c.grade_id for c in cells if claims_test(c, whole)}
-    found: set[str] = set()
+    copies: set[str] = set()
     parts, notes = [], []
     for number, cell in enumerate(cells, start=1):
         copy_of, edited = cell.grade_id if claims_test(cell, whole) else "", False
         if not copy_of and cell.code:
             text = bare(cell.source)
-            free = [g for g in whole if g not in claimed | found]
+            free = [g for g in whole if g not in claimed | copies]
             copy_of = next((g for g in free if text and text in (released[g], whole[g])), "")
             edited = not copy_of and cell.grade_id in free
             copy_of = cell.grade_id if edited else copy_of
-        if copy_of in found:
+        if copy_of in copies:
             notes.append(f"cell {number}: a second copy of test {copy_of} was ignored")
             continue
-        found |= {copy_of} - {""}
-        own = (cell.grade_id,) if cell.grade_id in answers and not copy_of else ()
-        parts.append(Part(number, cell, copy_of, own, edited=edited))
+        copies |= {copy_of} - {""}
+        answer_ids = (cell.grade_id,) if cell.grade_id in answers and not copy_of else ()
+        parts.append(Part(number, cell, copy_of, answer_ids, edited=edited))
     return parts, notes
 
 
@@ -121,7 +121,7 @@ def as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list
     """The parts with answers run that stand in a cell of another type, and nowhere else."""
     code = {c.grade_id for c in assignment.cells if c.solution and c.code}
     solved = [names(c.source) for c in assignment.cells if c.solution and c.code]
-    asked = frozenset().union(*(found.bound for found in solved if found))
+    wanted = frozenset().union(*(cell_names.bound for cell_names in solved if cell_names))
     bound = {name for part in parts for name in part.names.bound if not is_stub(part, assignment)}
     made, notes = list(parts), []
     for n, part in enumerate(parts):
@@ -129,7 +129,7 @@ def as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list
             continue
         source = FENCED.sub(r"\1", part.cell.source)
         turned = replace(part, cell=replace(part.cell, code=True, source=source))
-        answers = code.intersection(part.answers) or asked & turned.names.bound
+        answers = code.intersection(part.answers) or wanted & turned.names.bound
         if answers and turned.names.bound and not turned.names.bound <= bound:
             made[n] = turned
             notes.append(f"{part.name} is no code cell, but holds Python: it was run")
@@ -144,8 +144,8 @@ def unanswered(parts: list[Part], assignment: Assignment) -> list[Part]:
     answered = {answer for part in others for answer in part.answers}
     made = list(parts)
     for n in stubs:
-        own = parts[n].names.bound or frozenset(parts[n].answers)  # which are called so
-        if answered.issuperset(parts[n].answers) or (own and own <= bound):
+        bound_names = parts[n].names.bound or frozenset(parts[n].answers)  # which are called so
+        if answered.issuperset(parts[n].answers) or (bound_names and bound_names <= bound):
             made[n] = replace(parts[n], idle=True)
     return made
 
@@ -154,8 +154,8 @@ def is_stub(part: Part, assignment: Assignment) -> bool:
     """True if an answer's cell holds what was released, comments aside."""
     if "NotImplementedError" not in part.cell.source:
         return False
-    given = [c for c in assignment.cells if c.solution and c.grade_id in part.answers]
-    return any(same_code(part.cell.source, as_released(cell)) for cell in given)
+    released = [c for c in assignment.cells if c.solution and c.grade_id in part.answers]
+    return any(same_code(part.cell.source, as_released(cell)) for cell in released)
 
 
 @lru_cache(maxsize=1024)

@@ -52,7 +52,7 @@ class Step:
 def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
     """The steps to run for a submission's cells, in order, and notes on what was mended."""
     stands, notes = laid_out(cells, assignment)
-    given = given_texts(assignment)
+    released = given_texts(assignment)
     steps = []
     for stand in stands:
         if isinstance(stand, Cell):
@@ -63,7 +63,7 @@ def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
                 steps.append(Step(name, python_alone(stand.source), "given"))
         elif stand.runs:
             source, lost = without_magics(stand.cell.source)
-            kind = "given" if bare(stand.cell.source) in given else "cell"
+            kind = "given" if bare(stand.cell.source) in released else "cell"
             steps.append(Step(stand.name, source, kind))
             notes += [f"{stand.name}: {said}" for said in lost]
     return steps, notes
@@ -107,29 +107,31 @@ def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], li
 
 def another(cells: Cells, assignment: Assignment) -> str:
     """That a notebook has another assignment's tests and none of this one's; or nothing."""
-    own = targets(assignment.cells)
+    wanted = targets(assignment.cells)
     theirs = targets(cells)
     marks = {c.grade_id for c in cells if c.grade and c.grade_id} - assignment.graded.keys()
-    if not (theirs or marks) or theirs & own or not assignment.graded:
+    if not (theirs or marks) or theirs & wanted or not assignment.graded:
         return ""
     parts, _ = labelled(cells, assignment)
     if any(part.copy_of or part.answers for part in parts):
         return ""
     titles = (HEADING.search(cell.source) for cell in cells if not cell.code)
-    title = next((f"“{found[1].strip()[:SHOWN]}”" for found in titles if found), "")
+    title = next(
+        (f"“{title_match[1].strip()[:SHOWN]}”" for title_match in titles if title_match), ""
+    )
     name = title or " and ".join(sorted({stem for stem, _ in theirs})) or "something else"
     return f"{ANOTHER} {name}: hand in {assignment.name}.ipynb"
 
 
 def targets(cells: Cells) -> set[tuple[str, str]]:
     """The exercises that cells check."""
-    return {found for cell in cells if cell.code for found in CHECKED.findall(cell.source)}
+    return {target for cell in cells if cell.code for target in CHECKED.findall(cell.source)}
 
 
 def given_texts(assignment: Assignment) -> set[str]:
     """The cells that students are given, as they are and as they are released."""
-    given = [cell for cell in assignment.cells if not cell.solution]
-    return {bare(text) for cell in given for text in (cell.source, as_released(cell))}
+    instructor_cells = [cell for cell in assignment.cells if not cell.solution]
+    return {bare(text) for cell in instructor_cells for text in (cell.source, as_released(cell))}
 
 
 class Places:
@@ -150,20 +152,20 @@ class Places:
 
     def all(self) -> list[tuple[int, Cell]]:
         """Every cell that the instructor's version is taken of, with its place, in order."""
-        found, earliest, tests = [], -1, defaultdict(lambda: -1)
+        placed, earliest, tests = [], -1, defaultdict(lambda: -1)
         for number, cell in enumerate(self.cells):
             bound, read = self.names[number]
             if cell.test and cell.grade_id and not cell.grade and not shows_only(cell):
                 earliest = max(earliest, self.of_setup(number))
-                found.append((earliest, cell))
+                placed.append((earliest, cell))
             elif cell.test and cell.grade_id:
                 used = [tests[name] for name in read - bound]
                 place = max(earliest, self.of_test(number), *used)
-                found.append((place, cell))
+                placed.append((place, cell))
                 tests |= dict.fromkeys(bound, place)
             elif (use := self.first_use(cell, bound)) is not None:
-                found.append((min(self.of_setup(number), use - 1), cell))
-        return found
+                placed.append((min(self.of_setup(number), use - 1), cell))
+        return placed
 
     def answered(self, cells: Cells) -> list[int]:
         """The parts that answer any of these cells."""
@@ -179,8 +181,10 @@ class Places:
         if high < len(self.parts):
             return high - 1
         before = {cell.source.strip() for cell in self.cells[:number] if cell.code}
-        given = [n for n, p in enumerate(self.parts) if p.runs and p.cell.source.strip() in before]
-        return max([low, *given])
+        setup_places = [
+            n for n, p in enumerate(self.parts) if p.runs and p.cell.source.strip() in before
+        ]
+        return max([low, *setup_places])
 
     def of_test(self, number: int) -> int:
         """After its own copy, after the answers that come first, after all that it needs."""

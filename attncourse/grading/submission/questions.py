@@ -22,22 +22,26 @@ def with_answers_in_place(
     parts: list[Part], assignment: Assignment
 ) -> tuple[list[Part], list[str]]:
     """The parts with each question's answer in one cell, under the question's mark; notes."""
-    asked = [n for n, c in enumerate(assignment.cells) if c.solution and not c.code and c.grade_id]
-    for n in asked:
+    questions = [
+        n for n, c in enumerate(assignment.cells) if c.solution and not c.code and c.grade_id
+    ]
+    for n in questions:
         parts = by_text(parts, assignment.cells[n])
     places = part_places(parts, assignment)
-    own = own_prose(parts, assignment, places)
-    found = {
-        n: prose_beside(places, own, n) for n in asked if not has_answer(parts, assignment.cells[n])
+    prose = own_prose(parts, assignment, places)
+    beside = {
+        n: prose_beside(places, prose, n)
+        for n in questions
+        if not has_answer(parts, assignment.cells[n])
     }
-    taken = {at for several in found.values() for at in several}
-    rest = [at for at, words in own.items() if words >= FEW and at not in taken]
-    found = {n: several or rest for n, several in found.items() if several or rest}
+    taken = {at for several in beside.values() for at in several}
+    rest = [at for at, words in prose.items() if words >= FEW and at not in taken]
+    beside = {n: several or rest for n, several in beside.items() if several or rest}
     made = [[part] for part in parts]
-    for at in {*taken, *(at for several in found.values() for at in several)}:
+    for at in {*taken, *(at for several in beside.values() for at in several)}:
         made[at] = []
     notes = []
-    for n, several in found.items():
+    for n, several in beside.items():
         cell = assignment.cells[n]
         at, whole = answer_in_one(parts, cell, several)
         made[at] = [*(part for part in made[at] if part.cell.grade_id != cell.grade_id), whole]
@@ -75,14 +79,14 @@ def lines(text: str) -> tuple[str, ...]:
 def share_of_question(text: str, cell: Cell) -> float:
     """Return the share of a question's lines that a text holds."""
     wanted = [line for line in lines(as_released(cell)) if line != EMPTY]
-    there = set(lines(text))
-    return sum(line in there for line in wanted) / len(wanted) if wanted else 0.0
+    present = set(lines(text))
+    return sum(line in present for line in wanted) / len(wanted) if wanted else 0.0
 
 
 def has_answer(parts: list[Part], cell: Cell) -> bool:
     """True if a question's own cell holds more than was released."""
-    given = {*lines(as_released(cell)), EMPTY}
-    return any(set(lines(parts[at].cell.source)) - given for at in marked_parts(parts, cell))
+    released = {*lines(as_released(cell)), EMPTY}
+    return any(set(lines(parts[at].cell.source)) - released for at in marked_parts(parts, cell))
 
 
 def prose_beside(places: dict[int, int], own: dict[int, int], n: int) -> list[int]:
@@ -96,24 +100,26 @@ def part_places(parts: list[Part], assignment: Assignment) -> dict[int, int]:
     """Which of the assignment's cells each part is, by its mark or by its text."""
     ids = {cell.grade_id: n for n, cell in enumerate(assignment.cells) if cell.grade_id}
     texts = {lines(as_released(c)): n for n, c in enumerate(assignment.cells)}
-    found = {}
+    cell_of_part = {}
     for at, part in enumerate(parts):
         named = [ids[name] for name in (part.copy_of, *part.answers) if name in ids]
         known = [*named, texts.get(lines(part.cell.source))]
         if known[0] is not None:
-            found[at] = known[0]
-    return found
+            cell_of_part[at] = known[0]
+    return cell_of_part
 
 
 def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int]) -> dict[int, int]:
     """The parts that are prose of the student's, with how many words."""
-    given = {line for c in assignment.cells if not c.code for line in lines(as_released(c))}
-    found = {}
+    released_lines = {
+        line for c in assignment.cells if not c.code for line in lines(as_released(c))
+    }
+    words_by_part = {}
     for at, part in enumerate(parts):
         if at not in places and is_prose(part.cell):
-            own = [line for line in lines(part.cell.source) if line not in given]
-            found[at] = len(" ".join(own).split())
-    return {at: words for at, words in found.items() if words}
+            own_lines = [line for line in lines(part.cell.source) if line not in released_lines]
+            words_by_part[at] = len(" ".join(own_lines).split())
+    return {at: words for at, words in words_by_part.items() if words}
 
 
 def is_prose(cell: Cell) -> bool:
@@ -127,11 +133,11 @@ def is_prose(cell: Cell) -> bool:
 
 def answer_in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:
     """The place of a question's answer, and the part there that holds all of it."""
-    own = marked_parts(parts, cell)
-    at = own[0] if own else several[0]
-    asked = parts[at].cell.source.replace(EMPTY, "").rstrip() if own else ""
-    texts = [asked, *(parts[other].cell.source.strip() for other in several if other != at)]
-    if not own:
+    marked = marked_parts(parts, cell)
+    at = marked[0] if marked else several[0]
+    released_text = parts[at].cell.source.replace(EMPTY, "").rstrip() if marked else ""
+    texts = [released_text, *(parts[other].cell.source.strip() for other in several if other != at)]
+    if not marked:
         texts.append(parts[at].cell.source.strip())
     source = "\n\n".join(dict.fromkeys(filter(None, texts)))
     return at, as_prose(replace(parts[at], cell=replace(parts[at].cell, source=source)), cell)

@@ -54,14 +54,14 @@ def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
     content, notes = tolerant_json(text)
     if isinstance(content, str):  # a notebook's text as JSON
         return raw_cells(content)
-    found, depth = find_cells(content)
-    cells = [cell for cell in found or () if isinstance(cell, dict)]
-    if found is None or (found and not cells):
+    cells_found, depth = find_cells(content)
+    cells = [cell for cell in cells_found or () if isinstance(cell, dict)]
+    if cells_found is None or (cells_found and not cells):
         raise Unreadable(name_of_json(content) or NO_CELLS)
     if depth:
         notes.append("the notebook was found inside of another file's text")
-    if len(cells) < len(found):
-        lost = count(len(found) - len(cells), "piece")
+    if len(cells) < len(cells_found):
+        lost = count(len(cells_found) - len(cells), "piece")
         notes.append(f"no cells, and left out: {lost} of its list of cells")
     return cells, notes
 
@@ -114,7 +114,10 @@ def find_cells(content: Any, depth: int = 0) -> tuple[list[Any] | None, int]:
             return [cell for cells in lists if isinstance(cells, list) for cell in cells], depth
         case dict() if depth < 3:
             inside = (find_cells(value, depth + 1) for value in content.values())
-            return next((found for found in inside if found[0] is not None), (None, depth))
+            return next(
+                (cells_and_depth for cells_and_depth in inside if cells_and_depth[0] is not None),
+                (None, depth),
+            )
     return None, depth
 
 
@@ -141,8 +144,8 @@ def script_cell(header: str, body: str) -> Raw:
         header, body = ("[markdown]", body[3:]) if body.startswith("%md") else ("", f"%{body}")
     elif body.startswith("# %%") and COMMENTED.match(body):
         body = re.sub(r"^# ?", "", body, flags=re.M)
-    elif found := cell_magic(body):
-        body = "%%{} {}\n{}".format(*found)
+    elif magic := cell_magic(body):
+        body = "%%{} {}\n{}".format(*magic)
     if re.search(r"\[(?:markdown|md|raw)\]", header):
         kind, body = "markdown", re.sub(r"^# ?", "", body, flags=re.M)
     if marks := NBGRADER.search(header):
@@ -174,9 +177,9 @@ def marimos(text: str) -> list[Raw] | None:
 
 def marks(node: Any) -> set[str]:
     """Return the names of marimo's decorators on a function or class."""
-    names = [getattr(one, "func", one) for one in node.decorator_list]
+    names = [getattr(decorator, "func", decorator) for decorator in node.decorator_list]
     known = {"cell", "function", "class_definition"}
-    return known & {one.attr for one in names if isinstance(one, ast.Attribute)}
+    return known & {decorator.attr for decorator in names if isinstance(decorator, ast.Attribute)}
 
 
 def of_body(lines: list[str], node: Any) -> Raw:
@@ -242,7 +245,7 @@ def with_comments(lines: list[str]) -> list[Raw]:
 
 def definition_blocks(text: str) -> list[Raw] | None:
     """The same of a text of which not all is Python: pieces from one definition to the next."""
-    starts = [0, *(found.start() for found in islice(BEGINS.finditer(text), MANY))]
+    starts = [0, *(match.start() for match in islice(BEGINS.finditer(text), MANY))]
     pieces = [text[a:b] for a, b in pairwise([*starts, len(text)])]
     trees = filter(None, (parse_or_none(python_alone(piece)) for piece in pieces))
     if not any(isinstance(node, CODE[:3]) for tree in trees for node in tree.body):

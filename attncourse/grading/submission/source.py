@@ -97,24 +97,24 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     word, lost = (lines[first].split() or [""])[0], list[str]()
     if word in RUNS_ITS_BODY:
         lines[first] = ""
-    elif found := WRITES.match(source):
-        given = f"'writefile', {found['options']!r}, {found['body'] or ''!r}"
-        call = f"get_ipython().run_cell_magic({given})"
+    elif match := WRITES.match(source):
+        arguments = f"'writefile', {match['options']!r}, {match['body'] or ''!r}"
+        call = f"get_ipython().run_cell_magic({arguments})"
         return "\n" * first + call + "\n" * (len(lines) - first - 1), ()
     elif word.startswith("%%"):
         below = "\n".join(lines[first + 1 :])
         if word in ELSEWHERE or not (DEFINES.search(below) and syntax.parse_or_none(below)):
-            told = (f"{shortened_line(lines[first])} and the cell below it was not run",)
-            return "\n" * (len(lines) - 1), () if word in QUIET else told
+            notes = (f"{shortened_line(lines[first])} and the cell below it was not run",)
+            return "\n" * (len(lines) - 1), () if word in QUIET else notes
         lost.append(f"{shortened_line(lines[first])} was left out, and the cell below it was run")
         lines[first] = ""
     quote, depth, goes_on = "", 0, False
     for i, line in enumerate(lines):
-        found = None if quote or depth or goes_on else neutral(line)
-        if found is None:
+        match = None if quote or depth or goes_on else neutral(line)
+        if match is None:
             quote, depth, goes_on = open_at_end(line, quote, depth)
             continue
-        lines[i], matters = found
+        lines[i], matters = match
         if matters:
             lost.append(f"{shortened_line(line)} was not run")
         while line.rstrip().endswith("\\") and i + 1 < len(lines):  # the command goes on
@@ -143,7 +143,7 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
     tree = syntax.parse_or_none(source) if "run_cell_magic" in source else None
     match tree and tree.body:
         case [ast.Expr(ast.Call(ast.Attribute(attr="run_cell_magic"), [_, _, _] as given))]:
-            texts = [one.value for one in given if isinstance(one, ast.Constant)]
+            texts = [argument.value for argument in given if isinstance(argument, ast.Constant)]
             match texts:
                 case [str(name), str(options), str(body)]:
                     return name, options, body
@@ -161,8 +161,8 @@ def neutral(line: str) -> tuple[str, bool] | None:
         return (f"{indent}pass", True) if HELP.match(line) or SHELL.match(line) else None
     target = f"{magic['target']} = " if magic["target"] else ""
     if magic["mark"] == "%" and RUNS_FILE.match(magic["rest"]):
-        given = f"'run', {magic['rest'][3:].strip()!r}"
-        return f"{indent}{target}get_ipython().run_line_magic({given})", False
+        arguments = f"'run', {magic['rest'][3:].strip()!r}"
+        return f"{indent}{target}get_ipython().run_line_magic({arguments})", False
     if magic["mark"] == "%" and (timed := TIMED.match(magic["rest"])):  # runs what is behind it
         return indent + target + magic["rest"][timed.end() :].rstrip(), False
     matters = line.split()[0] not in QUIET
@@ -195,14 +195,14 @@ def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
 def at_top(source: str) -> dict[int, str]:
     """The statements at a cell's top level by the line that each begins in, whether it is Python
     or not: a line that is not indented, and goes on with nothing that is open, begins one."""
-    found: dict[int, list[str]] = {0: []}
+    statements: dict[int, list[str]] = {0: []}
     start, quote, depth, goes_on = 0, "", 0, False
     for i, line in enumerate(source.splitlines(keepends=True)):
         if not (quote or depth or goes_on or line[0].isspace() or GOES_ON.match(line)):
             start = i
-        found.setdefault(start, []).append(line)
+        statements.setdefault(start, []).append(line)
         quote, depth, goes_on = open_at_end(line.rstrip("\n"), quote, depth)
-    return {start: "".join(lines) for start, lines in found.items()}
+    return {start: "".join(lines) for start, lines in statements.items()}
 
 
 def dedented(source: str) -> str:

@@ -64,11 +64,11 @@ def is_text(node: ast.stmt) -> bool:
 
 def same_code(first: str, second: str) -> bool:
     """True if two texts are the same Python, comments and layout aside."""
-    one, other = parse_or_none(first), parse_or_none(second)
-    if one is None or other is None:
+    first_tree, second_tree = parse_or_none(first), parse_or_none(second)
+    if first_tree is None or second_tree is None:
         return False
     try:
-        return ast.dump(one) == ast.dump(other)
+        return ast.dump(first_tree) == ast.dump(second_tree)
     except RecursionError:
         return False
 
@@ -105,13 +105,13 @@ def bound_names(tree: ast.Module) -> frozenset[str]:
     Names of comprehensions, lambdas, functions and classes are their own; ``except … as`` takes
     its name away again, and so does ``del``. What a function declares global counts.
     """
-    found: set[str] = set()
+    names_bound: set[str] = set()
     for statement in tree.body:
         if isinstance(statement, ast.Delete):
-            found -= {node.id for node in statement.targets if isinstance(node, ast.Name)}
+            names_bound -= {node.id for node in statement.targets if isinstance(node, ast.Name)}
         else:
-            found |= {name for node in outer(statement) for name in bound_by(node)}
-    return frozenset(found)
+            names_bound |= {name for node in outer(statement) for name in bound_by(node)}
+    return frozenset(names_bound)
 
 
 def outer(tree: ast.AST) -> Iterator[ast.AST]:

@@ -140,7 +140,7 @@ def sides(text: str) -> tuple[str, str] | None:
         return None
     ours: list[str] = []
     theirs: list[str] = []
-    state, found = "both", False
+    state, is_conflict = "both", False
     for line in text.split("\n"):
         mark = line[:7] if line[7:8] in ("", " ") else ""
         if mark == "<<<<<<<" and state == "both":
@@ -150,10 +150,10 @@ def sides(text: str) -> tuple[str, str] | None:
         elif mark == "=======" and state in ("ours", "base"):
             state = "theirs"
         elif mark == ">>>>>>>" and state == "theirs":
-            state, found = "both", True
+            state, is_conflict = "both", True
         else:
             if state in ("both", "ours"):
                 ours.append(line)
             if state in ("both", "theirs"):
                 theirs.append(line)
-    return ("\n".join(ours), "\n".join(theirs)) if found and state == "both" else None
+    return ("\n".join(ours), "\n".join(theirs)) if is_conflict and state == "both" else None

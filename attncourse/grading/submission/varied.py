@@ -54,7 +54,9 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
             if names.keys() & set(re.findall(r"\w+", source)):
                 source = one_more(mark["grade_id"], answers)
         elif about in {"", *names}:
-            for variant in {id(one): one for one in names.values()}.values():  # each once
+            for variant in {
+                id(candidate): candidate for candidate in names.values()
+            }.values():  # each once
                 source = variant.reword(source)
             if about != before:  # the text of the exercise
                 source = with_sentence(source, names[about].sentence)
@@ -118,8 +120,8 @@ def with_sentence(text: str, sentence: str) -> str:
     parts = re.fullmatch(r"(.*\n)\n?(\*.*\*\n)?\n?((?s:.*))", text + "\n")
     assert parts is not None, "each group may be empty, and the text has a line's end"
     head, facts, rest = parts.groups()
-    told = f"> **Other than in the book.** {sentence}"
-    return "\n".join(part for part in (head, facts, told + "\n", rest) if part).rstrip()
+    quote = f"> **Other than in the book.** {sentence}"
+    return "\n".join(part for part in (head, facts, quote + "\n", rest) if part).rstrip()
 
 
 def one_more(grade_id: str, answers: dict[str, str]) -> str:

@@ -92,16 +92,16 @@ def find_person(course: Path, student: str, db: str | None = None) -> Person:
 
 def people_in_files(course: Path) -> set[str]:
     """Return the ids of everybody whose folder, report or journal's record there is."""
-    found = {
+    people = {
         name
         for folder in ("submitted", "autograded", "feedback", *aside(course))
         for name in folders_in(course / folder)
     }
     for name in folders_in(course / "reports"):
         place = course / "reports" / name
-        found |= {path.stem for path in place.glob("[!.]*.json")}
-        found |= set(folders_in(place / "gradescope")) | set(records_of(place / JOURNAL))
-    return found
+        people |= {path.stem for path in place.glob("[!.]*.json")}
+        people |= set(folders_in(place / "gradescope")) | set(records_of(place / JOURNAL))
+    return people
 
 
 def aside(course: Path) -> list[str]:
@@ -114,16 +114,20 @@ def person_traces(
 ) -> list[Trace]:
     """Return what there is of a person, the gradebook last, since it knows their other names."""
     who = Wanted(person)
-    found = [*of_folders(course, who), *of_reports(course, who), *of_lists(course, who)]
+    traces = [*of_folders(course, who), *of_reports(course, who), *of_lists(course, who)]
     if has_gradebook(course, db):
         book = find_book(course, db)
         if said := held_by(book, person.id):
             if keep_grade:
                 what = f"comments ({said} stays, without them)"
-                found.append(Trace(Path(str(book)), what, partial(empty_comments, book, person.id)))
+                traces.append(
+                    Trace(Path(str(book)), what, partial(empty_comments, book, person.id))
+                )
             else:
-                found.append(Trace(Path(str(book)), said, partial(remove_student, book, person.id)))
-    return found
+                traces.append(
+                    Trace(Path(str(book)), said, partial(remove_student, book, person.id))
+                )
+    return traces
 
 
 def of_folders(course: Path, who: Wanted) -> Iterator[Trace]:
@@ -179,19 +183,23 @@ def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
     head, *body = rows
     columns = columns_of(head, body)
     members = [n for n, cell in enumerate(head) if re.match("member|student", cell.strip(), re.I)]
-    asked = sorted({n for kind in IDS for n in columns[kind]} | set(members))
-    kept = [head]
+    id_columns = sorted({n for kind in IDS for n in columns[kind]} | set(members))
+    remaining = [head]
     for row in body:
         new = list(row)
-        for n in (n for n in asked if n < len(row)):
-            people = [one.strip() for one in row[n].split(";")]
-            left = [one for one in people if same_id(line_of_cell(one)) not in who.ids]
+        for n in (n for n in id_columns if n < len(row)):
+            people = [identifier.strip() for identifier in row[n].split(";")]
+            left = [
+                identifier
+                for identifier in people
+                if same_id(line_of_cell(identifier)) not in who.ids
+            ]
             if len(left) < len(people):
                 new[n] = "; ".join(left)
         others = [new[n] for n in members if n < len(new) and new[n]]
         if new == row or (len(members) > 1 and others):
-            kept.append(new)
-    return kept
+            remaining.append(new)
+    return remaining
 
 
 def mentions(path: Path, who: Wanted) -> bool:
@@ -204,7 +212,7 @@ def mentions(path: Path, who: Wanted) -> bool:
             with ZipFile(path) as archive:
                 texts = [name.replace("_", " ") for name in archive.namelist()]
                 texts += [
-                    archive.read(one).decode("utf-8", "replace") for one in archive.infolist()
+                    archive.read(member).decode("utf-8", "replace") for member in archive.infolist()
                 ]
         except BadZipFile:
             return True
@@ -215,12 +223,12 @@ def mentions(path: Path, who: Wanted) -> bool:
 def left_alone(course: Path, person: Person) -> list[str]:
     """Return the files in the course's folder that are the instructor's and name the person."""
     who, ours = Wanted(person), {EXTENSIONS, GROUPS, "gradebook.db"}
-    found = []
+    names = []
     for path in sorted(course.iterdir()):
         is_list = path.suffix in (".csv", ".zip", ".log") or path.name.startswith("gradebook.db.")
         if path.is_file() and is_list and path.name not in ours and mentions(path, who):
-            found.append(path.name)
-    return found
+            names.append(path.name)
+    return names
 
 
 def forget_person(course: Path, person: Person, found: list[Trace]) -> None:

@@ -56,8 +56,8 @@ def copy_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, in
         for table in reversed(Base.metadata.sorted_tables):
             new.execute(table.delete())  # the course that opening has entered
         for table in Base.metadata.sorted_tables:
-            found = old.execute(select(table)).mappings()
-            rows: list[dict[str, Any]] = [dict(row) for row in found]
+            records = old.execute(select(table)).mappings()
+            rows: list[dict[str, Any]] = [dict(row) for row in records]
             if rows:
                 new.execute(insert(table), rows)
             numbers[table.name] = len(rows)
@@ -100,24 +100,24 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
             f"{book} is a server's: begin the term with another database, and keep this one for "
             "the old term; attncourse move-gradebook --to sqlite:///gradebook.db brings it here"
         )
-    there = [course / one for one in WORK if (course / one).exists()]
+    existing = [course / entry for entry in WORK if (course / entry).exists()]
     if book.file.exists():
-        there.append(book.file)
-    if not there:
+        existing.append(book.file)
+    if not existing:
         raise UserError(f"there is no term's work in {course}: nothing to move")
     for lock in (
-        course / "reports" / one / "journal.lock" for one in folders_in(course / "reports")
+        course / "reports" / entry / "journal.lock" for entry in folders_in(course / "reports")
     ):
         if lock.is_file():
             require_free(lock)
     with file_explained(place, "; what was moved is there, the rest is where it was"):
         place.mkdir(parents=True)
-        for one in WITH:
-            if (course / one).is_dir():
-                shutil.copytree(course / one, place / one)
-            elif (course / one).is_file():
-                shutil.copy2(course / one, place / one)
-        for path in there:
+        for entry in WITH:
+            if (course / entry).is_dir():
+                shutil.copytree(course / entry, place / entry)
+            elif (course / entry).is_file():
+                shutil.copy2(course / entry, place / entry)
+        for path in existing:
             path.rename(place / path.name)
     return place
 

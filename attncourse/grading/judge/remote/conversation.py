@@ -158,8 +158,8 @@ class Conversation:
                 raise WireError("sent no reply")
             rest, size = iter(raw), message["bytes"] / max(len(replies), 1)
             for reply in replies:
-                own = min(natural(reply.get("arrays", 0)), len(raw))
-                self.replies.append((reply, list(islice(rest, own)), size))
+                n_arrays = min(natural(reply.get("arrays", 0)), len(raw))
+                self.replies.append((reply, list(islice(rest, n_arrays)), size))
 
     def listen(self) -> None:
         """Makes sure that nothing waits that was not asked for."""

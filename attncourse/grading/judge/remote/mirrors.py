@@ -158,10 +158,10 @@ class Call:
         encoder = encoding.Encoder(self.session.form_of)
         request = {"op": "backward", "graph": self.number, "gradients": encoder.encode(gradients)}
         reply, decoder = self.session.ask(request, encoder.buffers, self.session.limits.call)
-        found = decoder.decode(reply.get("gradients"))
-        if not isinstance(found, list):
+        decoded = decoder.decode(reply.get("gradients"))
+        if not isinstance(decoded, list):
             raise WireError("sent no gradients")
-        return found
+        return decoded
 
 
 class RemoteCall(torch.autograd.Function):
@@ -178,12 +178,13 @@ class RemoteCall(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     # pyrefly: ignore [bad-override]  the decorator hides what is decorated
     def backward(ctx: Any, *gradients: Any) -> tuple:
-        found = ctx.node.backward(list(gradients))
+        gradients_back = ctx.node.backward(list(gradients))
         if [
-            g is None or (g.shape, g.dtype) == s for g, s in zip(found, ctx.shapes, strict=False)
+            g is None or (g.shape, g.dtype) == s
+            for g, s in zip(gradients_back, ctx.shapes, strict=False)
         ] != [True] * len(ctx.shapes):
             raise WireError("sent gradients of other shapes than what went in")
-        return (None, None, *found)
+        return (None, None, *gradients_back)
 
 
 class RemoteModule(nn.Module):
@@ -205,12 +206,14 @@ class RemoteModule(nn.Module):
         except AttributeError:
             if name.startswith("_"):
                 raise
-        found = self.__dict__["_attncourse"][0].use("getattr", self, name)
-        return Method(self, found) if hasattr(type(found), "attncourse_handle") else found
+        attribute = self.__dict__["_attncourse"][0].use("getattr", self, name)
+        return (
+            Method(self, attribute) if hasattr(type(attribute), "attncourse_handle") else attribute
+        )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own = name in self.__dict__ or name.startswith("_") or name == "training"
-        if isinstance(value, bool | int | float | str | None) and not own:
+        is_local = name in self.__dict__ or name.startswith("_") or name == "training"
+        if isinstance(value, bool | int | float | str | None) and not is_local:
             self.__dict__["_attncourse"][0].use("setattr", self, name, value)
             return
         super().__setattr__(name, value)
@@ -246,12 +249,12 @@ class Method:
 
 def leaves_of(module: nn.Module) -> tuple:
     """The parameters that a call may send gradients to: module, name, parameter."""
-    found = []
+    parameters = []
     for part in module.modules():
         number = part.__dict__.get("_attncourse", (None, None))[1]
         if number is not None:
-            found += [(number, n, p) for n, p in part._parameters.items() if p is not None]
-    return tuple(item for item in found if item[2].requires_grad)
+            parameters += [(number, n, p) for n, p in part._parameters.items() if p is not None]
+    return tuple(item for item in parameters if item[2].requires_grad)
 
 
 def state_changes(
@@ -275,7 +278,7 @@ def decoded_module(description: Any, decoder: Decoder) -> dict[str, Any]:
             for name, t in description["tensors"].items()
         }
         plain = decoder.decode(description["plain"])
-        children = {checked(n): dict(told) for n, told in description["children"].items()}
+        children = {checked(n): dict(child) for n, child in description["children"].items()}
         decoder.room.take(HANDLE * (1 + len(children)))
         transient = [checked(name) for name in description["transient"]]
         return {

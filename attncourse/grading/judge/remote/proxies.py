@@ -144,11 +144,11 @@ def length(thing: Any) -> int | None:
 
 def remote_items(thing: Remote, found: Iterator[Any]) -> Iterator[Any]:
     """The items of an object, which has some if it says so: a loop over none tests nothing."""
-    some = False
+    is_any = False
     for item in found:
-        some = True
+        is_any = True
         yield item
-    if not some and (said := length(thing)):
+    if not is_any and (said := length(thing)):
         raise TypeError(f"got {thing._type}, which has a length of {said} and no items")
 
 
@@ -267,8 +267,8 @@ def remote_outcomes(
             outcome = known.get(key)
             if outcome is None:
                 decoder = session.read_out(reply, arrays, size)[1]
-                told = case_outcome(session, reply, decoder, [*names, *case.kwargs])
-                outcome = with_facts(case, told)
+                raw_outcome = case_outcome(session, reply, decoder, [*names, *case.kwargs])
+                outcome = with_facts(case, raw_outcome)
                 if key and len(known) < ALIKE:
                     known[key] = outcome
         except TimeUp:
@@ -285,8 +285,12 @@ def case_outcome(
     session: "Session", reply: Any, decoder: decoding.Decoder, names: list[str]
 ) -> Outcome:
     """A case's outcome, as the submission's process tells it."""
-    told = reply.get("changed")
-    changed = ", ".join(name for name in names if name in told) if isinstance(told, list) else ""
+    changed_names = reply.get("changed")
+    changed = (
+        ", ".join(name for name in names if name in changed_names)
+        if isinstance(changed_names, list)
+        else ""
+    )
     kind = reply.get("kind")
     if kind == "hung":
         session.time_up()
@@ -328,8 +332,8 @@ def packed(
         return _kept[key]
     functions = session.lent.count
     buffers = [b""]
-    told = [case_as_message(case, session, buffers) for case in cases]
-    buffers[0] = json.dumps(told).encode()
+    messages = [case_as_message(case, session, buffers) for case in cases]
+    buffers[0] = json.dumps(messages).encode()
     if functions == session.lent.count:
         if len(_kept) >= KEPT:
             _kept.clear()

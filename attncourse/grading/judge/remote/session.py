@@ -79,15 +79,15 @@ class Session(Conversation):
             request |= self.mirrors.before(encoder, leaves)
         if self.carry_seed:
             request["seed"] = self.new_seed()
-        given = (*args, *kwargs.values())
-        self.gave_empty |= any(is_empty(value) for value in given)
+        arguments = (*args, *kwargs.values())
+        self.gave_empty |= any(is_empty(value) for value in arguments)
         request["writes"] = is_asked_back()
         before: set[int] = set()  # the objects that something here stands for
         if self.lent.count > lent:
             mirrors = vars(self).get("mirrors")
             before = {*self.proxies, *(mirrors.alive if mirrors is not None else ())}
         try:
-            reply, decoder = self.ask(request, encoder.buffers, self.limits.call, given)
+            reply, decoder = self.ask(request, encoder.buffers, self.limits.call, arguments)
         finally:
             failed, self.failed = self.failed, None
             if failed is not None:
@@ -98,7 +98,7 @@ class Session(Conversation):
             value = decoder.decode(reply.get("value"))
             for place, form in reply.get("changed") or ():
                 if request["writes"]:
-                    change(given[natural(place)], decoder.decode(form))
+                    change(arguments[natural(place)], decoder.decode(form))
                 else:
                     self.unasked.add(getattr(args[0], "__name__", "") or "an answer")
             if reply.get("graph") and "torch" in sys.modules:
@@ -133,8 +133,8 @@ class Session(Conversation):
             return {"E": value.__name__}
         if callable(value):
             number = self.lent.add(value)
-            told = getattr(value, "__dict__", {}).items()  # model.max_length, for example
-            plain = {n: x for n, x in told if type(x) in (bool, int, float, str)}
+            attributes = getattr(value, "__dict__", {}).items()  # model.max_length, for example
+            plain = {n: x for n, x in attributes if type(x) in (bool, int, float, str)}
             return {"C": number, "name": getattr(value, "__name__", ""), "plain": plain}
         raise Unsendable(f"a {type(value).__name__}")
 
@@ -160,8 +160,8 @@ class Session(Conversation):
             return pack({"value": encoder.encode(value)}, encoder.buffers)
         except Exception as error:
             self.failed = error if isinstance(error, AssertionError) else None
-            told = {"type": type(error).__name__, "message": str(error)[:500]}
-            return pack({"error": told}, [])
+            error_form = {"type": type(error).__name__, "message": str(error)[:500]}
+            return pack({"error": error_form}, [])
 
 
 def handle_of(value: Any) -> int | None:

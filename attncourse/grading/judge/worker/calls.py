@@ -112,9 +112,9 @@ class Settings:
         if np.geterr() != self.errors:
             np.seterr(**self.errors)
         if warnings.filters != self.filters:
-            own: Any = warnings  # the stubs have neither
-            own.filters[:] = self.filters
-            own._filters_mutated()
+            warnings_module: Any = warnings  # the stubs have neither
+            warnings_module.filters[:] = self.filters
+            warnings_module._filters_mutated()
         if sys.getrecursionlimit() < self.depth:
             sys.setrecursionlimit(self.depth)
         if "torch" in sys.modules:

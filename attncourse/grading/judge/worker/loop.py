@@ -138,14 +138,14 @@ class Worker:
         try:
             notebook_shell.execute(request["source"], f"<{request['name']}>", self.namespace)
         except notebook_shell.Skipped as problem:
-            told = calls.error_as_text(problem.__cause__ or problem)
-            return {"error": told | {"skipped": problem.lines[:SKIPPED]}}
+            error_form = calls.error_as_text(problem.__cause__ or problem)
+            return {"error": error_form | {"skipped": problem.lines[:SKIPPED]}}
         return {}
 
     def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
         """The values of those names that the submission has."""
         values = {}
-        self.forbids |= {name: tuple(found) for name, found in request["forbids"].items()}
+        self.forbids |= {name: tuple(functions) for name, functions in request["forbids"].items()}
         for name in request["names"]:
             value = self.namespace.get(name, NOTHING)
             if value is NOTHING or isinstance(value, types.ModuleType):
@@ -200,8 +200,8 @@ class Worker:
         encoder.known = {}
         reply["changed"] = [[i, encoder.encode(after[i]) if writes else None] for i in changed]
         if encoder.tracked:
-            asked = request.get("leaves", ())
-            leaves += [self.handles[number]._parameters[name] for number, name in asked]
+            leaf_names = request.get("leaves", ())
+            leaves += [self.handles[number]._parameters[name] for number, name in leaf_names]
             reply["graph"] = self.new_number()
             self.graphs[reply["graph"]] = (list(encoder.tracked), leaves)
         return reply
@@ -220,10 +220,10 @@ class Worker:
         if bound:
             return bound
         owner = getattr(used, "__self__", used)
-        for name, found in self.forbids.items():
+        for name, functions in self.forbids.items():
             answer = self.namespace.get(name, NOTHING)
             if answer is owner or answer is type(owner):
-                return found
+                return functions
         return ()
 
     def cases(self, request: dict, buffers: list[memoryview]) -> Iterator[Callable]:
@@ -275,14 +275,14 @@ class Worker:
         import torch
 
         outputs, leaves = self.graphs[request["graph"]]
-        given = decoder.decode(request["gradients"])
-        pairs = [(o, g) for o, g in zip(outputs, given, strict=True) if g is not None]
+        output_gradients = decoder.decode(request["gradients"])
+        pairs = [(o, g) for o, g in zip(outputs, output_gradients, strict=True) if g is not None]
         if not pairs:
             return {"gradients": encoder.encode([None] * len(leaves))}
         sums = [(o * g.conj()).real.sum() for o, g in pairs]
         total = sum(sums[1:], start=sums[0])  # one number, as in the callers
-        found = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
-        return {"gradients": encoder.encode(list(found))}
+        leaf_gradients = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
+        return {"gradients": encoder.encode(list(leaf_gradients))}
 
     # --- objects that stay here -----------------------------------------------------------------
 
@@ -308,19 +308,24 @@ class Worker:
     def handle(self, value: Any) -> dict[str, Any]:
         """Return the description of an object from which the checker builds its proxy."""
         torch = sys.modules.get("torch")
-        told = {"h": self.number_of(value), "type": type(value).__name__}
+        description = {"h": self.number_of(value), "type": type(value).__name__}
         if torch is not None and isinstance(value, torch.nn.Module):
-            return {**told, "kind": "module"}
+            return {**description, "kind": "module"}
         if isinstance(value, type):
             module = torch is not None and issubclass(value, torch.nn.Module)
             bases = [b.__name__ for b in value.__mro__ if b.__module__.startswith("torch.nn.")]
-            told |= {"kind": "class", "name": value.__name__, "module": module, "bases": bases}
-            return {**told, "signature": calls.parameters_of(value)}
+            description |= {
+                "kind": "class",
+                "name": value.__name__,
+                "module": module,
+                "bases": bases,
+            }
+            return {**description, "signature": calls.parameters_of(value)}
         if callable(value) and not hasattr(type(value), "__next__"):
             name = getattr(value, "__name__", "")
-            told |= {"kind": "function", "name": name if isinstance(name, str) else ""}
-            return {**told, "signature": calls.parameters_of(value)}
-        return {**told, "kind": "object"}
+            description |= {"kind": "function", "name": name if isinstance(name, str) else ""}
+            return {**description, "signature": calls.parameters_of(value)}
+        return {**description, "kind": "object"}
 
     def meant(self, form: dict[str, Any]) -> Any:
         """Return the object here that a reference from the checker stands for."""
@@ -337,10 +342,10 @@ class Worker:
 
         def call(*args: Any, **kwargs: Any) -> Any:
             encoder = Encoder(self.handle)
-            asked = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
-            asked |= {"id": self.asked, "callback": number}
+            request = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
+            request |= {"id": self.asked, "callback": number}
             self.send()
-            send(self.connection, asked, encoder.buffers)
+            send(self.connection, request, encoder.buffers)
             try:
                 reply, buffers = receive(self.connection)
             except EOFError:
@@ -384,12 +389,12 @@ class Worker:
         torch = sys.modules.get("torch")
         if torch is None:
             return
-        told = {}
+        descriptions = {}
         todo = [n for n, v in self.handles.items() if isinstance(v, torch.nn.Module)]
         while todo:
             number = todo.pop()
             module, before = self.handles[number], self.modules.get(number)
-            if str(number) in told or before == NO_TELLING:
+            if str(number) in descriptions or before == NO_TELLING:
                 continue
             self.modules[number] = NO_TELLING  # if this raises, it costs whoever asked, once
             now = fingerprint(module)
@@ -397,12 +402,12 @@ class Worker:
             if now == before:
                 continue
             children = {k: m for k, m in module._modules.items() if m is not None}
-            told[str(number)] = calls.describe_module(module, encoder) | {
+            descriptions[str(number)] = calls.describe_module(module, encoder) | {
                 "children": {name: self.handle(child) for name, child in children.items()}
             }
             todo += [self.number_of(child) for child in children.values()]
-        if told:
-            reply["modules"] = told
+        if descriptions:
+            reply["modules"] = descriptions
 
 
 def run_worker(connection: Any, output: float) -> None:
