@@ -105,9 +105,9 @@ def write_export(
     names = [name] if name is not None else graded_assignments(course, db)
     classes = [class_results(course, n, db) for n in names]
     remarks = [
-        f"{results.assignment}: a person's score is still missing for {results.waiting}, and is 0 here"
-        for results in classes
-        if results.waiting
+        f"{c.assignment}: a person's score is still missing for {c.waiting}, and is 0 here"
+        for c in classes
+        if c.waiting
     ]
     remarks += [said for results_of_class in classes for said in results_of_class.left_out]
     for results_of_class in classes:

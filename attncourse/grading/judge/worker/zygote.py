@@ -148,7 +148,7 @@ def settle_without_jail(folder: Path) -> None:
 
 # --- the part of this package that a submission finds: the chapters before its own ----------------
 
-ALWAYS = ("__init__.py", "arrays.py", "tensors.py", "shapes.py", "tasks", "figures")
+ALWAYS = ("__init__.py", "support", "tasks", "figures")
 
 # Cells that call check() run on; what they would have shown is found by the judge.
 CHECKS = '''\
