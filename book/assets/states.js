@@ -16,6 +16,7 @@
     }
     return nodes.length === 1 && nodes[0].matches("select, textarea, input:not([type=file])") ? nodes[0].value : null;
   };
+  const LAST = "word"; // of the live model's pieces the last is chosen, where nothing else is said
   const all = (figure) => {
     const names = new Set([...figure.querySelectorAll(".am-stage [data-part]")].map((one) => one.dataset.part));
     return new Map([...names].map((name) => [name, said(parts(figure, name))]).filter(([, value]) => value !== null));
@@ -77,7 +78,8 @@
 
   /** The address of what a figure shows now. */
   const addressOf = (figure) => {
-    const steps = [...all(figure)].filter(([name, value]) => first.get(figure).get(name) !== value).map(([name, value]) => `${name}=${value}`);
+    const count = parts(figure, LAST).length, last = count > 1 ? String(count - 1) : "true";
+    const steps = [...all(figure)].filter(([name, value]) => value !== (name === LAST ? last : first.get(figure).get(name))).map(([name, value]) => `${name}=${value}`);
     const { way } = figure.now ?? {};
     if (way?.off) { // the live model's heads and edges, one after the other, before the order that is shown
       const extra = [...way.off.map((head) => [`rank=${head + 1}`, "head!"]), ...way.cuts.map(([head, , key]) => [`rank=${head + 1}`, `key=${key}`, "cut!"])].flat();

@@ -200,6 +200,27 @@ def test_what_heads_look_at_and_their_order_are_the_packages(figure, model):
     same(pictures.reshape(12, n, n) / 255, maps, atol=0.005)
 
 
+@pytest.mark.parametrize("changed", [{}, {"scale": "none"}, {"window": 4, "sinks": 1}])
+def test_a_score_is_the_sum_of_products_that_the_package_has(figure, model, changed):
+    ids, query = WORDS.encode(SENTENCE), 8
+    given = {"ids": ids.tolist(), "query": query, "way": RIGHT | changed}
+    row = torch.tensor(ask(figure, "row", **given)["weights"]).reshape(12, -1)
+    for head in range(12):
+        why = ask(figure, "why", head=head, **given)
+        keys = torch.tensor(why["turned"]["keys"])
+        scores = why["by"] * keys @ torch.tensor(why["turned"]["query"])
+        same(scores.softmax(-1), row[head][why["seen"]], atol=1e-4)
+    assert why["seen"] == ([0, 5, 6, 7, 8] if "window" in changed else list(range(9)))
+    if not changed:
+        same(row, attention_maps(model, ids).flatten(0, 1)[:, query, :9], atol=1e-4)
+        with undone(next(row for row in ROWS if row.name == "no positions"), model):
+            still = attention_maps(model, ids)[0, 2, query, :9]  # the first layer reads the same
+        plain = ask(figure, "why", head=2, **given)["plain"]
+        scores = why["by"] * torch.tensor(plain["keys"]) @ torch.tensor(plain["query"])
+        assert (scores.softmax(-1) - row[2]).abs().max() > 0.01
+        same(scores.softmax(-1), still, atol=1e-4)
+
+
 def test_the_lens_is_that_of_the_package(figure, model):
     ids = WORDS.encode(SENTENCE)
     stream = residual_stream(model, ids)  # (4, n, d)
@@ -297,8 +318,11 @@ def test_the_code_is_small_and_the_file_is_the_pinned_one():
     from attncourse.pretrained.model import FILE as PINNED
 
     assert (FILE, SIZE) == (PINNED.name, PINNED.size)
-    scripts = [lean(read_asset(f"moving/{name}.js")) for name in (*WORKER, "real_model")]
-    assert sum(map(len, scripts)) + len(read_asset("moving/real_model.css")) < 62_000
+    scripts = [
+        lean(read_asset(f"moving/{name}.js")) for name in (*WORKER, "score_sum", "real_model")
+    ]
+    sheets = [read_asset(f"moving/{name}.css") for name in ("score_sum", "real_model")]
+    assert sum(map(len, [*scripts, *sheets])) < 76_000
     with pytest.raises(ValueError, match="texts: expected texts to try, got"):
         moving.real_model([" "])
 
@@ -494,7 +518,7 @@ def test_heads_and_layers_are_switched_off_and_edges_are_cut(figure, model):
     ready(figure)
     assert figure.now["way"]["off"] == []
     figure.figure.locator("[data-part=key]").select_option("2")
-    figure.button("in all heads").click()
+    figure.button("cut in all heads").click()
     ready(figure)
     edge = (len(ids) - 1, 2)
     with without_edges(model, {(k // 4, k % 4): [edge] for k in range(12)}):
@@ -504,6 +528,45 @@ def test_heads_and_layers_are_switched_off_and_edges_are_cut(figure, model):
     figure.button("Put everything back").click()
     ready(figure)
     assert figure.now["way"] == RIGHT
+
+
+def test_an_arc_that_is_pressed_says_why(figure):
+    figure.figure.locator("[data-part=order]").select_option("layer")
+    ready(figure)
+    box = figure.figure.get_by_role("group", name="Why this score")
+    assert not box.is_visible()
+    figure.figure.locator(".rm-words").scroll_into_view_if_needed()
+    arc = figure.figure.locator(".rm-press").last  # drawn over the others
+    key = int(arc.get_attribute("data-key"))
+    middle = arc.evaluate(
+        """path => { const at = path.getPointAtLength(path.getTotalLength() / 2).matrixTransform(
+            path.getScreenCTM()); return [at.x, at.y]; }"""
+    )
+    figure.page.mouse.click(*middle)  # where a reader sees it
+    ready(figure)
+    why = figure.figure.evaluate("root => root.why")
+    assert why["seen"][why["chosen"]] == key
+    assert why["weights"] == pytest.approx(figure.now["row"], abs=1e-4)
+    count = len(why["products"])
+    assert box.locator("rect").count() == 3 * count
+    assert why["sum"] == pytest.approx(sum(why["products"]))
+    assert "The score is" in figure.says
+    assert "without the rotation" in figure.says
+    figure.button("Rotation").focus()
+    figure.page.keyboard.press("Enter")
+    ready(figure)
+    unturned = figure.figure.evaluate("root => root.why")
+    assert unturned["products"] != pytest.approx(why["products"], abs=1e-3)
+    figure.figure.locator("[data-part=rank]").fill("3")  # another head: the panel follows
+    ready(figure)
+    assert figure.figure.evaluate("root => root.why.head") == 2
+    figure.figure.locator("[data-part=key]").select_option(str(key))
+    figure.button("cut in this head").click()
+    ready(figure)
+    assert "has no score" in box.inner_text()
+    figure.button("Why this score?").click()
+    ready(figure)
+    assert not box.is_visible()
 
 
 def test_a_decision_is_undone_at_a_click_and_the_sentence_comes(figure, model):

@@ -91,3 +91,20 @@ def test_the_live_model_is_set_once_it_is_loaded(opened, path):  # noqa: F811
     assert copied.startswith(
         "#set=real_model&text=otters met. otters&order=layer&rank=5&head!&order=layer"
     )
+
+
+def test_the_chosen_piece_and_the_score_that_is_explained_are_in_the_address(opened, path):  # noqa: F811
+    steps = ["text=otters met. otters", "word=2", "order=layer", "rank=7", "key=1", "why=true"]
+    address = "&amp;".join(["real_model", *steps])
+    reader = opened(moving.real_model([SENTENCE]), Prose(address))
+    reader.figure.locator("[data-part=file]").set_input_files(path)
+    ready(reader)
+    reader.page.locator(".attn-do").click()
+    reader.page.wait_for_function("() => document.querySelector('.attncourse-moving').why")
+    ready(reader)
+    assert (reader.now["query"], reader.now["head"]) == (2, 6)
+    why = reader.figure.evaluate("root => [root.why.head, root.why.chosen]")
+    assert why == [6, 1]
+    reader.button("Link").click()
+    copied = reader.page.evaluate("() => decodeURIComponent(location.hash)")
+    assert copied == f"#set={address}".replace("&amp;", "&")

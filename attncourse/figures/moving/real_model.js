@@ -122,6 +122,7 @@ const show = async (get, first = "", fresh = false) => {
   await look(get);
   await field(get, fresh);
   if (part("lens").open) await lens(get);
+  await because(get);
 };
 const bars = (next, none) => {
   const bar = (p, className = "") => make("i", {style: `width:${(100 * p).toFixed(2)}%`, className}), two = isChanged();
@@ -193,13 +194,13 @@ for (const name of ["temperature", "topp"]) part(name).oninput = () => {
 // --- pieces, arcs, heads ---
 const words = () => {
   const box = part("words");
-  box.replaceChildren(draw("svg", {"aria-hidden": "true"}), ...pieces.map((piece, j) => make("button", {type: "button", textContent: piece.replaceAll("\n", "↵"),
+  box.replaceChildren(draw("svg", {"aria-hidden": "true"}), ...pieces.map((piece, j) => make("button", {type: "button", "data-part": "word", textContent: piece.replaceAll("\n", "↵"),
     className: j >= begun.length ? "rm-new" : "", onclick: () => ask1(j), onkeydown: event => {
       const to = j + ({ArrowRight: 1, ArrowLeft: -1}[event.key] || 0);
       if (to !== j && pieces[to] !== undefined) { event.preventDefault(); box.querySelectorAll("button")[to].focus(); ask1(to); }
     }})));
 };
-const ask1 = j => { query = j; during(async get => { await look(get); if (order === "word") await field(get, true); if (part("lens").open) await lens(get); said(); }); };
+const ask1 = j => { query = j; during(async get => { await look(get); if (order === "word") await field(get, true); if (part("lens").open) await lens(get); said(); await because(get); }); };
 const weight = (head, j) => weights[head * length + j] || 0, current = () => ranked[place] || [0, 0];
 /** Where the chosen piece looks, in all heads. */
 const look = async get => {
@@ -232,7 +233,8 @@ const arcs = () => {
     const w = weight(head, j);
     if (w < .03 || j === query) return "";
     const [tx, ty] = middle(button), up = Math.min(y, ty) - Math.min(26, 8 + Math.abs(x - tx) / 8);
-    return `<path d="M${x},${y}C${x},${up} ${tx},${up} ${tx},${ty}" style="stroke-width:${.8 + 5 * w};opacity:${.35 + .65 * w}"/>`;
+    const way = `d="M${x},${y}C${x},${up} ${tx},${up} ${tx},${ty}"`;
+    return `<path ${way} style="stroke-width:${.8 + 5 * w};opacity:${.35 + .65 * w}"/><path class="rm-press" data-key="${j}" ${way}><title>Why this score?</title></path>`;
   }).join("");
   const off = way.off.includes(head), layer = Math.floor(head / about.heads);
   part("name").textContent = `head ${headName(head)}`;
@@ -282,16 +284,50 @@ const field = async (get, fresh = false) => {
 };
 part("sort").onclick = () => during(async get => { await field(get, true); said(); });
 part("order").onchange = event => { order = event.target.value; during(async get => { await field(get, true); said(); }); };
-part("key").onchange = () => during(async get => { await look(get); if (order === "word") await field(get, true); });
-part("rank").oninput = event => { place = +event.target.value - 1; arcs(); said(); };
+const keyed = async get => { await look(get); if (order === "word") await field(get, true); };
+part("key").onchange = () => during(async get => { await keyed(get); await because(get, true); });
+const chosen = at => { place = at; arcs(); said(); if (whyOpen() && !writing) during(because); };
+part("rank").oninput = event => chosen(+event.target.value - 1);
 part("field").onclick = event => {
   const box = part("field"), ground = box.getBoundingClientRect();
   const at = Math.floor((event.clientY - ground.top) / side) * box.across + Math.floor((event.clientX - ground.left) / side);
-  if (at >= 0 && at < ranked.length) { place = at; arcs(); said(); }
+  if (at >= 0 && at < ranked.length) chosen(at);
 };
 /** Lays the maps out for the width that there is now; what runs goes on, and this comes after it. */
 const fit = () => { if (ranked.length && root.still() && part("field").clientWidth !== wide) during(field); };
 new ResizeObserver(fit).observe(part("field"));
+
+// --- why this score ---
+const isDown = name => part(name).ariaPressed === "true", whyOpen = () => isDown("why");
+/** The score that the chosen head gives to one key: two vectors, their products, the sum, the softmax. */
+const because = async (get, aloud = false) => {
+  part("because").hidden = !whyOpen();
+  if (!whyOpen()) return;
+  const [head] = current(), key = +part("key").value, {seen, by, plain: unturned, turned} = await get("why", {ids: ids(), way, query, head}), at = seen.indexOf(key);
+  part("turned").disabled = way.positions === "none";
+  const title = `Head ${headName(head)}: ${quoted(pieces[query])} → ${quoted(pieces[key])}`, label = all("switch0").find(one => one.ariaPressed === "true").textContent;
+  part("pair").textContent = title;
+  root.why = null;
+  if (at < 0) { part("sum").replaceChildren("This edge is cut, or hidden by mask or window: it has no score."); return; }
+  const names = seen.map(j => `${j}: ${marked(pieces[j])}`), given = isDown("turned") ? turned : unturned;
+  root.why = {...scoreSum(part("sum"), {...given, names, chosen: at, by, divided: label === "none" ? "not divided" : label}), head, seen};
+  const [one, other] = [turned, unturned].map(({query, keys}) => { const {scores, weights} = scoreRow(query, keys, by); return `${shown(scores[at])}, a weight of ${percent(weights[at])}`; });
+  const told = `The score is ${one}${part("turned").disabled ? "" : `; without the rotation, in this place alone, ${other}`}.`;
+  part("both").textContent = told;
+  if (!aloud) return;
+  tell(root, `${title}. ${told}`);
+  part("because").scrollIntoView({block: "nearest"});
+};
+const press = name => { part(name).ariaPressed = String(!isDown(name)); during(get => because(get, true)); };
+part("why").onclick = () => press("why");
+part("turned").onclick = () => press("turned");
+part("words").onclick = event => {
+  const {key} = event.target.dataset;
+  if (key === undefined) return;
+  part("key").value = key;
+  part("why").ariaPressed = "true";
+  during(async get => { await keyed(get); await because(get, true); });
+};
 
 // --- what is changed ---
 const alter = (change, first = "") => { way = {...way, ...change}; return during(get => show(get, first)); };

@@ -88,6 +88,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
             "orders": ORDERS,
         },
         "",
+        before=["score_sum"],
     )
 
 
@@ -158,10 +159,15 @@ def real_model_maps() -> str:
         'this order at the top left"></div>'
         + controls(button("head", "Head off"), button("layer", "Layer off"))
         + controls(
-            '<label>cut its edge to <select data-part="key"></select></label>',
-            button("cut", "in this head"),
-            button("cutall", "in all heads"),
+            '<label>its edge to <select data-part="key"></select></label>',
+            button("cut", "cut in this head"),
+            button("cutall", "cut in all heads"),
+            button("why", "Why this score?", False),
         )
+        + '<div data-part="because" hidden><p class="rm-head" data-part="pair"></p>'
+        + controls(button("turned", "Rotation", True))
+        + '<div class="ss-box" data-part="sum" role="group" aria-label="Why this score"></div>'
+        '<p data-part="both"></p></div>'
         + '<div class="am-row am-controls" data-part="changed"></div>'
         '<details class="am-controls" data-part="lens"><summary>What each layer would say '
         "(logit lens)</summary><p>A column is a piece, and a row says what the last norm and the "

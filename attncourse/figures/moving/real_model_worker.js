@@ -127,6 +127,12 @@ const JOBS = {
     await model.read(session, ids, breathe);
     return {length: session.maps[query].length / model.count, weights: Float32Array.from(session.maps[query], w => w / 65535)};
   },
+  /** Why a head looks where it looks: a token's query, and the keys that it sees. */
+  async why({ids, way, query, head}, tell, breathe) {
+    const session = sessionOf(way);
+    await model.read(session, ids, breathe);
+    return model.pairs(session, head, query);
+  },
   /** All heads by where their attention falls, and a picture of each map. */
   async field({ids, way, order, query, key, side}, tell, breathe) {
     const session = sessionOf(way), {count} = model, n = ids.length, pictures = new Uint8Array(count * side * side);
