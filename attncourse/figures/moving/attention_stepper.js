@@ -77,6 +77,15 @@ const read = () => {
   show();
 };
 pick(root, "asks", i => { asks = i; show(); });
+/** All numbers as text, which an address keeps, and back; false where a cell would hold none. */
+root.state = () => cells.map(({input}) => input.value).join(",");
+root.restore = text => {
+  const all = text.split(",");
+  if (all.length !== cells.length || all.some(one => Number.isNaN(typed(one, -9, 9)))) return false;
+  cells.forEach(({input}, i) => { input.value = all[i]; });
+  read();
+  return true;
+};
 const stages = pick(root, "stage", i => { lit = i; show(); });
 part("next").onclick = () => stages[lit % 5 + 1].click();
 part("page").onclick = () => {

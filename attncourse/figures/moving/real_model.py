@@ -9,6 +9,7 @@ asks.
 
 from collections.abc import Sequence
 from html import escape
+from urllib.parse import quote
 
 from attncourse.figures.moving.controls import button, choice, controls, scrolling, slider_control
 from attncourse.figures.moving.figure import Moving, lean
@@ -49,6 +50,19 @@ DECISIONS = (
         ("last 8 and first", {"window": 8, "sinks": 1}), ("last 32", {"window": 32, "sinks": 0}),
         ("last 32 and first", {"window": 32, "sinks": 1}))),
 )  # fmt: skip
+# What chapter 18 undoes and the page can undo, too: a decision, and an option of it.
+UNDONE = {
+    "no scale": (0, 1),
+    "divided by d_k": (0, 2),
+    "divided by √d_model": (0, 3),
+    "no causal mask": (1, 1),
+    "a token does not see itself": (1, 2),
+    "no positions": (2, 1),
+    "pairs of another file": (3, 1),
+    "base 10,000": (4, 1),
+    "the mean taken off too": (5, 1),
+    "no norm": (5, 2),
+}
 ORDERS = {
     "previous": "the word before",
     "first": "the first word",
@@ -90,6 +104,17 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
         "",
         before=["score_sum"],
     )
+
+
+def live_address(undone: str, text: str) -> str | None:
+    """The live page with a text and a decision of chapter 18's table undone; None without a switch.
+
+    The address leads there from another page of the book.
+    """
+    if undone not in UNDONE:
+        return None
+    decision, option = UNDONE[undone]
+    return f"real_model.html#set=real_model&text={quote(text)}&switch{decision}={option}"
 
 
 def loading() -> str:
