@@ -55,11 +55,11 @@
 
   /** Until a figure that has to be loaded is there. */
   const loaded = (figure) => new Promise((done) => {
-    const model = figure.querySelector("[data-part=model]");
-    if (!model?.hidden) return done();
+    const loading = figure.querySelector("[data-part=loading]");
+    if (!loading || loading.hidden) return done();
     say(figure, "Load the model: then it is set as the words or the address say.");
     figure.querySelector("[data-part=load]")?.focus({ preventScroll: true });
-    new MutationObserver((_, watch) => { watch.disconnect(); done(); }).observe(model, { attributeFilter: ["hidden"] });
+    new MutationObserver((_, watch) => { watch.disconnect(); done(); }).observe(loading, { attributeFilter: ["hidden"] });
   });
 
   let turn = 0;

@@ -20,6 +20,7 @@ pytest.importorskip("gguf")
 from small_llama import KINDS, WORDS, small_file, small_model
 
 from attncourse.circuits import logit_lens, sink_mask, without_edges, without_heads
+from attncourse.data import kept
 from attncourse.figures import moving
 from attncourse.figures.moving.figure import lean
 from attncourse.figures.moving.real_model import DECISIONS, FILE, SIZE, WORKER
@@ -34,6 +35,7 @@ from attncourse.interpret import (
     residual_stream,
 )
 from attncourse.milestones.undone import ROWS, TEXTS, undone
+from attncourse.tasks.explored import unpack_maps
 
 pytestmark = needs_browser
 RIGHT = {"off": [], "cuts": []}
@@ -327,8 +329,73 @@ def test_the_code_is_small_and_the_file_is_the_pinned_one():
         moving.real_model([" "])
 
 
-def test_nothing_is_loaded_before_it_is_asked_for(opened):
+@pytest.mark.parametrize("options", [{}, {"width": 390, "color_scheme": "dark"}])
+def test_before_it_is_loaded_the_first_text_can_be_looked_at(opened, options):
+    reader = opened(moving.real_model(), **options)
+    first = kept("one_sentence")["first"]
+    words = reader.figure.locator(".rm-words button")
+    words.last.wait_for()
+    ready(reader)
+    assert words.all_inner_texts() == first["pieces"]
+    assert [[one["id"], one["text"], one["p"]] for one in reader.now["next"]] == first["next"]
+    maps = unpack_maps(first["maps"], len(first["ids"]), 30, 9).reshape(270, 11, 11)
+    for order, query, rank in (("layer", 10, 126), ("layer", 4, 200)):
+        words.nth(query).click()
+        ready(reader)
+        reader.figure.locator("[data-part=order]").select_option(order)
+        ready(reader)
+        reader.figure.locator("[data-part=rank]").fill(str(rank))
+        assert reader.now["row"] == pytest.approx(maps[rank - 1, query, : query + 1], abs=1e-6)
+    reader.figure.locator("[data-part=order]").select_option("first")
+    ready(reader)
+    head, score = reader.now["ranked"][0]
+    scores = maps[:, 1:, 0].mean(1)
+    assert (head, score) == (int(scores.argmax()), pytest.approx(scores.max(), abs=1e-6))
+    assert reader.overflow() == 0
+    assert reader.small_text() == []
+
+
+def test_what_is_not_kept_asks_for_the_model_and_changes_nothing(opened, path):
     reader = opened(moving.real_model())
+    reader.figure.locator(".rm-words button").last.wait_for()
+    ready(reader)
+    for name in ("halves", "Next word", "cut in all heads", "Why this score?", "Write on"):
+        reader.button(name).click()
+        ready(reader)
+        assert "Load the model" in reader.says, name
+        reader.figure.locator(".rm-words button").first.click()  # and it goes on
+        ready(reader)
+        assert "looks at" in reader.says, name
+    assert reader.button("halves").get_attribute("aria-pressed") == "false"
+    field = reader.figure.locator("textarea")
+    for text, faint in (("Another text", True), (kept("one_sentence")["first"]["text"], False)):
+        field.fill(text)
+        said = "Load the model" if faint else "Likeliest next"
+        reader.page.wait_for_function(
+            "said => document.querySelector('[role=status]').textContent.includes(said)", arg=said
+        )
+        ready(reader)
+        assert (reader.figure.locator(".rm-old").count() == 1) == faint
+    field.fill(SENTENCE)
+    loaded(reader, path)
+    assert reader.now["ids"] == WORDS.encode(SENTENCE).tolist()
+    assert not reader.figure.locator("[data-part=loading]").is_visible()
+
+
+def test_what_is_kept_is_what_the_real_model_makes_of_the_text(real_model):
+    model, words = real_model
+    first = kept("one_sentence")["first"]
+    assert words.encode(first["text"]).tolist() == first["ids"]
+    maps = torch.tensor(unpack_maps(first["maps"], len(first["ids"]), 30, 9))
+    same(maps, attention_maps(model, torch.tensor(first["ids"])).double(), atol=0.003)
+    with torch.no_grad():
+        chances = model(torch.tensor(first["ids"]))[-1].softmax(-1)
+    for i, _, p in first["next"]:
+        assert float(chances[i]) == pytest.approx(p, abs=2e-3)
+
+
+def test_nothing_is_loaded_before_it_is_asked_for(opened):
+    reader = opened(moving.real_model([SENTENCE]))
     assert not reader.figure.locator("[data-part=model]").is_visible()
     assert "Nothing is loaded before you ask" in reader.figure.inner_text()
     assert reader.figure.get_by_role("button", name="Load the model").is_disabled()  # no server

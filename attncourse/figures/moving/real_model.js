@@ -44,6 +44,13 @@ const during = async work => {
   const current = () => { if (mine !== run) throw STOP; };
   try { await work(async (...given) => { current(); const answer = await ask(...given); current(); return answer; }); } catch (error) {
     if (error !== STOP && mine === run) tell(root, error.message);
+    if (about?.kept && error !== STOP) { // what was to change has not changed
+      way = RIGHT;
+      asRight();
+      part("why").ariaPressed = "false";
+      part("because").hidden = true;
+      part("model").classList.toggle("rm-old", text.value !== data.kept.text);
+    }
   }
   clearTimeout(slow);
   if (button) button.ariaBusy = null;
@@ -53,7 +60,23 @@ const during = async work => {
 };
 
 // --- loading ---
-const loads = on => { for (const name of ["progress", "cancel"]) part(name).hidden = !on; part("load").disabled = on || folder; part("file").disabled = on; };
+const loads = on => { part("model").inert = on; for (const name of ["progress", "cancel"]) part(name).hidden = !on; part("load").disabled = on || folder; part("file").disabled = on; };
+/** Shows the model of which `about` tells. */
+const ready = () => {
+  part("model").hidden = false;
+  part("bars").before(root.querySelector(".am-say"));
+  const numbers = {...about, base: about.base.toLocaleString("en")};
+  data.decisions.forEach((one, i) => all(`switch${i}`).forEach((button, k) => { button.textContent = one.options[k][0].replace(/\{(\w+)\}/g, (_, key) => numbers[key]); }));
+  all("kind")[1].disabled = about.system === undefined;
+  part("rank").max = about.layers * about.heads;
+};
+/** What is kept of the first text, before anything is loaded. */
+const keep = said => data.kept && during(async get => {
+  about = await get("keep", data.kept);
+  ready();
+  await encode(get);
+  if (said) tell(root, said);
+});
 const load = given => during(async get => {
   loads(true);
   tell(root, "Loading the model …");
@@ -66,12 +89,7 @@ const load = given => during(async get => {
     }), name: (given.file?.name || data.file).split("/").at(-1)};
   } finally { loads(false); }
   part("loading").hidden = true;
-  part("model").hidden = false;
-  part("bars").before(root.querySelector(".am-say"));
-  const numbers = {...about, base: about.base.toLocaleString("en")};
-  data.decisions.forEach((one, i) => all(`switch${i}`).forEach((button, k) => { button.textContent = one.options[k][0].replace(/\{(\w+)\}/g, (_, key) => numbers[key]); }));
-  all("kind")[1].disabled = about.system === undefined;
-  part("rank").max = about.layers * about.heads;
+  ready();
   part("about").textContent = `${about.name}: ${about.layers} layers of ${about.heads} heads, ${about.vocab.toLocaleString("en")} pieces. Loaded in ${shown(about.seconds, 1)} s.`
     + (about.fast ? "" : " This browser has no WebAssembly with SIMD, so everything takes many times as long.");
   text.focus();
@@ -80,7 +98,7 @@ const load = given => during(async get => {
 const address = folder ? "" : new URL(above + data.file, location.href).href;
 part("load").onclick = () => load({url: address});
 part("file").onchange = event => { if (event.target.files.length) load({file: event.target.files[0]}); event.target.value = ""; };
-part("cancel").onclick = () => { gone(STOP); loads(false); part("load").focus(); tell(root, "Cancelled. Nothing is kept of it."); };
+part("cancel").onclick = () => { gone(STOP); loads(false); part("load").focus(); const said = "Cancelled. Nothing is kept of it."; tell(root, said); keep(said); };
 part("forget").onclick = async () => {
   await self.caches?.delete("attncourse-model").catch(() => 0);
   tell(root, "The file is removed from this browser; the model runs until you leave the page.");
@@ -406,14 +424,16 @@ part("each").onclick = async () => {
   button.textContent = words;
   if (!ended) { halted = " (stopped: what you chose since went first)"; caption(); }
 };
+const asRight = () => data.decisions.forEach((_, i) => all(`switch${i}`).forEach((button, k) => { button.ariaPressed = String(k === 0); }));
 part("back").onclick = () => {
-  data.decisions.forEach((_, i) => all(`switch${i}`).forEach((button, k) => { button.ariaPressed = String(k === 0); }));
+  asRight();
   alter(RIGHT, "Everything is as it was. ");
 };
 
 // --- the lens ---
 /** A column a piece, a row a layer: what the model would say if it stopped there. */
 const lens = async get => {
+  if (about.kept) await get("lens", {ids: ids(), way, query});
   const first = Math.max(0, Math.min(query, pieces.length - 24)), shownPieces = pieces.slice(first, first + 24), box = part("lens").querySelector(".am-wide");
   const table = make("table", {className: "rm-lens"}, make("thead", {}, make("tr", {}, make("td"), ...shownPieces.map((piece, j) => make("th", {scope: "col", className: first + j === query ? "am-query" : ""}, marked(piece))))),
     make("tbody", {}, ...Array.from({length: about.layers + 1}, (_, layer) => make("tr", {}, make("th", {scope: "row"}, layer ? `after ${layer - 1}` : "no layer"), ...shownPieces.map(() => make("td"))))));
@@ -433,3 +453,4 @@ const lens = async get => {
 };
 part("lens").ontoggle = () => { if (part("lens").open && begun.length) during(async get => { await lens(get); const row = root.lens[query]; tell(root, `Under ${quoted(pieces[query])} the last layer says ${quoted(row.at(-1).text)}; it stands first from layer ${row.length - 2 - [...row].reverse().findIndex(one => one.id !== row.at(-1).id) + 1} on.`); }); };
 part("loading").after(root.querySelector(".am-say"));
+keep();

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
 
+from attncourse.data import kept
 from attncourse.figures.moving.controls import button, choice, controls, scrolling, slider_control
 from attncourse.figures.moving.figure import Moving, lean
 from attncourse.figures.theme import read_asset
@@ -21,9 +22,12 @@ FILE, SIZE = (
     98_362_432,
 )  # as attncourse.pretrained.model has pinned them
 FOLDER = "model"  # beside the book's pages
+KEPT_HINT = (
+    "Below is kept what it makes of one text: press words, choose heads. Loaded, it is yours."
+)
 MEMORY = "200 to 450"  # megabytes, the file among them, by the length of the text; in Chromium
 TEXTS = (
-    "My cat is small, cute, and fluffy.",
+    "My cat is small, cute, and fluffy. She",
     "The capital of France is",
     "The baker opened his shop early in the morning. He put the warm bread",
     "Nine grey otters met. Nine grey",
@@ -74,7 +78,8 @@ ORDERS = {
 def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
     """A model that loads when asked, and everything that can be asked of it.
 
-    texts: to try. seed: of what is drawn. Raises ``ValueError`` without a text.
+    texts: to try; of the first of ``TEXTS`` it is kept what the model makes of it, which stands
+    there before anything is loaded. seed: of what is drawn. Raises ``ValueError`` without a text.
     """
     texts = list(texts)
     if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
@@ -82,7 +87,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
     return Moving(
         "real_model",
         "A real model, live",
-        loading()
+        loading(texts[0] == TEXTS[0])
         + '<div class="rm-model" data-part="model" hidden><div class="rm-seen">'
         + f"{real_model_inputs(texts)}{real_model_pieces()}</div>"
         + f"<div>{real_model_maps()}{decision_switches()}"
@@ -100,6 +105,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
                 for name, page, options in DECISIONS
             ],
             "orders": ORDERS,
+            "kept": kept_text() if texts[0] == TEXTS[0] else None,
         },
         "",
         before=["score_sum"],
@@ -117,7 +123,13 @@ def live_address(undone: str, text: str) -> str | None:
     return f"real_model.html#set=real_model&text={quote(text)}&switch{decision}={option}"
 
 
-def loading() -> str:
+def kept_text() -> dict:
+    """Return what the model makes of the first text: its next word, and where all heads look."""
+    sizes = {"layers": 30, "heads": 9, "d": 576, "dHead": 64, "base": 100_000, "vocab": 49_152}
+    return kept("one_sentence")["first"] | {"about": sizes}
+
+
+def loading(shows_kept: bool) -> str:
     """Return the part that stands there before the model is loaded."""
     megabytes = f"{SIZE / 1e6:.0f}&nbsp;MB"
     choose = (
@@ -132,7 +144,9 @@ def loading() -> str:
             "</progress>",
             button("cancel", "Cancel"),
         )
-        + '<p class="am-controls" data-part="memory"></p></div>'
+        + '<p class="am-controls" data-part="memory"></p>'
+        + (f'<p class="am-controls">{KEPT_HINT}</p>' if shows_kept else "")
+        + "</div>"
     )
 
 

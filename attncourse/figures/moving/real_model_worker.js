@@ -8,6 +8,20 @@ const sessionOf = way => {
   if (JSON.stringify(other?.way) !== JSON.stringify(way)) other = model.session(way);
   return other;
 };
+const LOAD = "This is kept for one text, as it is. Load the model, and it computes whatever you ask.";
+/** What is kept of one text, in the model's place before it is loaded: where all heads look, and what comes next. */
+class Kept {
+  constructor({text, ids, pieces, maps, next, about}) {
+    const {layers, heads} = about, count = layers * heads, bytes = Uint8Array.from(atob(maps), c => c.charCodeAt(0)), size = ids.length * (ids.length + 1) / 2;
+    const row = i => Uint16Array.from({length: count * (i + 1)}, (_, at) => 257 * bytes[Math.floor(at / (i + 1)) * size + i * (i + 1) / 2 + at % (i + 1)]);
+    const texts = new Map(ids.map((id, i) => [id, pieces[i]])), none = () => refuse(LOAD);
+    Object.assign(this, {layers, heads, count, ids, maps: ids.map((_, i) => row(i)), next: none, logits: none, pairs: none});
+    this.likeliest = next.map(([id, text, p]) => ({id, text, p, before: p}));
+    this.pieces = {encode: given => given === text ? ids : refuse(LOAD), chat: none, decode: some => some.map(id => texts.get(id)).join("")};
+  }
+  session(way = RIGHT) { return {way, maps: this.maps}; }
+  read({way}, ids) { return same(way) && String(ids) === String(this.ids) ? 0 : refuse(LOAD); }
+}
 /** Probabilities at a temperature, 0 gives all to the likeliest; of them the likeliest whose sum reaches topP. */
 const chancesOf = (logits, temperature = 1, topP = 1) => {
   const chances = new Float64Array(logits.length);
@@ -62,9 +76,10 @@ const kept = async (url, tell) => {
   return (await get()).blob().catch(broken);
 };
 const JOBS = {
+  keep(kept) { model = new Kept(kept); return {...kept.about, most: MOST, kept: true}; },
   async load({url, file, plain}, tell, breathe) {
     const began = performance.now(), blob = file || await kept(url, tell);
-    model = base = other = null;
+    if (!(model instanceof Kept)) model = base = other = null;
     if (new TextDecoder().decode(await blob.slice(0, 4).arrayBuffer()) !== "GGUF") {
       if (url) await self.caches?.delete("attncourse-model").catch(() => 0);
       refuse(blob.size ? `This is no GGUF file. ${ANOTHER}` : `The file is empty. ${ANOTHER}`);
@@ -78,7 +93,7 @@ const JOBS = {
       tell({done: at, total: blob.size, read: true});
       await breathe();
     }
-    try { model = made.open(); } catch (error) {
+    try { model = made.open(); base = other = null; } catch (error) {
       if (url) await self.caches?.delete("attncourse-model").catch(() => 0);
       throw error;
     }
@@ -92,6 +107,7 @@ const JOBS = {
   /** The next piece's probabilities, and what they are with nothing changed. */
   async read({ids, way, temperature, topP, bars = 8}, tell, breathe) {
     const began = performance.now(), session = sessionOf(way), read = await model.read(session, ids, breathe, left => tell({left}));
+    if (model.likeliest) return temperature === 1 && topP === 1 ? {next: model.likeliest, none: false, ms: 0, read} : refuse(LOAD);
     const chances = chancesOf(model.next(session), temperature, topP), none = Number.isNaN(chances[0]), ms = performance.now() - began;
     let before = chances;
     if (!same(way)) { const right = sessionOf(RIGHT); await model.read(right, ids, breathe); before = chancesOf(model.next(right), temperature, topP); }
