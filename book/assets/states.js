@@ -5,6 +5,7 @@
 
 {
   const FIGURES = ".attncourse-moving[data-moves], .attncourse-slider[data-moves], .attncourse-view[data-ready]";
+  const CLOSED = "details:not([open]) *"; // what is folded is not set
   const SAYS = ".am-say, .av-say, .as-says";
   const first = new Map(); // what each control said when the page came, and the state
   const parts = (figure, name) => [...figure.querySelectorAll(`[data-part="${CSS.escape(name)}"]:not(.am-first *)`)];
@@ -24,7 +25,7 @@
   };
   const LAST = "word"; // of the live model's pieces the last is chosen, where nothing else is said
   const all = (figure) => {
-    const names = new Set([...figure.querySelectorAll("[data-part]:not(.am-first *)")].map((one) => one.dataset.part));
+    const names = new Set([...figure.querySelectorAll(`[data-part]:not(.am-first *, ${CLOSED})`)].map((one) => one.dataset.part));
     const controls = [...names].map((name) => [name, said(parts(figure, name))]);
     return new Map([["state", figure.state?.() ?? null], ...controls].filter(([, value]) => value !== null));
   };
@@ -36,6 +37,7 @@
     const [, name, value] = press ? [0, text.slice(0, -1)] : text.match(/^([^=]+)=(.*)$/s) ?? [];
     const nodes = name ? parts(figure, name) : [];
     if (!nodes.length) return false;
+    nodes[0].closest("details")?.setAttribute("open", "");
     if (press) nodes[0].click();
     else if (nodes[0].matches("button")) {
       const button = nodes.length > 1 ? nodes[value] : nodes[0];
@@ -95,8 +97,9 @@
     };
     const steps = now.filter(differs).map(([name, value]) => `${name}=${value}`);
     const { way } = figure.now ?? {};
+    const together = +figure.querySelector("[data-part=first]")?.value; // the first of an order, by a slider
     if (way?.off) { // the live model's heads and edges, one after the other, before the order that is shown
-      const extra = [...way.off.map((head) => [`rank=${head + 1}`, "head!"]), ...way.cuts.map(([head, , key]) => [`rank=${head + 1}`, `key=${key}`, "cut!"])].flat();
+      const extra = [...(together ? [] : way.off).map((head) => [`rank=${head + 1}`, "head!"]), ...way.cuts.map(([head, , key]) => [`rank=${head + 1}`, `key=${key}`, "cut!"])].flat();
       const at = steps.findIndex((one) => /^(order|rank|key)=/.test(one));
       if (extra.length) steps.splice(at < 0 ? steps.length : at, 0, "order=layer", ...extra, `order=${figure.querySelector("[data-part=order]").value}`);
     }

@@ -19,7 +19,7 @@ from test_byte_pairs import texts
 pytest.importorskip("gguf")
 from small_llama import KINDS, WORDS, small_file, small_model
 
-from attncourse.circuits import logit_lens, sink_mask, without_edges, without_heads
+from attncourse.circuits import logit_lens, patched, sink_mask, without_edges, without_heads
 from attncourse.data import kept
 from attncourse.figures import moving
 from attncourse.figures.moving.figure import lean
@@ -324,7 +324,7 @@ def test_the_code_is_small_and_the_file_is_the_pinned_one():
         lean(read_asset(f"moving/{name}.js")) for name in (*WORKER, "score_sum", "real_model")
     ]
     sheets = [read_asset(f"moving/{name}.css") for name in ("score_sum", "real_model")]
-    assert sum(map(len, [*scripts, *sheets])) < 76_000
+    assert sum(map(len, [*scripts, *sheets])) < 77_000
     with pytest.raises(ValueError, match="texts: expected texts to try, got"):
         moving.real_model([" "])
 
@@ -634,6 +634,83 @@ def test_an_arc_that_is_pressed_says_why(figure):
     figure.button("Why this score?").click()
     ready(figure)
     assert not box.is_visible()
+
+
+def test_the_first_heads_of_an_order_against_orders_by_lot(figure, model):
+    ids = WORDS.encode(SENTENCE)
+    figure.figure.locator("[data-part=order]").select_option("previous")
+    ready(figure)
+    best = int(model(ids)[-1].argmax())
+    figure.button("Against ten orders by lot").click()
+    ready(figure)
+    curve = figure.figure.evaluate("root => root.curve")
+    assert (curve["counts"], curve["id"]) == ([0, 1, 2, 4, 8], best)
+    assert curve["orders"][0] == [head for head, _ in figure.now["ranked"]]
+    assert len({str(order) for order in curve["orders"]}) == 11
+    assert all(sorted(order) == list(range(12)) for order in curve["orders"])
+    for order, chances in zip(curve["orders"][:4], curve["curves"][:4], strict=True):
+        for count, chance in zip(curve["counts"], chances, strict=True):
+            with without_heads(model, [divmod(head, 4) for head in order[:count]]):
+                expected = model(ids)[-1].softmax(-1)[best]
+            assert chance == pytest.approx(float(expected), abs=1e-3)
+    assert figure.figure.locator("[data-part=curves] path").count() == 12  # axes, eleven orders
+    assert "by lot" in figure.says
+    assert figure.button("Against ten orders by lot").is_visible()
+
+
+def test_a_slider_switches_the_first_heads_off_and_goes_back_when_others_are(figure):
+    figure.figure.locator("[data-part=order]").select_option("first")
+    ready(figure)
+    first = figure.figure.locator("[data-part=first]")
+    first.focus()
+    for _ in range(3):
+        figure.page.keyboard.press("ArrowRight")
+        ready(figure)
+    assert figure.now["way"]["off"] == sorted(head for head, _ in figure.now["ranked"][:3])
+    assert figure.says.startswith("The first 3 heads of this order are off. ")
+    figure.figure.locator("[data-part=changed] button").first.click()
+    ready(figure)
+    assert len(figure.now["way"]["off"]) == 2
+    assert first.input_value() == "0"
+
+
+@pytest.mark.parametrize("other", ["otters weren't 7 asleep", "Bettina's stones"])
+def test_a_vector_is_carried_over_as_the_package_does(figure, model, other):
+    text = "Bettina's 7 otters weren't"
+    write(figure, text)
+    figure.figure.locator("summary", has_text="A second text").click()
+    ready(figure)
+    figure.figure.get_by_label("The second text").fill(other)
+    figure.button("After each layer in turn").click()
+    ready(figure)
+    carried = figure.figure.evaluate("root => root.carried")
+    ids, source = WORDS.encode(text), WORDS.encode(other)
+    runs = [model(ids)[-1].softmax(-1), model(source)[-1].softmax(-1)]
+    answers = [int(run.argmax()) for run in runs]
+    assert [one["id"] for one in carried["answers"]] == answers
+    assert answers[0] != answers[1]
+    same(torch.tensor(carried["runs"]), torch.stack([run[answers] for run in runs]), atol=1e-3)
+    stream = residual_stream(model, source)  # (4, n, d)
+    for layer, row in enumerate(carried["rows"]):
+        hook = model.blocks[layer].register_forward_hook(
+            lambda block, given, x, layer=layer: torch.cat(
+                [x[: carried["to"]], stream[layer + 1, carried["from"]][None],
+                 x[carried["to"] + 1 :]])
+        )  # fmt: skip
+        expected = model(ids)[-1].softmax(-1)[answers]
+        hook.remove()
+        same(torch.tensor(row), expected, atol=1e-3)
+        if len(ids) == len(source) and carried["from"] == carried["to"]:
+            taken = patched(model, source, ids, layer, carried["to"])[-1].softmax(-1)
+            same(expected, taken[answers], atol=1e-5)
+    same(
+        torch.tensor(carried["rows"][-1]),
+        runs[1 if carried["to"] == len(ids) - 1 and carried["from"] == len(source) - 1 else 0][
+            answers
+        ],
+        atol=1e-3,
+    )
+    assert "as it is" in figure.says
 
 
 def test_a_decision_is_undone_at_a_click_and_the_sentence_comes(figure, model):

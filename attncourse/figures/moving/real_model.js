@@ -49,6 +49,7 @@ const during = async work => {
       asRight();
       part("why").ariaPressed = "false";
       part("because").hidden = true;
+      setFirst(0);
       part("model").classList.toggle("rm-old", text.value !== data.kept.text);
     }
   }
@@ -126,6 +127,7 @@ const encode = async get => {
   way = {...way, cuts: []}; // they were another text's
   query = begun.length - 1;
   await show(get, "", true);
+  if (!about.kept) await bothTexts(get);
 };
 /** Everything that depends on text and switches; `first` is said before the likeliest word. */
 const show = async (get, first = "", fresh = false) => {
@@ -363,6 +365,7 @@ part("cut").onclick = () => cut([current()[0]]);
 part("cutall").onclick = () => cut(ranked.map(([head]) => head));
 /** What is off or cut, each with a button that takes it back. */
 const changes = () => {
+  if (String(firstOf(+part("first").value)) !== String(way.off)) setFirst(0);
   const chips = [], chip = (words, back) => chips.push(make("button", {type: "button", textContent: `${words} ×`, ariaLabel: `${words}: take back`, onclick: back}));
   for (let layer = 0; layer < about.layers; layer++) {
     const heads = ofLayer(layer), off = heads.filter(head => way.off.includes(head));
@@ -428,6 +431,62 @@ const asRight = () => data.decisions.forEach((_, i) => all(`switch${i}`).forEach
 part("back").onclick = () => {
   asRight();
   alter(RIGHT, "Everything is as it was. ");
+};
+
+// --- the first heads of an order, and ten orders by lot ---
+const COUNTS = [0, 1, 2, 4, 8, 16, 32, 64], DRAWS = 10, firstOf = k => ranked.slice(0, k).map(([head]) => head).sort((a, b) => a - b);
+const setFirst = k => { part("first").value = part("first-now").textContent = k; };
+part("first").oninput = event => setFirst(event.target.value);
+part("first").onchange = event => {
+  const k = +event.target.value;
+  alter({off: firstOf(k)}, `The first ${k} heads of this order are off. `);
+};
+/** Progress in the button that was pressed. */
+const counted = (name, total) => { const words = part(name).textContent; return [({tried}) => { part(name).textContent = `${tried} of ${total} …`; }, () => { part(name).textContent = words; }]; };
+part("curve").onclick = async () => {
+  const counts = COUNTS.filter(k => k <= ranked.length), [progress, over] = counted("curve", 1 + (counts.length - 1) * (1 + DRAWS));
+  await during(async get => {
+    const {id, text} = root.now.next.reduce((a, b) => b.before > a.before ? b : a), heads = ranked.map(([head]) => head);
+    const drawn = Array.from({length: DRAWS}, () => heads.map(head => [random(), head]).sort((a, b) => a[0] - b[0]).map(([, head]) => head)), orders = [heads, ...drawn];
+    const lists = [[], ...orders.flatMap(order => counts.slice(1).map(k => order.slice(0, k)))];
+    const chances = await get("without", {ids: ids(), way: {...way, off: []}, lists, id}, progress), part1 = counts.length - 1;
+    const curves = orders.map((_, i) => [chances[0], ...chances.slice(1 + i * part1, 1 + (i + 1) * part1)]), [own, ...lots] = curves;
+    root.curve = {counts, curves, id, orders};
+    const at = counts.indexOf(Math.min(8, counts.at(-1))), middle = lots.map(one => one[at]).sort((a, b) => a - b);
+    const told = `${quoted(text)}: ${percent(own[0])} with all heads; without the first ${counts[at]} of this order ${percent(own[at])}, without ${counts[at]} by lot ${percent(middle[0])} to ${percent(middle.at(-1))} in ${DRAWS} draws.`;
+    part("curves").replaceChildren(lineChart([...lots.map(values => ({values, role: "quiet"})), {values: own, role: "key", thick: 3}], counts.map(String), "heads switched off", told), make("p", {}, told));
+    tell(root, told);
+  });
+  over();
+};
+
+// --- two texts ---
+let others = [];
+const bothTexts = async get => {
+  const {ids: found, pieces: texts} = await get("encode", {text: part("other").value, chat: false});
+  if (!found.length || found.length > about.most) throw new Error(`A second text has 1 to ${about.most} pieces.`);
+  const fill = (name, some, at) => { part(name).replaceChildren(...some.map((piece, j) => make("option", {value: j, textContent: `${j}: ${marked(piece)}`}))); part(name).value = at; };
+  const differs = found.findIndex((id, j) => id !== ids()[j]), place = found.length === ids().length && differs >= 0 ? differs : -1;
+  const again = String(others) === String(found) && part("to").length === pieces.length, [from, to] = again ? [part("from").value, part("to").value] : place < 0 ? [found.length - 1, pieces.length - 1] : [place, place];
+  others = found;
+  fill("from", texts, from);
+  fill("to", pieces, to);
+};
+part("two").ontoggle = () => { if (part("two").open && begun.length) during(bothTexts); };
+part("other").onchange = () => { part("two").open = true; during(bothTexts); };
+part("carry").onclick = async () => {
+  const [progress, over] = counted("carry", about.layers);
+  await during(async get => {
+    await bothTexts(get);
+    const from = +part("from").value, to = +part("to").value, {answers, runs, rows} = await get("carry", {ids: ids(), other: others, from, to, way}, progress);
+    const [own, other] = answers.map(({text}) => quoted(text)), [mine, theirs] = [0, 1].map(i => rows.map(row => row[i])), turned = rows.findIndex(([a, b]) => b > a), back = rows.findLastIndex(([a, b]) => b > a);
+    root.carried = {answers, runs, rows, from, to};
+    const told = answers[0].id === answers[1].id ? `Both texts go on with ${own}: take another.`
+      : `${own} ${percent(runs[0][0])}, ${other} ${percent(runs[0][1])} as it is. With the vector carried over ${turned < 0 ? `${other} is never the likelier of the two` : `after layers ${turned} to ${back} ${other} is the likelier, at most ${percent(Math.max(...theirs))}`}.`;
+    part("carried").replaceChildren(lineChart([{values: mine, role: "query", thick: 2, dash: "5 3"}, {values: theirs, role: "key", thick: 3}], rows.map((_, l) => l % 5 ? "" : String(l)), "after this layer", told), make("p", {}, make("span", {className: "am-query"}, `┅ ${own}`), " ", make("span", {className: "am-key"}, `━ ${other}`)), make("p", {}, told));
+    tell(root, told);
+  });
+  over();
 };
 
 // --- the lens ---

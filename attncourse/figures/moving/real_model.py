@@ -67,6 +67,7 @@ UNDONE = {
     "the mean taken off too": (5, 1),
     "no norm": (5, 2),
 }
+SECOND = "The capital of Italy is"
 ORDERS = {
     "previous": "the word before",
     "first": "the first word",
@@ -108,7 +109,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
             "kept": kept_text() if texts[0] == TEXTS[0] else None,
         },
         "",
-        before=["score_sum"],
+        before=["score_sum", "line_chart"],
     )
 
 
@@ -207,11 +208,36 @@ def real_model_maps() -> str:
         + controls(button("turned", "Rotation", True))
         + '<div class="ss-box" data-part="sum" role="group" aria-label="Why this score"></div>'
         '<p data-part="both"></p></div>'
+        + controls(
+            slider_control("first", "first heads of this order off", 0, 64, 0),
+            button("curve", "Against ten orders by lot"),
+        )
+        + '<div data-part="curves"></div>'
         + '<div class="am-row am-controls" data-part="changed"></div>'
-        '<details class="am-controls" data-part="lens"><summary>What each layer would say '
+        + two_texts()
+        + '<details class="am-controls" data-part="lens"><summary>What each layer would say '
         "(logit lens)</summary><p>A column is a piece, and a row says what the last norm and the "
         "table would make of its vector after that layer. In the first row it is the piece’s own "
         "vector: nothing is predicted there yet.</p>" + scrolling("", "Logit lens") + "</details>"
+    )
+
+
+def two_texts() -> str:
+    """A second text, and which of its vectors is carried where."""
+    return (
+        '<details class="am-controls" data-part="two"><summary>A second text: carry a vector over'
+        "</summary>"
+        + controls(
+            '<label class="rm-text"><span>The second text</span><input type="text" '
+            f'data-part="other" dir="auto" spellcheck="false" autocomplete="off" value="{SECOND}">'
+            "</label>"
+        )
+        + controls(
+            '<label>its vector at <select data-part="from"></select></label>',
+            '<label>goes to <select data-part="to"></select></label>',
+            button("carry", "After each layer in turn"),
+        )
+        + '<div data-part="carried"></div></details>'
     )
 
 

@@ -190,6 +190,8 @@ class Llama {
       for (let i = 0; i < m * ff; i++) gate[i] *= up[i] / (1 + Math.exp(-gate[i]));
       this.pack(gate, m);
       add(this.times(block.down));
+      const {patch} = session; // a vector of another run in the place of this one's
+      if (patch?.layer === layer && patch.at >= start && patch.at < start + m) x.set(patch.vector, (patch.at - start) * d);
       keep(layer + 1);
       await breathe();
     }

@@ -183,6 +183,29 @@ const JOBS = {
       return Number.isNaN(row[id]) ? {id: -1, text: "", p: 0} : {id, text: seen(id), p: 1 / sum};
     })};
   },
+  /** The probability of a piece with heads off, for one list of heads after the other. */
+  async without({ids, way, lists, id}, tell, breathe) {
+    const session = model.session(way), chances = [];
+    for (const off of lists) {
+      Object.assign(session, {off: new Set(off), ids: [], maps: [], stream: []});
+      await model.read(session, ids, breathe);
+      chances.push(chancesOf(model.next(session))[id]);
+      tell({tried: chances.length});
+    }
+    return chances;
+  },
+  /** A vector of another text in the place of one of this, after each block: what becomes of both answers. */
+  async carry({ids, other, from, to, way}, tell, breathe) {
+    const {d} = model, source = model.session(way), session = model.session(way), chances = async (session, ids) => { await model.read(session, ids, breathe); return chancesOf(model.next(session)); };
+    const runs = [await chances(session, ids), await chances(source, other)], answers = runs.map(run => most(run, 1)[0]), both = run => answers.map(id => run[id]), rows = [];
+    for (let layer = 0; layer < model.layers; layer++) {
+      const patch = {layer, at: to, vector: source.stream[from].slice((layer + 1) * d, (layer + 2) * d)};
+      Object.assign(session, {patch, ids: [], maps: [], stream: []});
+      rows.push(both(await chances(session, ids)));
+      tell({tried: layer + 1});
+    }
+    return {answers: answers.map(id => ({id, text: seen(id)})), runs: runs.map(both), rows};
+  },
   /** The logits after the last tokens, or after all. */
   async logits({ids, way, last = ids.length}, tell, breathe) {
     const session = sessionOf(way);
