@@ -655,6 +655,8 @@ def test_the_first_heads_of_an_order_against_orders_by_lot(figure, model):
             assert chance == pytest.approx(float(expected), abs=1e-3)
     assert figure.figure.locator("[data-part=curves] path").count() == 12  # axes, eleven orders
     assert "by lot" in figure.says
+    write(figure, "otters")
+    assert figure.figure.locator("[data-part=curves] path").count() == 0  # they were another text's
     assert figure.button("Against ten orders by lot").is_visible()
 
 

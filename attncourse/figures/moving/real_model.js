@@ -125,6 +125,7 @@ const encode = async get => {
   if (wrong) throw new Error(wrong);
   begun = answer.ids; written = []; pieces = answer.pieces;
   way = {...way, cuts: []}; // they were another text's
+  for (const name of ["curves", "carried"]) part(name).replaceChildren();
   query = begun.length - 1;
   await show(get, "", true);
   if (!about.kept) await bothTexts(get);
