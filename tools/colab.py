@@ -22,7 +22,7 @@ from course import Course, CourseError
 from formulas import plain, wrong_place
 from pybtex.database import Entry, Person, parse_file
 from pybtex.richtext import Text
-from steps import parts
+from steps import read_setting
 
 from attncourse.figures.prose_numbers import PROSE_TAG
 
@@ -295,7 +295,10 @@ class ColabPage:
         if name not in ROLES:
             fail(self.page, line, f"the role {{{name}}} is not part of the course's dialect")
         if name == "do":  # a notebook has no figure that moves
-            return parts(body)[0]
+            setting = read_setting(body)
+            if setting.page is None:
+                return setting.words
+            return f"[{setting.words}]({self.address(setting.page)}#set={setting.address})"
         explicit = re.fullmatch(r"(.*?)\s*<([^<>]+)>", body)
         text, target = explicit.groups() if explicit else ("", body)
         if name == "term":

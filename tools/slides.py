@@ -3,9 +3,10 @@
     python tools/slides.py
 
 Nothing is written twice: a slide's words, equations and figures are the page's own. A deck has the
-question, what is drawn and measured before the first section, and for each section its heading, its
-equations, its takeaway and its figures, the moving ones at work. It lies as deep in the built book
-as the page does, so that the page's addresses hold; it is shown without a network, and prints.
+question, what is drawn and measured before the first section, and for each section its heading,
+its equations, its takeaway and its figures, the moving ones at work. What the page's words set
+in a figure is a link on the slide, to the page with the figure set so. A deck lies as deep in the
+built book as the page does: the page's addresses hold; it is shown without a network, and prints.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
 from bs4 import BeautifulSoup, Tag
@@ -109,6 +111,8 @@ def lead_back(page: Tag, chapter: Chapter) -> None:
             href = f"{chapter.folder}.html{href}"
         if not re.match(r"[a-z]+:|\.\./", href):
             link["href"] = f"../book/{href}"
+    for words in page.select("button.attn-do"):
+        words["data-to"] = f"../book/{chapter.folder}.html#set={words['data-do']}"
 
 
 def plain(heading: Tag) -> str:
@@ -129,7 +133,8 @@ def opening(page: Tag) -> Iterator[Slide]:
         if part.name == "section":
             return
         for figure in figures(part):
-            yield Slide(first_sentence(figure) or inside(first(page, "h1")), figure=figure)
+            heading = first_sentence(figure) or inside(first(page, "h1"))
+            yield Slide(heading, settings(page, figure), figure=figure)
         if "tip" in (part.get("class") or ()):
             said = part.select(":scope > p:not(.admonition-title)")
             yield Slide("Guess first", words=[copy(p) for p in said], kind="guess")
@@ -140,9 +145,32 @@ def of_section(section: Tag) -> Iterator[Slide]:
     heading, drawn = inside(first(section, "h2")), figures(section)
     words = [copy(e) for e in section.select(":scope > div.math[id]")[:EQUATIONS]]
     words += [copy(p) for p in section.select(":scope > p") if is_takeaway(p)]
+    words += settings(section, drawn[0] if drawn else None)
     yield Slide(heading, words, drawn[0] if drawn else None)
     for figure in drawn[1:]:
-        yield Slide(heading, figure=figure)
+        yield Slide(heading, settings(section, figure, others=False), figure=figure)
+
+
+def settings(part: Tag, figure: Tag | None, others: bool = True) -> list[Tag]:
+    """What words in the part set in the figure, and others in other pages' figures, as links."""
+    links = {}
+    for words in part.select("button.attn-do"):
+        address = str(words["data-do"])
+        if figure is not None and address.partition("&")[0] == figure_name(figure):
+            links[str(words["data-to"])] = words.get_text()
+    if others and part.name == "section" and part.find_parent("section") is not None:
+        links |= {str(a["href"]): a.get_text() for a in part.select("a[href*='#set=']")}
+    if not links:
+        return []
+    said = " · ".join(f'<a href="{escape(to)}">{escape(text)}</a>' for to, text in links.items())
+    listed = BeautifulSoup(f'<p class="attn-settings">In the book: {said}</p>', "html.parser")
+    return [listed.p] if listed.p else []
+
+
+def figure_name(figure: Tag) -> str:
+    """The name by which states.js knows a figure: its own, or its title's words."""
+    own = figure.get("data-figure")
+    return str(own or "-".join(re.findall(r"[^\W_]+", str(figure.get("aria-label")).lower())))
 
 
 def closing(page: Tag, chapter: Chapter) -> Iterator[Slide]:

@@ -1,18 +1,23 @@
 """Words of the text that set a figure: ``{do}`sort by the first <head_explorer: order=first>```.
 
 Behind the name of a moving figure stand steps, with semicolons between them: a control by the name
-that it has in the figure gets a value, ``key=3``, or is pressed, ``cut!``. ``states.js`` in
-``book/assets`` takes them. Without a script, on paper and in notebooks they are words.
+that it has in the figure gets a value, ``key=3``, or is pressed, ``cut!``. A figure without a name
+goes by its title: ``where-does-it-look``. Words about a figure of another page are a link to it,
+set so, ``<real_model/real_model: switch0=1>``. ``states.js`` in ``book/assets`` takes the steps.
+Without a script, on paper and in notebooks they are words.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from docutils import nodes
 
-WRITTEN = re.compile(r"(?P<words>.+?)\s*<(?P<figure>\w+):\s*(?P<steps>[^<>]+)>", re.DOTALL)
+WRITTEN = re.compile(
+    r"(?P<words>.+?)\s*<((?P<page>\w+)/)?(?P<figure>[\w-]+):\s*(?P<steps>[^<>]+)>", re.DOTALL
+)
 STEP = re.compile(r"[\w-]+(=.+|!)")
 
 
@@ -20,8 +25,22 @@ class Words(nodes.inline):
     """Words of a sentence that set a figure when they are pressed."""
 
 
-def parts(text: str) -> tuple[str, str, list[str]]:
-    """The words, the figure's name and the steps; ``ValueError`` where they are not written so."""
+@dataclass(frozen=True)
+class Setting:
+    """Words, and what they set: a figure, of this page unless another is named, by steps."""
+
+    words: str
+    figure: str
+    steps: list[str]
+    page: str | None = None
+
+    @property
+    def address(self) -> str:
+        return "&".join(quote(one, safe="=!") for one in (self.figure, *self.steps))
+
+
+def read_setting(text: str) -> Setting:
+    """Return what the role's text says; ``ValueError`` where it is not written so."""
     found = WRITTEN.fullmatch(" ".join(text.split()))
     if found is None:
         raise ValueError(f"expected words <figure: step; step>, got {text!r}")
@@ -29,18 +48,24 @@ def parts(text: str) -> tuple[str, str, list[str]]:
     wrong = [step for step in steps if not STEP.fullmatch(step)]
     if wrong:
         raise ValueError(f"expected steps like key=3 and cut!, got {wrong[0]!r}")
-    return found["words"], found["figure"], steps
+    page = found["page"] and f"book/{found['page']}"
+    return Setting(found["words"], found["figure"], steps, page)
 
 
 def do(name, rawtext, text, lineno, inliner, options=None, content=None):
     """The role."""
     try:
-        words, figure, steps = parts(text)
+        setting = read_setting(text)
+        if setting.page is None:
+            return [Words(rawtext, setting.words, address=setting.address)], []
+        env = inliner.document.settings.env
+        if setting.page not in env.found_docs:
+            raise ValueError(f"there is no page {setting.page}")
     except ValueError as problem:
         message = inliner.reporter.error(f"{{do}}: {problem}", line=lineno)
         return [nodes.problematic(rawtext, rawtext)], [message]
-    address = "&".join(quote(one, safe="=!") for one in (figure, *steps))
-    return [Words(rawtext, words, address=address)], []
+    page = env.app.builder.get_relative_uri(env.docname, setting.page)
+    return [nodes.reference(rawtext, setting.words, refuri=f"{page}#set={setting.address}")], []
 
 
 def open_words(writer, node):

@@ -3,6 +3,7 @@ const choose = x => { home = [x, -1]; show(home); };
 const chips = queries.map((token, x) => make("button", {
   type: "button", onclick: () => choose(x), onfocus: () => choose(x), onmouseover: () => show([x, -1]),
 }, bdi(token)));
+for (const chip of chips) chip.dataset.part = "word";
 const shares = queries.map(() => make("span", {className: "av-share"}));
 const row = make("div", {className: "av-chips", role: "group", ariaLabel: "Choose a query"},
   ...chips.map((chip, x) => make("div", {}, chip, shares[x])));

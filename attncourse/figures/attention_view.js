@@ -66,10 +66,11 @@ const enliven = root => {
     const next = [m, n].map((size, x) => Math.min(size - 1, Math.max(least, to[x])));
     if (next[0] + next[1] > -2) view.move(next);
   };
-  const choice = (all, now, ariaLabel, use) => {
+  const choice = (all, now, part, ariaLabel, use) => {
     if (all.length < 2) return;
     const select = make("select", {ariaLabel}, ...all.map((name, value) => make("option", {value}, name)));
     select.value = now;
+    select.dataset.part = part;
     select.onchange = () => { use(+select.value); paint(); show(shown || at); };
     pick.append(select);
   };
@@ -80,8 +81,8 @@ const enliven = root => {
 
   const view = display();
   view.keyed.classList.add("av-keys");
-  choice(layers, layer, "Layer to show", x => { layer = x; });
-  choice(heads, head, "Map to show", x => { head = x; });
+  choice(layers, layer, "layer", "Layer to show", x => { layer = x; });
+  choice(heads, head, "map", "Map to show", x => { head = x; });
   if (pick.firstChild) say.before(pick);
   paint();
   show(home);

@@ -21,8 +21,8 @@ from attncourse.figures.theme import modes, read_asset
 HTML = Template(
     '<div class="attncourse-slider tex2jax_ignore mathjax_ignore" role="group" aria-label="$name">'
     '<style>$css</style><label class="as-control" hidden><span>$name</span>'
-    '<input type="range" min="0" max="$last" step="1" value="$start" autocomplete="off" '
-    'aria-valuetext="$now. $says"></label>'
+    '<input type="range" data-part="at" min="0" max="$last" step="1" value="$start" '
+    'autocomplete="off" aria-valuetext="$now. $says"></label>'
     '<div class="as-read"><span class="as-now">$now.</span> '
     '<span class="as-says">$says</span></div>'
     '<div class="as-panels">$panels</div>'

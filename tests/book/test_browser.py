@@ -496,6 +496,8 @@ def test_internal_links_resolve(html, soup):
     paths = [path for path in html.rglob("*.html") if "_static" not in path.parts]
     pages = {path: soup(str(path.relative_to(html))) for path in paths}
     names = {path: {e["id"] for e in page.select("[id]")} for path, page in pages.items()}
+    for path, page in pages.items():  # a figure in a state that a link names
+        names[path] |= {f"set={e['data-figure']}" for e in page.select("[data-figure]")}
     checked, broken = 0, []
     for path, page in pages.items():
         for element in page.select("[href], [src]"):
@@ -506,7 +508,10 @@ def test_internal_links_resolve(html, soup):
             place = (path.parent / unquote(urlsplit(file).path)).resolve() if file else path
             checked += 1
             known = names.get(place)
-            lost = fragment and known is not None and unquote(fragment) not in known
+            place_in_it = unquote(fragment)
+            if place_in_it.startswith("set="):
+                place_in_it = place_in_it.partition("&")[0]
+            lost = fragment and known is not None and place_in_it not in known
             if not place.exists() or lost:
                 broken.append((path.name, target))
     assert checked > 300
@@ -514,6 +519,31 @@ def test_internal_links_resolve(html, soup):
 
 
 # --- what a reader does ---------------------------------------------------------------------------
+
+
+WITH_WORDS = [page for page in PAGES if "{do}`" in (ROOT / page).with_suffix(".md").read_text()]
+
+
+@pytest.mark.parametrize("name", WITH_WORDS)
+def test_words_that_set_a_figure_set_it(reader, name):
+    """Each can be pressed and finds its controls; the live model's are looked at unloaded."""
+    page = reader.open(name)
+    words = page.locator(".attn-do")
+    for one in words.all():
+        if "real_model" in one.get_attribute("data-do"):
+            lost = one.evaluate(
+                """words => words.dataset.do.split("&").slice(1).map(decodeURIComponent)
+                    .map(step => step.match(/^[^=!]+/)[0]).filter(name => name !== "word"
+                        && !document.querySelector(`[data-part="${name}"]`))"""
+            )
+            assert lost == []
+            continue
+        assert "attn-can" in one.get_attribute("class")
+        one.click()
+        page.wait_for_timeout(100)
+        said = page.locator(":is(.am-say, .av-say, .as-says)").all_inner_texts()
+        assert not any("another edition" in text for text in said), one.inner_text()
+    assert reader.errors == []
 
 
 def test_the_search_finds_what_is_on_the_pages(reader):

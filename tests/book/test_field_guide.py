@@ -26,6 +26,8 @@ from field_guide import check_source, listing, raw, symptoms, wrong_lines
 
 from attncourse.checks import Mistake, exercises
 from attncourse.checks.judging import judge
+from attncourse.figures.moving.real_model import UNDONE
+from attncourse.milestones import undone
 
 ALL = exercises()
 WRONG = [(e, m) for e in ALL.values() for m in e.mistakes]
@@ -284,16 +286,20 @@ def test_every_mistake_is_on_the_page_once_and_every_link_resolves(built):
     links = [
         urlsplit(html.unescape(href)) for href in re.findall(r'<a [^>]*href="([^"]+)"', article)
     ]
-    to_chapters = 0
+    to_chapters = to_real_model = 0
     for link in links:
         if link.scheme:
             continue
         other = built_pages / link.path if link.path else built_pages / "field_guide.html"
         assert other.is_file(), link
-        if link.fragment:
+        if link.fragment.startswith("set="):
+            assert 'data-figure="real_model"' in other.read_text(encoding="utf-8")
+            to_real_model += 1
+        elif link.fragment:
             assert unquote(link.fragment) in ids_on(other), link
         to_chapters += bool(re.match(r"\d\d_", link.path)) and bool(link.fragment)
     assert to_chapters >= len(ALL)
+    assert to_real_model == sum(row.entry is not None and row.name in UNDONE for row in undone.ROWS)
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ from test_byte_pairs import texts
 pytest.importorskip("gguf")
 from small_llama import KINDS, WORDS, small_file, small_model
 
-from attncourse.circuits import logit_lens, sink_mask, without_edges, without_heads
+from attncourse.circuits import logit_lens, patched, sink_mask, without_edges, without_heads
+from attncourse.data import kept
 from attncourse.figures import moving
 from attncourse.figures.moving.figure import lean
 from attncourse.figures.moving.real_model import DECISIONS, FILE, SIZE, WORKER
@@ -34,6 +35,7 @@ from attncourse.interpret import (
     residual_stream,
 )
 from attncourse.milestones.undone import ROWS, TEXTS, undone
+from attncourse.tasks.explored import unpack_maps
 
 pytestmark = needs_browser
 RIGHT = {"off": [], "cuts": []}
@@ -200,6 +202,27 @@ def test_what_heads_look_at_and_their_order_are_the_packages(figure, model):
     same(pictures.reshape(12, n, n) / 255, maps, atol=0.005)
 
 
+@pytest.mark.parametrize("changed", [{}, {"scale": "none"}, {"window": 4, "sinks": 1}])
+def test_a_score_is_the_sum_of_products_that_the_package_has(figure, model, changed):
+    ids, query = WORDS.encode(SENTENCE), 8
+    given = {"ids": ids.tolist(), "query": query, "way": RIGHT | changed}
+    row = torch.tensor(ask(figure, "row", **given)["weights"]).reshape(12, -1)
+    for head in range(12):
+        why = ask(figure, "why", head=head, **given)
+        keys = torch.tensor(why["turned"]["keys"])
+        scores = why["by"] * keys @ torch.tensor(why["turned"]["query"])
+        same(scores.softmax(-1), row[head][why["seen"]], atol=1e-4)
+    assert why["seen"] == ([0, 5, 6, 7, 8] if "window" in changed else list(range(9)))
+    if not changed:
+        same(row, attention_maps(model, ids).flatten(0, 1)[:, query, :9], atol=1e-4)
+        with undone(next(row for row in ROWS if row.name == "no positions"), model):
+            still = attention_maps(model, ids)[0, 2, query, :9]  # the first layer reads the same
+        plain = ask(figure, "why", head=2, **given)["plain"]
+        scores = why["by"] * torch.tensor(plain["keys"]) @ torch.tensor(plain["query"])
+        assert (scores.softmax(-1) - row[2]).abs().max() > 0.01
+        same(scores.softmax(-1), still, atol=1e-4)
+
+
 def test_the_lens_is_that_of_the_package(figure, model):
     ids = WORDS.encode(SENTENCE)
     stream = residual_stream(model, ids)  # (4, n, d)
@@ -297,14 +320,82 @@ def test_the_code_is_small_and_the_file_is_the_pinned_one():
     from attncourse.pretrained.model import FILE as PINNED
 
     assert (FILE, SIZE) == (PINNED.name, PINNED.size)
-    scripts = [lean(read_asset(f"moving/{name}.js")) for name in (*WORKER, "real_model")]
-    assert sum(map(len, scripts)) + len(read_asset("moving/real_model.css")) < 62_000
+    scripts = [
+        lean(read_asset(f"moving/{name}.js")) for name in (*WORKER, "score_sum", "real_model")
+    ]
+    sheets = [read_asset(f"moving/{name}.css") for name in ("score_sum", "real_model")]
+    assert sum(map(len, [*scripts, *sheets])) < 77_000
     with pytest.raises(ValueError, match="texts: expected texts to try, got"):
         moving.real_model([" "])
 
 
-def test_nothing_is_loaded_before_it_is_asked_for(opened):
+@pytest.mark.parametrize("options", [{}, {"width": 390, "color_scheme": "dark"}])
+def test_before_it_is_loaded_the_first_text_can_be_looked_at(opened, options):
+    reader = opened(moving.real_model(), **options)
+    first = kept("one_sentence")["first"]
+    words = reader.figure.locator(".rm-words button")
+    words.last.wait_for()
+    ready(reader)
+    assert words.all_inner_texts() == first["pieces"]
+    assert [[one["id"], one["text"], one["p"]] for one in reader.now["next"]] == first["next"]
+    maps = unpack_maps(first["maps"], len(first["ids"]), 30, 9).reshape(270, 11, 11)
+    for order, query, rank in (("layer", 10, 126), ("layer", 4, 200)):
+        words.nth(query).click()
+        ready(reader)
+        reader.figure.locator("[data-part=order]").select_option(order)
+        ready(reader)
+        reader.figure.locator("[data-part=rank]").fill(str(rank))
+        assert reader.now["row"] == pytest.approx(maps[rank - 1, query, : query + 1], abs=1e-6)
+    reader.figure.locator("[data-part=order]").select_option("first")
+    ready(reader)
+    head, score = reader.now["ranked"][0]
+    scores = maps[:, 1:, 0].mean(1)
+    assert (head, score) == (int(scores.argmax()), pytest.approx(scores.max(), abs=1e-6))
+    assert reader.overflow() == 0
+    assert reader.small_text() == []
+
+
+def test_what_is_not_kept_asks_for_the_model_and_changes_nothing(opened, path):
     reader = opened(moving.real_model())
+    reader.figure.locator(".rm-words button").last.wait_for()
+    ready(reader)
+    for name in ("halves", "Next word", "cut in all heads", "Why this score?", "Write on"):
+        reader.button(name).click()
+        ready(reader)
+        assert "Load the model" in reader.says, name
+        reader.figure.locator(".rm-words button").first.click()  # and it goes on
+        ready(reader)
+        assert "looks at" in reader.says, name
+    assert reader.button("halves").get_attribute("aria-pressed") == "false"
+    field = reader.figure.locator("textarea")
+    for text, faint in (("Another text", True), (kept("one_sentence")["first"]["text"], False)):
+        field.fill(text)
+        said = "Load the model" if faint else "Likeliest next"
+        reader.page.wait_for_function(
+            "said => document.querySelector('[role=status]').textContent.includes(said)", arg=said
+        )
+        ready(reader)
+        assert (reader.figure.locator(".rm-old").count() == 1) == faint
+    field.fill(SENTENCE)
+    loaded(reader, path)
+    assert reader.now["ids"] == WORDS.encode(SENTENCE).tolist()
+    assert not reader.figure.locator("[data-part=loading]").is_visible()
+
+
+def test_what_is_kept_is_what_the_real_model_makes_of_the_text(real_model):
+    model, words = real_model
+    first = kept("one_sentence")["first"]
+    assert words.encode(first["text"]).tolist() == first["ids"]
+    maps = torch.tensor(unpack_maps(first["maps"], len(first["ids"]), 30, 9))
+    same(maps, attention_maps(model, torch.tensor(first["ids"])).double(), atol=0.003)
+    with torch.no_grad():
+        chances = model(torch.tensor(first["ids"]))[-1].softmax(-1)
+    for i, _, p in first["next"]:
+        assert float(chances[i]) == pytest.approx(p, abs=2e-3)
+
+
+def test_nothing_is_loaded_before_it_is_asked_for(opened):
+    reader = opened(moving.real_model([SENTENCE]))
     assert not reader.figure.locator("[data-part=model]").is_visible()
     assert "Nothing is loaded before you ask" in reader.figure.inner_text()
     assert reader.figure.get_by_role("button", name="Load the model").is_disabled()  # no server
@@ -494,7 +585,7 @@ def test_heads_and_layers_are_switched_off_and_edges_are_cut(figure, model):
     ready(figure)
     assert figure.now["way"]["off"] == []
     figure.figure.locator("[data-part=key]").select_option("2")
-    figure.button("in all heads").click()
+    figure.button("cut in all heads").click()
     ready(figure)
     edge = (len(ids) - 1, 2)
     with without_edges(model, {(k // 4, k % 4): [edge] for k in range(12)}):
@@ -504,6 +595,124 @@ def test_heads_and_layers_are_switched_off_and_edges_are_cut(figure, model):
     figure.button("Put everything back").click()
     ready(figure)
     assert figure.now["way"] == RIGHT
+
+
+def test_an_arc_that_is_pressed_says_why(figure):
+    figure.figure.locator("[data-part=order]").select_option("layer")
+    ready(figure)
+    box = figure.figure.get_by_role("group", name="Why this score")
+    assert not box.is_visible()
+    figure.figure.locator(".rm-words").scroll_into_view_if_needed()
+    arc = figure.figure.locator(".rm-press").last  # drawn over the others
+    key = int(arc.get_attribute("data-key"))
+    middle = arc.evaluate(
+        """path => { const at = path.getPointAtLength(path.getTotalLength() / 2).matrixTransform(
+            path.getScreenCTM()); return [at.x, at.y]; }"""
+    )
+    figure.page.mouse.click(*middle)  # where a reader sees it
+    ready(figure)
+    why = figure.figure.evaluate("root => root.why")
+    assert why["seen"][why["chosen"]] == key
+    assert why["weights"] == pytest.approx(figure.now["row"], abs=1e-4)
+    count = len(why["products"])
+    assert box.locator("rect").count() == 3 * count
+    assert why["sum"] == pytest.approx(sum(why["products"]))
+    assert "The score is" in figure.says
+    assert "without the rotation" in figure.says
+    figure.button("Rotation").focus()
+    figure.page.keyboard.press("Enter")
+    ready(figure)
+    unturned = figure.figure.evaluate("root => root.why")
+    assert unturned["products"] != pytest.approx(why["products"], abs=1e-3)
+    figure.figure.locator("[data-part=rank]").fill("3")  # another head: the panel follows
+    ready(figure)
+    assert figure.figure.evaluate("root => root.why.head") == 2
+    figure.figure.locator("[data-part=key]").select_option(str(key))
+    figure.button("cut in this head").click()
+    ready(figure)
+    assert "has no score" in box.inner_text()
+    figure.button("Why this score?").click()
+    ready(figure)
+    assert not box.is_visible()
+
+
+def test_the_first_heads_of_an_order_against_orders_by_lot(figure, model):
+    ids = WORDS.encode(SENTENCE)
+    figure.figure.locator("[data-part=order]").select_option("previous")
+    ready(figure)
+    best = int(model(ids)[-1].argmax())
+    figure.button("Against ten orders by lot").click()
+    ready(figure)
+    curve = figure.figure.evaluate("root => root.curve")
+    assert (curve["counts"], curve["id"]) == ([0, 1, 2, 4, 8], best)
+    assert curve["orders"][0] == [head for head, _ in figure.now["ranked"]]
+    assert len({str(order) for order in curve["orders"]}) == 11
+    assert all(sorted(order) == list(range(12)) for order in curve["orders"])
+    for order, chances in zip(curve["orders"][:4], curve["curves"][:4], strict=True):
+        for count, chance in zip(curve["counts"], chances, strict=True):
+            with without_heads(model, [divmod(head, 4) for head in order[:count]]):
+                expected = model(ids)[-1].softmax(-1)[best]
+            assert chance == pytest.approx(float(expected), abs=1e-3)
+    assert figure.figure.locator("[data-part=curves] path").count() == 12  # axes, eleven orders
+    assert "by lot" in figure.says
+    write(figure, "otters")
+    assert figure.figure.locator("[data-part=curves] path").count() == 0  # they were another text's
+    assert figure.button("Against ten orders by lot").is_visible()
+
+
+def test_a_slider_switches_the_first_heads_off_and_goes_back_when_others_are(figure):
+    figure.figure.locator("[data-part=order]").select_option("first")
+    ready(figure)
+    first = figure.figure.locator("[data-part=first]")
+    first.focus()
+    for _ in range(3):
+        figure.page.keyboard.press("ArrowRight")
+        ready(figure)
+    assert figure.now["way"]["off"] == sorted(head for head, _ in figure.now["ranked"][:3])
+    assert figure.says.startswith("The first 3 heads of this order are off. ")
+    figure.figure.locator("[data-part=changed] button").first.click()
+    ready(figure)
+    assert len(figure.now["way"]["off"]) == 2
+    assert first.input_value() == "0"
+
+
+@pytest.mark.parametrize("other", ["otters weren't 7 asleep", "Bettina's stones"])
+def test_a_vector_is_carried_over_as_the_package_does(figure, model, other):
+    text = "Bettina's 7 otters weren't"
+    write(figure, text)
+    figure.figure.locator("summary", has_text="A second text").click()
+    ready(figure)
+    figure.figure.get_by_label("The second text").fill(other)
+    figure.button("After each layer in turn").click()
+    ready(figure)
+    carried = figure.figure.evaluate("root => root.carried")
+    ids, source = WORDS.encode(text), WORDS.encode(other)
+    runs = [model(ids)[-1].softmax(-1), model(source)[-1].softmax(-1)]
+    answers = [int(run.argmax()) for run in runs]
+    assert [one["id"] for one in carried["answers"]] == answers
+    assert answers[0] != answers[1]
+    same(torch.tensor(carried["runs"]), torch.stack([run[answers] for run in runs]), atol=1e-3)
+    stream = residual_stream(model, source)  # (4, n, d)
+    for layer, row in enumerate(carried["rows"]):
+        hook = model.blocks[layer].register_forward_hook(
+            lambda block, given, x, layer=layer: torch.cat(
+                [x[: carried["to"]], stream[layer + 1, carried["from"]][None],
+                 x[carried["to"] + 1 :]])
+        )  # fmt: skip
+        expected = model(ids)[-1].softmax(-1)[answers]
+        hook.remove()
+        same(torch.tensor(row), expected, atol=1e-3)
+        if len(ids) == len(source) and carried["from"] == carried["to"]:
+            taken = patched(model, source, ids, layer, carried["to"])[-1].softmax(-1)
+            same(expected, taken[answers], atol=1e-5)
+    same(
+        torch.tensor(carried["rows"][-1]),
+        runs[1 if carried["to"] == len(ids) - 1 and carried["from"] == len(source) - 1 else 0][
+            answers
+        ],
+        atol=1e-3,
+    )
+    assert "as it is" in figure.says
 
 
 def test_a_decision_is_undone_at_a_click_and_the_sentence_comes(figure, model):

@@ -7,8 +7,10 @@ from conftest import ROOT
 from moving_pages import needs_browser
 from test_moving_figures import heads
 from test_moving_real_model import SENTENCE, path, ready  # noqa: F401
+from test_stepper import NUMBERS, TOKENS
 
-from attncourse.figures import moving
+from attncourse.figures import attention_view, moving, slider
+from attncourse.figures.bars import Bars
 
 SCRIPT = (ROOT / "book" / "assets" / "states.js").read_text(encoding="utf-8")
 pytestmark = needs_browser
@@ -91,3 +93,79 @@ def test_the_live_model_is_set_once_it_is_loaded(opened, path):  # noqa: F811
     assert copied.startswith(
         "#set=real_model&text=otters met. otters&order=layer&rank=5&head!&order=layer"
     )
+
+
+def test_the_chosen_piece_and_the_score_that_is_explained_are_in_the_address(opened, path):  # noqa: F811
+    steps = ["text=otters met. otters", "word=2", "order=layer", "rank=7", "key=1", "why=true"]
+    address = "&amp;".join(["real_model", *steps])
+    reader = opened(moving.real_model([SENTENCE]), Prose(address))
+    reader.figure.locator("[data-part=file]").set_input_files(path)
+    ready(reader)
+    reader.page.locator(".attn-do").click()
+    reader.page.wait_for_function("() => document.querySelector('.attncourse-moving').why")
+    ready(reader)
+    assert (reader.now["query"], reader.now["head"]) == (2, 6)
+    why = reader.figure.evaluate("root => [root.why.head, root.why.chosen]")
+    assert why == [6, 1]
+    reader.button("Link").click()
+    copied = reader.page.evaluate("() => decodeURIComponent(location.hash)")
+    assert copied == f"#set={address}".replace("&amp;", "&")
+
+
+PANEL = [Bars(["a"], [[0.1], [0.2], [0.4]], "p", "one bar")]
+MASK = {"scores": [[1.0, 0.5], [0.3, 1.0]], "values": [[0, 1], [2, 0]], "tokens": ["a", "b"]}
+FIGURES = {
+    "mask_painter": lambda: moving.mask_painter(**MASK),
+    "attention_stepper": lambda: moving.attention_stepper(**NUMBERS, tokens=TOKENS),
+    "width_slider": moving.width_slider,
+    "position_dial": moving.position_dial,
+    "a-b": lambda: attention_view([[[1, 0], [0.5, 0.5]]] * 2, ["a", "b"], title="A b!", arcs=True),
+    "heat-t": lambda: slider("heat T", [1, 2, 4], PANEL, "xyz"),
+}
+SETTINGS = {
+    "mask_painter": ["state=11.01", "state=00.10&layers=2"],
+    "attention_stepper": ["asks=1&stage=0&why-2=true", "state=" + ",".join("3" * 27)],
+    "width_slider": ["width=2&divisor=1"],
+    "position_dial": ["s=3&t=40&pace=0"],
+    "a-b": ["map=1", "map=1&word=1"],
+    "heat-t": ["at=2"],
+}
+
+
+SHOWN = """() => { const figure = document.querySelector("[role=group]");
+    return [figure.innerText, ...figure.querySelectorAll("path")].map(one =>
+        one.getAttribute ? [one.getAttribute("d"), getComputedStyle(one).strokeWidth] : one); }"""
+
+
+EACH = [(name, setting) for name, some in SETTINGS.items() for setting in some]
+
+
+@pytest.mark.parametrize(("name", "setting"), EACH)
+def test_the_setting_of_every_kind_of_figure_has_an_address(opened, name, setting):
+    """Set by an address, linked, and set by that link, a figure shows the same."""
+    shown, address = [], f"#set={name}&{setting}"
+    for _ in range(2):
+        reader = opened(FIGURES[name](), Prose())
+        first = reader.page.evaluate(SHOWN)
+        reader.page.evaluate("to => { location.hash = to; }", address)
+        reader.page.wait_for_timeout(60)
+        assert "edition" not in reader.page.inner_text("body")
+        shown.append(reader.page.evaluate(SHOWN))
+        assert shown[-1] != first
+        reader.page.get_by_role("button", name="Link").click()
+        reader.page.wait_for_function(
+            "() => document.querySelector('.attn-copy-link').title.includes('address bar')"
+        )
+        address = reader.page.evaluate("() => location.hash")
+        assert address.startswith(f"#set={name}&")
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("old", ["mask_painter&state=111.111", "attention_stepper&state=3,x"])
+def test_a_state_of_another_size_is_told(opened, old):
+    name = old.partition("&")[0]
+    reader = opened(FIGURES[name](), Prose())
+    before = reader.now
+    reader.page.evaluate("old => { location.hash = `#set=${old}`; }", old)
+    reader.page.wait_for_function("() => document.body.innerText.includes('another edition')")
+    assert reader.now == before

@@ -275,3 +275,45 @@ def test_the_moving_figures_scripts_are_small_together():
     assert len(carried) > 3
     assert max(carried) < 5_100
     assert sum(carried) < 3_000 * len(carried)
+
+
+@needs_browser
+def test_a_score_that_is_pressed_shows_its_products_and_its_rivals(reader):
+    reader.button("Whole").click()
+    numbers = quarters(random_numbers(7))
+    for name, matrix in numbers.items():
+        for i, j in np.ndindex(np.shape(matrix)):
+            reader.figure.locator(f'[data-at="{name}{i}{j}"] input').fill(str(matrix[i][j]))
+    box, expected = reader.figure.get_by_role("group", name="Why this score"), by_package(numbers)
+    assert not box.is_visible()
+    for i, j, letter in ((0, 2, "s"), (1, 0, "c"), (2, 2, "w")):
+        reader.button(TOKENS[i]).click()
+        reader.figure.locator(f'[data-at="{letter}{j}"]').click()
+        assert f"Why does “{TOKENS[i]}” give “{TOKENS[j]}” this score?" in box.inner_text()
+        why = reader.figure.evaluate("root => root.why")
+        np.testing.assert_allclose(why["products"], expected["Q"][i] * expected["K"][j])
+        assert why["sum"] == pytest.approx(expected["scores"][i, j] * 2**0.5)
+        np.testing.assert_allclose(why["weights"], expected["weights"][i])
+        drawn = box.locator("rect").evaluate_all("all => all.map(one => +one.getAttribute('y'))")
+        assert len(drawn) == 6  # two numbers of the query, two of the key, two products
+        names = box.locator("tbody th").all_inner_texts()
+        order = np.argsort(-expected["weights"][i], kind="stable")
+        assert names == [TOKENS[k] for k in order]
+        assert box.locator(".ss-own th").all_inner_texts() == [TOKENS[j]]
+    reader.figure.locator('[data-at="w2"]').click()
+    assert not box.is_visible()
+
+
+@needs_browser
+def test_a_score_is_pressed_by_keyboard_and_the_panel_keeps_its_height(reader):
+    reader.button("Whole").click()
+    score = reader.figure.locator('[data-at="s1"]')
+    score.focus()
+    reader.page.keyboard.press("Enter")
+    assert score.get_attribute("aria-pressed") == "true"
+    box, heights = reader.figure.get_by_role("group", name="Why this score"), set()
+    for token in TOKENS:
+        reader.button(token).click()
+        heights.add(round(box.bounding_box()["height"]))
+    assert len(heights) == 1
+    assert reader.small_text() == []

@@ -8,6 +8,7 @@ criterion, numbers and explanation are those of the checks.
 from __future__ import annotations
 
 import re
+from functools import cache
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -20,6 +21,7 @@ from sphinx.util.nodes import make_refnode
 
 from attncourse.checks import Exercise, exercises
 from attncourse.checks.index import name_of_place
+from attncourse.figures.moving.real_model import live_address
 from field_guide.listing import GuideEntry, entries, sources, with_code
 
 SECTION = "attn-section"
@@ -73,7 +75,7 @@ class FieldGuide(SphinxDirective):
                 f'<details class="attn-bug" id="{one.id}"><summary><span>{with_code(one.name)}'
                 f"</span> <small>{escape(one.symptom)}</small></summary>"
             )
-            parts.append(raw(f"{head}{sleeping(one.html)}</details>"))
+            parts.append(raw(f"{head}{sleeping(one.html + in_real_model(one.id))}</details>"))
         title = nodes.literal("", exercise.target)
         return self.section(exercise.target, title, *parts)
 
@@ -128,6 +130,27 @@ def sleeping(html: str) -> str:
     if re.search(r"</?script|<!--", html, re.IGNORECASE):
         raise ValueError(f"an entry of the field guide holds a script or a comment: {html[:80]!r}")
     return f'\n<script type="text/plain" class="attn-body">\n{html}\n</script>'
+
+
+@cache
+def undone_in_real_model() -> dict[str, str]:
+    """For the ids of entries that the live page can undo: its address in that state."""
+    from attncourse.milestones.undone import ROWS, TEXTS
+
+    places = {}
+    for row in ROWS:
+        address = live_address(row.name, TEXTS["a story"])
+        if row.entry and address:
+            places[name_of_place(" ".join(row.entry))] = address
+    return places
+
+
+def in_real_model(entry: str) -> str:
+    """A link to the live page with this mistake made there, if it has a switch for it."""
+    address = undone_in_real_model().get(entry)
+    if address is None:
+        return ""
+    return f'\n<p><a href="{escape(address)}">Make it in a real model</a>.</p>'
 
 
 def raw(html: str) -> nodes.raw:

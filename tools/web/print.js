@@ -59,7 +59,8 @@
       if (!element.closest(".attn-plot")) element.id = `${place}--${element.id}`; // plots have own
     }
     for (const link of article.querySelectorAll("a[href]")) {
-      const [address, fragment] = link.getAttribute("href").split("#");
+      const [address, named] = link.getAttribute("href").split("#");
+      const fragment = named?.startsWith("set=") ? "" : named; // on paper no figure is set
       const target = places.get(address ? within(address, name) : name);
       if (target) link.setAttribute("href", `#${target}${fragment ? `--${fragment}` : ""}`);
     }

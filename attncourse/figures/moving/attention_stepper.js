@@ -2,7 +2,7 @@
 const {tokens, numbers} = data, now = structuredClone(numbers), part = partsOf(root);
 const flow = root.querySelector(".st-flow"), say = root.querySelector(".am-say"), at = name => flow.querySelector(`[data-at="${name}"]`);
 const sums = (a, b) => a.map((x, i) => `${short(x)}·${short(b[i])}`).join(" + ").replaceAll("+ −", "− ");
-let asks = 0, lit = 1, wrong = false;
+let asks = 0, lit = 1, wrong = false, asked = null;
 
 root.compute = ({X, W_q, W_k, W_v}) => {
   const Q = times(X, W_q), K = times(X, W_k), V = times(X, W_v);
@@ -42,10 +42,25 @@ const show = () => {
     node.classList.toggle("st-later", lit && node.dataset.lit.split(" ")[0] > lit);
   }
   for (const row of flow.querySelectorAll("[data-row]")) row.classList.toggle("st-asks", +row.dataset.row === asks);
+  explain();
   say.classList.toggle("am-wrong", wrong);
   say.textContent = wrong ? "A marked cell holds no number from −9 to 9. The picture goes on with the last one that it held." : told(root.now);
 };
 
+/** The score of the key that was pressed, product by product. */
+const explain = () => {
+  part("why").hidden = asked === null;
+  tokens.forEach((_, j) => { at(`s${j}`).ariaPressed = String(j === asked); });
+  if (asked === null) return;
+  const {Q, K} = root.now, d = Q[0].length;
+  root.why = scoreSum(part("why"), {query: Q[asks], keys: K, names: tokens, chosen: asked, by: 1 / Math.sqrt(d), divided: `divided by √${d}`});
+  part("why").prepend(make("p", {}, `Why does “${tokens[asks]}” give “${tokens[asked]}” this score?`));
+};
+for (const j of tokens.keys()) {
+  const open = () => { asked = j === asked ? null : j; show(); }, score = at(`s${j}`);
+  score.replaceWith(make("button", {type: "button", className: score.className, title: "Why this score?", "data-at": `s${j}`, "data-part": `why-${j}`, "aria-pressed": false}));
+  for (const letter of "scw") { at(letter + j).onclick = open; at(letter + j).classList.add("st-press"); }
+}
 const cells = Object.entries(now).flatMap(([name, matrix]) => matrix.flatMap((row, i) => row.map((x, j) => {
   const input = make("input", {type: "number", min: -9, max: 9, defaultValue: x, oninput: () => read(), "aria-label": `${name}, ${name === "X" ? tokens[i] : `row ${i}`}, column ${j}`});
   at(name + i + j).replaceChildren(input);
@@ -62,6 +77,15 @@ const read = () => {
   show();
 };
 pick(root, "asks", i => { asks = i; show(); });
+/** All numbers as text, which an address keeps, and back; false where a cell would hold none. */
+root.state = () => cells.map(({input}) => input.value).join(",");
+root.restore = text => {
+  const all = text.split(",");
+  if (all.length !== cells.length || all.some(one => Number.isNaN(typed(one, -9, 9)))) return false;
+  cells.forEach(({input}, i) => { input.value = all[i]; });
+  read();
+  return true;
+};
 const stages = pick(root, "stage", i => { lit = i; show(); });
 part("next").onclick = () => stages[lit % 5 + 1].click();
 part("page").onclick = () => {

@@ -40,10 +40,16 @@ def attention_stepper(X, W_q, W_k, W_v, tokens: Sequence[str]) -> Moving:
         + controls(choice("stage", "Stage", STAGES, 1), button("next", "Next ▸"))
         + f'<div class="st-flow">{left(numbers, views, tokens)}'
         + f"{stepper_columns(views, tokens)}</div>"
-        + controls("Change any number with dots below it.", button("page", "Numbers of the page")),
+        + '<div class="ss-box" data-part="why" role="group" aria-label="Why this score" hidden>'
+        + "</div>"
+        + controls(
+            "Change any number with dots below it. Press a score.",
+            button("page", "Numbers of the page"),
+        ),
         "Where JavaScript runs, the picture grows by a stage at a time, any token may ask, and all "
         "numbers of X and the three matrices can be changed.",
         {"tokens": list(tokens), "numbers": {k: m.tolist() for k, m in numbers.items()}},
+        before=["score_sum"],
     )
 
 

@@ -49,5 +49,11 @@ const show = () => {
     + `${shown(100 * now.apart[depth], 1)} % of their size.`);
 };
 names.forEach((name, i) => part(`part-${name}`).onclick = () => { on[i] = !on[i]; show(); });
+/** The depth is where the bars are held. */
+dragged(part("bars"), event => {
+  const cells = [...part("bars").querySelectorAll("td:has(i)")], at = cells.findIndex(cell => event.clientX < cell.getBoundingClientRect().right);
+  part("depth").value = depth = at < 0 ? cells.length - 1 : at;
+  show();
+});
 part("depth").oninput = event => { depth = +event.target.value; show(); };
 show();

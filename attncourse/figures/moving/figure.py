@@ -16,7 +16,7 @@ class Moving:
     script runs and on paper. moves: a sentence that says there what would move. data: numbers for
     the script. says: the sentence that goes with the first state, which the script replaces.
     before: scripts of this folder that its own script stands on.
-    A style sheet ``<name>.css``, where there is one, comes along.
+    Style sheets ``<name>.css`` of these, where there are any, come along.
     """
 
     def __init__(
@@ -32,9 +32,10 @@ class Moving:
         style = (
             modes("attncourse-moving") + read_asset("moving/moving.css") + read_asset("diagram.css")
         )
-        if has(f"moving/{self.name}.css"):
-            style += read_asset(f"moving/{self.name}.css")
-        own = "\n".join(lean(read_asset(f"moving/{name}.js")) for name in (*self.before, self.name))
+        names = (*self.before, self.name)
+        sheets = [f"moving/{name}.css" for name in names]
+        style += "".join(read_asset(sheet) for sheet in sheets if has(sheet))
+        own = "\n".join(lean(read_asset(f"moving/{name}.js")) for name in names)
         script = (
             f"(() => {{\n{lean(read_asset('moving/moving.js'))}\n"
             f"const begin = (root, data) => {{\n{own}\n}};\n"

@@ -89,14 +89,16 @@ const read = () => {
   query = one.pair ? one.pair[0] : one.tokens.length - 1;
   if (order === "pronoun" && !one.pair || order.includes(",")) order = one.pair ? "pronoun" : "induction";
   part("words").replaceChildren(draw("svg", {"aria-hidden": "true"}), ...one.tokens.map((token, j) => make("button",
-    {type: "button", textContent: token, onclick: () => { query = j; orders(one); show(); }})));
+    {type: "button", "data-part": "word", textContent: token, onclick: () => { query = j; orders(one); show(); }})));
   orders(one);
   sort();
 };
 /** The other sentences come as a script from the book's folder, once the figure is seen. */
+let settle;
+root.ready = new Promise(done => { settle = done; });
 const fetched = () => {
   const kept = window.attncourseRealHeads;
-  if (kept) { sentences = kept.sentences; part("sentence").replaceChildren(...sentences.map((one, i) => make("option", {value: i, textContent: one.tokens.join("")}))); part("sentence").value = chosen; }
+  if (kept) { sentences = kept.sentences; part("sentence").replaceChildren(...sentences.map((one, i) => make("option", {value: i, textContent: one.tokens.join("")}))); part("sentence").value = chosen; settle(); }
   return kept;
 };
 const without = () => { part("sentence").replaceChildren(make("option", {value: 0, textContent: data.one.tokens.join("")})); part("sentence").title = "The other sentences are in the book’s folder, which is not here."; };
@@ -104,8 +106,8 @@ without();
 const load = () => {
   if (fetched()) return;
   const above = document.documentElement.dataset.content_root;
-  if (above === undefined) return;
-  document.head.append(make("script", {src: `${above}_static/${data.script}`, onload: fetched, onerror: without}));
+  if (above === undefined) return settle();
+  document.head.append(make("script", {src: `${above}_static/${data.script}`, onload: fetched, onerror: () => { without(); settle(); }}));
 };
 new IntersectionObserver((seen, watch) => { if (seen.some(one => one.isIntersecting)) { watch.disconnect(); load(); } }).observe(root);
 part("sentence").onchange = event => { chosen = +event.target.value; read(); };

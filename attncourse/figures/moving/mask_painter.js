@@ -43,6 +43,15 @@ const paint = (to, allowed) => {
   show(weights => mask[i].includes(true) ? `“${tokens[i]}” listens to ${list(tokens.map((token, l) => `“${token}” ${shown(weights[i][l])}`).filter((_, l) => mask[i][l]))}.` : "");
 };
 
+/** The mask as text, which an address keeps, and back; false where it is none of this size. */
+root.state = () => mask.map(row => row.map(Number).join("")).join(".");
+root.restore = text => {
+  const rows = text.split(".");
+  if (rows.length !== n || rows.some(row => row.length !== n || /[^01]/.test(row))) return false;
+  mask = rows.map(row => [...row].map(sign => sign === "1"));
+  show(() => "Painted as the address says.");
+  return true;
+};
 const buttons = pick(root, "preset", i => { mask = presets[i][0]; show(() => presets[i][1]); });
 if (part("layers")) part("layers").oninput = () => show(() => "Who can know whom: the filled and dashed words below.");
 stage.querySelector(".mp-pair")[data.brief ? "after" : "before"](say); // what is painted on stays in its place

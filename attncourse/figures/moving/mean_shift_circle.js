@@ -23,7 +23,8 @@ const show = () => {
   part("arrows").innerHTML = points.map((p, i) => arrow(...at(p), ...at(output[i]), "value", 1)).join("");
   points.forEach((p, i) => {
     const [cx, cy] = at(p), r = 4 + 8 * (group.filter(c => c === group[i]).length - 1) / n;
-    for (const [key, value] of Object.entries({cx, cy, r})) part("points").children[i].setAttribute(key, value);
+    const now = {cx, cy, r, "aria-valuenow": Math.round(Math.atan2(p[1], p[0]) * 180 / Math.PI)};
+    for (const [key, value] of Object.entries(now)) part("points").children[i].setAttribute(key, value);
   });
   const many = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   part("kappa-now").textContent = kappa;
@@ -34,8 +35,33 @@ const after = many => () => {
   steps += many;
   show();
 };
+/** A point is held and moves along the circle; by key, too: left and right turn it, up and down choose another. */
+const circle = part("points").ownerSVGElement, spots = [...part("points").children];
+let held = -1;
+const pointed = event => new DOMPoint(event.clientX, event.clientY).matrixTransform(circle.getScreenCTM().inverse());
+const put = (i, angle) => { points = points.map((p, j) => j === i ? [Math.cos(angle), Math.sin(angle)] : p); show(); };
+circle.addEventListener("pointerdown", event => {
+  const {x, y} = pointed(event), far = points.map(at).map(([a, b]) => Math.hypot(a - x, b - y)), near = Math.min(...far);
+  held = near < 24 ? far.indexOf(near) : -1;
+});
+circle.addEventListener("pointermove", event => circle.classList.toggle("ms-held", event.buttons > 0));
+dragged(circle, event => { const {x, y} = pointed(event); if (held >= 0) put(held, Math.atan2(middle - y, x - middle)); });
+spots.forEach((spot, i) => {
+  for (const [name, value] of Object.entries({tabindex: i ? -1 : 0, role: "slider", "aria-label": `Point ${i}`, "aria-valuemin": -180, "aria-valuemax": 180})) spot.setAttribute(name, value);
+  spot.onkeydown = event => {
+    const turn = {ArrowRight: -5, ArrowLeft: 5}[event.key], other = {ArrowUp: 1, ArrowDown: -1}[event.key];
+    if (!turn && !other) return;
+    event.preventDefault();
+    if (turn) return put(i, Math.atan2(points[i][1], points[i][0]) + turn * Math.PI / 180);
+    spot.setAttribute("tabindex", -1);
+    const next = spots[(i + other + spots.length) % spots.length];
+    next.setAttribute("tabindex", 0);
+    next.focus();
+  };
+});
 part("step").onclick = after(1);
 part("more").onclick = after(10);
 part("reset").onclick = () => { points = data.points; steps = 0; show(); };
 part("kappa").oninput = show;
+root.points = () => points;
 show();

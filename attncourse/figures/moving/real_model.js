@@ -44,6 +44,14 @@ const during = async work => {
   const current = () => { if (mine !== run) throw STOP; };
   try { await work(async (...given) => { current(); const answer = await ask(...given); current(); return answer; }); } catch (error) {
     if (error !== STOP && mine === run) tell(root, error.message);
+    if (about?.kept && error !== STOP) { // what was to change has not changed
+      way = RIGHT;
+      asRight();
+      part("why").ariaPressed = "false";
+      part("because").hidden = true;
+      setFirst(0);
+      part("model").classList.toggle("rm-old", text.value !== data.kept.text);
+    }
   }
   clearTimeout(slow);
   if (button) button.ariaBusy = null;
@@ -53,7 +61,23 @@ const during = async work => {
 };
 
 // --- loading ---
-const loads = on => { for (const name of ["progress", "cancel"]) part(name).hidden = !on; part("load").disabled = on || folder; part("file").disabled = on; };
+const loads = on => { part("model").inert = on; for (const name of ["progress", "cancel"]) part(name).hidden = !on; part("load").disabled = on || folder; part("file").disabled = on; };
+/** Shows the model of which `about` tells. */
+const ready = () => {
+  part("model").hidden = false;
+  part("bars").before(root.querySelector(".am-say"));
+  const numbers = {...about, base: about.base.toLocaleString("en")};
+  data.decisions.forEach((one, i) => all(`switch${i}`).forEach((button, k) => { button.textContent = one.options[k][0].replace(/\{(\w+)\}/g, (_, key) => numbers[key]); }));
+  all("kind")[1].disabled = about.system === undefined;
+  part("rank").max = about.layers * about.heads;
+};
+/** What is kept of the first text, before anything is loaded. */
+const keep = said => data.kept && during(async get => {
+  about = await get("keep", data.kept);
+  ready();
+  await encode(get);
+  if (said) tell(root, said);
+});
 const load = given => during(async get => {
   loads(true);
   tell(root, "Loading the model …");
@@ -66,12 +90,7 @@ const load = given => during(async get => {
     }), name: (given.file?.name || data.file).split("/").at(-1)};
   } finally { loads(false); }
   part("loading").hidden = true;
-  part("model").hidden = false;
-  part("bars").before(root.querySelector(".am-say"));
-  const numbers = {...about, base: about.base.toLocaleString("en")};
-  data.decisions.forEach((one, i) => all(`switch${i}`).forEach((button, k) => { button.textContent = one.options[k][0].replace(/\{(\w+)\}/g, (_, key) => numbers[key]); }));
-  all("kind")[1].disabled = about.system === undefined;
-  part("rank").max = about.layers * about.heads;
+  ready();
   part("about").textContent = `${about.name}: ${about.layers} layers of ${about.heads} heads, ${about.vocab.toLocaleString("en")} pieces. Loaded in ${shown(about.seconds, 1)} s.`
     + (about.fast ? "" : " This browser has no WebAssembly with SIMD, so everything takes many times as long.");
   text.focus();
@@ -80,7 +99,7 @@ const load = given => during(async get => {
 const address = folder ? "" : new URL(above + data.file, location.href).href;
 part("load").onclick = () => load({url: address});
 part("file").onchange = event => { if (event.target.files.length) load({file: event.target.files[0]}); event.target.value = ""; };
-part("cancel").onclick = () => { gone(STOP); loads(false); part("load").focus(); tell(root, "Cancelled. Nothing is kept of it."); };
+part("cancel").onclick = () => { gone(STOP); loads(false); part("load").focus(); const said = "Cancelled. Nothing is kept of it."; tell(root, said); keep(said); };
 part("forget").onclick = async () => {
   await self.caches?.delete("attncourse-model").catch(() => 0);
   tell(root, "The file is removed from this browser; the model runs until you leave the page.");
@@ -106,8 +125,10 @@ const encode = async get => {
   if (wrong) throw new Error(wrong);
   begun = answer.ids; written = []; pieces = answer.pieces;
   way = {...way, cuts: []}; // they were another text's
+  for (const name of ["curves", "carried"]) part(name).replaceChildren();
   query = begun.length - 1;
   await show(get, "", true);
+  if (!about.kept) await bothTexts(get);
 };
 /** Everything that depends on text and switches; `first` is said before the likeliest word. */
 const show = async (get, first = "", fresh = false) => {
@@ -122,6 +143,7 @@ const show = async (get, first = "", fresh = false) => {
   await look(get);
   await field(get, fresh);
   if (part("lens").open) await lens(get);
+  await because(get);
 };
 const bars = (next, none) => {
   const bar = (p, className = "") => make("i", {style: `width:${(100 * p).toFixed(2)}%`, className}), two = isChanged();
@@ -193,13 +215,13 @@ for (const name of ["temperature", "topp"]) part(name).oninput = () => {
 // --- pieces, arcs, heads ---
 const words = () => {
   const box = part("words");
-  box.replaceChildren(draw("svg", {"aria-hidden": "true"}), ...pieces.map((piece, j) => make("button", {type: "button", textContent: piece.replaceAll("\n", "↵"),
+  box.replaceChildren(draw("svg", {"aria-hidden": "true"}), ...pieces.map((piece, j) => make("button", {type: "button", "data-part": "word", textContent: piece.replaceAll("\n", "↵"),
     className: j >= begun.length ? "rm-new" : "", onclick: () => ask1(j), onkeydown: event => {
       const to = j + ({ArrowRight: 1, ArrowLeft: -1}[event.key] || 0);
       if (to !== j && pieces[to] !== undefined) { event.preventDefault(); box.querySelectorAll("button")[to].focus(); ask1(to); }
     }})));
 };
-const ask1 = j => { query = j; during(async get => { await look(get); if (order === "word") await field(get, true); if (part("lens").open) await lens(get); said(); }); };
+const ask1 = j => { query = j; during(async get => { await look(get); if (order === "word") await field(get, true); if (part("lens").open) await lens(get); said(); await because(get); }); };
 const weight = (head, j) => weights[head * length + j] || 0, current = () => ranked[place] || [0, 0];
 /** Where the chosen piece looks, in all heads. */
 const look = async get => {
@@ -232,7 +254,8 @@ const arcs = () => {
     const w = weight(head, j);
     if (w < .03 || j === query) return "";
     const [tx, ty] = middle(button), up = Math.min(y, ty) - Math.min(26, 8 + Math.abs(x - tx) / 8);
-    return `<path d="M${x},${y}C${x},${up} ${tx},${up} ${tx},${ty}" style="stroke-width:${.8 + 5 * w};opacity:${.35 + .65 * w}"/>`;
+    const way = `d="M${x},${y}C${x},${up} ${tx},${up} ${tx},${ty}"`;
+    return `<path ${way} style="stroke-width:${.8 + 5 * w};opacity:${.35 + .65 * w}"/><path class="rm-press" data-key="${j}" ${way}><title>Why this score?</title></path>`;
   }).join("");
   const off = way.off.includes(head), layer = Math.floor(head / about.heads);
   part("name").textContent = `head ${headName(head)}`;
@@ -282,16 +305,50 @@ const field = async (get, fresh = false) => {
 };
 part("sort").onclick = () => during(async get => { await field(get, true); said(); });
 part("order").onchange = event => { order = event.target.value; during(async get => { await field(get, true); said(); }); };
-part("key").onchange = () => during(async get => { await look(get); if (order === "word") await field(get, true); });
-part("rank").oninput = event => { place = +event.target.value - 1; arcs(); said(); };
+const keyed = async get => { await look(get); if (order === "word") await field(get, true); };
+part("key").onchange = () => during(async get => { await keyed(get); await because(get, true); });
+const chosen = at => { place = at; arcs(); said(); if (whyOpen() && !writing) during(because); };
+part("rank").oninput = event => chosen(+event.target.value - 1);
 part("field").onclick = event => {
   const box = part("field"), ground = box.getBoundingClientRect();
   const at = Math.floor((event.clientY - ground.top) / side) * box.across + Math.floor((event.clientX - ground.left) / side);
-  if (at >= 0 && at < ranked.length) { place = at; arcs(); said(); }
+  if (at >= 0 && at < ranked.length) chosen(at);
 };
 /** Lays the maps out for the width that there is now; what runs goes on, and this comes after it. */
 const fit = () => { if (ranked.length && root.still() && part("field").clientWidth !== wide) during(field); };
 new ResizeObserver(fit).observe(part("field"));
+
+// --- why this score ---
+const isDown = name => part(name).ariaPressed === "true", whyOpen = () => isDown("why");
+/** The score that the chosen head gives to one key: two vectors, their products, the sum, the softmax. */
+const because = async (get, aloud = false) => {
+  part("because").hidden = !whyOpen();
+  if (!whyOpen()) return;
+  const [head] = current(), key = +part("key").value, {seen, by, plain: unturned, turned} = await get("why", {ids: ids(), way, query, head}), at = seen.indexOf(key);
+  part("turned").disabled = way.positions === "none";
+  const title = `Head ${headName(head)}: ${quoted(pieces[query])} → ${quoted(pieces[key])}`, label = all("switch0").find(one => one.ariaPressed === "true").textContent;
+  part("pair").textContent = title;
+  root.why = null;
+  if (at < 0) { part("sum").replaceChildren("This edge is cut, or hidden by mask or window: it has no score."); return; }
+  const names = seen.map(j => `${j}: ${marked(pieces[j])}`), given = isDown("turned") ? turned : unturned;
+  root.why = {...scoreSum(part("sum"), {...given, names, chosen: at, by, divided: label === "none" ? "not divided" : label}), head, seen};
+  const [one, other] = [turned, unturned].map(({query, keys}) => { const {scores, weights} = scoreRow(query, keys, by); return `${shown(scores[at])}, a weight of ${percent(weights[at])}`; });
+  const told = `The score is ${one}${part("turned").disabled ? "" : `; without the rotation, in this place alone, ${other}`}.`;
+  part("both").textContent = told;
+  if (!aloud) return;
+  tell(root, `${title}. ${told}`);
+  part("because").scrollIntoView({block: "nearest"});
+};
+const press = name => { part(name).ariaPressed = String(!isDown(name)); during(get => because(get, true)); };
+part("why").onclick = () => press("why");
+part("turned").onclick = () => press("turned");
+part("words").onclick = event => {
+  const {key} = event.target.dataset;
+  if (key === undefined) return;
+  part("key").value = key;
+  part("why").ariaPressed = "true";
+  during(async get => { await keyed(get); await because(get, true); });
+};
 
 // --- what is changed ---
 const alter = (change, first = "") => { way = {...way, ...change}; return during(get => show(get, first)); };
@@ -309,6 +366,7 @@ part("cut").onclick = () => cut([current()[0]]);
 part("cutall").onclick = () => cut(ranked.map(([head]) => head));
 /** What is off or cut, each with a button that takes it back. */
 const changes = () => {
+  if (String(firstOf(+part("first").value)) !== String(way.off)) setFirst(0);
   const chips = [], chip = (words, back) => chips.push(make("button", {type: "button", textContent: `${words} ×`, ariaLabel: `${words}: take back`, onclick: back}));
   for (let layer = 0; layer < about.layers; layer++) {
     const heads = ofLayer(layer), off = heads.filter(head => way.off.includes(head));
@@ -370,14 +428,72 @@ part("each").onclick = async () => {
   button.textContent = words;
   if (!ended) { halted = " (stopped: what you chose since went first)"; caption(); }
 };
+const asRight = () => data.decisions.forEach((_, i) => all(`switch${i}`).forEach((button, k) => { button.ariaPressed = String(k === 0); }));
 part("back").onclick = () => {
-  data.decisions.forEach((_, i) => all(`switch${i}`).forEach((button, k) => { button.ariaPressed = String(k === 0); }));
+  asRight();
   alter(RIGHT, "Everything is as it was. ");
+};
+
+// --- the first heads of an order, and ten orders by lot ---
+const COUNTS = [0, 1, 2, 4, 8, 16, 32, 64], DRAWS = 10, firstOf = k => ranked.slice(0, k).map(([head]) => head).sort((a, b) => a - b);
+const setFirst = k => { part("first").value = part("first-now").textContent = k; };
+part("first").oninput = event => setFirst(event.target.value);
+part("first").onchange = event => {
+  const k = +event.target.value;
+  alter({off: firstOf(k)}, `The first ${k} heads of this order are off. `);
+};
+/** Progress in the button that was pressed. */
+const counted = (name, total) => { const words = part(name).textContent; return [({tried}) => { part(name).textContent = `${tried} of ${total} …`; }, () => { part(name).textContent = words; }]; };
+part("curve").onclick = async () => {
+  const counts = COUNTS.filter(k => k <= ranked.length), [progress, over] = counted("curve", 1 + (counts.length - 1) * (1 + DRAWS));
+  await during(async get => {
+    const {id, text} = root.now.next.reduce((a, b) => b.before > a.before ? b : a), heads = ranked.map(([head]) => head);
+    const drawn = Array.from({length: DRAWS}, () => heads.map(head => [random(), head]).sort((a, b) => a[0] - b[0]).map(([, head]) => head)), orders = [heads, ...drawn];
+    const lists = [[], ...orders.flatMap(order => counts.slice(1).map(k => order.slice(0, k)))];
+    const chances = await get("without", {ids: ids(), way: {...way, off: []}, lists, id}, progress), part1 = counts.length - 1;
+    const curves = orders.map((_, i) => [chances[0], ...chances.slice(1 + i * part1, 1 + (i + 1) * part1)]), [own, ...lots] = curves;
+    root.curve = {counts, curves, id, orders};
+    const at = counts.indexOf(Math.min(8, counts.at(-1))), middle = lots.map(one => one[at]).sort((a, b) => a - b);
+    const told = `${quoted(text)}: ${percent(own[0])} with all heads; without the first ${counts[at]} of this order ${percent(own[at])}, without ${counts[at]} by lot ${percent(middle[0])} to ${percent(middle.at(-1))} in ${DRAWS} draws.`;
+    part("curves").replaceChildren(lineChart([...lots.map(values => ({values, role: "quiet"})), {values: own, role: "key", thick: 3}], counts.map(String), "heads switched off", told), make("p", {}, told));
+    tell(root, told);
+  });
+  over();
+};
+
+// --- two texts ---
+let others = [];
+const bothTexts = async get => {
+  const {ids: found, pieces: texts} = await get("encode", {text: part("other").value, chat: false});
+  if (!found.length || found.length > about.most) throw new Error(`A second text has 1 to ${about.most} pieces.`);
+  const fill = (name, some, at) => { part(name).replaceChildren(...some.map((piece, j) => make("option", {value: j, textContent: `${j}: ${marked(piece)}`}))); part(name).value = at; };
+  const differs = found.findIndex((id, j) => id !== ids()[j]), place = found.length === ids().length && differs >= 0 ? differs : -1;
+  const again = String(others) === String(found) && part("to").length === pieces.length, [from, to] = again ? [part("from").value, part("to").value] : place < 0 ? [found.length - 1, pieces.length - 1] : [place, place];
+  others = found;
+  fill("from", texts, from);
+  fill("to", pieces, to);
+};
+part("two").ontoggle = () => { if (part("two").open && begun.length) during(bothTexts); };
+part("other").onchange = () => { part("two").open = true; during(bothTexts); };
+part("carry").onclick = async () => {
+  const [progress, over] = counted("carry", about.layers);
+  await during(async get => {
+    await bothTexts(get);
+    const from = +part("from").value, to = +part("to").value, {answers, runs, rows} = await get("carry", {ids: ids(), other: others, from, to, way}, progress);
+    const [own, other] = answers.map(({text}) => quoted(text)), [mine, theirs] = [0, 1].map(i => rows.map(row => row[i])), turned = rows.findIndex(([a, b]) => b > a), back = rows.findLastIndex(([a, b]) => b > a);
+    root.carried = {answers, runs, rows, from, to};
+    const told = answers[0].id === answers[1].id ? `Both texts go on with ${own}: take another.`
+      : `${own} ${percent(runs[0][0])}, ${other} ${percent(runs[0][1])} as it is. With the vector carried over ${turned < 0 ? `${other} is never the likelier of the two` : `after layers ${turned} to ${back} ${other} is the likelier, at most ${percent(Math.max(...theirs))}`}.`;
+    part("carried").replaceChildren(lineChart([{values: mine, role: "query", thick: 2, dash: "5 3"}, {values: theirs, role: "key", thick: 3}], rows.map((_, l) => l % 5 ? "" : String(l)), "after this layer", told), make("p", {}, make("span", {className: "am-query"}, `┅ ${own}`), " ", make("span", {className: "am-key"}, `━ ${other}`)), make("p", {}, told));
+    tell(root, told);
+  });
+  over();
 };
 
 // --- the lens ---
 /** A column a piece, a row a layer: what the model would say if it stopped there. */
 const lens = async get => {
+  if (about.kept) await get("lens", {ids: ids(), way, query});
   const first = Math.max(0, Math.min(query, pieces.length - 24)), shownPieces = pieces.slice(first, first + 24), box = part("lens").querySelector(".am-wide");
   const table = make("table", {className: "rm-lens"}, make("thead", {}, make("tr", {}, make("td"), ...shownPieces.map((piece, j) => make("th", {scope: "col", className: first + j === query ? "am-query" : ""}, marked(piece))))),
     make("tbody", {}, ...Array.from({length: about.layers + 1}, (_, layer) => make("tr", {}, make("th", {scope: "row"}, layer ? `after ${layer - 1}` : "no layer"), ...shownPieces.map(() => make("td"))))));
@@ -397,3 +513,4 @@ const lens = async get => {
 };
 part("lens").ontoggle = () => { if (part("lens").open && begun.length) during(async get => { await lens(get); const row = root.lens[query]; tell(root, `Under ${quoted(pieces[query])} the last layer says ${quoted(row.at(-1).text)}; it stands first from layer ${row.length - 2 - [...row].reverse().findIndex(one => one.id !== row.at(-1).id) + 1} on.`); }); };
 part("loading").after(root.querySelector(".am-say"));
+keep();

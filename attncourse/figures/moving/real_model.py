@@ -9,7 +9,9 @@ asks.
 
 from collections.abc import Sequence
 from html import escape
+from urllib.parse import quote
 
+from attncourse.data import kept
 from attncourse.figures.moving.controls import button, choice, controls, scrolling, slider_control
 from attncourse.figures.moving.figure import Moving, lean
 from attncourse.figures.theme import read_asset
@@ -20,9 +22,12 @@ FILE, SIZE = (
     98_362_432,
 )  # as attncourse.pretrained.model has pinned them
 FOLDER = "model"  # beside the book's pages
+KEPT_HINT = (
+    "Below is kept what it makes of one text: press words, choose heads. Loaded, it is yours."
+)
 MEMORY = "200 to 450"  # megabytes, the file among them, by the length of the text; in Chromium
 TEXTS = (
-    "My cat is small, cute, and fluffy.",
+    "My cat is small, cute, and fluffy. She",
     "The capital of France is",
     "The baker opened his shop early in the morning. He put the warm bread",
     "Nine grey otters met. Nine grey",
@@ -49,6 +54,20 @@ DECISIONS = (
         ("last 8 and first", {"window": 8, "sinks": 1}), ("last 32", {"window": 32, "sinks": 0}),
         ("last 32 and first", {"window": 32, "sinks": 1}))),
 )  # fmt: skip
+# What chapter 18 undoes and the page can undo, too: a decision, and an option of it.
+UNDONE = {
+    "no scale": (0, 1),
+    "divided by d_k": (0, 2),
+    "divided by √d_model": (0, 3),
+    "no causal mask": (1, 1),
+    "a token does not see itself": (1, 2),
+    "no positions": (2, 1),
+    "pairs of another file": (3, 1),
+    "base 10,000": (4, 1),
+    "the mean taken off too": (5, 1),
+    "no norm": (5, 2),
+}
+SECOND = "The capital of Italy is"
 ORDERS = {
     "previous": "the word before",
     "first": "the first word",
@@ -60,7 +79,8 @@ ORDERS = {
 def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
     """A model that loads when asked, and everything that can be asked of it.
 
-    texts: to try. seed: of what is drawn. Raises ``ValueError`` without a text.
+    texts: to try; of the first of ``TEXTS`` it is kept what the model makes of it, which stands
+    there before anything is loaded. seed: of what is drawn. Raises ``ValueError`` without a text.
     """
     texts = list(texts)
     if not texts or any(not isinstance(text, str) or not text.strip() for text in texts):
@@ -68,7 +88,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
     return Moving(
         "real_model",
         "A real model, live",
-        loading()
+        loading(texts[0] == TEXTS[0])
         + '<div class="rm-model" data-part="model" hidden><div class="rm-seen">'
         + f"{real_model_inputs(texts)}{real_model_pieces()}</div>"
         + f"<div>{real_model_maps()}{decision_switches()}"
@@ -86,12 +106,31 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
                 for name, page, options in DECISIONS
             ],
             "orders": ORDERS,
+            "kept": kept_text() if texts[0] == TEXTS[0] else None,
         },
         "",
+        before=["score_sum", "line_chart"],
     )
 
 
-def loading() -> str:
+def live_address(undone: str, text: str) -> str | None:
+    """The live page with a text and a decision of chapter 18's table undone; None without a switch.
+
+    The address leads there from another page of the book.
+    """
+    if undone not in UNDONE:
+        return None
+    decision, option = UNDONE[undone]
+    return f"real_model.html#set=real_model&text={quote(text)}&switch{decision}={option}"
+
+
+def kept_text() -> dict:
+    """Return what the model makes of the first text: its next word, and where all heads look."""
+    sizes = {"layers": 30, "heads": 9, "d": 576, "dHead": 64, "base": 100_000, "vocab": 49_152}
+    return kept("one_sentence")["first"] | {"about": sizes}
+
+
+def loading(shows_kept: bool) -> str:
     """Return the part that stands there before the model is loaded."""
     megabytes = f"{SIZE / 1e6:.0f}&nbsp;MB"
     choose = (
@@ -106,7 +145,9 @@ def loading() -> str:
             "</progress>",
             button("cancel", "Cancel"),
         )
-        + '<p class="am-controls" data-part="memory"></p></div>'
+        + '<p class="am-controls" data-part="memory"></p>'
+        + (f'<p class="am-controls">{KEPT_HINT}</p>' if shows_kept else "")
+        + "</div>"
     )
 
 
@@ -158,15 +199,45 @@ def real_model_maps() -> str:
         'this order at the top left"></div>'
         + controls(button("head", "Head off"), button("layer", "Layer off"))
         + controls(
-            '<label>cut its edge to <select data-part="key"></select></label>',
-            button("cut", "in this head"),
-            button("cutall", "in all heads"),
+            '<label>its edge to <select data-part="key"></select></label>',
+            button("cut", "cut in this head"),
+            button("cutall", "cut in all heads"),
+            button("why", "Why this score?", False),
         )
+        + '<div data-part="because" hidden><p class="rm-head" data-part="pair"></p>'
+        + controls(button("turned", "Rotation", True))
+        + '<div class="ss-box" data-part="sum" role="group" aria-label="Why this score"></div>'
+        '<p data-part="both"></p></div>'
+        + controls(
+            slider_control("first", "first heads of this order off", 0, 64, 0),
+            button("curve", "Against ten orders by lot"),
+        )
+        + '<div data-part="curves"></div>'
         + '<div class="am-row am-controls" data-part="changed"></div>'
-        '<details class="am-controls" data-part="lens"><summary>What each layer would say '
+        + two_texts()
+        + '<details class="am-controls" data-part="lens"><summary>What each layer would say '
         "(logit lens)</summary><p>A column is a piece, and a row says what the last norm and the "
         "table would make of its vector after that layer. In the first row it is the piece’s own "
         "vector: nothing is predicted there yet.</p>" + scrolling("", "Logit lens") + "</details>"
+    )
+
+
+def two_texts() -> str:
+    """A second text, and which of its vectors is carried where."""
+    return (
+        '<details class="am-controls" data-part="two"><summary>A second text: carry a vector over'
+        "</summary>"
+        + controls(
+            '<label class="rm-text"><span>The second text</span><input type="text" '
+            f'data-part="other" dir="auto" spellcheck="false" autocomplete="off" value="{SECOND}">'
+            "</label>"
+        )
+        + controls(
+            '<label>its vector at <select data-part="from"></select></label>',
+            '<label>goes to <select data-part="to"></select></label>',
+            button("carry", "After each layer in turn"),
+        )
+        + '<div data-part="carried"></div></details>'
     )
 
 

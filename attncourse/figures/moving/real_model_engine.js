@@ -190,6 +190,8 @@ class Llama {
       for (let i = 0; i < m * ff; i++) gate[i] *= up[i] / (1 + Math.exp(-gate[i]));
       this.pack(gate, m);
       add(this.times(block.down));
+      const {patch} = session; // a vector of another run in the place of this one's
+      if (patch?.layer === layer && patch.at >= start && patch.at < start + m) x.set(patch.vector, (patch.at - start) * d);
       keep(layer + 1);
       await breathe();
     }
@@ -203,10 +205,24 @@ class Llama {
     for (let j = 0; j < last; j++) if (!window || i - j < window || j < sinks) keys.push(j);
     return Int32Array.from(keys);
   }
+  /** What a score is multiplied by. */
+  scale({scale}) { return {root: 1 / Math.sqrt(this.dHead), none: 1, d_k: 1 / this.dHead, d_model: 1 / Math.sqrt(this.d)}[scale]; }
+  /** The query of token i in a head, and the keys that it sees; as the way says, and not turned. */
+  pairs({ids, way, cut, stream}, head, i) {
+    const {d, dHead, dKv, heads, kvHeads} = this, n = ids.length, layer = Math.floor(head / heads), h = head % heads, own = Math.floor(h / (heads / kvHeads)) * dHead;
+    const block = this.blocks[layer], x = new Float32Array(n * d), seen = [...this.allowed(i, n, way)].filter(j => !cut.has((head * MOST + i) * MOST + j));
+    stream.forEach((one, t) => x.set(one.subarray(layer * d, layer * d + d), t * d));
+    this.pack(this.normed(x, block.norm1, way.norm), n);
+    const q = this.times(block.q).slice(), k = this.times(block.k).slice(), part = (from, X) => Array.from(X.subarray(from, from + dHead));
+    const both = () => ({query: part(i * d + h * dHead, q), keys: seen.map(j => part(j * dKv + own, k))}), plain = both();
+    this.turn(q, heads, 0, way);
+    this.turn(k, kvHeads, 0, way);
+    return {seen, by: this.scale(way), plain, turned: both()};
+  }
   /** What the heads of a layer bring, (m, d), before W_o; their weights are kept in `maps`. */
   attend({way, off, cut, keys, values, ids}, layer, q, seen, maps) {
     const {d, heads, kvHeads, dHead, dKv} = this, K = keys[layer], V = values[layer], out = new Float32Array(q.length), scores = new Float64Array(MOST);
-    const by = {root: 1 / Math.sqrt(dHead), none: 1, d_k: 1 / dHead, d_model: 1 / Math.sqrt(d)}[way.scale];
+    const by = this.scale(way);
     seen.forEach((may, t) => {
       const i = ids.length + t, length = maps[t].length / this.count;
       for (let h = 0; h < heads; h++) {

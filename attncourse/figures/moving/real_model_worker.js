@@ -8,6 +8,20 @@ const sessionOf = way => {
   if (JSON.stringify(other?.way) !== JSON.stringify(way)) other = model.session(way);
   return other;
 };
+const LOAD = "This is kept for one text, as it is. Load the model, and it computes whatever you ask.";
+/** What is kept of one text, in the model's place before it is loaded: where all heads look, and what comes next. */
+class Kept {
+  constructor({text, ids, pieces, maps, next, about}) {
+    const {layers, heads} = about, count = layers * heads, bytes = Uint8Array.from(atob(maps), c => c.charCodeAt(0)), size = ids.length * (ids.length + 1) / 2;
+    const row = i => Uint16Array.from({length: count * (i + 1)}, (_, at) => 257 * bytes[Math.floor(at / (i + 1)) * size + i * (i + 1) / 2 + at % (i + 1)]);
+    const texts = new Map(ids.map((id, i) => [id, pieces[i]])), none = () => refuse(LOAD);
+    Object.assign(this, {layers, heads, count, ids, maps: ids.map((_, i) => row(i)), next: none, logits: none, pairs: none});
+    this.likeliest = next.map(([id, text, p]) => ({id, text, p, before: p}));
+    this.pieces = {encode: given => given === text ? ids : refuse(LOAD), chat: none, decode: some => some.map(id => texts.get(id)).join("")};
+  }
+  session(way = RIGHT) { return {way, maps: this.maps}; }
+  read({way}, ids) { return same(way) && String(ids) === String(this.ids) ? 0 : refuse(LOAD); }
+}
 /** Probabilities at a temperature, 0 gives all to the likeliest; of them the likeliest whose sum reaches topP. */
 const chancesOf = (logits, temperature = 1, topP = 1) => {
   const chances = new Float64Array(logits.length);
@@ -62,9 +76,10 @@ const kept = async (url, tell) => {
   return (await get()).blob().catch(broken);
 };
 const JOBS = {
+  keep(kept) { model = new Kept(kept); return {...kept.about, most: MOST, kept: true}; },
   async load({url, file, plain}, tell, breathe) {
     const began = performance.now(), blob = file || await kept(url, tell);
-    model = base = other = null;
+    if (!(model instanceof Kept)) model = base = other = null;
     if (new TextDecoder().decode(await blob.slice(0, 4).arrayBuffer()) !== "GGUF") {
       if (url) await self.caches?.delete("attncourse-model").catch(() => 0);
       refuse(blob.size ? `This is no GGUF file. ${ANOTHER}` : `The file is empty. ${ANOTHER}`);
@@ -78,7 +93,7 @@ const JOBS = {
       tell({done: at, total: blob.size, read: true});
       await breathe();
     }
-    try { model = made.open(); } catch (error) {
+    try { model = made.open(); base = other = null; } catch (error) {
       if (url) await self.caches?.delete("attncourse-model").catch(() => 0);
       throw error;
     }
@@ -92,6 +107,7 @@ const JOBS = {
   /** The next piece's probabilities, and what they are with nothing changed. */
   async read({ids, way, temperature, topP, bars = 8}, tell, breathe) {
     const began = performance.now(), session = sessionOf(way), read = await model.read(session, ids, breathe, left => tell({left}));
+    if (model.likeliest) return temperature === 1 && topP === 1 ? {next: model.likeliest, none: false, ms: 0, read} : refuse(LOAD);
     const chances = chancesOf(model.next(session), temperature, topP), none = Number.isNaN(chances[0]), ms = performance.now() - began;
     let before = chances;
     if (!same(way)) { const right = sessionOf(RIGHT); await model.read(right, ids, breathe); before = chancesOf(model.next(right), temperature, topP); }
@@ -127,6 +143,12 @@ const JOBS = {
     await model.read(session, ids, breathe);
     return {length: session.maps[query].length / model.count, weights: Float32Array.from(session.maps[query], w => w / 65535)};
   },
+  /** Why a head looks where it looks: a token's query, and the keys that it sees. */
+  async why({ids, way, query, head}, tell, breathe) {
+    const session = sessionOf(way);
+    await model.read(session, ids, breathe);
+    return model.pairs(session, head, query);
+  },
   /** All heads by where their attention falls, and a picture of each map. */
   async field({ids, way, order, query, key, side}, tell, breathe) {
     const session = sessionOf(way), {count} = model, n = ids.length, pictures = new Uint8Array(count * side * side);
@@ -160,6 +182,29 @@ const JOBS = {
       for (let i = 0; i < vocab; i++) sum += Math.exp(row[i] - row[id]);
       return Number.isNaN(row[id]) ? {id: -1, text: "", p: 0} : {id, text: seen(id), p: 1 / sum};
     })};
+  },
+  /** The probability of a piece with heads off, for one list of heads after the other. */
+  async without({ids, way, lists, id}, tell, breathe) {
+    const session = model.session(way), chances = [];
+    for (const off of lists) {
+      Object.assign(session, {off: new Set(off), ids: [], maps: [], stream: []});
+      await model.read(session, ids, breathe);
+      chances.push(chancesOf(model.next(session))[id]);
+      tell({tried: chances.length});
+    }
+    return chances;
+  },
+  /** A vector of another text in the place of one of this, after each block: what becomes of both answers. */
+  async carry({ids, other, from, to, way}, tell, breathe) {
+    const {d} = model, source = model.session(way), session = model.session(way), chances = async (session, ids) => { await model.read(session, ids, breathe); return chancesOf(model.next(session)); };
+    const runs = [await chances(session, ids), await chances(source, other)], answers = runs.map(run => most(run, 1)[0]), both = run => answers.map(id => run[id]), rows = [];
+    for (let layer = 0; layer < model.layers; layer++) {
+      const patch = {layer, at: to, vector: source.stream[from].slice((layer + 1) * d, (layer + 2) * d)};
+      Object.assign(session, {patch, ids: [], maps: [], stream: []});
+      rows.push(both(await chances(session, ids)));
+      tell({tried: layer + 1});
+    }
+    return {answers: answers.map(id => ({id, text: seen(id)})), runs: runs.map(both), rows};
   },
   /** The logits after the last tokens, or after all. */
   async logits({ids, way, last = ids.length}, tell, breathe) {

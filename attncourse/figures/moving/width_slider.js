@@ -38,6 +38,18 @@ const show = () => {
   tell(root, `Width ${width}, divided by ${names[chosen]}: the largest weight is ${shown(largest, 3)}, `
     + `the query listens to ${shown(Math.exp(entropy), 1)} of ${d.length} keys, and the slope of the softmax is ${shown(norm, 3)}.`);
 };
+/** A score that is held takes the width at which it comes nearest to the pointer. */
+const drawing = part("bars").ownerSVGElement;
+let key = 0;
+const pointed = event => new DOMPoint(event.clientX, event.clientY).matrixTransform(drawing.getScreenCTM().inverse());
+drawing.addEventListener("pointerdown", event => { key = Math.max(0, Math.min(data.draws.length - 1, Math.floor((pointed(event).y - top) / row))); });
+dragged(drawing, event => {
+  const now = +part("width").value, wanted = (pointed(event).x - zero) / unit;
+  const score = power => { const width = 2 ** power; return data.draws[key] * Math.sqrt(width) / [1, Math.sqrt(width), width][chosen]; };
+  const off = power => Math.abs(Math.max(-full, Math.min(full, score(power))) - wanted) + 1e-6 * Math.abs(power - now);
+  part("width").value = Array.from({length: 11}, (_, power) => power).reduce((best, power) => off(power) < off(best) ? power : best);
+  show();
+});
 pick(root, "divisor", i => { chosen = i; show(); });
 part("width").oninput = show;
 show();
