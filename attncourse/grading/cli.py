@@ -467,8 +467,8 @@ def list_questions(
     """
     from attncourse.grading.class_.grade_questions import (
         enter_question_answers,
-        unanswered_questions,
         question_lines,
+        unanswered_questions,
         write_questions,
     )
 

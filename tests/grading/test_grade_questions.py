@@ -18,9 +18,9 @@ from attncourse.grading.class_.grade_questions import (
     enter_question_answers,
     exercise_names,
     keep_question,
-    unanswered_questions,
     questions_in,
     questions_on,
+    unanswered_questions,
     write_questions,
 )
 from attncourse.grading.collect.collect import collect_downloads
