@@ -730,3 +730,36 @@ def test_dropout_that_stays_on_costs_one_point():
     assert [c.name for c in verdict.criteria if not c.passed] == ["no dropout in eval()"]
     assert verdict.possible - verdict.earned == 1
     assert verdict.diagnosis.name == "dropout stays on in eval()"
+
+
+class CrossAttentionFirst(DecoderBlock):
+    """Its norms are numbered as they are used."""
+
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        x = self.add(x, lambda x: self.cross_attention(x, memory, mask=memory_mask), self.norm_1)
+        x = self.add(x, lambda x: self.self_attention(x, mask=mask), self.norm_2)
+        return self.add(x, self.feed_forward, self.norm_3)
+
+
+class FeedForwardBetween(DecoderBlock):
+    """Its norms stay with their branches."""
+
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        x = self.add(x, lambda x: self.self_attention(x, mask=mask), self.norm_1)
+        x = self.add(x, self.feed_forward, self.norm_3)
+        return self.add(x, lambda x: self.cross_attention(x, memory, mask=memory_mask), self.norm_2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "written"),
+    [
+        (CrossAttentionFirst, "cross-attention, self-attention, feed-forward"),
+        (FeedForwardBetween, "self-attention, feed-forward, cross-attention"),
+    ],
+)
+def test_an_order_of_branches_is_told_as_the_one_that_was_written(answer, written):
+    told = examine("transformer.DecoderBlock", answer, seed=5).diagnosis
+    assert told.explanation == (
+        f"You take the branches in the order {written}. "
+        "It is self-attention, cross-attention, feed-forward."
+    )

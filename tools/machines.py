@@ -31,9 +31,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 LIMIT, WHOLE_LIMIT = 180, 7200  # seconds for a command
-LIMITS = {"set-up": 1800}  # it fetches up to 2.8 GB
+LIMITS = {"set-up": 1800, "some tests": 900}  # the first fetches up to 2.8 GB
 NOBODY = 65534
 QUICK = ("doctor", "check", "grade")
+SOME_TESTS = [
+    str(ROOT / "tests" / name)
+    for name in ("test_mixing.py", "grading/test_two_at_once.py", "grading/test_grading.py")
+]
+SIXTEEN = "import os; os.cpu_count = lambda: 16; os.sched_getaffinity = lambda _: set(range(16))"
 STUDENT = ("set-up", "a student's check", "all references")
 # Where a Python of a version may be, and those that conda and uv bring, below the home.
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
@@ -45,6 +50,10 @@ COMMANDS = {
     "doctor": "attncourse doctor",
     "check": "attncourse check {course}/solutions/05_kqv/05_kqv.ipynb",
     "grade": "attncourse grade 05_kqv --course {course} --db sqlite:///{course}/own.db",
+    "grade in 16 lanes": (
+        "attncourse grade 05_kqv --course {course} --db sqlite:///{course}/own.db --jobs 16"
+    ),
+    "some tests": f"{BIN}/python -m pytest -q -p no:cacheprovider {' '.join(SOME_TESTS)}",
     "demo": f"attncourse demo --course {ROOT} --folder {{course}}/demo",
     "book": f"{sys.executable} {ROOT}/tools/book.py",
     "set-up": "{python} -I {copy}/tools/environment.py",
@@ -95,7 +104,8 @@ STATES = (
         State(f"no {name}", startup=f"import sys; sys.modules['{name}'] = None")
         for name in ("ctypes", "readline", "sqlite3", "fcntl", "resource")
     ),
-    State("1 core", before=("taskset", "-c", "0")),
+    State("1 core", (*QUICK, "some tests"), before=("taskset", "-c", "0")),
+    State("16 cores", ("doctor", "grade", "grade in 16 lanes"), startup=SIXTEEN),
     State("1.5 GB", memory=1536 * 2**20),
     State("no ps", hidden=("ps",)),
     State("no git", hidden=("git",)),
@@ -136,7 +146,7 @@ def verdict(outcome: CommandRun) -> tuple[bool, str]:
         return False, f"writes to the user's own {', '.join(outcome.written)}"
     if "Traceback (most recent call last)" in outcome.said:
         return False, f"traceback: {last}"
-    if outcome.command == "grade" and outcome.status == 0 and not outcome.jailed:
+    if outcome.command.startswith("grade") and outcome.status == 0 and not outcome.jailed:
         return False, "grades without a jail, unasked"
     if outcome.status == 0:
         return True, "green"

@@ -51,8 +51,8 @@ def judge(
     """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None).
 
     ``hear`` is called with what holds and what does not, before the long search for what happened:
-    not where it is one mistake that the exercise knows, which takes none. Without
-    ``explain`` none is.
+    not where it is one mistake that the exercise knows, or two, which change the points. Without
+    ``explain`` only these are looked for.
     """
     seed = secrets.randbits(32) if seed is None else seed
     with one_thread(), as_a_process_starts(), muted() as output:
@@ -143,6 +143,8 @@ def judged(
     paid = with_consequences(criteria, finding, held)
     if is_one_slip(exercise, finding, trials, seed):
         paid = paid_once(paid)
+    elif are_two_slips(exercise, finding, trials, seed):
+        paid = paid_once(with_two_shown(exercise, criteria, finding))
     if not explain:
         finding = Finding()
     if finding.mistake and finding.rest == finding.mistake.name:
@@ -187,12 +189,22 @@ def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
 
 
 def is_one_slip(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
-    """True if one mistake that the exercise knows is all that is wrong with an answer.
+    """True if one mistake that the exercise knows is all that is wrong with an answer."""
+    known = found.all and found.mistake in exercise.mistakes
+    return known and answers_something(exercise, trials, seed)
 
-    One that answers nothing makes a mistake, too, and no slip: it returns one number for
-    everything, or what it was given, or never returns.
+
+def are_two_slips(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
+    """True if two mistakes that the exercise knows are all that is wrong, and each is a slip."""
+    every = (trials, *found.alone)
+    return bool(found.alone) and all(answers_something(exercise, each, seed) for each in every)
+
+
+def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
+    """False for what makes a mistake, too, and no slip: it returns one number for everything, or
+    what it was given, or never returns.
     """
-    if not found.all or found.mistake not in exercise.mistakes or returns_one_number(trials):
+    if returns_one_number(trials):
         return False
     if not any(t.outcome.kind == "value" for t in trials if t.wrong):
         return False
@@ -203,7 +215,7 @@ def answers_nothing(exercise: Exercise, trials: tuple[Trial, ...], seed: int) ->
     """True if an answer does in every case what one does that returns what it was given, or a
     constant.
     """
-    places = range(len(inspect.signature(exercise.reference).parameters))
+    places = (*range(len(inspect.signature(exercise.reference).parameters)), -1)
     idle = [lambda *args, place=place, **more: [*args, *more.values()][place] for place in places]
     idle += [lambda *args, value=value, **more: value for value in (None, 0.0, 1.0, np.nan)]
     return any(
@@ -240,9 +252,9 @@ def once_mended(exercise: Exercise, found: Finding) -> tuple[CriterionVerdict, .
 
 
 def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict, ...]:
-    """The criteria where one slip is all that is wrong: it is paid for once.
+    """The criteria where one slip is all that is wrong, or two: each is paid for once.
 
-    The first criterion that it breaks shows it, and loses its points. Those that only follow keep
+    The first criterion that one breaks shows it, and loses its points. Those that only follow keep
     half of theirs together, in order and as whole points. What waits for a right value waits no
     more.
     """
@@ -258,6 +270,22 @@ def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict,
             criterion = replace(criterion, earned=earned)
         paid.append(criterion)
     return tuple(paid)
+
+
+def with_two_shown(
+    exercise: Exercise, criteria: tuple[CriterionVerdict, ...], found: Finding
+) -> tuple[CriterionVerdict, ...]:
+    """Return the criteria where two slips are all that is wrong, with those marked that follow.
+
+    Those are all that fail but two: the first that each mistake breaks by itself shows it, or its
+    next one where the first shows the other.
+    """
+    failed = [c.name for c in criteria if not c.passed and not c.waits]
+    shown: set[str] = set()
+    for trials in found.alone:
+        broken = {c.name for c in judge_criteria(exercise, trials) if not c.passed}
+        shown.update([name for name in failed if name in broken - shown][:1])
+    return tuple(replace(c, follows=c.name in failed and c.name not in shown) for c in criteria)
 
 
 def with_consequences(

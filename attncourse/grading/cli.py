@@ -456,6 +456,40 @@ def written(
     print(f"next: fill in points and comments, attncourse written {assignment} --enter {place}")
 
 
+@app.command("questions")
+def list_questions(
+    assignment: str | None = typer.Argument(None, help="An assignment, say 05_kqv."),
+    enter: Path | None = typer.Option(None, help="The table, with answers filled in."),
+    course: Path = COURSE,
+    db: str | None = DB,
+) -> None:
+    """List the open questions of students on their grades; of one assignment, as a table, too.
+
+    Answers that are entered go into the next feedback pages.
+    """
+    from attncourse.grading.class_.grade_questions import (
+        enter_question_answers,
+        question_lines,
+        unanswered_questions,
+        write_questions,
+    )
+
+    if assignment is None:
+        if enter is not None:
+            raise UserError("name the assignment that the table is of")
+        say("\n".join(question_lines(unanswered_questions(course))))
+        return
+    if enter is not None:
+        number, students = enter_question_answers(course, assignment, enter, db)
+        say(f"{count(number, 'answer')} entered")
+        for student in students:
+            say(f"next: attncourse feedback {assignment} --student {student}")
+        return
+    place, asked, still_open = write_questions(course, assignment)
+    say(f"{place}: {count(asked, 'question')}, {still_open} open")
+    print(f"next: fill in answers, attncourse questions {assignment} --enter {place}")
+
+
 @app.command()
 def grade(
     assignment: str = ASSIGNMENT,

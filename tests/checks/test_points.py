@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.judging import points
+from attncourse.checks.exercise import parts_of
+from attncourse.checks.explaining.diagnosis import Finding
+from attncourse.checks.judging import are_two_slips, judge, points
 from attncourse.checks.showing.verdict import KEEPS_HALF
 from attncourse.checks.trying.outcome import is_tensor
+from attncourse.checks.trying.trials import try_out
 
 ALL = exercises()
 FUNCTIONS = [e for e in ALL.values() if not inspect.isclass(e.reference)]
@@ -92,15 +95,76 @@ def test_a_slip_is_paid_for_once(exercise):
         assert points(exercise, mistake.wrong, 3) == verdict.earned  # asked why or not
 
 
-def test_two_mistakes_are_no_slip():
-    exercise = ALL["kqv.scaled_dot_product_attention"]
+ATTENTION = ALL["kqv.scaled_dot_product_attention"]
 
+
+def together(exercise, *names: str):
+    """The answer that makes these mistakes at once, and those that make each alone."""
+    each = [next(m.wrong for m in exercise.mistakes if m.name == name) for name in names]
+    compose = parts_of(each[0]).compose
+    chosen = {key: way for wrong in each for key, way in parts_of(wrong).chosen.items()}
+    return compose(**chosen), each
+
+
+@pytest.mark.parametrize(
+    ("target", "names"),
+    [
+        ("kqv.scaled_dot_product_attention", ("no scale", "the mask is inverted")),
+        ("kqv.scaled_dot_product_attention", ("divided by √d_v", "softmax over the queries")),
+        ("lookup.softmax", ("large scores are clipped", "the weights are cut to whole numbers")),
+        ("mixing.normalize_rows", ("the sums lost their axis", "a row of zeros becomes uniform")),
+    ],
+)
+def test_each_of_two_known_mistakes_is_paid_for_once(target, names):
+    exercise = ALL[target]
+    both, each = together(exercise, *names)
+    verdict = examine(target, both, seed=3)
+    assert {verdict.diagnosis.name, verdict.rest} == set(names)
+    alone = [examine(target, wrong, seed=3) for wrong in each]
+    failed = [c for c in verdict.criteria if not c.passed]
+    follows = [c for c in failed if c.follows]
+    assert len(follows) == max(0, len(failed) - 2)
+    assert not any(c.earned for c in failed if not c.follows)
+    assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
+    assert 0 < verdict.earned <= min(one.earned for one in alone)
+    for one in alone:  # the first that it breaks shows it, or its next
+        broken = [c.name for c in one.criteria if not c.passed][:2]
+        assert any(c.name in broken for c in failed if not c.follows)
+    assert points(exercise, both, 3) == verdict.earned  # asked why or not
+
+
+def test_what_is_said_before_the_long_search_is_what_is_earned():
+    both, _ = together(ATTENTION, "no scale", "the mask is inverted")
+
+    def unknown(query, key, value, mask=None, *, scale=None):
+        return both(query, key, value, mask, scale=scale) + value.sum()
+
+    heard: list[int] = []
+    for answer in (both, unknown):
+        verdict = judge(ATTENTION, answer, 3, hear=lambda begun: heard.append(begun.earned))
+    assert heard == [verdict.earned]  # of two that are known all is said at once
+
+
+def test_a_mistake_beside_an_unknown_one_is_paid_in_full():
     def two(query, key, value, mask=None, *, scale=None):
         weights = (query @ key.mT).softmax(-1)  # no scale, no mask
-        return weights @ value
+        return weights @ value.sin()
 
-    verdict = examine(exercise.target, two, seed=3)
+    verdict = examine(ATTENTION.target, two, seed=3)
     assert not any(c.earned for c in verdict.criteria if not c.passed)
+
+
+@pytest.mark.parametrize("place", [0, 1, 2], ids=["the answer", "one alone", "the other alone"])
+def test_two_mistakes_are_no_slips_where_one_of_them_answers_nothing(place):
+    both, each = together(ATTENTION, "no scale", "the mask is inverted")
+    trials = [try_out(ATTENTION, answer, 3) for answer in (both, *each)]
+    finding = Finding(ATTENTION.mistakes[0], alone=tuple(trials[1:]))
+    assert are_two_slips(ATTENTION, finding, trials[0], 3)
+    for nothing in trivial(ATTENTION.reference).values():
+        some = list(trials)
+        some[place] = try_out(ATTENTION, nothing, 3)
+        finding = Finding(ATTENTION.mistakes[0], alone=tuple(some[1:]))
+        assert not are_two_slips(ATTENTION, finding, some[0], 3)
 
 
 def test_what_nobody_knows_to_follow_is_not_said_to():

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from contextlib import suppress
 from pathlib import Path
 
@@ -339,6 +340,29 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     ]
     assert not still_runs(lane)
     assert not (course / "autograded").exists()
+
+
+def test_ctrl_c_while_the_command_is_loaded_is_one_sentence():
+    """It falls into the first import of a library, as in the first tenths of a second."""
+    program = (
+        "import signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'typer': signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from attncourse.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    assert (done.returncode, done.stderr) == (130, "attncourse: stopped; nothing was begun\n")
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["project"]["scripts"] == {"attncourse": "attncourse.__main__:main"}
 
 
 def test_ctrl_c_that_falls_into_a_callback_of_an_import_still_stops():

@@ -179,3 +179,17 @@ def test_a_person_is_not_taken_for_a_number_or_a_namesake(course):
             text = file.read()
         assert "ada" in text and "bob" in text  # noqa: PT018
     assert hand_in(course, "ada", small()).is_file()
+
+
+def test_who_is_forgotten_is_excused_from_nothing_and_the_totals_go_on(course):
+    """A row of weights.csv is an assignment's, and stays."""
+    path = course / "weights.csv"
+    path.write_text(f"assignment,weight,group,drop,excused\n{NAME},2,homework,,ada; bob\n")
+    assert write_export(course, None, "totals").number == 2
+    done = run("forget", "ada", "--yes", cwd=course)
+    assert "weights.csv: a name" in done.stdout
+    assert "weights.csv" not in done.stderr
+    assert path.read_text().splitlines()[1:] == [f"{NAME},2,homework,,bob"]
+    assert write_export(course, None, "totals").number == 1
+    run("forget", "bob", "--yes", cwd=course)
+    assert path.read_text().splitlines()[1:] == [f"{NAME},2,homework,,"]

@@ -860,3 +860,22 @@ def test_a_checks_call_has_longer_on_a_slow_machine_and_is_told_what_was_set(
     (outcome,) = outcomes(session, 1, find_exercise("mixing.mix"), 7)
     assert (outcome.kind, had) == ("hung", [told * limits.stretch])
     assert session.overdue == f"a call did not end within {told} s of processor time"
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        "import urllib.request\nurllib.request.urlopen('https://example.org/a.csv')",
+        "import requests\nrequests.get('https://example.org')",
+    ],
+)
+def test_a_cell_that_asks_the_network_is_told_that_there_is_none(asking):
+    right = solution("answer", "def f():\n    return 1")
+    test = graded("t", "assert f() == 1", 1)
+    assignment = Assignment("01_split", read_cells(notebook(right, test)))
+    data = notebook(cell(asking), cell("1 / 0"), right, test)
+    report = grade_submission(data, assignment, limits=LIMITS, seed=7)
+    assert report.points == 1
+    asked, divided = report.notes
+    assert asked.startswith("cell 1: there is no network where a notebook is graded: ")
+    assert divided == "cell 2: ZeroDivisionError: division by zero"

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import ROOT
 from small_class import NAME, made, refuses, run, write_gradebook, write_reports
-from small_course import make_course, small
+from small_course import hand_in, make_course, small
 
 from attncourse.grading.class_.results import class_results
 from attncourse.grading.course.gradebook import find_book, opened
@@ -61,6 +61,64 @@ def test_a_term_ends_and_is_read_where_it_is(course):
     refuses(run("new-term", "2026-autumn", cwd=course), "is there already", "another name")
     refuses(run("new-term", "2027-spring", cwd=course), "no term's work", "nothing to move")
     refuses(run("new-term", "../x", cwd=course), "a term's name is that of a folder")
+
+
+def grade(course) -> str:
+    done = run("grade", NAME, "--unsafe-no-sandbox", cwd=course)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def test_on_another_machine_all_is_there_and_nothing_is_graded_again(tmp_path):
+    """As the page says: copy the folder. The old one is gone then."""
+    here, there = tmp_path / "here", tmp_path / "another" / "there"
+    make_course(here, ada=small(), bob=small(add="def add(a, b): return 3"))
+    assert "2 graded, 0 from the journal" in grade(here)
+    with opened(find_book(here)) as gradebook:
+        gradebook.find_grade("points_add", NAME, NAME, "bob").manual_score = 1.25
+        gradebook.db.commit()
+    wanted = scores(here)
+    shutil.copytree(here, there)
+    shutil.rmtree(here)
+    assert "0 graded, 2 from the journal" in grade(there)
+    assert scores(there) == wanted
+    assert wanted["bob"][1] == ("points_add",)
+    assert run("feedback", NAME, cwd=there).stdout.startswith("2 pages written")
+
+
+def git(folder, *words: str) -> str:
+    known = ("-c", "user.name=A", "-c", "user.email=a@uni.example", "-c", "init.defaultBranch=main")
+    done = subprocess.run(["git", *known, *words], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+@pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+def test_an_upgrade_leaves_what_is_ones_own_and_lists_who_has_other_points(tmp_path):
+    theirs, course = make_course(tmp_path / "theirs"), tmp_path / "course"
+    for name in (".gitignore", "nbgrader_config.py"):
+        shutil.copy(ROOT / name, theirs)
+    git(theirs, "init")
+    git(theirs, "add", ".")
+    git(theirs, "commit", "-m", "first")
+    git(tmp_path, "clone", str(theirs), str(course))
+    own = {"course_settings.py": "c = get_config()\n", "weights.csv": "assignment,weight\n"}
+    for name, text in own.items():
+        (course / name).write_text(text)
+    hand_in(course, "ada", small())
+    hand_in(course, "bob", small(add="def add(a, b): return 11"))
+    grade(course)
+    assert git(course, "status", "--porcelain") == ""  # so nothing stops the pull
+    path = theirs / "solutions" / NAME / f"{NAME}.ipynb"
+    path.write_text(path.read_text("utf-8").replace("add(5, 6) == 11", "add(5, 7) == 12"))
+    git(theirs, "commit", "-a", "-m", "another test")
+    git(course, "pull")
+    assert {name: (course / name).read_text() for name in own} == own
+    assert run("release", NAME, cwd=course).returncode == 0
+    said = grade(course)
+    assert "2 graded, 0 from the journal" in said
+    assert "other points than before: 1 student" in said
+    assert "bob: hidden_add 1 to 0" in said
 
 
 def test_settings_of_a_course_are_in_a_file_of_their_own_and_have_the_last_word(course):

@@ -4,6 +4,7 @@ An exercise that uses another leans on nothing that the other's text does not as
 """
 
 import importlib
+import random
 from dataclasses import replace
 
 import pytest
@@ -78,8 +79,26 @@ def test_every_other_right_answer_does_for_those_that_use_it(published, monkeypa
 @pytest.mark.parametrize("name", NAMES)
 def test_milestones_stand_with_the_published_answers(name, published):
     """Before training: all gates on the parts themselves."""
+    assert shut_gates(name, published) == {}
+    assert {published.owner(target) for target in milestone(name).uses} == {"yours"}
+
+
+def shut_gates(name: str, parts: Parts) -> dict[str, str]:
+    """The gates that stay shut, before training, with what each says."""
     made = milestone(name)
     untrained = replace(made, train=lambda parts, show: made.build(parts), trained=())
-    shut, _ = try_gates(untrained, published, show=False)
-    assert shut == {}
-    assert {published.owner(target) for target in made.uses} == {"yours"}
+    return try_gates(untrained, parts, show=False)[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_milestones_stand_with_other_right_answers(name):
+    """Of each part another right answer, drawn once; a failure names the one that causes it."""
+    rng, others = random.Random(name), {}
+    for target in milestone(name).uses:
+        stem = target.partition(".")[0]
+        if answers := importlib.import_module(f"test_{stem}").RIGHT.get(target):
+            others[target] = rng.choice(answers)
+    assert len(others) > len(milestone(name).uses) / 2
+    if shut := shut_gates(name, Parts(others)):
+        alone = [t for t in others if shut_gates(name, Parts({t: others[t]}))]
+        pytest.fail(f"{shut}; with one other answer alone: {alone or 'none, it takes several'}")

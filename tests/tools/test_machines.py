@@ -21,6 +21,11 @@ TRACED = "Traceback (most recent call last):\n  File x\nValueError: three\n"
         (CommandRun("check", -9, "Killed", 1), False, "ended by signal 9"),
         (CommandRun("demo", 0, "", 1, ("own.db",)), False, "writes to the user's own own.db"),
         (CommandRun("grade", 0, "", 1, jailed=False), False, "grades without a jail, unasked"),
+        (
+            CommandRun("grade in 16 lanes", 0, "", 1, jailed=False),
+            False,
+            "grades without a jail, unasked",
+        ),
         (CommandRun("grade", 2, "no jail", 1, jailed=False), True, "no jail"),
     ],
 )

@@ -6,8 +6,9 @@ cases, as in chapter 9. What dropout does in training is told by which numbers i
 than a thousand places: that one of them never comes up has a chance below 1e-30.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import permutations
 
 import torch
 from torch import nn
@@ -554,6 +555,27 @@ def one_norm(layers):
 SUM = "`x + self.dropout(branch)`"
 
 
+ENCODER_BRANCHES = ("attention", "feed-forward")
+DECODER_BRANCHES = ("self-attention", "cross-attention", "feed-forward")
+
+
+def other_orders(branches: tuple[str, ...]) -> Iterator[Recipe]:
+    """Yield a mistake for each wrong order of the branches, which says the order that was written.
+
+    The norms go with their branches, or are taken in the order in which they are used.
+    """
+    for order in list(permutations(range(len(branches))))[1:]:
+        written = ", ".join(branches[i] for i in order)
+        by_use = {"norms": lambda names, o=order: [names[o.index(i)] for i in range(len(o))]}
+        walk = {"walk": lambda x, steps, o=order: in_turn(x, [steps[i] for i in o])}
+        yield (
+            mistake(f"""the branches in another order: {written}
+                You take the branches in the order {written}. It is {", ".join(branches)}.""")
+            .by(**walk)
+            .by(**walk, **by_use)
+        )
+
+
 def of_the_stream(layers) -> tuple[Recipe, ...]:
     """What goes wrong around the branches, whatever these are."""
     decoder = layers is decoder_layers
@@ -677,16 +699,7 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
             if layers is decoder_layers
             else ()
         ),
-        mistake("""the branches in another order
-            You take the branches in another order. Attention comes first, the feed-forward layer
-            last.""")
-        .by(walk=lambda x, steps: in_turn(x, steps[::-1]))
-        .by(
-            *(
-                {"walk": lambda x, steps, o=order: in_turn(x, [steps[i] for i in o])}
-                for order in swaps[1:]
-            )
-        ),
+        *other_orders(DECODER_BRANCHES if decoder else ENCODER_BRANCHES),
         mistake("""no feed-forward layer
             You have it and do not use it. Every token goes through it after attention, with a
             residual and a norm of its own.""").by(walk=lambda x, steps: in_turn(x, steps[:-1])),

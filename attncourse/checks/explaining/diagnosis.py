@@ -28,7 +28,8 @@ class Finding:
     """The result of a diagnosis: a mistake, or else a symptom, or neither.
 
     ``rest`` is what is still wrong once the mistake is mended, and ``mended`` are the trials as
-    they would be then. Nothing is wrong then where the mistake is ``all`` that there is.
+    they would be then. Nothing is wrong then where the mistake is ``all`` that there is. ``alone``
+    are the trials with each of two known mistakes by itself, where these are all that is wrong.
     """
 
     mistake: Mistake | None = None
@@ -36,6 +37,7 @@ class Finding:
     mended: tuple[Trial, ...] = ()
     symptom: str = ""
     all: bool = False
+    alone: tuple[tuple[Trial, ...], ...] = ()
 
 
 class Answer(Protocol):
@@ -67,10 +69,11 @@ def diagnose(
     """Return what the implementation did wrong; ``trials`` are its results on the cases of
     ``seed``.
 
-    Where it is not one mistake that the exercise knows, ``before_search`` is called before anything
-    else is looked for, and with ``known_only`` nothing else is. What is told holds in fresh draws
-    of all cases as well. What hangs is not called again: of that, the first claim is told as it is.
-    Nothing is told once so much was tried that no time is left.
+    One mistake that the exercise knows, or two together, are looked for first, since points hang on
+    them. Then ``before_search`` is called, before anything else is looked for, and with
+    ``known_only`` nothing else is. What is told holds in fresh draws of all cases as well. What
+    hangs is not called again: of that, the first claim is told as it is. Nothing is told once so
+    much was tried that no time is left.
     """
     if all(is_unwritten(t.outcome) for t in trials if t.stands_out):
         return Finding()  # not written yet
@@ -99,7 +102,7 @@ def diagnose(
                 return Finding()
         return None
 
-    finding = first_that_holds_in(known_claims(search))
+    finding = first_that_holds_in(known_claims(search, answer))
     if finding is None and not known_only:
         if before_search:
             before_search()
@@ -124,8 +127,13 @@ class Claim:
         return self.test(search, *(suspect.on(search.seed) for suspect in self.suspects))
 
 
-def known_claims(search: Search) -> Iterator[Claim]:
-    """The claims that one known mistake is all that is wrong, and what has to be asked before."""
+def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
+    """Yield the claims that one known mistake is all that is wrong, or two, and what comes before.
+
+    What explains most is claimed first. A claim that holds in every draw is told, and none after it
+    is looked for. So each step, here and in ``further_claims``, stands before those that would tell
+    less of the same answer, or something that only looks true of it.
+    """
     # A name that nothing stands for: what is wrong beside it is seen when that is mended.
     if missing := unknown_name(search.trials):
         finding = Finding(missing.mistake, all=missing.all)
@@ -133,14 +141,6 @@ def known_claims(search: Search) -> Iterator[Claim]:
     # One known mistake that does the same in every case: there is nothing left to explain.
     for suspect in search.single():
         yield Claim(Finding(suspect.mistake, all=True), Search.does, (suspect,), search.wrong)
-
-
-def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
-    """Yield the claims about an implementation, those that explain most first.
-
-    A claim that holds in every draw is told, and none after it is looked for. So each step stands
-    before those that would tell less of the same answer, or something that only looks true of it.
-    """
     trials = search.trials
     # One that always says True agrees with many mistakes by chance: no step below is evidence.
     if search.one_truth():
@@ -179,10 +179,19 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
                 if search.rivals(second, first):
                     continue  # either may be another mistake
                 first, second = second, first
-            rest = "" if search.rivals(second, first) else second.mistake.name
-            finding = Finding(first.mistake, rest, search.all_trials(second))
+            finding = Finding(first.mistake, mended=search.all_trials(second))
+            if not search.rivals(second, first):
+                alone = search.all_trials(first), search.all_trials(second)
+                finding = replace(finding, rest=second.mistake.name, alone=alone)
             both = combined_suspect(*pair, search.seed)
             yield Claim(finding, Search.exactly, (both,), search.wrong)
+
+
+def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
+    """Yield what may be told where no known mistakes explain every case."""
+    trials = search.trials
+    if search.one_truth() or other_signature(search.exercise, trials):
+        return  # what was claimed of these is all that can be said
     # A mistake and a change of its result: only where the right result changed is not simpler.
     plainly = changed_throughout(number_pairs(trials))  # the right result, and no mistake's
     if changed := None if plainly else search.changed():

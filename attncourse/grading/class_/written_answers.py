@@ -184,12 +184,17 @@ def note_changes(course: Path, name: str, changes: list[tuple[Any, ...]]) -> Non
     """Add to the log who entered what and when, as far as this machine knows who one is."""
     if not changes:
         return
-    try:
-        who = getpass.getuser()
-    except (KeyError, OSError):
-        who = "unknown"
+    who = user_here()
     place = course / "reports" / name / LOG
     with in_turn(place):
         before = [] if not place.is_file() else [[*row.values()] for row in records_in(place)[1]]
         now = datetime.now(UTC).isoformat(timespec="seconds")
         replace_file(place, csv_table([LOG_HEAD, *before, *((now, who, *c) for c in changes)]))
+
+
+def user_here() -> str:
+    """Return the name of whoever runs this, as far as this machine knows it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from attncourse.grading.class_.grade_questions import QUESTION_FILE, keep_question
 from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
 from attncourse.grading.collect.groups import FILE as GROUPS
@@ -92,6 +93,7 @@ def collect_downloads(
         require_this_class(sorting, rosters)
         leave_forgotten(sorting, Forgotten(course))
         sorting.part_twins()
+        take_questions(course, sorting)
         attempts_by_student: dict[str, list[HandIn]] = {}
         for student, owned in sorted(sorting.owned.items()):
             member = people.members.get(student)
@@ -127,6 +129,26 @@ def leave_forgotten(sorting: Sorting, forgotten: Forgotten) -> None:
         sorting.remarks.append(
             f"{count(number, 'file')} of people who were forgotten: not collected; "
             "attncourse forget ID --back lets one in again"
+        )
+
+
+def take_questions(course: Path, sorting: Sorting) -> None:
+    """Take the files that ask about a grade, and put them beside the feedback: none is work."""
+    number = 0
+    for student, files in list(sorting.owned.items()):
+        asking = [one for one in files if QUESTION_FILE.fullmatch(one.claim.file.name)]
+        for one in asking:
+            files.remove(one)
+            try:
+                number += keep_question(course, sorting.name, student, one.item.read())
+            except (Ungraded, UserError) as problem:
+                sorting.leave(one.item.shown, str(problem))
+        if not files:
+            del sorting.owned[student]
+    if number:
+        sorting.remarks.append(
+            f"{count(number, 'file')} with questions on the grade: attncourse questions "
+            f"{sorting.name}"
         )
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from attncourse.grading.class_.grade_questions import open_in_words
 from attncourse.grading.class_.page import feedback_page, write_page
 from attncourse.grading.class_.results import StudentResult, class_results, read_report
 from attncourse.grading.class_.scores import Person
@@ -73,6 +74,8 @@ def give_feedback(
         ]
         place, number = give_back(course, name, download, whole, done.remarks.append)
         done.lines.append(f"{count(number, 'page')} to give back in {place}")
+    if open_questions := open_in_words(course, name):
+        done.remarks.append(open_questions)
     report = write_page(course, Summary(results_of_class))
     done.lines.append(f"linked from {report}")
     return done

@@ -18,6 +18,10 @@ from attncourse.grading.submission.notebook import Assignment
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
 NEEDS = " needs Python "
+NETWORK = re.compile(
+    r"name resolution|Name or service not known|Failed to resolve|Network is unreachable"
+)
+NO_NETWORK = "there is no network where a notebook is graded"
 SHOWN = 5  # unusual imports
 MOST = 100  # notes of a kind, of which an honest submission has a few
 UNASKED = "for which the test did not ask: the test went on with its own"
@@ -38,7 +42,8 @@ def remarks(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
         missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in gone)
         follows = step.given or missing or outcome.error == STUB
         if outcome.kind == "timeout" or not follows:
-            said.append(f"{step.name}: {failure_line(outcome.message)}")
+            why_not = f": {NO_NETWORK}" if NETWORK.search(outcome.message) else ""
+            said.append(f"{step.name}{why_not}: {failure_line(outcome.message)}")
     for name, outcome in tests:
         if outcome is not None and outcome.cut and not outcome.hidden and outcome.verdicts:
             said.append(f"{name}: {outcome.cut}")

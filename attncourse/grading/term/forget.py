@@ -16,6 +16,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from attncourse.grading.class_.scores import Person, has_gradebook, people_in
+from attncourse.grading.class_.totals import FILE as WEIGHTS
 from attncourse.grading.collect.columns import columns_of
 from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.course.extensions import FILE as EXTENSIONS
@@ -162,7 +163,7 @@ def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
 
 def of_lists(course: Path, who: Wanted) -> Iterator[Trace]:
     """The person's rows in what collecting, extending and exporting have written."""
-    places = [course / EXTENSIONS, course / GROUPS]
+    places = [course / EXTENSIONS, course / GROUPS, course / WEIGHTS]
     places += sorted((course / "submitted" / ".collected").glob("*.csv"))
     places += sorted((course / "reports").rglob("*.csv"))
     for path in places:
@@ -177,13 +178,17 @@ def of_lists(course: Path, who: Wanted) -> Iterator[Trace]:
 
 
 def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
-    """Return a table without the person: their rows, and their cells in a row of several people."""
+    """Return a table without the person: their rows, and their cells in a row of several people.
+
+    A row that says who is excused is an assignment's: it stays, without them.
+    """
     if not rows:
         return rows
     head, *body = rows
     columns = columns_of(head, body)
     members = [n for n, cell in enumerate(head) if re.match("member|student", cell.strip(), re.I)]
-    id_columns = sorted({n for kind in IDS for n in columns[kind]} | set(members))
+    excused = {n for n, cell in enumerate(head) if cell.strip().casefold() == "excused"}
+    id_columns = sorted({n for kind in IDS for n in columns[kind]} | set(members) | excused)
     remaining = [head]
     for row in body:
         new = list(row)
@@ -197,7 +202,8 @@ def without_rows(rows: list[list[str]], who: Wanted) -> list[list[str]]:
             if len(left) < len(people):
                 new[n] = "; ".join(left)
         others = [new[n] for n in members if n < len(new) and new[n]]
-        if new == row or (len(members) > 1 and others):
+        elsewhere = any(new[n] != row[n] for n in range(len(row)) if n not in excused)
+        if not elsewhere or (len(members) > 1 and others):
             remaining.append(new)
     return remaining
 
@@ -222,7 +228,7 @@ def mentions(path: Path, who: Wanted) -> bool:
 
 def left_alone(course: Path, person: Person) -> list[str]:
     """Return the files in the course's folder that are the instructor's and name the person."""
-    who, ours = Wanted(person), {EXTENSIONS, GROUPS, "gradebook.db"}
+    who, ours = Wanted(person), {EXTENSIONS, GROUPS, WEIGHTS, "gradebook.db"}
     names = []
     for path in sorted(course.iterdir()):
         is_list = path.suffix in (".csv", ".zip", ".log") or path.name.startswith("gradebook.db.")

@@ -1,0 +1,251 @@
+"""A student asks about a grade: the file, the list, the answer, and the page that has both."""
+
+import csv
+import io
+import os
+import re
+
+import pytest
+from downloads import CLASS, archive, canvas, moodle, worksheet
+from forked import command
+from small_class import refuses, run
+from small_course import NAME, make_course, small
+from test_written_answers import SOLVED, with_answer
+
+from attncourse.grading.class_.grade_questions import (
+    ANSWERED,
+    MOST_BYTES,
+    enter_question_answers,
+    exercise_names,
+    keep_question,
+    questions_in,
+    questions_on,
+    unanswered_questions,
+    write_questions,
+)
+from attncourse.grading.collect.collect import collect_downloads
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.course.gradebook import find_book, opened
+from attncourse.grading.errors import UserError
+from attncourse.grading.spreadsheet import csv_table
+
+WRONG = small(add="def add(a, b):\n    return a - b")
+ASKED = b"""Hello,
+
+add: why is 5 and 6 wrong?
+=1+1 is right here.
+
+twice : I had all points, had I not?
+"""
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A graded course of two, of whom Ada has asked."""
+    made = make_course(tmp_path / "course", ada=WRONG, bob=small())
+    done = run("grade", NAME, "--unsafe-no-sandbox", cwd=made)
+    assert done.returncode == 0, done
+    assert keep_question(made, NAME, "ada", ASKED)
+    return made
+
+
+def filled_in(course, tmp_path, **answers):
+    """The table with these answers by exercise, as a spreadsheet saves it."""
+    place, *_ = write_questions(course, NAME)
+    rows = list(csv.DictReader(io.StringIO(place.read_text(encoding="utf-8"))))
+    for row in rows:
+        row["answer"] = answers.get(row["exercise"] or "none", row["answer"])
+        row["exercise"] = answers.get("into", "") if not row["exercise"] else row["exercise"]
+    path = tmp_path / "filled.csv"
+    path.write_text(csv_table([list(rows[0]), *(list(row.values()) for row in rows)]))
+    return path
+
+
+def page_text(course, student: str = "ada") -> str:
+    done = run("feedback", NAME, "--student", student, cwd=course)
+    assert done.returncode == 0, done
+    return (course / "feedback" / student / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+
+
+def comment_on(course, exercise: str, student: str = "ada", text: str | None = None) -> str:
+    """The comment in nbgrader's gradebook, which becomes this text where there is one."""
+    with opened(find_book(course)) as gradebook:
+        found = gradebook.find_comment(exercise, NAME, NAME, student)
+        if text is not None:
+            found.manual_comment = text
+            gradebook.db.commit()
+        return found.manual_comment or ""
+
+
+def test_a_question_is_on_the_exercise_whose_name_stands_before_it():
+    names = {"add": "add", "small.add": "add", "3 · why": "why"}
+    text = "All of it.\n`add`: one\nmore: of it\n\n3 · Why:\ntwo\nSMALL.ADD: three\nadd:\n"
+    assert list(questions_in(text, names)) == [
+        ("", "All of it."),
+        ("add", "one\nmore: of it"),
+        ("why", "two"),
+        ("add", "three"),
+    ]
+    assert list(questions_in(" \n", names)) == []
+
+
+def test_a_written_answer_is_known_by_its_heading(tmp_path):
+    made = make_course(tmp_path)
+    (made / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(with_answer(SOLVED))
+    names = exercise_names(find_assignment(made, NAME))
+    expected = {"twice": "twice", "small.twice": "twice", "why": "why", "small.why": "why"}
+    assert names == expected | {"why twice?": "why"}
+
+
+def test_an_answer_goes_into_the_next_page_and_who_gave_it_is_kept(course, tmp_path):
+    comment_on(course, "add", text="Look at the sign.")
+    listed = run("questions", cwd=course).stdout
+    assert re.search(rf"{NAME}  ada  add  asked \d{{4}}-\d\d-\d\d: why is 5 and 6 wrong", listed)
+    assert f"{NAME}  ada  (no exercise)" in listed
+    assert f"3 questions of students are open: attncourse questions {NAME}" in (
+        run("feedback", NAME, cwd=course).stderr
+    )
+    done = run("questions", NAME, cwd=course)
+    assert f"reports/{NAME}/questions.csv: 3 questions, 3 open" in done.stdout
+    table = (course / "reports" / NAME / "questions.csv").read_text()
+    assert "\n'=1+1" in table  # which no spreadsheet computes
+    path = filled_in(course, tmp_path, add="5 - 6 is -1, and 11 was <asked> for.")
+    done = run("questions", NAME, "--enter", path, cwd=course)
+    assert done.stdout.splitlines() == [
+        "1 answer entered",
+        f"next: attncourse feedback {NAME} --student ada",
+    ]
+    page = page_text(course)
+    expected = (
+        "Look at the sign.\n\nYou asked: why is 5 and 6 wrong?\n=1+1 is right here.\n"
+        "Answer: 5 - 6 is -1, and 11 was &lt;asked&gt; for."
+    )
+    assert page.count(f'<p class="comment">{expected}</p>') == 1
+    assert "You asked" not in page_text(course, "bob")
+    log = (course / "reports" / NAME / ANSWERED).read_text(encoding="utf-8")
+    row = next(csv.DictReader(io.StringIO(log)))
+    assert row["who"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:]{8}\+00:00", row["time"])
+    assert (row["student"], row["exercise"]) == ("ada", "add")
+    assert [q.exercise for q in unanswered_questions(course)[NAME]] == ["", "twice"]
+
+
+def test_an_answer_that_changes_takes_the_place_of_the_one_before(course, tmp_path):
+    enter_question_answers(course, NAME, filled_in(course, tmp_path, add="One.", twice="Yes."))
+    path = filled_in(course, tmp_path, add="Another.")
+    assert enter_question_answers(course, NAME, path) == (1, ["ada"])
+    assert enter_question_answers(course, NAME, path) == (0, [])  # the same table again
+    said = comment_on(course, "add")
+    assert said.endswith("Answer: Another.")
+    assert "One." not in said
+    assert len((course / "reports" / NAME / ANSWERED).read_text().splitlines()) >= 4
+    # A grading in between keeps it, and one question more is open again.
+    assert run("grade", NAME, "--force", "--unsafe-no-sandbox", cwd=course).returncode == 0
+    assert comment_on(course, "add") == said
+    assert keep_question(course, NAME, "ada", b"add: and now?")
+    assert [q.text for q in unanswered_questions(course)[NAME] if q.exercise] == ["and now?"]
+
+
+def test_a_question_on_no_exercise_is_answered_where_the_table_says(course, tmp_path):
+    path = filled_in(course, tmp_path, none="Hello.")
+    with pytest.raises(UserError, match=rf"line \d: expected an exercise of {NAME} \(add, twice\)"):
+        enter_question_answers(course, NAME, path)
+    path = filled_in(course, tmp_path, none="Hello.", into="twice")
+    assert enter_question_answers(course, NAME, path) == (1, ["ada"])
+    assert comment_on(course, "twice") == "You asked: Hello,\nAnswer: Hello."
+    assert [q.exercise for q in unanswered_questions(course)[NAME]] == ["add", "twice"]
+
+
+def test_files_of_every_editor_are_read_and_the_same_file_is_kept_once(course):
+    assert not keep_question(course, NAME, "ada", ASKED)
+    assert keep_question(course, NAME, "bob", "add: groß?".encode("utf-16"))
+    assert keep_question(course, NAME, "bob", "add: größer?".encode("cp1252"))
+    assert keep_question(course, NAME, "bob", "\ufeffadd: am größten?\r\n\u202e".encode())
+    told = [q.text for q in questions_on(course, NAME) if q.student == "bob"]
+    assert told == ["groß?", "größer?", "am größten?\n\ufffd"]
+    names = sorted(path.name for path in (course / "feedback" / "bob").iterdir())
+    assert names == [f"question-{NAME}{n}.txt" for n in ("-2", "-3", "")]
+    with pytest.raises(UserError, match="up to 100 kB"):
+        keep_question(course, NAME, "bob", b"x" * (MOST_BYTES + 1))
+    os.symlink("/etc/hostname", course / "feedback" / "bob" / f"question-{NAME}-9.txt")
+    assert len(questions_on(course, NAME)) == 6
+
+
+@pytest.mark.parametrize("form", ["moodle", "canvas"])
+def test_collecting_puts_questions_beside_the_feedback_and_work_where_it_was(tmp_path, form):
+    made = make_course(tmp_path / "course")
+    ada, bob = CLASS[:2]
+    path = {
+        "moodle": lambda who, file, n: moodle(who, file),
+        "canvas": lambda who, file, n: canvas(who, file, n),
+    }[form]
+    files = [
+        (path(ada, f"{NAME}.ipynb", 1), small()),
+        (path(ada, f"question-{NAME}.txt", 2), b"add: why?"),
+        (path(bob, "Question-1.TXT", 3), b"twice: why?"),
+    ]
+    people = [worksheet(tmp_path / "class.csv", {})] if form == "moodle" else None
+    found = collect_downloads(made, NAME, [archive(tmp_path / "all.zip", files)], people)
+    assert f"2 files with questions on the grade: attncourse questions {NAME}" in found.remarks
+    assert len(found.rows) == 1
+    assert found.left == []
+    who = [ada.id, bob.id] if form == "moodle" else [ada.sortable, bob.sortable]
+    assert [(q.student, q.exercise) for q in questions_on(made, NAME)] == [
+        *sorted(zip(who, ("add", "twice"), strict=True))
+    ]
+    submitted = [p.name for p in (made / "submitted").rglob("*") if p.is_file()]
+    assert sorted(name for name in submitted if not name.endswith((".csv", "timestamp.txt"))) == [
+        f"{NAME}.ipynb"
+    ]
+    again = collect_downloads(made, NAME, [tmp_path / "all.zip"], people)
+    assert not any("questions" in remark for remark in again.remarks)
+
+
+def test_nothing_of_a_question_stays_of_whom_is_forgotten(course, tmp_path):
+    enter_question_answers(course, NAME, filled_in(course, tmp_path, add="One."))
+    keep_question(course, NAME, "bob", b"add: and I?")
+    write_questions(course, NAME)
+    assert run("forget", "ada", "--yes", cwd=course).returncode == 0
+    assert [q.student for q in questions_on(course, NAME)] == ["bob"]
+    for file in (ANSWERED, "questions.csv"):
+        assert "5 and 6" not in (course / "reports" / NAME / file).read_text()
+
+
+def test_bad_tables_and_names_are_one_sentence_and_enter_nothing(course, tmp_path):
+    path = tmp_path / "x.csv"
+    ask = ("questions", NAME, "--enter", path)
+    refuses(run(*ask, cwd=course), "x.csv is not there: attncourse questions")
+    path.write_text("a,b\n1,2\n")
+    refuses(run(*ask, cwd=course), "expected the head student,exercise,question")
+    head = "student,exercise,question,asked,answer\n"
+    path.write_text(f"{head}zoe,add,why?,,So.\n")
+    refuses(run(*ask, cwd=course), "line 2: there is no such question of zoe")
+    path.write_text(f"{head}ada,add,why is 5 and 6 wrong? '=1+1 is right here.,,So.\n,,,,x\n")
+    refuses(run(*ask, cwd=course), "line 3: there is no such question of nobody")
+    path.write_text(f"{head}ada,twice,why is 5 and 6 wrong? =1+1 is right here.,,So.\n")
+    refuses(run(*ask, cwd=course), "line 2: there is no such question of ada")
+    refuses(run("questions", "--enter", path, cwd=course), "name the assignment")
+    refuses(run("questions", "02_smal", cwd=course), f"did you mean {NAME}?")
+    assert comment_on(course, "add") == ""
+    keep_question(course, NAME, "cy", b"add: and I?")
+    good = filled_in(course, tmp_path, add="So.")
+    refuses(run("questions", NAME, "--enter", good, cwd=course), "nothing of cy is graded")
+    assert comment_on(course, "add") == ""
+
+
+def test_where_nobody_has_asked_it_says_where_questions_lie(tmp_path):
+    made = make_course(tmp_path, ada=small())
+    assert run("questions", cwd=made).stdout == "no open question\n"
+    refuses(run("questions", NAME, cwd=made), f"feedback/STUDENT/question-{NAME}.txt")
+
+
+def test_nbgraders_own_feedback_has_the_answer_and_leaves_the_question(course, tmp_path):
+    """Its command empties the folder of the assignment's feedback; the question stands above."""
+    enter_question_answers(course, NAME, filled_in(course, tmp_path, add="So it is."))
+    status, said = command(
+        course, "nbgrader", "generate_feedback", NAME, "--force", "--CourseDirectory.course_id=x"
+    )
+    assert status == 0, said
+    page = (course / "feedback" / "ada" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert "Answer: So it is." in page
+    assert len(questions_on(course, NAME)) == 3
