@@ -1,0 +1,1 @@
+"""Practice: functions with one wrong line, to be found and mended."""
