@@ -15,14 +15,14 @@ SHOWN = 3  # links from one entry of the field guide
 
 @cache
 def drills_by_chapter(course: Course) -> dict[str, tuple[Drill, ...]]:
-    """The drills of each chapter that has some, in the order of the course."""
+    """Return the drills of each chapter that has some, in the order of the course."""
     every = {chapter.stem: drills_of(chapter.stem) for chapter in course.chapters}
     return {stem: drills for stem, drills in every.items() if drills}
 
 
 @cache
 def drills_by_entry(course: Course) -> dict[str, list[Drill]]:
-    """The drills of each entry of the field guide, by the entry's id."""
+    """Return the drills of each entry of the field guide, by the entry's id."""
     found: dict[str, list[Drill]] = {}
     for drills in drills_by_chapter(course).values():
         for drill in drills:
@@ -31,7 +31,7 @@ def drills_by_entry(course: Course) -> dict[str, list[Drill]]:
 
 
 def entry_links(course: Course, entry: str) -> str:
-    """The links from an entry of the field guide to its drills, as HTML; ``""`` without any."""
+    """Return the links from an entry of the field guide to its drills as HTML, or ``""``."""
     drills = drills_by_entry(course).get(entry, []) if PRACTICE in course.pages else []
     if not drills:
         return ""

@@ -77,8 +77,8 @@ const attncourseTurns = (() => {
   /** Milliseconds until it is due, 0 or less if it is; Infinity while too few others have come. */
   const wait = (record, count, at) => {
     if (!record.row) return count - record.turn >= OTHERS ? 0 : Infinity;
-    const since = Math.max(0, at - record.at); // a clock may have been put back
-    return WAITS[Math.min(record.row, WAITS.length - 1)] - since;
+    if (at < record.at) return 0; // a clock was put back: rather now than never
+    return WAITS[Math.min(record.row, WAITS.length - 1)] - (at - record.at);
   };
   const anyOf = (list) => list[Math.floor(Math.random() * list.length)];
 
@@ -158,7 +158,6 @@ class AttncourseDrill {
     this.notice = drillPart("p", { class: "ap-notice", role: "status" });
     this.stage = drillPart("div", { class: "ap-stage" });
     root.prepend(this.notice, this.stage);
-    root.dataset.moves = "";
   }
 
   show(drill, notice = "") {
@@ -307,6 +306,7 @@ const attncourseTrouble = () =>
 /** A chapter's drills, once a reader comes near. */
 function startChapterDrills(root) {
   const { chapter, drills: address, practice } = root.dataset;
+  root.dataset.moves = "";
   let all = [];
   const stand = document.createElement("p");
   stand.className = "ap-stand";
@@ -321,7 +321,8 @@ function startChapterDrills(root) {
     try {
       all = await attncourseLoad(chapter, address);
     } catch {
-      return; // those that stand there stay
+      delete root.dataset.moves; // the three that stand there show
+      return;
     }
     const view = new AttncourseDrill(root, {
       another: () => {

@@ -4,6 +4,7 @@
 function startPractice(root) {
   const chapters = JSON.parse(root.querySelector("script[type='application/json']").textContent);
   const stems = Object.keys(chapters);
+  root.dataset.moves = "";
   const idsOf = (stem) => chapters[stem].ids.map((id) => `${stem}-${id}`);
   const stemOf = (id) => stems.find((stem) => id.startsWith(`${stem}-`));
   let only = ""; // the chapter that the address names, for this visit

@@ -25,7 +25,7 @@ PAGE = """<!doctype html><html lang="en" data-theme="light"><meta charset="utf-8
 
 
 def drills_by_hand(stem: str = "kqv") -> tuple[Drill, ...]:
-    """The drills of the fixture, for a chapter of any name."""
+    """Return the drills of the fixture, for a chapter of any name."""
     kept = json.loads(FIXTURE.read_text(encoding="utf-8").replace('"kqv-', f'"{stem}-'))
     return tuple(drill_from(entry, kept["setups"]) for entry in kept["drills"])
 

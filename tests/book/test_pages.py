@@ -37,6 +37,7 @@ MEASURE = r"""() => {
     }
     const around = node.parentElement;
     if (around.closest("pre, script, style, svg, mjx-container, nav, noscript")) continue;
+    if (around.closest("#find-the-mistake")) continue; // drills are exercises, no text to read
     if (!around.checkVisibility() || around.getBoundingClientRect().height === 0) continue;
     words += node.textContent.split(/\s+/).filter(Boolean).length;
   }

@@ -18,6 +18,8 @@ from drill_pages import markup
 from drill_reader import FIXTURE, DrillReader, drills_by_hand, write_pages
 from playwright.sync_api import expect
 
+from attncourse.practice.drills import Example
+
 DRILLS = drills_by_hand()
 BY_ID = {drill.id: drill for drill in DRILLS}
 MASK = "kqv-scaled_dot_product_attention-3"
@@ -196,7 +198,7 @@ def test_a_drill_is_due_when_the_page_says(opened):
     page = opened().page
     for row, words in enumerate(waits[1:], 1):
         wait = WORDS[words]
-        for gone, due in ((wait - 1, False), (wait, True), (-wait, False)):
+        for gone, due in ((0, False), (wait - 1, False), (wait, True), (-1, True)):
             assert page.evaluate(is_due, [row, 5, 5, gone]) is due, (row, gone)
     assert page.evaluate(is_due, [9, 5, 5, 30 * 24 * HOUR])  # more often in a row: not later
     for others in range(6):
@@ -273,7 +275,7 @@ def test_a_chapter_loads_its_own_drills_when_its_reader_comes_near(browser, dril
     reader.page.on("request", lambda request: asked.append(request.url))
     reader.open("chapter.html")
     assert not any("/drills/" in url for url in asked)
-    expect(reader.box.locator(".ap-still")).to_be_visible()  # until then
+    assert reader.box.inner_text().strip() == ""  # until then
     reader.page.evaluate("scrollTo(0, 4500)")
     reader.page.wait_for_selector(".attncourse-drill[data-drill]")
     assert [url.rpartition("/")[2].partition("?")[0] for url in asked if "/drills/" in url] == [
@@ -576,9 +578,17 @@ def test_cells_are_the_darker_the_larger_and_what_differs_is_underlined():
     table = soup(markup.value_html([[4, -2], [0, 1]], "query", [[4, 2], [0, 3]])).table
     assert "ap-query" in table["class"]
     shades = [cell.get("style", "") for cell in table.select("td")]
-    assert shades == ["--much:1.00", "--much:0.50", "", "--much:0.25"]
+    assert shades == ["--much:1.0", "--much:0.5", "", "--much:0.2"]
     assert [u.get_text() for u in table.select("u")] == ["−2", "1"]
     assert not soup(markup.value_html([[4, -2]], "", [[4], [2]])).select("u")  # another shape
+
+
+def test_weights_are_ink_and_so_is_what_came_instead():
+    assert markup.is_map([[0.5, 0.5], [0.0, 1.0], [0, 0]])
+    for other in ([[0.5, 0.4]], [[1.5, -0.5]], [[0, 0]], [0.5, 0.5], [[True, False]], {"text": ""}):
+        assert not markup.is_map(other), other
+    example = Example("f(x)", "", [], got=[[2, 3]], want=[[0.4, 0.6]])
+    assert len(soup(markup.example_html(example)).select("div.ap-weight")) == 2
 
 
 def test_a_mask_is_drawn_as_true_and_false():
@@ -626,6 +636,19 @@ def test_what_stands_on_the_page_is_of_different_exercises():
     assert len({drill.exercise for drill in kept}) == len({d.exercise for d in DRILLS}) == 3
     assert drill_pages.still_drills(DRILLS) == kept
     assert len(drill_pages.still_drills(DRILLS[:2])) == 2
+
+
+def test_a_course_without_drills_says_so(drilled, monkeypatch):
+    monkeypatch.setattr(drill_links, "drills_of", lambda stem: ())
+    without = replace(drilled, title="without drills")
+    assert "There are no drills yet." in drill_pages.practice_html(without, {})
+    assert drill_links.entry_links(without, DRILLS[0].guide) == ""
+
+
+def test_an_entry_of_the_field_guide_leads_to_its_drills(drilled):
+    links = soup(drill_links.entry_links(drilled, BY_ID[MASK].guide)).select("a")
+    assert [link["href"] for link in links] == [f"practice.html#{s}{MASK[3:]}" for s in STEMS]
+    assert drill_links.entry_links(drilled, "another-entry") == ""
 
 
 def test_nothing_of_a_drill_can_leave_its_script(drilled):

@@ -68,7 +68,7 @@ class Practice(SphinxDirective):
 
 
 def pages_with_other_drills(app, env, added, changed, removed) -> list[str]:
-    """The pages that show drills which are others since the last build."""
+    """Return the pages that show drills which are others since the last build."""
     course = loaded(Path(app.srcdir))
     now = {stem: address(course, stem) for stem in drills_by_chapter(course)}
     before = getattr(env, VERSIONS, now)
@@ -97,19 +97,19 @@ def raw(html: str) -> nodes.raw:
 
 
 def address(course: Course, stem: str) -> str:
-    """Where the pages find a chapter's drills; another address when these are others."""
+    """Return where the pages find a chapter's drills; other drills have another address."""
     text = Path(markup.__file__).read_bytes() + drills_file(stem).read_bytes()
     return f"../_static/{FOLDER}/{stem}.js?v={hashlib.sha256(text).hexdigest()[:8]}"
 
 
 def links(course: Course, drill: Drill) -> DrillLinks:
-    """Where a drill leads, from a page in ``book/``."""
+    """Return where a drill leads, from a page in ``book/``."""
     guide = f"field_guide.html#{drill.guide}" if GUIDE in course.pages and drill.guide else ""
     return DrillLinks(drill.section.removeprefix("book/"), guide)
 
 
 def still_drills(drills: Sequence[Drill]) -> list[Drill]:
-    """The drills that stand on a chapter's page: of different exercises as far as there are."""
+    """Return the drills that stand on a chapter's page, of different exercises if there are."""
     shuffled = random.Random(0).sample(drills, len(drills))
     shuffled.sort(key=lambda drill: drill.easy)
     kept: list[Drill] = []
@@ -122,7 +122,7 @@ def still_drills(drills: Sequence[Drill]) -> list[Drill]:
 
 
 def chapter_html(course: Course, chapter: Chapter) -> str:
-    """The place of a chapter's drills, with those that stand there without scripts."""
+    """Return the place of a chapter's drills, with those that stand there without scripts."""
     kept = still_drills(drills_by_chapter(course)[chapter.stem])
     still = "".join(still_html(drill, links(course, drill)) for drill in kept)
     practice = "practice.html" if PRACTICE in course.pages else ""
@@ -135,8 +135,10 @@ def chapter_html(course: Course, chapter: Chapter) -> str:
 
 
 def practice_html(course: Course, titles: dict[str, str]) -> str:
-    """The drill of the page of all chapters, its chapters to choose, and who it is for."""
+    """Return the place of the page of all chapters, with what its script has to know."""
     every = drills_by_chapter(course)
+    if not every:
+        return "<p>There are no drills yet.</p>"
     known = {
         chapter.stem: {
             "number": chapter.number,
@@ -163,7 +165,7 @@ def practice_html(course: Course, titles: dict[str, str]) -> str:
 
 
 def write_drills(app, exception):
-    """The scripts that hold the drills, once all pages are made."""
+    """Write the scripts that hold the drills, once all pages are made."""
     if exception or app.builder.format != "html":
         return
     course = loaded(Path(app.srcdir))
@@ -176,14 +178,14 @@ def write_drills(app, exception):
 
 
 def script_of(course: Course, stem: str, drills: Sequence[Drill]) -> str:
-    """The script that hands over a chapter's drills."""
+    """Return the script that hands over a chapter's drills."""
     data = [packed(drill, links(course, drill)) for drill in drills]
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return f"attncourseDrills({json.dumps(stem)},{text});\n"
 
 
 def add_files(app, page, template, context, doctree):
-    """The style and the scripts, on the pages that have drills."""
+    """Load the style and the scripts on the pages that have drills."""
     body = context.get("body", "")
     if 'class="attncourse-drill' in body:
         app.add_css_file("practice.css")

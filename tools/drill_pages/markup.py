@@ -22,7 +22,10 @@ from attncourse.practice.drills import Drill, Example
 
 ROLES = {"query": "query", "key": "key", "value": "value", "queries": "query", "keys": "key"}
 ROLES |= {"values": "value", "Q": "query", "K": "key", "V": "value"}
+ROLES |= {"weights": "weight", "A": "weight"}
 BREAK = re.compile(r"[(\[](?=[^)\]<])")  # where a line may go on below; no tag has such a sign
+DOT = re.compile(r'<span class="o">\.</span>')
+TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
 DECIMALS, MOST_DECIMALS = 2, 4  # of a number in a table; more where two results differ little
 WIDE_NUMBER, SMALL_NUMBER = 1e5, 1e-3  # from and below which a number is written with a power
 
@@ -36,7 +39,7 @@ class DrillLinks:
 
 
 def number_html(number: float, decimals: int) -> str:
-    """A number as the page writes it, with a minus sign."""
+    """Return a number as the page writes it, with a minus sign."""
     size = abs(number)
     if size >= WIDE_NUMBER or 0 < size < SMALL_NUMBER:
         text = f"{number:.2g}"
@@ -46,20 +49,20 @@ def number_html(number: float, decimals: int) -> str:
 
 
 def decimals_of(numbers: list, most: int = DECIMALS) -> int:
-    """How many decimals the longest of some numbers has, and at most so many."""
+    """Return how many decimals the longest of some numbers has, and at most so many."""
     plain = [n for n in numbers if is_number(n) and SMALL_NUMBER <= abs(n) < WIDE_NUMBER]
     return max((len(f"{n:.{most}f}".rstrip("0").partition(".")[2]) for n in plain), default=0)
 
 
 def numbers_in(value: Any) -> list:
-    """The numbers in lists of lists, in a row."""
+    """Return the numbers in lists of lists, in a row."""
     if isinstance(value, list):
         return [number for part in value for number in numbers_in(part)]
     return [value] if is_number(value) else []
 
 
 def decimals_that_tell(got: Any, want: Any) -> int:
-    """How many decimals at most two results need so that what differs looks different."""
+    """Return how many decimals two results may need so that what differs looks different."""
     pairs = list(zip(numbers_in(got), numbers_in(want), strict=False))
     apart = [(a, b) for a, b in pairs if a != b]
     for most in range(DECIMALS, MOST_DECIMALS):
@@ -88,8 +91,16 @@ def is_vector(value: object) -> bool:
     )
 
 
+def is_map(value: Any) -> bool:
+    """True if a value is a matrix whose rows sum to 1, or to 0, as weights do."""
+    if not is_matrix(value) or not all(is_number(x) and 0 <= x <= 1 for row in value for x in row):
+        return False
+    sums = [sum(row) for row in value]
+    return any(sums) and all(abs(total - 1) < 0.01 or total == 0 for total in sums)
+
+
 def value_html(value: Any, name: str = "", other: Any = None, most: int = DECIMALS) -> str:
-    """A value as HTML; what differs from another of the same shape is underlined."""
+    """Return a value as HTML; what differs from another of the same shape is underlined."""
     if isinstance(value, dict):
         return special_html(value)
     if is_vector(value) and value:
@@ -107,7 +118,7 @@ def value_html(value: Any, name: str = "", other: Any = None, most: int = DECIMA
 
 
 def special_html(value: dict) -> str:
-    """An exception, several results, or what is too large to show."""
+    """Return an exception, several results, or what is too large to show, as HTML."""
     if "parts" in value:
         return f'<div class="ap-stack">{"".join(map(part_html, value["parts"]))}</div>'
     if "shape" in value:
@@ -120,7 +131,7 @@ def special_html(value: dict) -> str:
 
 
 def part_html(part: Any) -> str:
-    """One of several results, with its name where it has one."""
+    """Return one of several results, with its name where it has one."""
     if isinstance(part, dict) and "name" in part:
         name = part["name"]
         return f"<div><p><code>{escape(name)}</code></p>{value_html(part['value'], name)}</div>"
@@ -128,7 +139,7 @@ def part_html(part: Any) -> str:
 
 
 def table_html(rows: list[list], name: str, others: list[list] | None, most: int) -> str:
-    """Numbers as cells that are the darker the larger; truth values as cells of a mask."""
+    """Draw numbers as cells, the darker the larger, and truth values as cells of a mask."""
     role = ROLES.get(name, "")
     alike = is_matrix(others) and shape_of(others) == shape_of(rows)
     cells = [x for row in rows for x in row]
@@ -154,14 +165,14 @@ def cell_html(value: Any, top: float, decimals: int, differs: bool) -> str:
     elif is_number(value):
         text = number_html(value, decimals)
         much = min(abs(value) / top, 1)
-        look = f' style="--much:{much:.2f}"' if much >= 0.005 else ""
+        look = f' style="--much:{much:.1f}"' if much >= 0.05 else ""
     else:
         text, look = escape(str(value)).replace("-", "−"), ""
     return f"<td{look}>{f'<u>{text}</u>' if differs else text}</td>"
 
 
 def example_html(example: Example) -> str:
-    """What goes in, what comes out and what should."""
+    """Show what goes in, what comes out and what should."""
     inputs = "".join(
         f"<div><p><code>{escape(one['name'])}</code></p>"
         f"{value_html(one['value'], one['name'])}</div>"
@@ -169,9 +180,10 @@ def example_html(example: Example) -> str:
     )
     got, want = example.got, example.want
     most = decimals_that_tell(got, want)
+    look = ' class="ap-weight"' if is_map(want) else ""  # both, or the look would tell
     results = (
-        f"<div><p>gives</p>{value_html(got, 'gives', want, most)}</div>"
-        f"<div><p>should give</p>{value_html(want, 'should give', None, most)}</div>"
+        f"<div{look}><p>gives</p>{value_html(got, 'gives', want, most)}</div>"
+        f"<div{look}><p>should give</p>{value_html(want, 'should give', None, most)}</div>"
     )
     note = f"<p>{inline_html(example.note)}</p>" if example.note else ""
     call = f'<p class="ap-call"><code>{escape(example.call)}</code></p>'
@@ -179,13 +191,13 @@ def example_html(example: Example) -> str:
 
 
 def code_rows(lines: Sequence[str]) -> list[tuple[int, str]]:
-    """Each line's indentation, and what stands behind it, in colours."""
+    """Return each line's indentation, and what stands behind it, in colours."""
     shown = BREAK.sub(r"\g<0><wbr>", coloured("\n".join(lines))).split("\n")
     return [(len(row) - len(row.lstrip(" ")), row.lstrip(" ")) for row in shown]
 
 
 def row_html(number: int, indent: int, text: str) -> str:
-    """A numbered line of code; what does not fit goes on below its own beginning."""
+    """Return a numbered line of code; what does not fit goes on below its own beginning."""
     return (
         f'<span class="ap-line"><span class="ap-number">{number}</span>'
         f'<span class="ap-text" style="--in:{indent}">{text}</span></span>'
@@ -193,20 +205,20 @@ def row_html(number: int, indent: int, text: str) -> str:
 
 
 def what_is_asked(target: str) -> str:
-    """The first sentence of what the exercise's reference says that it returns."""
+    """Return the first sentence of what the exercise's reference says that it returns."""
     said = (exercises()[target].reference.__doc__ or "").strip().split("\n")[0]
     return prose(said)
 
 
 def options(drill: Drill) -> list[str]:
-    """The four names in an order that is the same at each build."""
+    """Return the four names in an order that is the same at each build."""
     names = [drill.name, *drill.wrong_names]
     seed = hashlib.sha256(drill.id.encode()).digest()
     return random.Random(seed).sample(names, len(names))
 
 
 def links_html(drill: Drill, links: DrillLinks) -> str:
-    """The ways to the section that explains the mistake, and to its entry of the field guide."""
+    """Return the links to the section that explains the mistake and to the field guide."""
     ways = []
     if links.section:
         ways.append(f'<a href="{escape(links.section)}">{escape(drill.heading)}</a>')
@@ -216,7 +228,7 @@ def links_html(drill: Drill, links: DrillLinks) -> str:
 
 
 def still_html(drill: Drill, links: DrillLinks) -> str:
-    """A drill for who has no scripts: its answer is folded."""
+    """Return a drill for who has no scripts: its answer is folded."""
     rows = "".join(row_html(i + 1, *row) for i, row in enumerate(code_rows(drill.code)))
     columns = max(map(len, drill.code))
     named = "".join(f"<li>{inline_html(name)}</li>" for name in options(drill))
@@ -235,7 +247,7 @@ def still_html(drill: Drill, links: DrillLinks) -> str:
 
 
 def short_answers_html(drills: list[Drill]) -> str:
-    """The answers for paper, where nothing unfolds."""
+    """Return the answers for paper, where nothing unfolds."""
     said = ""
     for drill in drills:
         mended = escape(" ".join(map(str.strip, drill.mended)))
@@ -244,15 +256,21 @@ def short_answers_html(drills: list[Drill]) -> str:
     return f'<div class="ap-answers"><p>Answers</p><ol>{said}</ol></div>'
 
 
+def short_rows(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """Return rows of code for a script, their tokens in few letters: they are most of it."""
+    rows = code_rows(lines)
+    return [(indent, TOKEN.sub(r"<i class=\1>\2</i>", DOT.sub(".", row))) for indent, row in rows]
+
+
 def packed(drill: Drill, links: DrillLinks) -> dict:
-    """What the script shows of a drill."""
+    """Return what the script shows of a drill."""
     return {
         "id": drill.id,
         "function": escape(drill.function),
         "asks": what_is_asked(drill.exercise),
-        "code": [list(row) for row in code_rows(drill.code)],
+        "code": short_rows(drill.code),
         "line": drill.line,
-        "mended": [list(row) for row in code_rows(drill.mended)],
+        "mended": short_rows(drill.mended),
         "name": inline_html(drill.name),
         "others": [inline_html(name) for name in drill.wrong_names],
         "says": inline_html(drill.sentence),
