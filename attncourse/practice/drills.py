@@ -1,4 +1,4 @@
-"""Drills: right code with one line changed, and what the checks say of it. Data, one file a chapter.
+"""Drills as data, one file a chapter: right code with one line changed, and what checks say of it.
 
 ``tools/drills.py`` makes and proves them; nothing here loads an exercise or torch.
 """
@@ -13,13 +13,13 @@ FOLDER = Path(__file__).with_name("drills")
 
 
 @dataclass(frozen=True)
-class Example:
+class DrillExample:
     """A small call: what goes in, what the wrong code makes of it, what it should make.
 
     A value is a number, a truth value, a text, None, or lists of these, in which ``"nan"``,
-    ``"inf"`` and ``"-inf"`` are numbers. ``{"shape": …}`` is an array too large to show, ``{"parts":
-    …}`` several results, ``{"raised": …}`` an error, ``{"changed": …}`` an argument that was changed
-    in place.
+    ``"inf"`` and ``"-inf"`` are numbers. ``{"shape": …}`` is an array too large to show,
+    ``{"parts": …}`` several results, ``{"raised": …}`` an error, ``{"changed": …}`` an argument
+    that was changed in place.
     """
 
     call: str
@@ -29,12 +29,15 @@ class Example:
     want: Any
 
 
+Example = DrillExample  # for the pages
+
+
 @dataclass(frozen=True)
 class Drill:
     """Code in which ``line``, counted from 0, is wrong, and ``mended`` what belongs in its place.
 
-    ``name`` and ``sentence`` are what the check says of it; ``wrong_names`` are mistakes of the same
-    exercise that it does not make. ``setup`` runs before the code: imports, earlier functions.
+    ``name`` and ``sentence`` are what the check says of it; ``wrong_names`` are mistakes of the
+    same exercise that it does not make. ``setup`` runs before the code: imports, earlier functions.
     ``section`` is the place in the book that explains it, ``guide`` its entry in the field guide.
     ``easy`` is one that crashes, or that a shape gives away.
     """
@@ -52,7 +55,7 @@ class Drill:
     heading: str
     easy: bool
     setup: str
-    example: Example
+    example: DrillExample
 
     @property
     def stem(self) -> str:
@@ -87,9 +90,10 @@ def drills_of(stem: str) -> tuple[Drill, ...]:
 
 def drill_from(entry: dict[str, Any], setups: list[str]) -> Drill:
     """Return a drill as it was kept."""
-    lists = {name: tuple(entry[name]) for name in ("code", "mended", "wrong_names")}
-    rest = {"setup": setups[entry["setup"]], "example": Example(**entry["example"])}
-    return Drill(**{**entry, **lists, **rest})
+    fields: dict[str, Any] = dict(entry)
+    fields |= {name: tuple(entry[name]) for name in ("code", "mended", "wrong_names")}
+    fields |= {"setup": setups[entry["setup"]], "example": DrillExample(**entry["example"])}
+    return Drill(**fields)
 
 
 def kept_entry(drill: Drill, setups: list[str]) -> dict[str, Any]:
