@@ -26,7 +26,8 @@ from course import ROOT, Chapter, Course, load
 
 EQUATIONS = 2  # at most, on a slide
 FIGURES = ".cell_output > figure, .attncourse-moving, .attncourse-view"
-WITHOUT_SLIDES = {"check yourself", "summary", "exercises", "deeper", "further reading"}
+WITHOUT_SLIDES = {"check yourself", "summary", "find the mistake", "exercises", "deeper"}
+WITHOUT_SLIDES |= {"further reading"}
 LOOKS = ("slides.css", "slides.js")
 DECK = """<!doctype html>
 <html lang="en" data-theme="light">

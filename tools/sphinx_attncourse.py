@@ -14,6 +14,7 @@ import chapter_parts
 import citations
 import code_rows
 import deeper
+import drill_pages
 import field_guide
 import formulas
 import functions_page
@@ -102,6 +103,7 @@ def setup(app):
     citations.setup(app)
     code_rows.setup(app)
     deeper.setup(app)
+    drill_pages.setup(app)
     field_guide.setup(app)
     formulas.setup(app)
     functions_page.setup(app)

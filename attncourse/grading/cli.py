@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+    from attncourse.grading.class_.summary import Summary
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
@@ -162,6 +164,29 @@ def progress(
 
 
 @app.command()
+def practise(
+    chapter: str = typer.Argument(help="A chapter, say 05_kqv."),
+    number: int = typer.Option(6, min=1, help="How many functions to mend."),
+    seed: str = typer.Option("", help="A whole number: the same one draws the same functions."),
+    folder: Path = typer.Option(Path(), help="The folder with your notebooks."),
+    output: Path | None = typer.Option(
+        None, "--output", "-o", help="A new file. [default: 05_kqv_practice.ipynb]"
+    ),
+) -> None:
+    """Write a notebook of functions with one wrong line, to be found and mended.
+
+    What the checks named in your saved notebooks comes first. No file is overwritten.
+    """
+    from attncourse.grading.student.practise import write_practice
+
+    with stopping("nothing was written"):
+        made = write_practice(chapter, number, seed, folder, output)
+    for remark in made.remarks:
+        tell(remark)
+    say(f"{made.path} written: {count(made.drills, 'function')} to mend")
+
+
+@app.command()
 def assemble(
     notebooks: list[Path] = typer.Argument(help="Your notebooks, one a chapter."),
     output: Path = typer.Option(Path("mine"), "--output", "-o", help="The package, called mine."),
@@ -241,6 +266,10 @@ def release(
         help="Another convention, say halves for 11_positions, which published answers do not "
         "fit; published: the book's. [default: that of the last release]",
     ),
+    mend: int = typer.Option(
+        0, min=0, help="Of a chapter, in place of its exercises: so many functions to mend."
+    ),
+    seed: str = typer.Option("", help="With --mend: a whole number, another one for each class."),
     untested: bool = typer.Option(
         False, "--untested", help="Do not run the answers in solutions/ against the tests first."
     ),
@@ -252,8 +281,13 @@ def release(
     from attncourse.grading.course.variants import variants_in
     from attncourse.grading.driver.rehearsal import rehearse_assignment
 
-    if everything and variant:
-        raise UserError("--variant is for one assignment: name it in place of --all")
+    if everything and (variant or mend):
+        option = "--variant" if variant else "--mend"
+        raise UserError(f"{option} is for one assignment: name it in place of --all")
+    if mend:
+        assignment = mend_assignment(course, assignment, mend, seed, variant)
+    elif seed:
+        raise UserError("--seed says which functions are drawn with --mend, and nothing else")
     for name in one_or_all(assignment, everything, lambda: releasable(course)):
         if not untested:
             rehearse_assignment(course, name)
@@ -266,6 +300,18 @@ def release(
             print(
                 f"variant: {variant_in_use}; --variant published goes back to the book's convention"
             )
+
+
+def mend_assignment(course: Path, chapter: str | None, number: int, seed: str, variant: str) -> str:
+    """Return the name of the assignment of functions to mend, made where it is not there yet."""
+    from attncourse.grading.course.mending import write_mend_assignment
+    from attncourse.grading.seeds import whole_number
+
+    if chapter is None:
+        raise UserError("--mend takes a chapter: attncourse release 05_kqv --mend 4")
+    if variant:
+        raise UserError("functions to mend are in the book's convention: leave --variant away")
+    return write_mend_assignment(course, chapter, number, whole_number(seed, 0))
 
 
 @app.command()
@@ -538,6 +584,9 @@ def report(
     html: Path | None = typer.Option(
         None, help="The page. [default: reports/ASSIGNMENT/index.html]"
     ),
+    warm_up: bool = typer.Option(
+        False, "--warm-up", help="In place of it a page of drills for the next lecture."
+    ),
     course: Path = COURSE,
     db: str | None = DB,
 ) -> None:
@@ -550,8 +599,21 @@ def report(
     summary = Summary(class_results(course, assignment, db, gradebook=False))
     for said in summary.results.left_out:
         tell(said)
+    if warm_up:
+        print_warm_up(course, summary, html)
+        return
     wide_console().print(at_a_glance(summary))
     say(f"page: {write_page(course, summary, html)}")
+
+
+def print_warm_up(course: Path, summary: "Summary", place: Path | None) -> None:
+    """Writes the page for the next lecture, and says where it is and what it lacks."""
+    from attncourse.grading.class_.warm_up import write_warm_up
+
+    made = write_warm_up(course, summary, place)
+    if made.without:
+        tell(f"frequent, and without a drill: {'; '.join(made.without)}")
+    say(f"warm-up: {made.path}, {count(made.drills, 'drill')}")
 
 
 @app.command()
@@ -649,7 +711,15 @@ def similar(
 
     from attncourse.grading.class_.similar import similar_pairs as find_similar
     from attncourse.grading.class_.terminal import pairs_to_look_at
+    from attncourse.grading.course.mending import has_functions_to_mend
 
+    if has_functions_to_mend(course, assignment):
+        say(
+            f"{assignment} is of functions to mend: everybody was given the same code, and to mend "
+            "it right is to write the same line. That two are alike says nothing, so no pair is "
+            "listed."
+        )
+        return
     Console().print(pairs_to_look_at(find_similar(course, assignment), pairs))
 
 

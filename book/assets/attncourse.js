@@ -7,6 +7,8 @@ const SCROLLS = [
   ".output",
   ".attn-pair",
   ".attn-strip",
+  ".ap-pair",
+  ".ap-wide",
   ".pst-scrollable-table-container",
 ].map((what) => `.bd-article ${what}`).join(", ");
 
@@ -139,10 +141,20 @@ document.addEventListener("copy", (event) => {
   event.preventDefault();
 });
 
+/** The place of the page that the address names; as it stands where it is no encoded text. */
+function placeNamed() {
+  const name = location.hash.slice(1);
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
 /** A link to a folded cell, or to a piece under Deeper, opens it. */
 function unfoldTarget() {
   if (location.hash.startsWith("#set=")) return; // a figure's setting (states.js)
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(placeNamed());
   const named = target?.matches(".bd-article span");
   const cell = named ? target.nextElementSibling : target;
   const piece = named ? target.parentElement : target;

@@ -17,7 +17,8 @@ CHAPTERS = settings.load(ROOT).chapters
 WORDS, WORDS_BEFORE_A_FIGURE, COLUMNS = 3_500, 350, 72
 WIDTH, SCREEN = 1280, 900
 # What stands after the text, and what is folded, has no sentence to take away.
-NO_TAKEAWAY = ("Check yourself", "Summary", "Exercises", "Further reading", "Deeper")
+NO_TAKEAWAY = ("Check yourself", "Summary", "Find the mistake", "Exercises")
+NO_TAKEAWAY += ("Further reading", "Deeper")
 
 # A word is visible if it shows without unfolding anything; code, formulas and drawings are not
 # counted. A figure is what is drawn and higher than a line or two.
@@ -36,6 +37,7 @@ MEASURE = r"""() => {
     }
     const around = node.parentElement;
     if (around.closest("pre, script, style, svg, mjx-container, nav, noscript")) continue;
+    if (around.closest("#find-the-mistake")) continue; // drills are exercises, no text to read
     if (!around.checkVisibility() || around.getBoundingClientRect().height === 0) continue;
     words += node.textContent.split(/\s+/).filter(Boolean).length;
   }

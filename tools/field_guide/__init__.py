@@ -15,6 +15,7 @@ from pathlib import Path
 
 from course import Chapter, Course, loaded
 from docutils import nodes
+from drill_links import entry_links
 from sphinx import addnodes
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
@@ -70,12 +71,14 @@ class FieldGuide(SphinxDirective):
         self, chapter: Chapter, exercise: Exercise, found: list[GuideEntry]
     ) -> nodes.section:
         parts: list[nodes.Node] = [self.back("Taught in ", chapter, exercise)]
+        course = loaded(Path(self.env.srcdir))
         for one in found:
             head = (
                 f'<details class="attn-bug" id="{one.id}"><summary><span>{with_code(one.name)}'
                 f"</span> <small>{escape(one.symptom)}</small></summary>"
             )
-            parts.append(raw(f"{head}{sleeping(one.html + in_real_model(one.id))}</details>"))
+            html = one.html + entry_links(course, one.id) + in_real_model(one.id)
+            parts.append(raw(f"{head}{sleeping(html)}</details>"))
         title = nodes.literal("", exercise.target)
         return self.section(exercise.target, title, *parts)
 

@@ -5,7 +5,7 @@
 (pages) => {
   const SCREEN_ONLY = `a.headerlink, .attn-badges, .attn-screen, .attn-strip, button,
     script, noscript, .toctree-wrapper, [aria-live], details.hide, .attn-symptom, .attn-filter,
-    .attn-bug pre, #guide-symptoms`;
+    .attn-bug pre, #guide-symptoms, .ap-still details`;
   const SHORT = 24; // lines of a box that is not broken
   const places = new Map(pages.map(({ name }, number) => [name, `page-${number}`]));
   const head = new Set();
@@ -101,9 +101,15 @@
     for (const box of article.querySelectorAll("pre")) {
       if (box.textContent.trim().split("\n").length <= SHORT) box.classList.add("attn-whole");
     }
+    for (const short of article.querySelectorAll(".ap-answers")) { // of the drills: where those of the quiz are
+      answers.push(short.outerHTML);
+      short.remove();
+    }
     if (answers.length) {
       const where = 'The answers <a href="#answers">end this chapter</a>.';
-      [...article.querySelectorAll(".attn-quiz")].at(-1).after(make("p", where));
+      for (const asking of [...article.querySelectorAll(".attn-quiz")].slice(-1).concat(...article.querySelectorAll(".ap-still"))) {
+        asking.after(make("p", where));
+      }
       const title = "<h2>Answers to the questions</h2>";
       article.firstElementChild.append(make("section", title + answers.join(""), { id: "answers" }));
     }

@@ -56,6 +56,7 @@ def release_assignment(
     config.CourseDirectory.source_directory = "solutions"
     config.CourseDirectory.release_directory = "exercises"
     config.GenerateAssignment.exporter_class = VARIED
+    config.GenerateAssignment.preprocessors = release_steps()
     config.NbGraderAPI.log_level = logging.CRITICAL
     with importable(course), opened(book) as gradebook:
         result = NbGraderAPI(config=config).generate_assignment(name)
@@ -68,6 +69,20 @@ def release_assignment(
         said = str(result.get("error") or result.get("log") or "no reason given").strip()
         raise UserError(f"nbgrader cannot release {name}: {said.splitlines()[-1]}")
     return sorted(path for path in place.rglob("*") if path.is_file()), changed
+
+
+def release_steps() -> list[Any]:
+    """Return nbgrader's steps of a release, with ours in the place of the one that takes answers
+    out.
+    """
+    from nbgrader.converters import GenerateAssignment
+    from nbgrader.preprocessors import ClearSolutions
+
+    from attncourse.grading.course.mending import ClearSolutionsOrBreak
+
+    trait: Any = GenerateAssignment.preprocessors
+    steps = trait.default_args[0]
+    return [ClearSolutionsOrBreak if step is ClearSolutions else step for step in steps]
 
 
 def releasable(course: Path) -> list[str]:
@@ -95,6 +110,8 @@ def record(book: Book, name: str) -> list[str]:
     import nbformat
     from nbgrader import preprocessors as steps
 
+    from attncourse.grading.course.mending import ClearSolutionsOrBreak
+
     source, due = book.course / "solutions" / name / f"{name}.ipynb", due_in(book, name)
     with importable(book.course), explained_database_errors(book):
         notebook: Any = nbformat.reads(
@@ -103,9 +120,13 @@ def record(book: Book, name: str) -> list[str]:
         resources: Any = {
             "nbgrader": {"notebook": name, "assignment": name, "db_url": book.address}
         }
-        for kind in ("LockCells", "ClearSolutions", "ClearOutput", "ComputeChecksums"):
-            step = getattr(steps, kind)(config=book.config)
-            notebook, resources = step.preprocess(notebook, resources)
+        for kind in (
+            steps.LockCells,
+            ClearSolutionsOrBreak,
+            steps.ClearOutput,
+            steps.ComputeChecksums,
+        ):
+            notebook, resources = kind(config=book.config).preprocess(notebook, resources)
     said: list[str] = []
     with opened(book) as gradebook:
         old, new = recorded(gradebook, name), to_record(notebook)

@@ -13,6 +13,7 @@ from attncourse.grading.submission.notebook import read_cells
 from attncourse.grading.submission.parts import HIDDEN_TESTS
 
 CHECKOUT = 5  # seconds
+MARKS = ("nbgrader", "attncourse_broken")  # in a cell's metadata, which no reader needs
 MARKERS = re.compile(r"^.*\b(?:BEGIN|END) (?:SOLUTION|HIDDEN TESTS|MARK SCHEME)\b.*\n?", re.M)
 
 
@@ -64,7 +65,7 @@ def as_read(solved: dict[str, Any], hidden: bool = False) -> dict[str, Any]:
     for cell in solved["cells"]:
         source = "".join(cell["source"])
         shown = MARKERS.sub("", source if hidden else HIDDEN_TESTS.sub("", source)).strip("\n")
-        metadata = {k: v for k, v in cell["metadata"].items() if k != "nbgrader"}
+        metadata = {k: v for k, v in cell["metadata"].items() if k not in MARKS}
         emptied = source != shown and all(not line or line[0] == "#" for line in shown.split("\n"))
         if shown and not (emptied and cell["cell_type"] == "code"):
             cells.append({**cell, "metadata": metadata, "source": shown.splitlines(True)})

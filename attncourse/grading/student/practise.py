@@ -1,0 +1,177 @@
+"""A notebook of functions to mend, made of what the checks named in a student's own notebooks."""
+
+import json
+import random
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attncourse import STEMS
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_file
+from attncourse.grading.names import did_you_mean
+from attncourse.grading.report import count
+from attncourse.grading.seeds import whole_number
+from attncourse.practice.cells import notebook_text, practice_notebook
+from attncourse.practice.drills import Drill, drills_of
+from attncourse.practice.order import EXACT, NamedMistake, as_sentence, nearness, ordered_drills
+
+NAMED = re.compile(r"✗ (\w+\.\w+): [^\n]*\n(?:(?!✗ \w+\.\w+:)[^\n]*\n)*?What happened: ([^\n]+)")
+MARKUP = re.compile(r"\x1b\[[0-9;]*m")  # colours, which some programs save with an error's text
+SUBMITTED = "submitted"  # an instructor's folder of what students have handed in
+MOST = 99
+
+
+@dataclass(frozen=True)
+class SavedOutputs:
+    """What the notebooks of a folder show: the mistakes named, most frequent first.
+
+    ``notebooks`` are those of the chapter, ``with_outputs`` those of them that hold any output, and
+    ``unreadable`` the files that could not be read.
+    """
+
+    named: tuple[NamedMistake, ...] = ()
+    notebooks: tuple[Path, ...] = ()
+    with_outputs: int = 0
+    unreadable: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class PracticeMade:
+    """The notebook that was written, how many drills it has, and what is to be said of it."""
+
+    path: Path
+    drills: int
+    remarks: tuple[str, ...]
+
+
+def write_practice(
+    chapter: str,
+    number: int,
+    seed: str,
+    folder: Path,
+    output: Path | None = None,
+) -> PracticeMade:
+    """Write a notebook of drills of a chapter; no file that is there is touched.
+
+    Raises ``UserError`` for what is no chapter, one without drills, more than there are, a folder
+    that is not there, a seed that is no number.
+    """
+    stem = chapter_stem(chapter)
+    every = drills_or_error(stem, chapter)
+    if number > len(every):
+        raise UserError(f"{chapter} has {count(len(every), 'drill')}: --number {len(every)}")
+    if not folder.is_dir():
+        raise UserError(f"there is no folder {folder}: name the one with your notebooks, --folder")
+    saved = saved_outputs(folder, stem)
+    chosen = ordered_drills(
+        every, saved.named, whole_number(seed, random.SystemRandom().randrange(10**6))
+    )[:number]
+    place = output or free_place(folder, chapter_folder(stem))
+    if place.exists():
+        raise UserError(f"{place} is there already: move it away, or name another with --output")
+    replace_file(place, notebook_text(practice_notebook(stem, chosen)))
+    return PracticeMade(place, len(chosen), tuple(remarks_on(saved, folder, chapter, chosen)))
+
+
+def chapter_stem(chapter: str) -> str:
+    """Return the stem of a chapter, given as ``05_kqv`` or ``kqv``."""
+    bare = chapter.rstrip("/")
+    known = {chapter_folder(stem): stem for stem in STEMS} | {stem: stem for stem in STEMS}
+    if bare not in known:
+        hint = did_you_mean(bare, known)
+        raise UserError(f"no chapter is called {bare}{hint or ': name one as its folder, 05_kqv'}")
+    return known[bare]
+
+
+def chapter_folder(stem: str) -> str:
+    """Return the name of a chapter's folder, ``05_kqv``."""
+    return f"{STEMS.index(stem) + 1:02d}_{stem}"
+
+
+def drills_or_error(stem: str, chapter: str) -> tuple[Drill, ...]:
+    """Return a chapter's drills; a ``UserError`` where it has none."""
+    every = drills_of(stem)
+    if not every:
+        having = [chapter_folder(other) for other in STEMS if drills_of(other)]
+        told = f": there are some for {', '.join(having)}" if having else ""
+        raise UserError(f"{chapter} has no drills yet{told}")
+    return every
+
+
+def free_place(folder: Path, name: str) -> Path:
+    """Return a file's name in a folder that nothing has yet."""
+    home = folder / name if (folder / name).is_dir() else folder
+    for number in range(1, MOST):
+        place = home / f"{name}_practice{'' if number == 1 else f'_{number}'}.ipynb"
+        if not place.exists():
+            return place
+    raise UserError(f"{home} is full of practice notebooks: move some away, or name an --output")
+
+
+# --- what a student's notebooks show --------------------------------------------------------------
+
+
+def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
+    """Return what the checks named in the notebooks in a folder, and in those below it."""
+    times: Counter[NamedMistake] = Counter()
+    own, shown, unreadable = [], 0, []
+    for path in notebooks_below(folder):
+        try:
+            cells = json.loads(path.read_bytes().decode("utf-8-sig"))["cells"]
+            texts = list(output_texts(cells))
+            sources = ["".join(cell.get("source", "")) for cell in cells]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            unreadable.append(path)
+            continue
+        if not any(f"{stem}." in source for source in sources):
+            continue
+        own.append(path)
+        shown += bool(texts)
+        for text in texts:
+            for target, sentence in NAMED.findall(MARKUP.sub("", text)):
+                if target.startswith(f"{stem}."):
+                    times[NamedMistake(target, as_sentence(sentence))] += 1
+    named = tuple(mistake for mistake, _ in times.most_common())
+    return SavedOutputs(named, tuple(own), shown, tuple(unreadable))
+
+
+def notebooks_below(folder: Path) -> Iterator[Path]:
+    """The notebooks in a folder and below it, without hidden ones and what students handed in."""
+    for path in sorted(folder.rglob("*.ipynb")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and SUBMITTED not in parts and not any(p[0] == "." for p in parts):
+            yield path
+
+
+def output_texts(cells: list[dict[str, Any]]) -> Iterator[str]:
+    """The plain texts of a notebook's outputs."""
+    for cell in cells:
+        for output in cell.get("outputs", ()):
+            data = output.get("data", {})
+            for part in (data.get("text/plain"), output.get("text"), output.get("evalue")):
+                if part:
+                    yield "".join(part)
+
+
+def remarks_on(
+    saved: SavedOutputs, folder: Path, chapter: str, chosen: list[Drill]
+) -> Iterator[str]:
+    """Sentences on where the drills come from, and on what could not be read."""
+    for path in saved.unreadable:
+        yield f"not read: {path} is no notebook, or damaged; download it again"
+    by_lot = "so these are drawn by lot"
+    if not saved.notebooks:
+        yield f"no notebook of {chapter} in {folder}, {by_lot}: --folder names where yours are"
+    elif not saved.with_outputs:
+        yield (
+            f"{saved.notebooks[0]} holds no outputs, {by_lot}: run its checks and save it, and "
+            "what they name comes first"
+        )
+    elif saved.named:
+        exact = sum(nearness(drill, saved.named) == EXACT for drill in chosen)
+        if exact:
+            yield f"{count(exact, 'drill')} of what your checks named; the others are near it"

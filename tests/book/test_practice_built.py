@@ -1,0 +1,154 @@
+"""The drills of the built book: every chapter's own, links that lead somewhere, for everybody."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from urllib.parse import unquote
+
+import course as settings
+import pytest
+from bs4 import BeautifulSoup
+from chromium import ABSENT, BROWSER
+from conftest import ROOT
+from drill_links import PRACTICE, SHOWN, drills_by_chapter, drills_by_entry
+from drill_pages import STILL
+from playwright.sync_api import expect
+from test_browser import AXE, PHONE, WCAG, WIDE, axe, visitor
+
+COURSE = settings.load(ROOT)
+DRILLS = drills_by_chapter(COURSE)
+CHAPTERS = [chapter for chapter in COURSE.chapters if chapter.stem in DRILLS]
+LARGEST = 250_000  # bytes of a chapter's drills
+
+pytestmark = pytest.mark.slow
+needs_browser = pytest.mark.skipif(BROWSER is None, reason=ABSENT)
+each_chapter = pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda chapter: chapter.stem)
+
+
+@cache
+def page(built: Path, name: str) -> BeautifulSoup:
+    return BeautifulSoup((built / "book" / name).read_text(encoding="utf-8"), "html.parser")
+
+
+@cache
+def ids_on(built: Path, name: str) -> set[str]:
+    text = (built / "book" / name).read_text(encoding="utf-8")
+    return set(re.findall(r'\bid="([^"]+)"', text))
+
+
+def data_of(built: Path, stem: str) -> list[dict]:
+    """What a chapter's script hands over."""
+    text = (built / "_static" / "drills" / f"{stem}.js").read_text(encoding="utf-8")
+    found = re.fullmatch(r'attncourseDrills\("(\w+)",(.*)\);\n', text, re.DOTALL)
+    assert found[1] == stem
+    return json.loads(found[2])
+
+
+@each_chapter
+def test_the_section_stands_before_the_exercises_with_three_drills(built, chapter):
+    titles = page(built, f"{chapter.folder}.html").select("article h2")
+    words = [re.sub(r"^[\d.]+\s*|#$", "", title.get_text()) for title in titles]
+    assert words[words.index("Find the mistake") + 1] == "Exercises"
+    section = page(built, f"{chapter.folder}.html").select_one("#find-the-mistake")
+    assert len(section.select(".ap-still-drill")) == min(STILL, len(DRILLS[chapter.stem]))
+    assert section.select_one(".attncourse-drill")["data-practice"] == "practice.html"
+
+
+@each_chapter
+def test_a_chapters_drills_are_all_in_its_script_and_lead_somewhere(built, chapter):
+    data = data_of(built, chapter.stem)
+    assert [one["id"] for one in data] == [drill.id for drill in DRILLS[chapter.stem]]
+    assert (built / "_static" / "drills" / f"{chapter.stem}.js").stat().st_size < LARGEST
+    for one in data:
+        links = re.findall(r'href="([^"]+)"', one["links"])
+        assert len(links) == 2, one["id"]
+        for link in links:
+            name, _, place = link.partition("#")
+            assert unquote(place) in ids_on(built, name), (one["id"], link)
+
+
+def test_each_entry_of_the_field_guide_leads_to_its_drills(built):
+    text = (built / "book" / "field_guide.html").read_text(encoding="utf-8")
+    entries = dict(
+        re.findall(r'<details class="attn-bug" id="([^"]+)">(.*?)</details>', text, re.S)
+    )
+    for entry, drills in drills_by_entry(COURSE).items():
+        found = re.findall(r'href="practice\.html#([^"]+)"', entries[entry])
+        assert found == [drill.id for drill in drills[:SHOWN]], entry
+    known = {drill.id for drills in DRILLS.values() for drill in drills}
+    assert set(re.findall(r'href="practice\.html#([^"]+)"', text)) <= known
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
+def test_a_drill_can_be_used_by_everybody_at_each_step(browser, built, size, scheme):
+    reader = visitor(browser, viewport=size, color_scheme=scheme)
+    tab = reader.new_page()
+    for name in (f"{CHAPTERS[-1].folder}.html#find-the-mistake", f"{Path(PRACTICE).name}.html"):
+        tab.goto(f"{(built / 'book').as_uri()}/{name}", wait_until="load")
+        box = tab.locator(".attncourse-drill")
+        box.scroll_into_view_if_needed()
+        tab.locator("button.ap-line").first.wait_for()
+        for choice in box.locator(".ap-choose summary").all():
+            choice.click()
+        tab.evaluate(axe())
+        tab.add_style_tag(content="* { transition: none !important; }")
+        for step in ("button.ap-line", ".ap-option", ".ap-next"):
+            asked = AXE.replace("axe.run(document", "axe.run('.attncourse-drill'")
+            assert tab.evaluate(asked, WCAG) == [], (name, step)
+            assert tab.evaluate("document.documentElement.scrollWidth") <= size["width"]
+            box.locator(step).first.click()
+    reader.close()
+
+
+@needs_browser
+@each_chapter
+def test_on_a_phone_the_names_are_on_the_screen_once_a_line_is_touched(
+    browser, built, chapter, record_property
+):
+    reader = visitor(browser, viewport=PHONE, has_touch=True)
+    tab = reader.new_page()
+    whole, stayed = 0, 0
+    drills = DRILLS[chapter.stem][:: max(1, len(DRILLS[chapter.stem]) // 6)]
+    for drill in drills:
+        tab.goto("about:blank")
+        tab.goto(f"{(built / 'book').as_uri()}/practice.html#{drill.id}", wait_until="load")
+        tab.locator(f"[data-drill='{drill.id}']").evaluate("box => box.scrollIntoView()")
+        before = tab.evaluate("scrollY")
+        line = tab.locator(".ap-stage .ap-code").first.locator(".ap-line").nth(drill.line)
+        whole += line.bounding_box()["y"] + line.bounding_box()["height"] <= PHONE["height"]
+        line.tap()
+        for option in tab.locator(".ap-option").all():
+            expect(option).to_be_in_viewport(ratio=1)
+        stayed += tab.evaluate("scrollY") == before
+    record_property(
+        "summary",
+        f"{chapter.stem}: of {len(drills)} drills on a phone {whole} show their line at once, and "
+        f"{stayed} the names without moving the page",
+    )
+    reader.close()
+
+
+@needs_browser
+def test_a_page_opened_from_a_folder_has_its_first_drill_soon(browser, built, record_property):
+    reader = visitor(browser)
+    tab = reader.new_page()
+    tab.goto(f"{(built / 'book').as_uri()}/practice.html", wait_until="load")
+    tab.locator("button.ap-line").first.wait_for()
+    took = tab.evaluate("performance.now()")
+    shown = tab.evaluate(
+        """() => performance.getEntriesByType("resource")
+            .filter(one => /practice|drills/.test(one.name)).map(one => one.name)"""
+    )
+    assert len([name for name in shown if "/drills/" in name]) == 1  # of one chapter
+    sizes = [file.stat().st_size / 1e3 for file in (built / "_static" / "drills").iterdir()]
+    record_property(
+        "summary",
+        f"Practice has its first drill after {took:.0f} ms; the {sum(map(len, DRILLS.values()))} "
+        f"drills are {sum(sizes):.0f} kB, the largest chapter's {max(sizes):.0f}",
+    )
+    reader.close()

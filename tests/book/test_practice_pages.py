@@ -1,0 +1,661 @@
+"""*Find the mistake*: what a reader does with a drill, what is kept of it, what comes next."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import course as settings
+import drill_links
+import drill_pages
+import pytest
+from bs4 import BeautifulSoup
+from chromium import ABSENT, BROWSER
+from conftest import ROOT
+from drill_pages import markup
+from drill_reader import FIXTURE, DrillReader, drills_by_hand, write_pages
+from playwright.sync_api import expect
+
+from attncourse.practice.drills import Example
+
+DRILLS = drills_by_hand()
+BY_ID = {drill.id: drill for drill in DRILLS}
+MASK = "kqv-scaled_dot_product_attention-3"
+STEMS = ("kqv", "masking")
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+HOUR = 60 * 60 * 1000
+
+needs_browser = pytest.mark.skipif(BROWSER is None, reason=ABSENT)
+
+
+@pytest.fixture(scope="module")
+def drilled():
+    """The course with two chapters that have drills written by hand."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drill_links, "drills_of", lambda s: drills_by_hand(s) if s in STEMS else ())
+        patch.setattr(drill_pages, "drills_file", lambda stem: FIXTURE)
+        course = settings.load(ROOT)
+        pages = tuple(dict.fromkeys((*course.pages, drill_links.PRACTICE)))
+        yield replace(course, pages=pages, title="with drills by hand")
+
+
+@pytest.fixture(scope="module")
+def folder(drilled, tmp_path_factory) -> Path:
+    made = tmp_path_factory.mktemp("drills")
+    write_pages(made, drilled, STEMS)
+    return made
+
+
+@pytest.fixture
+def opened(browser, folder):
+    """Opens pages for readers, and looks afterwards whether anything went wrong."""
+    readers = []
+
+    def opens(page: str = "practice.html", **options) -> DrillReader:
+        readers.append(DrillReader(browser, folder, page, **options))
+        return readers[-1]
+
+    yield opens
+    for reader in readers:
+        reader.close()
+
+
+# --- a drill --------------------------------------------------------------------------------------
+
+
+@needs_browser
+def test_a_reader_chooses_the_line_then_the_name_and_sees_the_line_mended(opened):
+    reader, drill = opened(f"practice.html#{MASK}"), BY_ID[MASK]
+    reader.line(drill.line).click()
+    expect(reader.box.locator(".ap-verdict")).to_have_text("Right, line 6. What happens there?")
+    names = reader.box.locator(".ap-option").all_inner_texts()
+    assert sorted(names) == sorted([drill.name, *drill.wrong_names])
+    reader.option(drill.name).click()
+    expect(reader.box.locator(".ap-verdict")).to_have_text("Right: the mask is inverted.")
+    result = reader.box.locator(".ap-result")
+    assert drill.sentence.replace("`", "") in result.inner_text()
+    assert result.locator("pre").all_inner_texts() == [
+        "scores = scores.masked_fill(mask, -math.inf)",
+        "scores = scores.masked_fill(~mask, -math.inf)",
+    ]
+    links = result.locator("a").evaluate_all("all => all.map(a => a.getAttribute('href'))")
+    assert links == [
+        "05_kqv.html#from-scores-to-an-answer",
+        "field_guide.html#kqv-scaled-dot-product-attention-the-mask-is-inverted",
+    ]
+    assert reader.kept["drills"][MASK]["row"] == 1
+
+
+@needs_browser
+@pytest.mark.parametrize(("line", "name"), [(False, True), (True, False), (False, False)])
+def test_a_drill_is_right_only_with_line_and_name(opened, line, name):
+    reader = opened(f"practice.html#{MASK}")
+    reader.solve(DRILLS, line, name)
+    assert reader.kept["drills"][MASK]["row"] == 0
+    assert reader.kept["drills"][MASK]["seen"] == reader.kept["count"] == 1
+    verdict = reader.box.locator(".ap-verdict").inner_text()
+    assert ("You said: the mask is ignored." in verdict) == (not name)
+    assert verdict.startswith("Right" if name else "Not right")
+
+
+@needs_browser
+def test_a_wrong_line_is_told_with_the_right_one(opened):
+    reader = opened(f"practice.html#{MASK}")
+    reader.line(0).click()
+    said = reader.box.locator(".ap-verdict")
+    expect(said).to_have_text("Not line 1: it is line 6. What happens there?")
+    expect(reader.line(0)).to_contain_text("(you chose this line)")
+    expect(reader.line(5)).to_contain_text("(this is the wrong line)")
+    assert reader.box.locator("button.ap-line").count() == 0  # there is one try
+
+
+@needs_browser
+def test_the_keyboard_alone_leads_through_a_drill(opened):
+    reader, drill = opened(f"practice.html#{MASK}"), BY_ID[MASK]
+    page = reader.page
+    focused = "() => document.activeElement"
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate(f"({focused})().matches('button.ap-line')"):
+            break
+    for _ in range(drill.line + 3):  # past it
+        page.keyboard.press("ArrowDown")
+    for _ in range(3):
+        page.keyboard.press("ArrowUp")
+    page.keyboard.press("Home")
+    page.keyboard.press("End")
+    expect(reader.line(len(drill.code) - 1)).to_be_focused()
+    for _ in range(len(drill.code) - 1 - drill.line):
+        page.keyboard.press("ArrowUp")
+    expect(reader.line(drill.line)).to_be_focused()
+    assert reader.box.locator("button.ap-line[tabindex='0']").count() == 1
+    page.keyboard.press("Enter")
+    expect(reader.box.locator(".ap-option").first).to_be_focused()
+    names = reader.box.locator(".ap-option").all_inner_texts()
+    for _ in range(names.index(drill.name)):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    expect(reader.box.locator(".ap-verdict")).to_contain_text("Right: the mask is inverted")
+    expect(reader.box.locator(".ap-result")).to_be_focused()
+    while page.evaluate(f"({focused})().textContent") != "Another one":
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert reader.drill != MASK
+    expect(reader.box.locator("button.ap-line").first).to_be_focused()
+
+
+@needs_browser
+def test_a_screen_reader_is_told_what_is_asked_chosen_and_right(opened):
+    reader, drill = opened(f"practice.html#{MASK}"), BY_ID[MASK]
+    tree = reader.box.aria_snapshot()
+    assert '- group "Which line is wrong?":' in tree
+    assert '- button "Line 6 scores = scores.masked_fill(mask, -math.inf)"' in tree
+    assert '- table "should give":' in tree
+    reader.line(0).click()
+    tree = reader.box.aria_snapshot()
+    said = "Not line 1: it is line 6. What happens there?"
+    assert f'status: "{said}"' in tree
+    assert f'group "{said}"' in tree
+    assert tree.count("- button") >= 4
+    reader.option(drill.wrong_names[0]).click()
+    tree = reader.box.aria_snapshot()
+    assert 'status: "Not right: the mask is inverted. (You said: the mask is ignored.)"' in tree
+    assert 'group "Not right: the mask is inverted. (You said: the mask is ignored.)"' in tree
+
+
+@needs_browser
+@pytest.mark.parametrize("drill", DRILLS, ids=lambda drill: drill.id)
+def test_on_a_phone_all_from_the_first_touch_to_the_answer_is_on_the_screen(opened, drill):
+    reader = opened(f"practice.html#{drill.id}", **PHONE)
+    reader.box.evaluate("one => one.scrollIntoView({ block: 'start' })")
+    assert reader.line(drill.line).bounding_box()["height"] >= 24
+    reader.line(drill.line).tap()
+    for option in reader.box.locator(".ap-option").all():
+        expect(option).to_be_in_viewport(ratio=1)
+    reader.option(drill.name).tap()
+    expect(reader.box.locator(".ap-verdict")).to_be_in_viewport(ratio=1)
+    expect(reader.box.locator(".ap-result > p").first).to_be_in_viewport(ratio=1)
+    assert reader.page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+# --- what comes next ------------------------------------------------------------------------------
+
+ROWS = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
+WORDS = {"a day": 24 * HOUR, "a week": 7 * 24 * HOUR, "a month": 30 * 24 * HOUR}
+
+
+@needs_browser
+def test_a_drill_is_due_when_the_page_says(opened):
+    """The table of intervals on the page, against the script."""
+    text = (ROOT / "book" / "practice.md").read_text(encoding="utf-8")
+    waits = [after.removeprefix("after ") for _, after in ROWS.findall(text)[2:]]
+    assert waits[0] == "three other drills"
+    assert len(waits) == 4
+    is_due = """([row, turn, count, gone]) =>
+        attncourseTurns.isDue({row, turn, at: 1e12}, {count}, 1e12 + gone)"""
+    page = opened().page
+    for row, words in enumerate(waits[1:], 1):
+        wait = WORDS[words]
+        for gone, due in ((0, False), (wait - 1, False), (wait, True), (-1, True)):
+            assert page.evaluate(is_due, [row, 5, 5, gone]) is due, (row, gone)
+    assert page.evaluate(is_due, [9, 5, 5, 30 * 24 * HOUR])  # more often in a row: not later
+    for others in range(6):
+        assert page.evaluate(is_due, [0, 5, 5 + others, HOUR]) is (others >= 3)
+
+
+def next_drill(page, ids, drills, count=0, last="", at=10**12):
+    kept = {"count": count, "drills": drills}
+    return page.evaluate(
+        "([ids, kept, last, at]) => attncourseTurns.next(ids, kept, last, at)",
+        [ids, kept, last, at],
+    )
+
+
+@needs_browser
+def test_missed_come_before_due_before_new_before_the_soonest_due(opened):
+    page, at = opened().page, 10**12
+    missed = {"seen": 1, "row": 0, "turn": 1, "at": at - HOUR}
+    due = {"seen": 1, "row": 1, "turn": 2, "at": at - 25 * HOUR}
+    rested = {"seen": 2, "row": 2, "turn": 3, "at": at - 25 * HOUR}
+    longer = {"seen": 3, "row": 3, "turn": 4, "at": at - HOUR}
+    record = {"m": missed, "d": due, "r": rested, "l": longer}
+    ids = ["l", "new", "r", "d", "m"]
+    assert next_drill(page, ids, record, count=4) == "m"
+    assert next_drill(page, ids, record, count=3) == "d"  # two others only since it was missed
+    assert next_drill(page, ids, record, count=4, last="m") == "d"
+    del record["m"], record["d"]
+    assert next_drill(page, ["l", "r", "new"], record, count=4) == "new"
+    assert next_drill(page, ["l", "r"], record, count=4) == "r"
+    assert next_drill(page, ["l", "r"], record, count=4, last="r") == "l"
+    assert next_drill(page, ["l"], record, count=4, last="l") == "l"  # there is no other
+
+
+@needs_browser
+def test_new_drills_come_in_an_order_by_chance(opened):
+    page, ids = opened().page, list("abcde")
+    came = {next_drill(page, ids, {}, last="e") for _ in range(200)}
+    assert came == set("abcd")  # each by chance left out: 4 · 0.75^200
+
+
+@needs_browser
+def test_what_was_missed_comes_back_after_three_others(opened):
+    reader = opened("practice.html#kqv")
+    first = reader.drill
+    reader.solve(DRILLS, line_right=False)
+    came = []
+    for _ in range(4):
+        came.append(reader.another())
+        reader.solve(DRILLS)
+    assert first not in came[:3]
+    assert came[3] == first
+
+
+@needs_browser
+def test_a_drill_without_an_answer_counts_as_nothing_and_one_without_a_name_as_missed(opened):
+    reader = opened()
+    reader.another()
+    assert reader.kept["drills"] == {}
+    shown = reader.drill
+    drill = next(one for s in STEMS for one in drills_by_hand(s) if one.id == shown)
+    reader.line(len(drill.code) - 1 if drill.line == 0 else 0).click()
+    reader.another()
+    assert reader.kept["drills"][shown]["row"] == 0
+
+
+# --- the chapter and the page of all --------------------------------------------------------------
+
+
+@needs_browser
+def test_a_chapter_loads_its_own_drills_when_its_reader_comes_near(browser, drilled, tmp_path):
+    write_pages(tmp_path, drilled, STEMS, above=5000)
+    reader = DrillReader(browser, tmp_path)
+    asked = []
+    reader.page.on("request", lambda request: asked.append(request.url))
+    reader.open("chapter.html")
+    assert not any("/drills/" in url for url in asked)
+    assert reader.box.inner_text().strip() == ""  # until then
+    reader.page.evaluate("scrollTo(0, 4500)")
+    reader.page.wait_for_selector(".attncourse-drill[data-drill]")
+    assert [url.rpartition("/")[2].partition("?")[0] for url in asked if "/drills/" in url] == [
+        "kqv.js"
+    ]
+    expect(reader.box.locator(".ap-still")).to_be_hidden()
+    expect(reader.box.locator(".ap-stand")).to_contain_text("0 of this chapter's 5 seen")
+    reader.close()
+
+
+@needs_browser
+def test_chapter_and_practice_share_a_record(opened):
+    reader = opened("chapter.html")
+    first = reader.drill
+    reader.solve(DRILLS)
+    expect(reader.box.locator(".ap-stand")).to_contain_text("1 of this chapter's 5 seen, 1 right")
+    reader.open("practice.html#kqv")
+    assert reader.drill != first
+    expect(reader.box.locator("summary")).to_have_text("Chapter 5: 1 of 5 drills seen, 0 due")
+
+
+@needs_browser
+def test_drills_come_from_the_chapters_chosen_and_the_choice_is_kept(opened):
+    reader = opened()
+    expect(reader.box.locator("summary")).to_have_text("All chapters: 0 of 10 drills seen, 0 due")
+    reader.box.locator("summary").click()
+    reader.page.get_by_label("5. Title of kqv").uncheck()
+    for _ in range(8):
+        assert reader.another().startswith("masking-")
+    reader.open("practice.html")
+    assert reader.drill.startswith("masking-")
+    expect(reader.box.locator("summary")).to_have_text("Chapter 10: 0 of 5 drills seen, 0 due")
+    reader.box.locator("summary").click()
+    reader.box.get_by_role("button", name="None", exact=True).click()
+    expect(reader.box.locator(".ap-notice")).to_have_text("Choose a chapter.")
+    reader.box.get_by_role("button", name="All", exact=True).click()
+    assert reader.kept["without"] == []
+
+
+@needs_browser
+def test_how_one_stands_is_told_by_chapter(opened):
+    reader = opened("practice.html#kqv")
+    reader.solve(DRILLS)
+    reader.another()
+    reader.solve(DRILLS, name_right=False)
+    reader.box.locator("summary").click()
+    cells = reader.box.locator("tr[data-stem=kqv] td").all_inner_texts()
+    assert cells == ["2 of 5", "1", "0"]
+    assert reader.box.locator("tr[data-stem=masking] td").all_inner_texts() == ["0 of 5", "0", "0"]
+
+
+# --- addresses ------------------------------------------------------------------------------------
+
+
+@needs_browser
+def test_an_address_leads_to_its_drill_also_on_a_page_that_is_open(opened):
+    reader = opened(f"practice.html#{MASK}")
+    assert reader.drill == MASK
+    reader.page.evaluate("() => { location.hash = '#masking-project-1'; }")
+    reader.page.wait_for_selector("[data-drill='masking-project-1']")
+    expect(reader.box.locator(".ap-notice")).to_be_hidden()
+
+
+@needs_browser
+@pytest.mark.parametrize("name", ["kqv-project-99", "nothing-1", "%E0%A4%A", "kqv-"])
+def test_an_unknown_address_is_told_and_another_drill_shown(opened, name):
+    reader = opened(f"practice.html#{name}")
+    assert reader.drill in {one.id for stem in STEMS for one in drills_by_hand(stem)}
+    expect(reader.box.locator(".ap-notice")).to_have_text(
+        "No drill has this address, or none has it any more. Here is another one."
+    )
+    if name.startswith("kqv-"):
+        assert reader.drill.startswith("kqv-")
+
+
+@needs_browser
+def test_the_name_of_a_chapter_chooses_it_for_this_visit(opened):
+    reader = opened("practice.html#masking")
+    assert all(reader.another().startswith("masking-") for _ in range(6))
+    assert reader.kept["without"] == []
+
+
+@needs_browser
+@pytest.mark.parametrize("page", ["practice.html", "chapter.html"])
+def test_a_link_is_copied_that_leads_to_the_drill(opened, page):
+    reader = opened(page, permissions=["clipboard-read", "clipboard-write"])
+    shown = reader.drill
+    reader.box.get_by_role("button", name="Copy link").click()
+    expect(reader.box.locator(".ap-row [role=status]").first).to_have_text(
+        re.compile("The link is copied|Its address: .*#" + re.escape(shown))
+    )
+
+
+# --- the record -----------------------------------------------------------------------------------
+
+FORBIDDEN = """for (const what of ["getItem", "setItem"])
+    Storage.prototype[what] = () => { throw new DOMException("no", "SecurityError"); };"""
+FULL = """Storage.prototype.setItem = () => {
+    throw new DOMException("no", "QuotaExceededError"); };"""
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    ("spoiled", "said"),
+    [
+        (FORBIDDEN, "This browser keeps nothing for these pages"),
+        (FULL, "The browser's storage is full"),
+    ],
+)
+@pytest.mark.parametrize("page", ["practice.html#kqv", "chapter.html"])
+def test_where_nothing_can_be_kept_practice_works_and_says_so(browser, folder, spoiled, said, page):
+    reader = DrillReader(browser, folder, "practice.html")
+    reader.context.add_init_script(spoiled)
+    reader.open(page)
+    first = reader.drill
+    reader.solve(DRILLS, line_right=False)
+    expect(reader.box).to_contain_text(f"{said}: what you do here counts until you leave.")
+    for _ in range(3):  # and it is known until then
+        assert reader.another() != first
+        reader.solve(DRILLS)
+    assert reader.another() == first
+    reader.close()
+
+
+@needs_browser
+def test_a_record_is_saved_forgotten_and_added_again(opened, tmp_path):
+    reader = opened("practice.html#kqv")
+    reader.solve(DRILLS)
+    reader.another()
+    reader.solve(DRILLS, line_right=False)
+    before = reader.kept
+    with reader.page.expect_download() as coming:
+        reader.box.get_by_role("button", name="Save as a file").click()
+    file = tmp_path / coming.value.suggested_filename
+    coming.value.save_as(file)
+    assert json.loads(file.read_text(encoding="utf-8")) == before
+    reader.box.get_by_role("button", name="Forget all").click()
+    assert reader.kept["drills"] == {}
+    assert reader.kept["count"] == 0
+    reader.page.reload()
+    assert reader.kept["drills"] == {}
+    reader.box.locator("input[type=file]").set_input_files(file)
+    expect(reader.box).to_contain_text("2 drills were taken over")
+    assert reader.kept["drills"] == before["drills"]
+
+
+@needs_browser
+def test_what_was_forgotten_by_mistake_comes_back(opened):
+    reader = opened("practice.html#kqv")
+    reader.solve(DRILLS)
+    before = reader.kept
+    reader.box.get_by_role("button", name="Forget all").click()
+    expect(reader.box.locator("summary")).to_contain_text("0 of 5 drills seen")
+    reader.box.get_by_role("button", name="Undo").click()
+    expect(reader.box.locator("summary")).to_contain_text("1 of 5 drills seen")
+    assert reader.kept == before
+
+
+RECORD = {"seen": 1, "row": 1, "turn": 1, "at": 1}
+GOOD = {"kind": "attncourse practice", "version": 1, "count": 1, "without": [], "drills": {}}
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no JSON",
+        "[]",
+        "null",
+        json.dumps(GOOD | {"kind": "another"}),
+        json.dumps(GOOD | {"version": 2}),
+        json.dumps(GOOD | {"count": -1}),
+        json.dumps(GOOD | {"drills": None}),
+        json.dumps(GOOD | {"drills": {"kqv-project-1": RECORD | {"row": "many"}}}),
+        json.dumps(GOOD | {"drills": {"kqv-project-1": {}}}),
+    ],
+)
+def test_a_file_from_elsewhere_changes_nothing(opened, tmp_path, text):
+    reader = opened("practice.html#kqv")
+    reader.solve(DRILLS)
+    before = reader.kept
+    file = tmp_path / "other.json"
+    file.write_text(text, encoding="utf-8")
+    reader.box.locator("input[type=file]").set_input_files(file)
+    expect(reader.box).to_contain_text(
+        "This file is no record that this page has saved: nothing was changed."
+    )
+    assert reader.kept == before
+
+
+@needs_browser
+def test_of_two_records_of_a_drill_the_newer_one_stays(opened, tmp_path):
+    reader = opened(f"practice.html#{MASK}")
+    reader.solve(DRILLS)
+    here = reader.kept["drills"][MASK]
+    older = RECORD | {"at": here["at"] - 1, "row": 0}
+    newer = RECORD | {"at": here["at"] + 1, "row": 3}
+    file = tmp_path / "record.json"
+    for other, stays, brought in ((older, here, 0), (newer, newer, 1)):
+        file.write_text(json.dumps(GOOD | {"drills": {MASK: other}}), encoding="utf-8")
+        reader.box.locator("input[type=file]").set_input_files(file)
+        expect(reader.box).to_contain_text(f"{brought} drills were taken over")
+        kept = reader.kept["drills"][MASK]
+        assert (kept["at"], kept["row"]) == (stays["at"], stays["row"])
+
+
+@needs_browser
+def test_two_tabs_keep_one_record(opened):
+    reader = opened("practice.html#kqv")
+    assert reader.drill
+    other = reader.context.new_page()
+    other.goto(f"{(reader.folder / 'book').as_uri()}/practice.html#masking", wait_until="load")
+    other.evaluate("() => attncourseKept.answered('masking-project-1', true)")
+    reader.solve(DRILLS)
+    assert len(reader.kept["drills"]) == 2
+
+
+# --- without scripts, on paper, without a file ----------------------------------------------------
+
+
+@needs_browser
+def test_without_scripts_a_chapter_has_three_drills_with_folded_answers(opened):
+    reader = opened("chapter.html", java_script_enabled=False)
+    drills = reader.box.locator(".ap-still-drill")
+    assert drills.count() == drill_pages.STILL
+    for drill in drills.all():
+        expect(drill.locator("pre").first).to_be_visible()
+        expect(drill.locator("details > pre")).to_be_hidden()
+        assert drill.locator(".ap-names li").count() == 4
+        drill.locator("summary").click()
+        expect(drill.locator("details > pre")).to_be_visible()
+    expect(reader.box.locator(".ap-answers")).to_be_hidden()
+    reader.open("practice.html")
+    expect(reader.box.locator("a")).to_have_count(2)
+    assert "Here a browser that runs scripts" in reader.box.inner_text()
+
+
+@needs_browser
+def test_paper_has_three_drills_and_their_answers_at_the_end(opened):
+    reader = opened("chapter.html")
+    assert reader.drill
+    reader.page.emulate_media(media="print")
+    expect(reader.box.locator(".ap-stage")).to_be_hidden()
+    expect(reader.box.locator(".ap-still-drill").nth(2)).to_be_visible()
+    assert reader.box.locator("details:visible, button:visible").count() == 0
+    answers = reader.box.locator(".ap-answers li")
+    expect(answers).to_have_count(3)
+    kept = drill_pages.still_drills(DRILLS)
+    for drill, answer in zip(kept, answers.all_inner_texts(), strict=True):
+        assert answer.startswith(f"Line {drill.line + 1}, {drill.name}:")
+
+
+@needs_browser
+@pytest.mark.parametrize("page", ["chapter.html", "practice.html"])
+def test_drills_that_cannot_be_loaded_are_told(browser, drilled, tmp_path, page):
+    write_pages(tmp_path, drilled, STEMS)
+    for file in (tmp_path / "_static" / "drills").iterdir():
+        file.unlink()
+    reader = DrillReader(browser, tmp_path, page)
+    if page == "chapter.html":
+        expect(reader.box.locator(".ap-still-drill").first).to_be_visible()
+    else:
+        expect(reader.box.locator(".ap-notice")).to_have_text(
+            re.compile(r"The drills of chapter \d+ could not be loaded.")
+        )
+    reader.close()
+
+
+# --- what is drawn --------------------------------------------------------------------------------
+
+
+def soup(html: str) -> BeautifulSoup:
+    return BeautifulSoup(html, "html.parser")
+
+
+def texts(table) -> list[list[str]]:
+    return [[cell.get_text() for cell in row.select("td")] for row in table.select("tr")]
+
+
+def test_numbers_have_the_decimals_that_the_longest_needs():
+    table = soup(markup.value_html([[1, -0.5], [0.25, 2]])).table
+    assert texts(table) == [["1.00", "−0.50"], ["0.25", "2.00"]]
+    assert texts(soup(markup.value_html([1, 2, 30])).table) == [["1", "2", "30"]]
+    assert texts(soup(markup.value_html([0.12345, -0.5])).table) == [["0.12", "−0.50"]]
+    assert texts(soup(markup.value_html([1e6, 1e-7, "nan", "-inf"])).table) == [
+        ["1e+06", "1e−07", "nan", "−inf"]
+    ]
+
+
+def test_results_that_differ_little_have_the_decimals_that_tell_them_apart():
+    assert markup.decimals_that_tell([[0.5, 1.0]], [[0.5, 2.0]]) == 2
+    assert markup.decimals_that_tell([[0.1234, 1.0]], [[0.1231, 2.0]]) == 4
+    assert markup.decimals_that_tell([0.123, "nan"], [0.124, 1.0]) == 3
+    assert markup.decimals_that_tell({"raised": "ValueError"}, [1.0]) == 2
+    assert markup.decimals_that_tell([[True]], [[False]]) == 2
+
+
+def test_cells_are_the_darker_the_larger_and_what_differs_is_underlined():
+    table = soup(markup.value_html([[4, -2], [0, 1]], "query", [[4, 2], [0, 3]])).table
+    assert "ap-query" in table["class"]
+    shades = [cell.get("style", "") for cell in table.select("td")]
+    assert shades == ["--much:1.0", "--much:0.5", "", "--much:0.2"]
+    assert [u.get_text() for u in table.select("u")] == ["−2", "1"]
+    assert not soup(markup.value_html([[4, -2]], "", [[4], [2]])).select("u")  # another shape
+
+
+def test_weights_are_ink_and_so_is_what_came_instead():
+    assert markup.is_map([[0.5, 0.5], [0.0, 1.0], [0, 0]])
+    for other in ([[0.5, 0.4]], [[1.5, -0.5]], [[0, 0]], [0.5, 0.5], [[True, False]], {"text": ""}):
+        assert not markup.is_map(other), other
+    example = Example("f(x)", "", [], got=[[2, 3]], want=[[0.4, 0.6]])
+    assert len(soup(markup.example_html(example)).select("div.ap-weight")) == 2
+
+
+def test_a_mask_is_drawn_as_true_and_false():
+    table = soup(markup.value_html([[True, False], [True, True]])).table
+    assert texts(table) == [["T", "F"], ["T", "T"]]
+    assert [cell["class"] for cell in table.select("td")].count(["ap-true"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ({"raised": "ValueError: a < b"}, "ValueError: a < b"),
+        ({"shape": [2, 7, 3]}, "an array of shape (2, 7, 3)"),
+        ({"changed": "x"}, "changes x in place"),
+        ({"text": "<dict>"}, "<dict>"),
+        (None, "None"),
+        (True, "True"),
+        (-0.5, "−0.5"),
+        ("a < b", "'a < b'"),
+        (["the", "dog"], "['the', 'dog']"),
+        ([], "[]"),
+        ([[1], [2, 3]], "[[1], [2, 3]]"),
+    ],
+)
+def test_what_is_no_table_is_said(value, said):
+    assert soup(markup.value_html(value)).get_text() == said
+
+
+def test_several_matrices_and_results_stand_below_each_other():
+    matrices = [[[1, 2]], [[3, 4]]]
+    assert len(soup(markup.value_html(matrices)).select("table")) == 2
+    assert len(soup(markup.value_html({"parts": [[1, 2], 3, [[True]]]})).select("table")) == 2
+
+
+def test_code_is_shown_as_it_is():
+    for drill in DRILLS:
+        shown = soup(markup.still_html(drill, markup.DrillLinks("", "")))
+        rows = shown.select_one("pre").select(".ap-text")
+        again = [" " * int(re.search(r"\d+", r["style"])[0]) + r.get_text() for r in rows]
+        assert again == list(drill.code)
+
+
+def test_what_stands_on_the_page_is_of_different_exercises():
+    kept = drill_pages.still_drills(DRILLS)
+    assert len({drill.exercise for drill in kept}) == len({d.exercise for d in DRILLS}) == 3
+    assert drill_pages.still_drills(DRILLS) == kept
+    assert len(drill_pages.still_drills(DRILLS[:2])) == 2
+
+
+def test_a_course_without_drills_says_so(drilled, monkeypatch):
+    monkeypatch.setattr(drill_links, "drills_of", lambda stem: ())
+    without = replace(drilled, title="without drills")
+    assert "There are no drills yet." in drill_pages.practice_html(without, {})
+    assert drill_links.entry_links(without, DRILLS[0].guide) == ""
+
+
+def test_an_entry_of_the_field_guide_leads_to_its_drills(drilled):
+    links = soup(drill_links.entry_links(drilled, BY_ID[MASK].guide)).select("a")
+    assert [link["href"] for link in links] == [f"practice.html#{MASK}"]
+    assert drill_links.entry_links(drilled, "another-entry") == ""
+
+
+def test_nothing_of_a_drill_can_leave_its_script(drilled):
+    wicked = replace(DRILLS[0], sentence="</script><b>", name="<i>`<u>`", code=("x = '</script>'",))
+    script = drill_pages.script_of(drilled, "kqv", [replace(wicked, line=0)])
+    data = json.loads(script.removeprefix('attncourseDrills("kqv",').removesuffix(");\n"))
+    assert "<b>" not in data[0]["says"]
+    assert "<i>" not in data[0]["name"]
+    assert "<u>" not in data[0]["name"]
+    assert "</script" not in data[0]["code"][0][1]

@@ -1,0 +1,103 @@
+"""The page for the next lecture: frequent mistakes as drills, without names."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from small_class import made, refuses, run, seen, write_reports
+
+from attncourse.grading.class_.results import class_results
+from attncourse.grading.class_.summary import Summary
+from attncourse.grading.class_.warm_up import LEAST, MOST, frequent_mistakes, write_warm_up
+from attncourse.grading.errors import UserError
+from attncourse.practice.drills import drills_of
+
+KQV = drills_of("kqv")
+KINDS = list({(d.exercise, d.name): d for d in KQV}.values())
+NAME = "01_small"
+
+
+def reports(**times: int):
+    """A class in which drill i's mistake was made so many times: ``d0=7``."""
+    students = []
+    for key, number in times.items():
+        drill = KINDS[int(key[1:])]
+        for i in range(number):
+            told = seen(drill.exercise, drill.name, drill.sentence)
+            students.append(made(f"secret{key}x{i}", 0, 0, 0, **told))
+    return students
+
+
+@pytest.fixture
+def course(tmp_path):
+    return tmp_path
+
+
+def summary_of(course):
+    return Summary(class_results(course, NAME, None, gradebook=False))
+
+
+def test_frequent_mistakes_with_how_many_and_no_names(course):
+    write_reports(course, reports(d0=12, d1=LEAST, d2=LEAST - 1))
+    page = write_warm_up(course, summary_of(course)).path.read_text(encoding="utf-8")
+    handed_in = 12 + 2 * LEAST - 1
+    assert f"12 of {handed_in} did this" in page
+    assert f"{LEAST} of {handed_in} did this" in page
+    assert "secret" not in page
+    assert page.count("<section>") == 2
+    for drill in KINDS[:2]:
+        assert f"Line {drill.line + 1}" in page
+    assert f"{LEAST - 1} of" not in page
+
+
+def test_a_student_who_made_it_twice_counts_once(course):
+    drill = KINDS[0]
+    twice = seen(drill.exercise, drill.name)
+    twice["mistakes"] = twice["mistakes"] * 2
+    write_reports(course, [made(f"s{i}", 0, 0, 0, **twice) for i in range(LEAST - 1)])
+    assert not frequent_mistakes(summary_of(course))
+
+
+def test_at_most_so_many(course):
+    many = {f"d{i}": LEAST for i in range(min(MOST + 2, len(KINDS)))}
+    write_reports(course, reports(**many))
+    assert write_warm_up(course, summary_of(course)).drills == MOST
+
+
+def test_code_is_the_drill_s(course):
+    """Nothing that a student wrote is in the page: reports hold no code, and the page's is ours."""
+    write_reports(course, reports(d0=LEAST))
+    page = write_warm_up(course, summary_of(course)).path.read_text(encoding="utf-8")
+    shown = re.sub(r"&(gt|lt|amp|#34|#39);", lambda m: {"gt": ">", "lt": "<", "amp": "&",
+                   "#34": '"', "#39": "'"}[m[1]], page)  # fmt: skip
+    assert all(line in shown for line in KINDS[0].code)
+
+
+def test_nothing_where_fewer_than_five_did_it(course):
+    write_reports(course, reports(d0=LEAST - 1, d1=2))
+    refuses(run("report", NAME, "--warm-up", cwd=course), "in 5 submissions or more", "no warm-up")
+    assert not list(course.rglob("warm_up.html"))
+
+
+def test_a_frequent_mistake_without_a_drill_is_named(course):
+    told = seen("kqv.project", "a mistake of nobody")
+    write_reports(course, [*reports(d0=LEAST), *(made(f"o{i}", 0, 0, 0, **told) for i in range(6))])
+    done = run("report", NAME, "--warm-up", cwd=course)
+    assert done.returncode == 0, done
+    assert "frequent, and without a drill: a mistake of nobody" in done.stderr
+    assert "warm_up.html, 1 drill" in done.stdout
+
+
+def test_where_none_has_a_drill_no_page_is_written(course):
+    told = seen("kqv.project", "a mistake of nobody")
+    write_reports(course, [made(f"o{i}", 0, 0, 0, **told) for i in range(6)])
+    with pytest.raises(UserError, match="no drill of what was frequent: a mistake of nobody"):
+        write_warm_up(course, summary_of(course))
+
+
+def test_a_variant_has_no_drills(course):
+    write_reports(course, reports(d0=LEAST))
+    found = summary_of(course)
+    found.results = replace(found.results, variant="columns")
+    with pytest.raises(UserError, match="in the variant columns"):
+        write_warm_up(course, found)

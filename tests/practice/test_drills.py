@@ -1,0 +1,129 @@
+"""Drills: wrong as they say, mended by their line alone, and nothing else that they say is untrue.
+
+All are proved by ``python tools/drills.py --prove``; here a sample, by the tests' seed.
+"""
+
+import ast
+import random
+import re
+import time
+from dataclasses import replace
+
+import pytest
+from drill_making.choosing import with_ids
+from drill_making.proving import drill_problem
+from luck import SEED
+
+from attncourse import STEMS
+from attncourse.checks import chapter, exercises
+from attncourse.checks.index import guide_place, index
+from attncourse.practice.drills import Drill, drills_file, drills_of, kept_entry
+
+EVERY = [drill for stem in STEMS for drill in drills_of(stem)]
+SAMPLE, LONGEST = 16, 30.0  # drills that are proved, and seconds of processor time for them
+
+
+def changed(drill: Drill, **fields) -> Drill:
+    return replace(drill, **fields)
+
+
+def test_a_sample_is_proved_again(record_property):
+    """Named as they say, mended by the line, by no other; no wrong name is true."""
+    luck = random.Random(SEED)
+    began, proved = time.process_time(), 0
+    for drill in luck.sample(EVERY, SAMPLE):
+        assert not (said := drill_problem(drill, luck.randrange(10**6))), f"{drill.id}: {said}"
+        proved += 1
+        if time.process_time() - began > LONGEST:
+            break
+    record_property("drills proved", proved)
+    assert proved
+
+
+@pytest.mark.parametrize(
+    ("spoiled", "said"),
+    [
+        (lambda d: changed(d, code=d.right), "names no mistake"),
+        (lambda d: changed(d, name=d.wrong_names[0]), "the check says: "),
+        (lambda d: changed(d, sentence="Something else."), "another sentence"),
+        (lambda d: changed(d, wrong_names=(d.name, *d.wrong_names[1:])), "is true, too"),
+        (lambda d: changed(d, mended=(d.code[d.line],)), "does not make it right"),
+        (lambda d: changed(d, line=0 if d.line else 1), "does not make it right"),
+        (lambda d: changed(d, code=("def broken(",)), "cannot be run"),
+    ],
+)
+def test_a_drill_that_is_untrue_is_refused(spoiled, said):
+    drill = next(d for d in drills_of("kqv") if d.name == "divided by d_k")
+    assert not drill_problem(drill, SEED)
+    assert said in drill_problem(spoiled(drill), SEED)
+
+
+def test_another_line_that_mends_is_seen():
+    """A scale that is squared in one line can be mended where it is used, too."""
+    code = ("def scale_scores(scores, d_k):", "    root = d_k", "    return scores / root")
+    exercise = exercises()["scaling.scale_scores"]
+    wrong = next(m for m in exercise.mistakes if "divided by d_k" in m.name)
+    drill = changed(
+        drills_of("kqv")[0],
+        exercise="scaling.scale_scores",
+        code=code,
+        line=1,
+        mended=("    root = d_k**0.5",),
+        name=wrong.name,
+        sentence=wrong.explanation,
+        wrong_names=(),
+        setup="",
+    )
+    assert drill_problem(drill, SEED) == "another line mends it"
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_what_is_kept_is_whole(stem):
+    """Ids once; readable code without comments; names and places that there are."""
+    known = {e.target: e for e in chapter(stem)}
+    seen = set()
+    for drill in drills_of(stem):
+        exercise = known[drill.exercise]
+        names = {m.name: m for m in exercise.mistakes}
+        assert re.fullmatch(r"[A-Za-z0-9_.-]+", drill.id)
+        assert drill.id not in seen
+        seen.add(drill.id)
+        assert 4 <= sum(bool(line.strip()) for line in drill.code) <= 20
+        assert max(map(len, drill.code)) <= 88
+        assert not any(re.search(r"(^|\s)#", line) for line in drill.code)
+        assert drill.code[drill.line] != drill.mended[0]
+        ast.parse("\n".join(drill.right))
+        assert len({drill.name, *drill.wrong_names}) == 4
+        assert {drill.name, *drill.wrong_names} <= set(names)
+        assert drill.sentence == names[drill.name].explanation
+        assert drill.guide == guide_place(exercise, names[drill.name])
+        assert drill.section == index()[drill.exercise].page
+        assert drill.heading in exercise.section
+        assert drill.example.got != drill.example.want
+        assert drill.example.call
+
+
+def test_a_fifth_of_an_exercise_s_drills_is_easy_at_most():
+    for target in {d.exercise for d in EVERY}:
+        own = [d for d in EVERY if d.exercise == target]
+        assert 5 * sum(d.easy for d in own) <= max(len(own), 5), target
+
+
+def test_drills_keep_their_ids():
+    drills = list(drills_of("kqv"))
+    new = changed(drills[0], code=(*drills[0].code, "    "), id="")
+    again = list(with_ids([*reversed(drills[1:]), new], drills))
+    assert [d.id for d in again[:-1]] == [d.id for d in reversed(drills[1:])]
+    assert again[-1].id not in {d.id for d in drills}
+
+
+def test_a_chapter_without_a_file_has_no_drills():
+    assert drills_of("no_chapter") == ()
+    assert not drills_file("no_chapter").exists()
+
+
+def test_a_drill_is_kept_as_it_is():
+    drill, setups = drills_of("kqv")[0], []
+    entry = kept_entry(drill, setups)
+    assert setups[entry["setup"]] == drill.setup
+    assert entry["example"]["want"] == drill.example.want

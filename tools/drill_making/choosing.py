@@ -1,0 +1,161 @@
+"""Which candidates become drills: as many kinds as there are before a second of one kind."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from attncourse.checks import Exercise
+from attncourse.checks.index import guide_place, index
+from attncourse.practice.drills import Drill, DrillExample
+from drill_making.candidates import Candidate
+from drill_making.examples import example_of, example_place
+from drill_making.line_changes import is_odd, other_lines_changed
+from drill_making.proving import implementation_of, limited, named_mistake, passes_quickly
+from drill_making.sources import PUBLISHED
+from drill_making.wrong_names import WANTED, draws_of, wrong_names
+
+MOST = 16  # drills of an exercise
+EASY = 5  # of so many drills one may be easy
+OF_ONE_NAME = 4  # drills of an exercise that have the same name
+ANYWHERE = 14  # candidates of one name that are tried
+
+
+@dataclass
+class DrillChoice:
+    """The drills of an exercise so far, with the lines that they change."""
+
+    exercise: Exercise
+    seed: int
+    drills: list[Drill] = field(default_factory=list)
+    setups: list[str] = field(default_factory=list)
+    refused: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def easy(self) -> int:
+        return sum(drill.easy for drill in self.drills)
+
+    def has_room(self, candidate: Candidate) -> bool:
+        if len(self.drills) >= MOST:
+            return False
+        most = max(len(self.drills) + 1, EASY)
+        return not candidate.is_easy or EASY * (self.easy + 1) <= most
+
+
+def chosen_drills(exercise: Exercise, candidates: Iterable[Candidate], seed: int) -> DrillChoice:
+    """Return the drills that are made of an exercise's candidates, each proved."""
+    chosen = DrillChoice(exercise, seed)
+    by_name: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        if is_odd(candidate.change.wrong, candidate.change.right):
+            continue
+        by_name.setdefault(candidate.name, []).append(candidate)
+    order = sorted(by_name, key=lambda name: min((c.is_easy, c.change.rank) for c in by_name[name]))
+    for turn in range(OF_ONE_NAME):
+        for name in order:
+            if turn and (len(chosen.drills) >= WANTED_EACH or len(by_name[name]) <= turn):
+                continue
+            take_one(chosen, by_name[name])
+    return chosen
+
+
+WANTED_EACH = 8  # drills of an exercise for which a second of one name is taken
+
+
+def take_one(chosen: DrillChoice, candidates: list[Candidate]) -> None:
+    """Adds the first of some candidates that can be proved, and is unlike those that are there."""
+    there = {(d.code[d.line].strip(), d.mended[0].strip()) for d in chosen.drills}
+    texts = [tuple(d.right) for d in chosen.drills]
+
+    def looks(c: Candidate) -> tuple:
+        """What speaks against a candidate, the weightiest first."""
+        used = texts.count(tuple(c.answer.lines))
+        is_unlikely = c.change.rank > 3
+        return has_helpers(c), c.is_easy, is_unlikely, used, c.change.rank, len(c.change.wrong)
+
+    order = sorted(candidates, key=looks)
+    for candidate in order[:ANYWHERE]:
+        if (candidate.change.wrong.strip(), candidate.change.right.strip()) in there:
+            continue
+        if not chosen.has_room(candidate):
+            continue
+        if drill := proved_drill(chosen, candidate):
+            chosen.drills.append(drill)
+            return
+
+
+def has_helpers(candidate: Candidate) -> bool:
+    """True if the code calls a function that no reader knows: one of the tests' own."""
+    defined = re.findall(r"(?m)^(?:def|class) (\w+)", candidate.answer.setup)
+    known = {target.split(".")[1] for target in index()}
+    return candidate.answer.origin != PUBLISHED and not set(defined) <= known
+
+
+def proved_drill(chosen: DrillChoice, candidate: Candidate) -> Drill | None:
+    """The candidate as a drill; None, with the reason counted, where it cannot be one."""
+    exercise, seed = limited(chosen.exercise), chosen.seed
+    answer, change = candidate.answer, candidate.change
+    wrong = implementation_of(answer.name, answer.setup, "\n".join(candidate.code))
+    named = named_mistake(exercise, wrong, seed) if wrong else None
+
+    def refuse(why: str) -> None:
+        chosen.refused[why] = chosen.refused.get(why, 0) + 1
+
+    if named is None or named.mistake.name != candidate.name:
+        return refuse("named otherwise on another seed")
+    place = example_place(exercise, named.trials)
+    if place is None:
+        return refuse("no example")
+    draws = {seed: named.trials, **draws_of(exercise, wrong, (seed + 100,))}
+    names = wrong_names(
+        exercise, named.mistake, draws, place, random.Random(f"{seed} {answer.text} {change.wrong}")
+    )
+    if len(names) < WANTED:
+        return refuse("too few wrong names")
+    if mended_elsewhere(exercise, candidate, named.trials, seed):
+        return refuse("another line mends it")
+    known = index()[exercise.target]
+    return Drill(
+        id="",
+        exercise=exercise.target,
+        code=tuple(candidate.code),
+        line=change.line,
+        mended=(change.right,),
+        name=named.mistake.name,
+        sentence=named.mistake.explanation,
+        guide=guide_place(exercise, named.mistake),
+        wrong_names=tuple(names),
+        section=known.page,
+        heading=exercise.section.split("“")[-1].rstrip("”"),
+        easy=named.is_easy,
+        setup=answer.setup,
+        example=DrillExample(**example_of(exercise, named.trials[place])),
+    )
+
+
+def mended_elsewhere(exercise: Exercise, candidate: Candidate, trials: tuple, seed: int) -> bool:
+    """True if a change of another line than the drill's makes everything right."""
+    answer = candidate.answer
+    wrong_places = [i for i, t in enumerate(trials) if t.stands_out]
+    for code in other_lines_changed("\n".join(candidate.code), candidate.change.line):
+        variant = implementation_of(answer.name, answer.setup, code)
+        if variant and passes_quickly(exercise, variant, seed, wrong_places):
+            return True
+    return False
+
+
+def with_ids(drills: list[Drill], before: list[Drill]) -> Iterator[Drill]:
+    """The drills with their ids: those that were there keep theirs, new ones get new numbers."""
+    old = {(d.exercise, d.code): d.id for d in before}
+    used = {d.id for d in before}
+    for drill in drills:
+        own = old.get((drill.exercise, drill.code))
+        number = 1
+        while own is None:
+            name = f"{drill.exercise.replace('.', '-')}-{number}"
+            own = name if name not in used else None
+            number += 1
+        used.add(own)
+        yield replace(drill, id=own)

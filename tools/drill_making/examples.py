@@ -1,0 +1,153 @@
+"""The example of a drill: a small input, what the code makes of it, and what it should make."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from attncourse.checks import Exercise
+from attncourse.checks.judging import value_as_typed
+from attncourse.checks.trying.compare import as_numbers, is_array
+from attncourse.checks.trying.outcome import named_arguments
+from attncourse.checks.trying.trials import Trial
+
+MOST_NUMBERS = 30  # of an array that is shown
+DIGITS = (4, 6, 9)  # of a number: as few as show that a result is wrong
+NOTHING = 1e-12  # beside 1, a number that only rounding has made
+MOST_PARTS = 4  # of several results
+LONGEST_TEXT = 160
+
+
+def example_place(exercise: Exercise, trials: tuple[Trial, ...]) -> int | None:
+    """Return the place of the failing case that is read most quickly; None where none can be."""
+    failing = [
+        (reading_effort(exercise, t), i)
+        for i, t in enumerate(trials)
+        if t.stands_out and t.outcome.kind in ("value", "raised")
+    ]
+    best = min(failing, default=None)
+    return best[1] if best and math.isfinite(best[0]) else None
+
+
+def reading_effort(exercise: Exercise, trial: Trial) -> float:
+    """How much there is to read in a case: fewer numbers, whole ones, one result."""
+    given = [v for _, v in named_arguments(exercise, trial.case)]
+    arrays = [numbers for v in given if is_array(v) and (numbers := as_numbers(v)) is not None]
+    effort = float(sum(a.size for a in arrays))
+    effort += 4 * len(arrays)
+    if any(a.size and (a != np.round(a)).any() for a in arrays if np.isfinite(a).all()):
+        effort += 30
+    for value in (trial.outcome.value, trial.expected.value):
+        if isinstance(value, dict):
+            effort += 200
+        elif isinstance(value, tuple | list):
+            effort += 20
+        elif is_array(value) and (numbers := as_numbers(value)) is not None:
+            effort += numbers.size
+            if numbers.size > MOST_NUMBERS:
+                effort += 300
+    if trial.outcome.kind == "raised":
+        effort += 15
+    if looks_right(trial):
+        return math.inf
+    return effort
+
+
+def looks_right(trial: Trial) -> bool:
+    """True if what is written down of a result is the same for the right one."""
+    if trial.outcome.kind != "value" or trial.outcome.mutated or trial.case.raises:
+        return False
+    digits = digits_needed(trial)
+    return shown(trial.outcome.value, digits) == shown(trial.expected.value, digits)
+
+
+def digits_needed(trial: Trial) -> int:
+    """How many digits show that a result is another one than the right one."""
+    for digits in DIGITS:
+        if shown(trial.outcome.value, digits) != shown(trial.expected.value, digits):
+            return digits
+    return DIGITS[0]
+
+
+def example_of(exercise: Exercise, trial: Trial) -> dict[str, Any]:
+    """Return the example in the form in which drills are kept."""
+    case = trial.case
+    named = named_arguments(exercise, case)
+    typed = [n if is_array(v) else f"{n}={value_as_typed(v)}" for n, v in named]
+    return {
+        "call": case.shown or f"{exercise.name}({', '.join(typed)})",
+        "note": case.note,
+        "inputs": [{"name": n, "value": shown(v)} for n, v in named if is_array(v)],
+        "got": outcome_shown(trial),
+        "want": expected_shown(trial),
+    }
+
+
+def expected_shown(trial: Trial) -> Any:
+    """What should come out of a case, or the error that it should raise."""
+    if trial.case.raises is not None:
+        return {"raised": trial.case.raises.__name__}
+    return shown(trial.expected.value, digits_needed(trial))
+
+
+def outcome_shown(trial: Trial) -> Any:
+    """What came out of a case, or what happened instead."""
+    if trial.outcome.kind == "raised":
+        return {"raised": shorter_text(trial.outcome.text.splitlines()[0])}
+    if trial.outcome.mutated and not trial.wrong:
+        return {"changed": trial.outcome.mutated}
+    return shown(trial.outcome.value, digits_needed(trial))
+
+
+def shorter_text(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 2] + " …"
+
+
+def shown(value: Any, digits: int = DIGITS[0]) -> Any:
+    """A value as it is kept: numbers of a few digits, large arrays by their shape."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    if isinstance(value, int | float | np.number):
+        return number_shown(value, digits)
+    if is_array(value):
+        return array_shown(value, digits)
+    if isinstance(value, dict):
+        parts = [{"name": str(name), "value": shown(part, digits)} for name, part in value.items()]
+        return {"parts": parts}
+    if isinstance(value, tuple | list):
+        plain = all(isinstance(part, bool | int | float | str) for part in value)
+        if plain and len(value) <= MOST_NUMBERS:
+            return [shown(part, digits) for part in value]
+        return {"parts": [shown(part, digits) for part in value[:MOST_PARTS]]}
+    return {"text": shorter_text(value_as_typed(value))}
+
+
+def array_shown(value: Any, digits: int) -> Any:
+    array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+    if array.size > MOST_NUMBERS or not array.size:
+        return {"shape": list(array.shape)}
+    if array.dtype == bool or array.dtype.kind in "US":
+        return array.tolist()
+
+    def entry(part: Any) -> Any:
+        if isinstance(part, list):
+            return [entry(one) for one in part]
+        return number_shown(part, digits)
+
+    return entry(array.astype(float).tolist())
+
+
+def number_shown(number: Any, digits: int) -> Any:
+    value = float(number)
+    if math.isnan(value):
+        return "nan"
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    rounded = float(f"{value:.{digits}g}")
+    if abs(rounded) < NOTHING:
+        return 0
+    return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e6 else rounded

@@ -1,0 +1,563 @@
+"""Right code with one line changed: every change of code that the checks know, turned round.
+
+The checks look for the change that mends a wrong answer. Here the same changes are made in a right
+one, with more that only a right answer offers: an operator that is there can be forgotten, and what
+a mistake of the bank does in a word can be put in the place of what is right.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import io
+import itertools
+import re
+import textwrap
+import tokenize
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from attncourse.checks import Exercise
+from attncourse.checks.exercise import parts_of
+from attncourse.checks.explaining.changes import changes, like, method_name, names_in, nodes, put
+
+SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
+ROUND = re.compile(r"\b1(0{5,})\.0\b")
+NEGATIVE_POWER = re.compile(r"\*\* \((-[\w.]+)\)")
+SILLY = re.compile(
+    r"--|\+ -|- -|~~|~\(~|\.mT\.mT|\.T\.T|not not|\+ 1 \+ 1|- 1 - 1|\+ 1 - 1|- 1 \+ 1|\bif True\b"
+    r"|\bpass\b|\* 1\b|\(\(\)|\]\[\.\.\.,|\.mT\[|, 0\]\.mT|\*\* 0\.5 \*\* |- False|1 - self"
+    r"|\)\(|\bself, self\b|\.T\.mT|\.mT\.T|\+ 1\[|\bFalse -|keepdim=True, keepdim|\*\* 2 \*\* "
+)
+LIBRARIES = {"torch", "np", "math", "F"}
+MOST_COMBINATIONS = 12  # of pieces of the code that a wrong option is given
+
+
+@dataclass(frozen=True)
+class LineChange:
+    """A right answer's text with one line changed: the number of the line, and what stands there.
+
+    ``rank`` is low for changes that look as if a person had made them.
+    """
+
+    line: int
+    wrong: str
+    right: str
+    rank: int
+
+    def applied_to(self, lines: list[str]) -> list[str]:
+        return [*lines[: self.line], self.wrong, *lines[self.line + 1 :]]
+
+
+RANKS = (
+    ("in several places", 9),
+    ("something missing", 6),
+    ("too much", 2),
+    ("truth value", 1),
+    ("wrong name", 2),
+    ("wrong number", 2),
+    ("operator", 2),
+    ("function", 1),
+    ("way round", 2),
+    ("default", 2),
+    ("brackets", 2),
+)
+
+
+def line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
+    """Every change of one line of a right answer, each text once, likely ones first."""
+    seen: dict[tuple[int, str], LineChange] = {}
+    for made in all_line_changes(text, exercise):
+        key = made.line, made.wrong
+        if key not in seen or made.rank < seen[key].rank:
+            seen[key] = made
+    yield from sorted(seen.values(), key=lambda made: (made.rank, made.line, made.wrong))
+
+
+def all_line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
+    definition: Any = ast.parse(text).body[0]
+    spelling = Spelling(text, definition)
+    if not spelling.is_known:
+        return
+    for change in known_changes(definition):
+        with change.applied():
+            if made := spelling.change_of(definition, rank_of(change.kind)):
+                yield made
+    for rank, apply in more_changes(definition, exercise):
+        undo = apply()
+        try:
+            made = spelling.change_of(definition, rank)
+        finally:
+            undo()
+        if made:
+            yield made
+
+
+def other_lines_changed(text: str, line: int) -> Iterator[str]:
+    """The code with another line than this one changed, in every way that the checks know."""
+    definition: Any = ast.parse(text).body[0]
+    for change in known_changes(definition):
+        if change.node.lineno - 1 == line:
+            continue
+        with change.applied():
+            try:
+                yield ast.unparse(definition)
+            except (AttributeError, TypeError, ValueError, RecursionError):
+                continue
+
+
+def known_changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator:
+    """The changes that the checks know; those that a code with an odd form does not bear are left
+    out.
+    """
+    found = changes(definition)
+    while True:
+        try:
+            yield next(found)
+        except StopIteration:
+            return
+        except (AttributeError, TypeError):
+            return
+
+
+def rank_of(kind: str) -> int:
+    return next((rank for words, rank in RANKS if words in kind), 4)
+
+
+# --- a change of the tree as a change of the text -------------------------------------------------
+
+
+class Spelling:
+    """A definition's text beside its tree: where each token of the tree stands in the text."""
+
+    def __init__(self, text: str, definition: ast.AST):
+        self.lines = text.splitlines()
+        self.tokens = tokens_of(text)
+        self.before = tokens_of(written(definition))
+        self.there = plain(self.before)
+        self.own = aligned(plain(self.tokens), self.there)
+        self.is_known = len(self.own) == len(self.there)
+
+    def change_of(self, definition: ast.AST, rank: int) -> LineChange | None:
+        """The change of one line that the tree has now; None where it changes none, or several."""
+        try:
+            text = written(definition)
+            after_tokens = tokens_of(text)
+        except (tokenize.TokenError, SyntaxError, ValueError, AttributeError, RecursionError):
+            return None
+        after = plain(after_tokens)
+        first, last = changed_part([t for t, _ in self.there], [t for t, _ in after])
+        if first is None:
+            return None
+        old = [token for _, token in self.own[first : len(self.own) - last]]
+        new = [token for _, token in after[first : len(after) - last]]
+        if not old or not new:  # something is put between two tokens, or taken out
+            first, last = max(first - 1, 0), max(last - 1, 0) if not first else last
+            old = [token for _, token in self.own[first : len(self.own) - last]]
+            new = [token for _, token in after[first : len(after) - last]]
+        if not old or not new or old[0].start[0] != old[-1].end[0]:
+            return None
+        if new[0].start[0] != new[-1].end[0]:
+            return None
+        row = old[0].start[0] - 1
+        piece = text.splitlines()[new[0].start[0] - 1][new[0].start[1] : new[-1].end[1]]
+        line = self.lines[row]
+        before, behind = line[: old[0].start[1]], line[old[-1].end[1] :]
+        there = text.splitlines()[new[0].start[0] - 1]
+        if there[: new[0].start[1]].endswith(" ") and not before.endswith(" "):
+            before += " "
+        if there[new[-1].end[1] :].startswith(" ") and behind and not behind.startswith(" "):
+            behind = f" {behind}"
+        wrong = before + piece + behind
+        if wrong == line or (SILLY.search(wrong) and not SILLY.search(line)):
+            return None
+        changed = [*self.lines[:row], wrong, *self.lines[row + 1 :]]
+        try:
+            now = ast.unparse(ast.parse("\n".join(changed)).body[0])
+        except SyntaxError:
+            return None
+        same = ast.dump(ast.parse(now)) == ast.dump(ast.parse(ast.unparse(definition)))
+        return LineChange(row, wrong, line, rank) if same and len(wrong) <= 88 else None
+
+
+def written(definition: ast.AST) -> str:
+    """The definition as text, powers as people write them."""
+    text = NEGATIVE_POWER.sub(r"** \1", ast.unparse(definition)).replace("'", '"')
+    return ROUND.sub(lambda found: f"1e{len(found[1])}", text)
+
+
+def tokens_of(text: str) -> list[tokenize.TokenInfo]:
+    found = tokenize.generate_tokens(io.StringIO(text + "\n").readline)
+    return [t for t in found if t.type not in SKIPPED]
+
+
+def plain(tokens: list[tokenize.TokenInfo]) -> list[tuple[str, tokenize.TokenInfo]]:
+    """The tokens with one spelling for each, without commas before a closing bracket."""
+    kept = []
+    for token, following in itertools.zip_longest(tokens, tokens[1:]):
+        if token.string == "," and following and following.string in ")]}":
+            continue
+        spelled = token.string
+        if token.type == tokenize.NUMBER:
+            with suppress(ValueError):
+                spelled = repr(float(spelled)) if re.search(r"[.eE]", spelled) else spelled
+        kept.append((spelled.replace("'", '"'), token))
+    return kept
+
+
+def aligned(own: list, there: list) -> list:
+    """The tokens of a text without brackets that the tree lacks; fewer where they differ."""
+    kept: list = []
+    for token in own:
+        if len(kept) < len(there) and token[0] == there[len(kept)][0]:
+            kept.append(token)
+        elif token[0] not in ("(", ")"):
+            return []
+    return kept
+
+
+def changed_part(before: list[str], after: list[str]) -> tuple[int | None, int]:
+    """How many tokens are the same at the beginning and at the end; None where all are."""
+    if before == after:
+        return None, 0
+    first = next(
+        (i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b),
+        min(len(before), len(after)),
+    )
+    most = min(len(before), len(after)) - first
+    last = 0
+    while last < most and before[-1 - last] == after[-1 - last]:
+        last += 1
+    return first, last
+
+
+# --- changes that only a right answer offers ------------------------------------------------------
+
+More = Iterator[tuple[int, Callable[[], Callable[[], None]]]]
+
+
+def more_changes(definition: ast.FunctionDef | ast.ClassDef, exercise: Exercise) -> More:
+    names = names_in(definition)
+    for parent, field, node in list(nodes(definition)):
+        for rank, new in forgotten(parent, node):
+            yield rank, put(parent, field, node, new)
+    yield from with_wrong_options(definition, exercise, names)
+
+
+def forgotten(parent: ast.AST, node: ast.AST) -> Iterator[tuple[int, ast.AST]]:
+    """What stands in a node's place when one forgets, or takes another word for it."""
+    if is_infinite(node):
+        for number in (-1e4, -100.0, 0.0, -1.0):
+            yield 1, ast.Constant(number)
+        yield 2, node.operand if isinstance(node, ast.UnaryOp) else node
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        yield 1, like(node, op=ast.Mult())
+        for side in ("left", "right"):
+            turned = ast.Attribute(getattr(node, side), "mT", ast.Load())
+            yield 2, like(node, **{side: turned})
+    if isinstance(node, ast.Attribute) and node.attr == "mT":
+        yield 1, like(node, attr="T")
+    if isinstance(node, ast.Attribute) and node.attr == "T":
+        yield 2, node.value
+    if isinstance(node, ast.Call):
+        yield from forgotten_in_call(node)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Mult | ast.Div):
+        inner = node.left
+        if isinstance(inner, ast.Call) and inner.args:  # f(a) + b and f(a + b)
+            moved = like(node, left=inner.args[0])
+            yield 2, like(inner, args=[moved, *inner.args[1:]])
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target, value = node.targets[0], node.value
+        if (
+            isinstance(target, ast.Name)
+            and isinstance(value, ast.BinOp)
+            and isinstance(value.left, ast.Name)
+            and value.left.id == target.id
+        ):
+            yield 1, ast.AugAssign(ast.Name(target.id, ast.Store()), value.op, value.right)
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield 2, ast.Assign([ast.Name(node.target.id, ast.Store())], node.value)
+    if isinstance(node, ast.Slice):
+        yield from other_slices(node)
+    if isinstance(parent, ast.Subscript) and isinstance(node, ast.Tuple):
+        for i, j in itertools.combinations(range(len(node.elts)), 2):
+            elts = [*node.elts]
+            elts[i], elts[j] = elts[j], elts[i]
+            yield 1, like(node, elts=elts)
+    if isinstance(node, ast.IfExp):
+        yield 1, node.body
+        yield 1, node.orelse
+        yield 2, like(node, body=node.orelse, orelse=node.body)
+
+
+def is_infinite(node: ast.AST) -> bool:
+    """True for a negative infinity, or a large negative number in its place."""
+    if not (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)):
+        return False
+    inner = node.operand
+    if isinstance(inner, ast.Attribute):
+        return inner.attr == "inf"
+    return isinstance(inner, ast.Constant) and isinstance(inner.value, float) and inner.value > 1e8
+
+
+def forgotten_in_call(node: ast.Call) -> Iterator[tuple[int, ast.AST]]:
+    name = method_name(node) or getattr(node.func, "id", "")
+    if isinstance(node.func, ast.Attribute) and name in ("clone", "copy", "detach"):
+        yield 1, node.func.value
+    if name in ("sqrt", "rsqrt"):
+        inner = node.args[0] if node.args else first_given(node)
+        yield 1, inner
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Add):  # √(a + b), √a + b
+            alone = like(node, args=[inner.left]) if node.args else None
+            if alone:
+                yield 1, ast.BinOp(alone, ast.Add(), inner.right)
+    function = node.func
+    if name == "masked_fill" and isinstance(function, ast.Attribute) and len(node.args) == 2:
+        mask = node.args[0]
+        opposite = (
+            mask.operand if isinstance(mask, ast.UnaryOp) else ast.UnaryOp(ast.Invert(), mask)
+        )
+        yield 1, like(node, args=[opposite, node.args[1]])
+        allowed = mask.operand if isinstance(mask, ast.UnaryOp) else mask
+        yield 1, ast.BinOp(function.value, ast.Mult(), allowed)
+        yield 2, ast.BinOp(function.value, ast.Add(), allowed)
+    if name == "where" and len(node.args) == 3:
+        yield 1, like(node, args=[node.args[0], node.args[2], node.args[1]])
+        for number in (0.0, -1e4, -100.0):
+            yield 2, like(node, args=[*node.args[:2], ast.Constant(number)])
+    if name == "softmax" and (node.args or isinstance(node.func, ast.Attribute)):
+        scores = node.args[0] if is_library(node.func) else first_given(node)
+        yield 2, ast.Call(ast.Attribute(scores, "exp", ast.Load()), [], [])
+        yield 2, ast.Call(ast.Attribute(scores, "sigmoid", ast.Load()), [], [])
+    if name == "range" and len(node.args) == 1:
+        stop = node.args[0]
+        yield 1, like(node, args=[ast.Constant(1), stop])
+        yield 1, like(node, args=[ast.BinOp(stop, ast.Sub(), ast.Constant(1))])
+    if name in ("reshape", "view", "permute") and len(node.args) > 2:
+        for i, j in itertools.combinations(range(len(node.args)), 2):
+            args = [*node.args]
+            args[i], args[j] = args[j], args[i]
+            yield 2, like(node, args=args)
+    for place, given in enumerate(node.args):
+        if isinstance(given, ast.BinOp) and isinstance(given.op, ast.Mult | ast.Div | ast.Add):
+            args = [*node.args]
+            args[place] = given.left
+            yield 3, ast.BinOp(like(node, args=args), given.op, given.right)
+
+
+def first_given(node: ast.Call) -> ast.expr:
+    """The first argument of a call, or what its method is of."""
+    return node.func.value if isinstance(node.func, ast.Attribute) else node.args[0]
+
+
+def is_library(function: ast.AST) -> bool:
+    inner = getattr(function, "value", None)
+    return isinstance(inner, ast.Name) and inner.id in ("torch", "F", "np", "math")
+
+
+def other_slices(node: ast.Slice) -> Iterator[tuple[int, ast.AST]]:
+    for bound in ("lower", "upper"):
+        there = getattr(node, bound)
+        if there is None:
+            continue
+        yield 1, like(node, **{bound: None})
+        if not isinstance(there, ast.Constant | ast.UnaryOp):
+            for op in (ast.Add(), ast.Sub()):
+                yield 1, like(node, **{bound: ast.BinOp(there, op, ast.Constant(1))})
+    if node.lower and node.upper is None:
+        yield 1, ast.Slice(None, node.lower)
+    if node.upper and node.lower is None:
+        yield 1, ast.Slice(node.upper, None)
+
+
+# --- the banks' wrong options ---------------------------------------------------------------------
+
+
+def with_wrong_options(
+    definition: ast.FunctionDef | ast.ClassDef, exercise: Exercise, names: list[str]
+) -> More:
+    """A wrong option's expression in the place of one of the code's, with pieces of the code for
+    the option's arguments.
+    """
+    places = [p for p in nodes(definition) if may_be_replaced(p[0], p[2])]
+    for option in wrong_options(exercise):
+        arguments = [a.arg for a in option.args.args]
+        for parent, field, node in places:
+            pieces = pieces_of(node)
+            choices = [choices_for(name, pieces, names) for name in arguments]
+            combined = itertools.islice(itertools.product(*choices), MOST_COMBINATIONS)
+            inside = {ast.dump(piece) for piece in pieces}
+            for chosen in combined:
+                dumps = [ast.dump(c) for c in chosen]
+                if len(set(dumps)) < len(dumps) or not inside & set(dumps):
+                    continue
+                filled = filled_in(option.body, dict(zip(arguments, chosen, strict=True)))
+                yield 3, put(parent, field, node, filled)
+
+
+def wrong_options(exercise: Exercise) -> list[ast.Lambda]:
+    """The wrong options of an exercise's mistakes that are one expression, each once."""
+    found: dict[str, ast.Lambda] = {}
+    for mistake in exercise.mistakes:
+        for wrong in (mistake.wrong, *mistake.also):
+            parts = parts_of(wrong)
+            for option in parts.chosen.values() if parts else [wrong]:
+                node = lambda_of(option) if callable(option) else None
+                if node and is_plain_option(node):
+                    found.setdefault(ast.dump(node.body), node)
+    return list(found.values())
+
+
+def is_plain_option(node: ast.Lambda) -> bool:
+    """True if an option is an expression of its arguments and the libraries, without conditions."""
+    arguments = {a.arg for a in node.args.args}
+    read = {n.id for n in ast.walk(node.body) if isinstance(n, ast.Name)}
+    if not 0 < len(arguments) < 4 or not read <= arguments | LIBRARIES:
+        return False
+    return not any(isinstance(n, ast.IfExp | ast.Lambda) for n in ast.walk(node.body))
+
+
+def lambda_of(option: Callable) -> ast.Lambda | None:
+    """The lambda that an option is, as it is written; None for anything else."""
+    if getattr(option, "__name__", "") != "<lambda>":
+        return None
+    try:
+        text = textwrap.dedent(inspect.getsource(option))
+        lines = text.splitlines()
+    except (OSError, TypeError, tokenize.TokenError, IndentationError):
+        return None
+    for cut in range(min(4, len(lines)) + 1):
+        tree = parsed_in_some_way("\n".join(lines[: len(lines) - cut] or lines))
+        if tree is not None:
+            found = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+            own = [n for n in found if compiled(n) == option.__code__.co_code]
+            return own[0] if len(own) >= 1 else None
+    return None
+
+
+def compiled(node: ast.Lambda) -> bytes | None:
+    try:
+        return eval(compile(ast.Expression(node), "<option>", "eval")).__code__.co_code
+    except Exception:
+        return None
+
+
+def parsed_in_some_way(text: str) -> ast.AST | None:
+    """The tree of a piece of code that was cut out of a call; None where it cannot be read."""
+    bare = text.strip().rstrip(",")
+    for shape in (
+        "{}",
+        "f({})",
+        "f({}",
+        "x{}",
+        "(x{}",
+        "{{{}}}",
+        "f{}",
+        "(f{})",
+        "x = ({}",
+        "f(({}",
+    ):
+        try:
+            return ast.parse(shape.format(bare))
+        except SyntaxError:
+            continue
+    while bare.endswith(")"):
+        bare = bare[:-1].rstrip().rstrip(",")
+        for shape in ("{}", "f({})", "x{}", "{{{}}}", "(x{})"):
+            try:
+                return ast.parse(shape.format(bare))
+            except SyntaxError:
+                continue
+    return None
+
+
+def may_be_replaced(parent: ast.AST, node: ast.AST) -> bool:
+    """True for an expression that computes something, in a place where it is read."""
+    if not isinstance(node, ast.Call | ast.BinOp) or isinstance(parent, ast.Expr | ast.If):
+        return False
+    return not (isinstance(parent, ast.Call) and parent.func is node)
+
+
+def pieces_of(node: ast.AST) -> list[ast.expr]:
+    """The expressions within one, the largest first, without functions and their modules."""
+    found: dict[str, ast.expr] = {}
+    functions = {id(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    modules = {id(n.value) for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+    for one in ast.walk(node):
+        if one is node or not isinstance(one, ast.expr) or id(one) in functions:
+            continue
+        if (
+            isinstance(one, ast.Name)
+            and id(one) in modules
+            and one.id in ("torch", "np", "F", "math")
+        ):
+            continue
+        if isinstance(one, ast.Name | ast.Call | ast.BinOp | ast.Attribute | ast.Subscript):
+            found.setdefault(ast.dump(one), one)
+    return list(found.values())
+
+
+def choices_for(name: str, pieces: list[ast.expr], names: list[str]) -> list[ast.expr]:
+    """What an option's argument may be here: what has its name, a piece, then what begins alike."""
+    own = [ast.Name(name, ast.Load())] if name in names else []
+    if name == "self":
+        return [ast.Name("self", ast.Load())]
+    alike = [n for n in names if len(name) > 1 and n != name and n[:1] == name[:1]]
+    short = [n for n in names if len(name) == 1 and n[:1] == name]
+    rest = [ast.Name(n, ast.Load()) for n in [*short, *alike]]
+    return list({ast.dump(c): c for c in [*own, *pieces[:4], *rest]}.values())[:6]
+
+
+def filled_in(body: ast.expr, arguments: dict[str, ast.expr]) -> ast.expr:
+    class Filled(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return copy.deepcopy(arguments.get(node.id, node))
+
+    return Filled().visit(copy.deepcopy(body))
+
+
+# --- what nobody would write ----------------------------------------------------------------------
+
+
+def is_odd(wrong: str, right: str) -> bool:
+    """True for a line that gives itself away because nobody would write it so.
+
+    It does nothing with a value, assigns a name to itself, or asks for a constant.
+    """
+    one, other = statement_in(wrong), statement_in(right)
+    if one is None or other is None:  # a part of a statement
+        return bool(ODD.search(wrong)) and not ODD.search(right)
+    if isinstance(one, ast.Expr):
+        names = [called_name(s.value) for s in (one, other) if isinstance(s, ast.Expr)]
+        return len(names) < 2 or not names[0] or names[0] != names[1]
+    if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name):
+        return ast.unparse(one.targets[0]) == ast.unparse(one.value)
+    if isinstance(one, ast.If | ast.While) and isinstance(one.test, ast.Constant):
+        return True
+    return bool(ODD.search(wrong)) and not ODD.search(right)
+
+
+ODD = re.compile(
+    r"[/*] 1\b(?![.\d])|\bsqrt\(1\)|tensor\(1\)|\w\(.*\) \+ 1\b|~ |\b1 - \w+\[|\*\* -0\.25|^\s*1 /"
+    r"|- 1\b.*- 1\b.*- 1\b|where\(1 - |\bnot [\w.()]+ [+-] 1\b|^\W*$"
+)
+
+
+def statement_in(line: str) -> ast.stmt | None:
+    """The statement that a line is, or begins; None for a part of one."""
+    bare = line.strip()
+    for text in (bare, f"{bare}\n pass", f"def f():\n {bare}"):
+        try:
+            found = ast.parse(text).body[0]
+        except SyntaxError:
+            continue
+        return found.body[0] if isinstance(found, ast.FunctionDef) and text != bare else found
+    return None
+
+
+def called_name(node: ast.AST) -> str:
+    """The name of the function that is called; empty where none is."""
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""

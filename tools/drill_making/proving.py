@@ -1,0 +1,175 @@
+"""What the checks say of code with one line changed, and whether another line could mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
+
+from attncourse.checks import Exercise, Mistake, find_exercise
+from attncourse.checks.explaining.diagnosis import diagnose
+from attncourse.checks.explaining.search import Search
+from attncourse.checks.judging import Asked, one_thread
+from attncourse.checks.trying.compare import as_numbers
+from attncourse.checks.trying.muted import muted
+from attncourse.checks.trying.outcome import quiet, run
+from attncourse.checks.trying.settings import as_a_process_starts
+from attncourse.checks.trying.trials import Trial, draw, problem_with, trials_of, try_out
+from attncourse.checks.trying.watch import forbidding
+from attncourse.practice.drills import Drill
+from drill_making.line_changes import other_lines_changed
+
+LIMIT = 2.0  # seconds for one call: a change may make a loop that never ends
+FIRST = 3  # cases that are tried first
+FILE = "<a drill>"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A known mistake that code makes, with what it did in each case."""
+
+    mistake: Mistake
+    trials: tuple[Trial, ...]
+
+    @property
+    def is_easy(self) -> bool:
+        """True where the first look gives it away: it crashes, or a shape is another one."""
+        wrong = [t for t in self.trials if t.wrong]
+        loud = [t for t in wrong if t.outcome.kind != "value" or kind_of(t) in ("shape", "type")]
+        return 2 * len(loud) > len(wrong) if wrong else False
+
+
+def kind_of(trial: Trial) -> str:
+    return trial.problem.kind if trial.problem else ""
+
+
+@contextmanager
+def as_checked() -> Iterator[None]:
+    """The settings under which answers are judged."""
+    with one_thread(), as_a_process_starts(), muted():
+        yield
+
+
+def limited(exercise: Exercise) -> Exercise:
+    """The exercise with less time for a call."""
+    return replace(exercise, limit=min(exercise.limit, LIMIT))
+
+
+def implementation_of(name: str, setup: str, code: str) -> Callable | None:
+    """What a code defines under this name, after its setup; None where it cannot be run."""
+    names: dict[str, Any] = {"__name__": "__drill__"}
+    try:
+        with quiet():
+            exec(compile(f"{setup}\n", FILE, "exec"), names)
+            exec(compile(code, FILE, "exec"), names)
+    except Exception:
+        return None
+    return names.get(name)
+
+
+def first_trials(exercise: Exercise, implementation: Callable, seed: int) -> tuple[Trial, ...]:
+    """What an implementation does in the first cases."""
+    with as_checked():
+        return tuple(islice(trials_of(exercise, implementation, seed), FIRST))
+
+
+def fingerprint(trials: tuple[Trial, ...]) -> bytes:
+    """Bytes that are the same for what did the same in these cases."""
+    told = []
+    for trial in trials:
+        numbers = as_numbers(trial.outcome.value)
+        what = repr(trial.outcome.value) if numbers is None else numbers.tobytes()
+        told.append(repr((trial.outcome.kind, trial.outcome.error, trial.outcome.mutated, what)))
+    return "".join(told).encode()
+
+
+def may_be_known(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
+    """True unless the first cases show already that it is no mistake that is known.
+
+    Most changes of a line are none, and a few cases take a fraction of the time of all.
+    """
+    with as_checked():
+        if not any(t.stands_out for t in trials):
+            return True
+        return next(Search(exercise, trials, seed).single(), None) is not None
+
+
+def named_mistake(exercise: Exercise, implementation: Callable, seed: int) -> Named | None:
+    """The one known mistake that is all that is wrong; None where the checks name none."""
+    with as_checked():
+        trials = try_out(exercise, implementation, seed)
+        if not any(t.stands_out for t in trials):
+            return None
+        asked = Asked(exercise, implementation, trials, seed, 0.0)
+        found = diagnose(exercise, trials, seed, asked, None, True)
+    if not found.all or found.mistake not in exercise.mistakes:
+        return None
+    return Named(found.mistake, trials)
+
+
+def is_right(exercise: Exercise, implementation: Callable | None, seeds: tuple[int, ...]) -> bool:
+    """True if the code is right in every case of these draws."""
+    if implementation is None:
+        return False
+    with as_checked():
+        return all(
+            not trial.stands_out
+            for seed in seeds
+            for trial in trials_of(exercise, implementation, seed)
+        )
+
+
+def passes_quickly(
+    exercise: Exercise, implementation: Callable, seed: int, first: list[int]
+) -> bool:
+    """``is_right`` on one draw, with the cases at the places in ``first`` tried first."""
+    with as_checked(), forbidding(exercise.forbids):
+        cases = draw(exercise, seed)
+        others = [i for i in range(len(cases)) if i not in first]
+        for i in [*first, *others]:
+            _, case, expected = cases[i]
+            outcome = run(exercise, implementation, case, watched=False)
+            if outcome.mutated or problem_with(case, expected, outcome, brief=True):
+                return False
+    return True
+
+
+def true_names(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> set[str]:
+    """The names of all mistakes that do in every case what the code did."""
+    with as_checked():
+        search = Search(exercise, trials, seed)
+        return {suspect.mistake.name for suspect in search.single()}
+
+
+def drill_problem(drill: Drill, seed: int) -> str:
+    """Return why a drill does not hold on the cases of a seed; empty where it does.
+
+    Its code has to be wrong and get its name, no wrong name may be true, the mended line has to
+    make everything right, and no known change of another line may.
+    """
+    exercise = limited(find_exercise(drill.exercise))
+    code = "\n".join(drill.code)
+    wrong = implementation_of(drill.function, drill.setup, code)
+    right = implementation_of(drill.function, drill.setup, "\n".join(drill.right))
+    if wrong is None:
+        return "its code cannot be run"
+    named = named_mistake(exercise, wrong, seed)
+    if named is None:
+        return "the check names no mistake of the exercise"
+    if named.mistake.name != drill.name:
+        return f"the check says: {named.mistake.name}"
+    if named.mistake.explanation != drill.sentence:
+        return "the check says another sentence"
+    also = true_names(exercise, named.trials, seed) & {*drill.wrong_names}
+    if also:
+        return f"a wrong name is true, too: {', '.join(sorted(also))}"
+    if not is_right(exercise, right, (seed,)):
+        return "its mended line does not make it right"
+    places = [i for i, t in enumerate(named.trials) if t.stands_out]
+    for other in other_lines_changed(code, drill.line):
+        variant = implementation_of(drill.function, drill.setup, other)
+        if variant and passes_quickly(exercise, variant, seed, places):
+            return "another line mends it"
+    return ""

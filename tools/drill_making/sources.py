@@ -1,0 +1,252 @@
+"""The right answers that drills are made of: the published ones, and those of the tests.
+
+Each is plain text without comments, so that none tells where a line was changed, and none says what
+is no longer so. What it needs, imports and functions before it, is its setup.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from course import ROOT, Chapter
+
+from attncourse import STEMS
+from attncourse.checks import Exercise
+from drill_making.line_changes import Spelling, written
+
+WIDTH = 80  # of a line of code
+LINES = range(4, 21)  # of a drill that a person reads, blank ones not counted
+ALLOWED = {"math", "numpy", "torch", "itertools", "functools", "collections", "__future__"}
+PUBLISHED = "solutions"
+CELL = re.compile(r"(?m)^# %%.*$")
+MARKS = re.compile(r"(?m)^\s*### (BEGIN|END) SOLUTION\n?")
+
+
+@dataclass(frozen=True)
+class RightAnswer:
+    """An answer of an exercise: its text under the exercise's name, and what has to run before."""
+
+    target: str
+    text: str
+    setup: str
+    origin: str
+
+    @property
+    def name(self) -> str:
+        return self.target.split(".")[1]
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+
+def right_answers(chapter: Chapter, exercise: Exercise) -> list[RightAnswer]:
+    """Return the readable right answers of an exercise, the published one first."""
+    found = [published(chapter, exercise), *of_the_tests(exercise)]
+    kept: dict[str, RightAnswer] = {}
+    for answer in found:
+        if answer and sum(bool(line.strip()) for line in answer.lines) in LINES:
+            kept.setdefault(answer.text, answer)
+    return list(kept.values())
+
+
+def published(chapter: Chapter, exercise: Exercise) -> RightAnswer | None:
+    """Return the answer of the solved notebook."""
+    text = (ROOT / "solutions" / chapter.folder / f"{chapter.folder}.py").read_text(
+        encoding="utf-8"
+    )
+    cells = [MARKS.sub("", cell) for cell in code_cells(text)]
+    module = readable_module(cells)
+    return answer_from(exercise, module, exercise.name, PUBLISHED, exercise.stem)
+
+
+def code_cells(text: str) -> Iterator[str]:
+    """The code of a py:percent file, cell by cell, without its checks and tests."""
+    heads = [*CELL.finditer(text)]
+    for head, following in zip(heads, [*heads[1:], None], strict=True):
+        if "[markdown]" not in head[0] and '"locked"' not in head[0]:
+            yield text[head.end() + 1 : following.start() if following else len(text)]
+
+
+def readable_module(cells: list[str]) -> str:
+    """The cells that Python can read, as one text."""
+    good = []
+    for cell in cells:
+        try:
+            ast.parse(cell)
+        except SyntaxError:
+            continue
+        good.append(cell)
+    return "\n\n".join(good)
+
+
+def of_the_tests(exercise: Exercise) -> Iterator[RightAnswer | None]:
+    """The other right answers, as the chapter's tests have them."""
+    try:
+        tests = importlib.import_module(f"test_{exercise.stem}")
+    except ModuleNotFoundError:
+        return
+    for answer in tests.RIGHT.get(exercise.target, ()):
+        name = getattr(answer, "__name__", "")
+        if not name.isidentifier():  # a lambda, which is too short to be read
+            continue
+        module = importlib.import_module(getattr(answer, "__module__", "") or "builtins")
+        file = getattr(module, "__file__", "") or ""
+        if not Path(file).name.startswith("test_"):
+            continue
+        text = Path(file).read_text(encoding="utf-8")
+        yield answer_from(exercise, text, name, f"tests/{Path(file).name}:{name}", exercise.stem)
+
+
+def answer_from(
+    exercise: Exercise, module: str, name: str, origin: str, stem: str
+) -> RightAnswer | None:
+    """The definition of this name in a module's text; None where it cannot stand by itself."""
+    tree = ast.parse(module)
+    definitions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    node = definitions.get(name)
+    kind = ast.ClassDef if inspect.isclass(exercise.reference) else ast.FunctionDef
+    if not isinstance(node, kind) or not is_plain(node):
+        return None
+    lines = module.splitlines()
+    setup = needed_before(tree, node, definitions, lines, stem)
+    if setup is None:
+        return None
+    own = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+    own = re.sub(rf"\b{re.escape(name)}\b", exercise.name, own) if name != exercise.name else own
+    text = tidy_code(own)
+    if not Spelling(text, ast.parse(text).body[0]).is_known:
+        text = tidy_code(written(ast.parse(text).body[0]))
+    return RightAnswer(exercise.target, text, setup, origin)
+
+
+def is_plain(node: ast.AST) -> bool:
+    """True unless a definition imports, is decorated, or has definitions inside a function."""
+    if getattr(node, "decorator_list", ()):
+        return False
+    return not any(isinstance(n, ast.Import | ast.ImportFrom | ast.Global) for n in ast.walk(node))
+
+
+def needed_before(
+    tree: ast.Module, node: ast.AST, definitions: dict, lines: list[str], stem: str
+) -> str | None:
+    """The imports, constants and definitions that a definition reads; None where they cannot be
+    had outside of their file.
+    """
+    bound: dict[str, ast.stmt] = {}
+    for statement in tree.body:
+        for name in names_bound(statement):
+            bound.setdefault(name, statement)
+    needed, asked = [], [node]
+    while asked:
+        for name in sorted(names_read(asked.pop())):
+            statement = bound.get(name)
+            if statement is None or statement is node or statement in needed:
+                continue
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                if not is_allowed(statement, name, stem):
+                    return None
+            elif not isinstance(statement, ast.FunctionDef | ast.ClassDef | ast.Assign):
+                return None
+            else:
+                asked.append(statement)
+            needed.append(statement)
+    imports = {
+        import_of(s, name)
+        for s in needed
+        if isinstance(s, ast.Import | ast.ImportFrom)
+        for name in names_bound(s)
+        if any(name in names_read(n) for n in [node, *needed])
+    }
+    rest = sorted(
+        (s for s in needed if not isinstance(s, ast.Import | ast.ImportFrom)),
+        key=lambda s: s.lineno,
+    )
+    texts = ["\n".join(sorted(imports))]
+    for s in rest:
+        first = min([s.lineno, *(d.lineno for d in getattr(s, "decorator_list", ()))])
+        texts.append(tidy_code("\n".join(lines[first - 1 : s.end_lineno])))
+    return "\n\n\n".join(filter(None, texts))
+
+
+def names_bound(statement: ast.stmt) -> list[str]:
+    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+        return [statement.name]
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return [(a.asname or a.name).split(".")[0] for a in statement.names]
+    if isinstance(statement, ast.Assign):
+        return [n.id for t in statement.targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+    return []
+
+
+def names_read(node: ast.AST) -> set[str]:
+    """The names that a statement reads and does not bind itself."""
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    bound = {n.id for n in names if not isinstance(n.ctx, ast.Load)}
+    bound |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
+    return {n.id for n in names} - bound
+
+
+def import_of(statement: ast.Import | ast.ImportFrom, name: str) -> str:
+    """The import of one name alone."""
+    alias = next(a for a in statement.names if (a.asname or a.name).split(".")[0] == name)
+    return ast.unparse(
+        ast.Import([alias])
+        if isinstance(statement, ast.Import)
+        else ast.ImportFrom(statement.module, [alias], 0)
+    )
+
+
+def is_allowed(statement: ast.Import | ast.ImportFrom, name: str, stem: str) -> bool:
+    """True where an import is of a library, or of a chapter before this one."""
+    if isinstance(statement, ast.Import):
+        return all(a.name.split(".")[0] in ALLOWED for a in statement.names)
+    parts = (statement.module or "").split(".")
+    if parts[0] in ALLOWED:
+        return True
+    earlier = STEMS[: STEMS.index(stem)]
+    return parts[0] == "attncourse" and len(parts) == 2 and parts[1] in earlier
+
+
+@cache
+def tidy_code(text: str) -> str:
+    """The code without comments and docstrings, in lines of ``WIDTH``."""
+    bare = without_comments(text)
+    tree = ast.parse(bare)
+    docs = [
+        n.body[0]
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef | ast.ClassDef)
+        and len(n.body) > 1
+        and isinstance(n.body[0], ast.Expr)
+        and isinstance(n.body[0].value, ast.Constant)
+        and isinstance(n.body[0].value.value, str)
+    ]
+    lines = bare.splitlines()
+    for doc in sorted(docs, key=lambda d: -d.lineno):
+        del lines[doc.lineno - 1 : doc.end_lineno]
+    ruff = [sys.executable, "-m", "ruff", "format", "--isolated", f"--line-length={WIDTH}", "-"]
+    done = subprocess.run(
+        ruff, input="\n".join(lines) + "\n", capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip("\n")
+
+
+def without_comments(text: str) -> str:
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column].rstrip()
+    return "\n".join(lines)
