@@ -210,8 +210,8 @@ PIECES: dict[str, list[Piece]] = {
     ],
     "multihead": [
         Piece(
-            "[(m := MultiHeadAttention(12, 3)).load_state_dict(state), m(x, mask), m.weights(x)]"
-            "[1:]",
+            "[(m := MultiHeadAttention(12, 3)).load_state_dict(state) and m(x, mask=mask), "
+            "m.weights(x)]",
             {"state": HEADS.state_dict(), "x": WIDE, "mask": MASK[:, :5]},
             lambda: [HEADS(WIDE, mask=MASK[:, :5]), HEADS.weights(WIDE)],
         ),
@@ -389,7 +389,7 @@ PIECES |= {
         ),
         Piece(
             "[(b := EncoderBlock(12, 3)).load_state_dict(s) and b(x), b(x, mask)]",
-            {"s": state(BLOCK), "x": ROWS, "mask": LATER},
+            {"s": BLOCK.state_dict(), "x": ROWS, "mask": LATER},
             lambda: [BLOCK(ROWS), BLOCK(ROWS, LATER)],
         ),
     ],
@@ -401,7 +401,7 @@ PIECES |= {
         ),
         Piece(  # with the same draws
             "(m := GPT(11, 7, 12, 3)).load_state_dict(s) and torch.manual_seed(4) "
-            "and generate(m, x, 9)",
+            "and generate(m, x, 9, draw)",
             {"s": gpt_state(), "x": STORY},
             lambda: torch.manual_seed(4) and gpt.generate(MODEL, STORY, 9, gpt.sample_token),
         ),
@@ -414,10 +414,7 @@ PIECES |= {
         ),
         Piece(
             "(b := LlamaBlock(12, 6, 2, 7, 50.0)).load_state_dict(s) and b(x)",
-            {
-                "s": state(LLAMA, **{"norm_1.gain": "gain_1", "norm_2.gain": "gain_2"}),
-                "x": ROWS,
-            },
+            {"s": LLAMA.state_dict(), "x": ROWS},
             lambda: LLAMA(ROWS),
         ),
     ],
