@@ -50,6 +50,7 @@ class SeedResult:
     wrong: str
     kind: str
     told: str
+    names: tuple[str, ...]  # the mistake that was named, and what is told beside it
     seconds: float
     further: tuple[str, ...] = ()  # what further seeds named, where a mistake was named
 
@@ -119,14 +120,16 @@ def results_of(file: Path) -> list[SeedResult]:
             again = [judge(exercise, answer, other).diagnosis for other in FURTHER]
             further = tuple(mistake.name if mistake else "" for mistake in again)
         told = told_by(verdict)
-        found.append(SeedResult(file.stem, seed, wrong.lstrip("# "), kind, told, seconds, further))
+        names = (verdict.diagnosis.name, verdict.rest) if verdict.diagnosis else ()
+        found.append(
+            SeedResult(file.stem, seed, wrong.lstrip("# "), kind, told, names, seconds, further)
+        )
     return found
 
 
 def is_refuted(result: SeedResult) -> bool:
     """True if a further seed does not name the mistake that was named, nor the one beside it."""
-    named = result.told.split(":")[0].removesuffix(")").split(" (+ ")
-    return any(other not in named for other in result.further)
+    return any(other not in result.names for other in result.further)
 
 
 def chapter_of(result: SeedResult) -> str:
@@ -150,7 +153,7 @@ def print_table(results: list[SeedResult]) -> None:
     refuted = [r for r in results if is_refuted(r)]
     print(f"names that a further seed does not give: {len(refuted)}")
     for r in refuted:
-        print(f"    {r.answer}, seed {r.seed}: {r.told.split(':')[0]} / {' / '.join(r.further)}")
+        print(f"    {r.answer}, seed {r.seed}: {r.names[0]} / {' / '.join(r.further)}")
 
 
 def print_changed(results: list[SeedResult], before: list[SeedResult]) -> None:
