@@ -309,8 +309,8 @@ check("transformer.DecoderBlock", DecoderBlock)
 #
 # d_model^(−1/2) · min(step^(−1/2), step · warmup^(−3/2))
 #
-# All three are whole numbers; a float comes back. Steps count from 1: for a step below 1 raise
-# `ValueError`.
+# All three are whole numbers; one number comes back, a float or a tensor of shape `()`. Steps count
+# from 1: for a step below 1 raise `ValueError`.
 #
 # <!-- hints: noam_schedule -->
 #

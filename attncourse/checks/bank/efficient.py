@@ -299,6 +299,18 @@ def of_this_block(old, scores):
     return largest(scores)
 
 
+# The first block's maximum, which no later one raises: NaN says that there is none yet.
+NEVER_RENEWED = {
+    "begin": math.nan,
+    "raise_to": lambda old, scores: torch.where(old.isnan(), largest(scores), old),
+    "shrink": lambda old, new: 1.0,
+}
+
+
+def where_all_rows_rise(old, scores):
+    return largest(scores) if (largest(scores) > old).all() else old
+
+
 # --- decisions: tiled_attention ------------------------------------------------------------------
 
 
@@ -460,6 +472,11 @@ def by_slices(attention, query, key, value, width):
     return torch.cat(outputs, -2)
 
 
+def once_round(i, n, width):
+    """A window that is as wide as the sequence at most, so that no token is in it twice."""
+    return both_sides(i, n, width) if width <= n else i + torch.arange(-(n // 2), n - n // 2)
+
+
 def moved_inside(i, n, width):
     """Windows that are pushed in at the ends, so that they keep their width."""
     first = (i - width // 2).clamp(min=0).minimum(torch.tensor(max(n - width, 0)))
@@ -480,16 +497,21 @@ def linear(
     of_value=lambda value: value,
     given=lambda causal: causal,
     so_far=lambda x, axis: x.cumsum(axis),
+    values_so_far=None,
     sums=lambda query, key, so_far: (query * so_far).sum(-1, keepdim=True),
     divide=lambda mixed, sums: mixed / sums,
     mix=lambda query, state: query @ state,
 ):
-    """``linear_attention`` made of decisions; ``so_far`` adds up along an axis of tokens."""
+    """``linear_attention`` made of decisions; ``so_far`` adds up along an axis of tokens.
+
+    ``values_so_far`` does so for the products with the values, where that is another sum.
+    """
 
     def linear_attention(query, key, value, causal=False):
         query, key, value = of_query(query), of_key(key), of_value(value)
         if given(causal):
-            states = so_far(key.unsqueeze(-1) * value.unsqueeze(-2), -3)
+            add_up = values_so_far or so_far
+            states = add_up(key.unsqueeze(-1) * value.unsqueeze(-2), -3)
             mixed = mix(query.unsqueeze(-2), states).squeeze(-2)
             total = so_far(key, -2)
         else:
@@ -500,11 +522,38 @@ def linear(
 
 
 def without_own(x, axis):
-    return x.cumsum(axis) - x
+    """Sums of what stands before each place."""
+    n = x.shape[axis]
+    return torch.cat([0 * x.narrow(axis, 0, 1), x.cumsum(axis).narrow(axis, 0, n - 1)], axis)
 
 
 def from_here_on(x, axis):
     return x.flip(axis).cumsum(axis).flip(axis)
+
+
+def numbers_of_keys(query, key, so_far):
+    """How many keys each sum is of: those so far, or all."""
+    n = so_far.shape[-2]
+    many = torch.arange(1, n + 1, dtype=query.dtype)[:, None] if n > 1 else key.shape[-2]
+    return many + 0 * so_far.sum(-1, keepdim=True)
+
+
+def each_feature_shared_out(key):
+    """The features of the keys, each divided by its own sum over the keys."""
+    mapped = features(key)
+    return mapped / mapped.sum(-2, keepdim=True)
+
+
+def features_of_products(query, key, value, causal=False):
+    """φ of the products in place of the products of φ."""
+    weights = features(query @ key.mT)
+    weights = weights.tril() if causal else weights
+    return weights @ value / weights.sum(-1, keepdim=True)
+
+
+def softmax_of_features(query, key, value, causal=False):
+    """Softmax attention between the features."""
+    return softmaxed(lambda d_k: 1)(features(query), features(key), value, causal)
 
 
 def both(mapped: Callable) -> dict[str, Callable]:
@@ -688,6 +737,22 @@ ONLINE = exercise(
         mistake("""the maximum is that of the last block
             You take each block's own maximum for the running one. It never falls:
             `torch.maximum(maximum, scores.amax(…))`.""").by(raise_to=of_this_block),
+        mistake("""the maximum is never renewed
+            You measure every block from the first one's maximum, and return that. Take the larger
+            of the two at each block, and rescale what was summed: `torch.maximum(maximum,
+            scores.amax(…))`.""")
+        .by(NEVER_RENEWED | {"seen": lambda maximum: maximum})
+        .by(NEVER_RENEWED)
+        .by(begin=0.0, raise_to=lambda old, scores: old),
+        mistake("""the maximum is renewed for all rows or for none
+            You ask once for the whole block whether the maximum rises. Each row has a maximum of
+            its own, which rises or stays: `torch.maximum` compares entry by entry.
+        """).by(raise_to=where_all_rows_rise),
+        mistake("""the new block is rescaled, not the sum
+            You multiply the new block's sum by exp(old maximum − new maximum). It is measured from
+            the new maximum already: what was summed before has to shrink.""").by(
+            join=lambda old, factor, new: old + factor * new
+        ),
         mistake("""the first block counts twice
             You start with the first block's sum and go through all blocks then, the first one too.
             Start from 0 and −∞, or go on with the second block.
@@ -842,6 +907,17 @@ TILED = exercise(
         mistake("""the maximum is that of the last tile
             You take each tile's own maximum for the running one. It never falls:
             `torch.maximum(maximum, scores.amax(…))`.""").by(raise_to=of_this_block),
+        mistake("""the maximum is never renewed
+            You measure every tile from the first one's maximum. A later score may be far above it:
+            take the larger of the two, and rescale both sums.""")
+        .by(NEVER_RENEWED | {"seen": lambda maximum: maximum})
+        .by(NEVER_RENEWED),
+        mistake("""the new tile is rescaled, not the sums
+            You multiply what the new tile adds by exp(old maximum − new maximum). It is measured
+            from the new maximum already: both sums from before have to shrink.""").by(
+            weigh=lambda s, seen, old: (s - seen).exp() * shrunk(old, seen),
+            shrink=lambda old, new: 1.0,
+        ),
         mistake("""no maximum subtracted
             exp of a large score overflows, and far below 0 it vanishes. Measure every score from
             its row's running maximum.""").by(seen=torch.zeros_like, shrink=lambda old, new: 1.0),
@@ -852,6 +928,7 @@ TILED = exercise(
             You take a softmax of each tile and add the results up, or average them. A row shares 1
             among all keys: sum exp first, and divide once at the end.""")
         .by(weigh=own_softmax, shrink=lambda old, new: 1.0)
+        .by(weigh=own_softmax_or_nothing, shrink=lambda old, new: 1.0)
         .by(
             *(
                 {"weigh": weigh, "shrink": lambda old, new: 1.0, **joined}
@@ -1021,8 +1098,9 @@ WINDOWED = exercise(
             times. A window is shorter at the ends.""").by(there=everywhere),
         mistake("""the window goes round
             Beyond one end you go on at the other, as `roll` or a negative index does. The first
-            token has no left neighbour.
-        """).by(index=lambda places, n: places % n, there=everywhere),
+            token has no left neighbour.""")
+        .by(index=lambda places, n: places % n, there=everywhere)
+        .by(places=once_round, index=lambda places, n: places % n, there=everywhere),
         mistake("""the window is moved inside
             At the ends you move the window in, so that it keeps its width. It stays around its
             token and is cut off.""").by(places=moved_inside),
@@ -1103,8 +1181,24 @@ LINEAR_EXERCISE = exercise(
                 You return φ(Q) (φ(K)ᵀ V). The weights φ(q) · φ(k) do not sum to 1: divide each row
                 by their sum, φ(q) · Σ φ(k).""").by(divide=lambda mixed, sums: mixed),
             mistake("""divided by the number of keys
-                You divide by a number of tokens. What divides row i is φ(q_i) · Σ_j φ(k_j).
-            """).by(sums=lambda q, k, so_far: k.shape[-2] + 0 * so_far.sum(-1, keepdim=True)),
+                You divide by a number of tokens. What divides row i is φ(q_i) · Σ_j φ(k_j).""")
+            .by(sums=lambda q, k, so_far: k.shape[-2] + 0 * so_far.sum(-1, keepdim=True))
+            .by(sums=numbers_of_keys),
+            mistake("""each feature of the keys is shared out
+                You divide each feature of the keys by its sum over the keys. It is the weights of a
+                query that sum to 1: divide row i by φ(q_i) · Σ_j φ(k_j), at the end.
+            """).by(of_key=each_feature_shared_out, divide=lambda mixed, sums: mixed),
+            mistake("""divided feature by feature
+                You divide what comes out by its own sum over the features, or take a softmax of
+                it. The denominator of row i is φ(q_i) · Σ_j φ(k_j), and knows nothing of the
+                values.""")
+            .by(divide=lambda mixed, sums: mixed / mixed.sum(-1, keepdim=True))
+            .by(divide=lambda mixed, sums: mixed.softmax(-1)),
+            mistake("""the denominators have lost their axis
+                Your denominators are `(..., m)` and line up with the features of the values, if
+                they fit at all. Keep the axis: `.sum(-1, keepdim=True)`.""").by(
+                sums=lambda q, k, so_far: (q * so_far).sum(-1)
+            ),
             mistake("""divided by the sum of the keys' features alone
                 Your denominators do not know the query. They are φ(q_i) · Σ_j φ(k_j), one for each
                 query.""").by(sums=lambda q, k, so_far: so_far.sum(-1, keepdim=True)),
@@ -1171,7 +1265,13 @@ LINEAR_EXERCISE = exercise(
                 Your running sums stop before the token itself. It belongs to what it may see, and
                 the first token has nothing else.""")
             .by(so_far=without_own)
-            .by(so_far=without_own, divide=lambda mixed, sums: mixed / sums.clamp(1e-9)),
+            .by(so_far=without_own, divide=lambda mixed, sums: mixed / sums.clamp(1e-9))
+            .by(so_far=without_own, **guarded_sum(1e-12))
+            .by(so_far=without_own, divide=lambda mixed, sums: (mixed / sums).nan_to_num()),
+            mistake("""the values' sums are not causal
+                You divide by what a token may see and mix the values of all tokens. Both sums run
+                up to the token: `cumsum` of `key[..., None] * value[..., None, :]`, too.
+            """).by(values_so_far=lambda x, axis: x.sum(axis, keepdim=True)),
             mistake("""running sums along another axis
                 Your running sums go along the features, or an axis counted from the front. They go
                 along the tokens: axis −2 of the keys, −3 of `key[..., None] * value[..., None,
@@ -1195,12 +1295,17 @@ LINEAR_EXERCISE = exercise(
             Right numbers, but they are made of the whole matrix φ(Q) φ(K)ᵀ. Multiply the other two
             first: φ(Q) (φ(K)ᵀ V).
         """).whole(all_products),
+        mistake("""φ of the products
+            You take φ of q · k. It is taken of queries and keys, each by itself, and the weights
+            are their products, φ(q) · φ(k).""").whole(features_of_products),
         mistake("""softmax attention
-            You compute softmax attention. Here the weights are φ(q) · φ(k) over their sum.
+            You compute softmax attention, of queries and keys or of their features. Here the
+            weights are φ(q) · φ(k) over their sum.
         """).whole(
             softmaxed(lambda d_k: 1),
             softmaxed(lambda d_k: d_k ** (-0.5)),
             softmaxed(lambda d_k: 1 / d_k),
+            softmax_of_features,
         ),
     ),
 )

@@ -530,12 +530,16 @@ def drawing(
     divide=lambda logits, temperature: logits / temperature,
     cut=gpt.filter_logits,
     early=None,
+    drawn_from=lambda kept, logits: kept,
     shares=lambda logits: logits.softmax(-1),
     draw=flat_draw,
     late=lambda ids, logits, k, p: ids,
     finish=lambda ids: ids,
 ):
-    """``sample_token`` made of decisions. ``early`` cuts before the logits are divided."""
+    """``sample_token`` made of decisions. ``early`` cuts before the logits are divided.
+
+    ``drawn_from`` are the logits whose shares are drawn from, given those that were kept and all.
+    """
 
     def sample_token(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
         best = greedy(logits, temperature)
@@ -544,7 +548,7 @@ def drawing(
         if early is not None:
             logits = early(logits, top_k, top_p)
         divided = divide(logits, temperature)
-        kept = cut(divided, top_k, top_p)
+        kept = drawn_from(cut(divided, top_k, top_p), logits)
         return finish(late(draw(shares(kept), generator), divided, top_k, top_p))
 
     return sample_token
@@ -657,6 +661,7 @@ def as_doubles(x):
 @composition
 def perplexed(
     read=as_doubles,
+    counting=lambda losses, counts: counts,
     total=lambda losses, counts: (losses * counts).sum(),
     by=lambda losses, counts: counts.sum(),
     raised=torch.exp,
@@ -666,6 +671,7 @@ def perplexed(
 
     def perplexity(losses, counts):
         losses, counts = read(losses), read(counts)
+        counts = counting(losses, counts)
         return finish(raised(total(losses, counts) / by(losses, counts)))
 
     return perplexity
@@ -1003,6 +1009,11 @@ FILTER = exercise(
         mistake("""+∞ in place of −∞
             What is dropped gets +∞, and the softmax of that row is NaN. A share of 0 is a logit of
             −∞.""").by(fill=lambda logits, keep: logits.masked_fill(~keep, math.inf)),
+        mistake("""a gradient reaches what is dropped
+            You add −∞ to the logits that go, say as the logarithm of 0, so that they are part of
+            the result and get a gradient. What is dropped has none: `masked_fill`, or
+            `torch.where`, puts −∞ in its place.
+        """).by(fill=lambda logits, keep: logits + keep.to(logits.dtype).log()),
         mistake("""returned in sorted order
             You return the logits sorted by size. Each keeps its place, which is its token.""")
         .by(finish=lambda x, original: x.sort(-1, descending=True, stable=True).values)
@@ -1148,6 +1159,11 @@ SAMPLE = exercise(
         mistake("""the temperature is ignored
             The temperature has no effect. Divide the *logits* by it: shares divided by it are
             normalised back.""").by(divide=lambda logits, temperature: logits),
+        mistake("""drawn without the temperature
+            The filters see logits that are divided by the temperature, and the draw does not. The
+            largest of `(logits + noise) / temperature` is that of `logits + noise`: divide first,
+            then draw from the softmax, or add the noise, of what is left.
+        """).by(drawn_from=lambda kept, logits: logits.masked_fill(kept == -math.inf, -math.inf)),
         mistake("""a power of the temperature
             You divide by the temperature's square or root. The logits are divided by it as it is.
         """)
@@ -1324,6 +1340,19 @@ GENERATE = exercise(
             them by a temperature.""")
         .by(hand=lambda logits: logits.softmax(-1))
         .by(hand=lambda logits: logits.log_softmax(-1)),
+        mistake("""choose gets the logits of all places
+            You hand `choose` the logits of every token of the context. It is asked about what comes
+            next: the last row, `logits[..., -1, :]`.""")
+        .by(
+            look=lambda logits: logits,
+            append=lambda ids, token: torch.cat([ids, token[..., -1:]], -1),
+        )
+        .by(
+            used=lambda choose, default: (
+                (lambda logits: default(logits[..., -1, :])) if choose is None else choose
+            ),
+            look=lambda logits: logits,
+        ),
         mistake("""the least likely token
             Without `choose` the most likely token is asked for: `argmax`.
         """).by(default=lambda logits: logits.argmin(-1)),
@@ -1379,6 +1408,18 @@ PERPLEXITY_SLIPS = made(
     mistake("""means taken for sums
         You add the losses up and divide by all tokens. Each loss is a mean already: multiply it by
         its count first.""").by(total=lambda losses, counts: losses.sum()),
+    mistake("""a batch of loss 0 is left out
+        You leave out batches whose loss is 0. What says that a batch counts nothing is its count:
+        targets that were certain have a loss of 0 and count.
+    """).by(counting=lambda losses, counts: counts * (losses != 0)),
+    mistake("""a batch that counts nothing makes NaN
+        You divide by each count, and one of them may be 0. Only the sum of the counts is divided
+        by.""").by(total=lambda losses, counts: (losses * (counts * counts / counts)).sum()),
+    mistake("""one number in an array
+        You return an array of one number, and not the number itself: `.item()`, or `float(…)`.""")
+    .by(finish=lambda x: x.reshape(1))
+    .by(finish=lambda x: x.reshape(1).numpy())
+    .by(read=lambda x: as_doubles(x).reshape(1, -1), finish=lambda x: x.reshape(1, 1)),
     mistake("""no exp
         You return the mean loss in nats. The perplexity is e to that power.
     """).by(raised=lambda x: x),
@@ -1392,8 +1433,11 @@ PERPLEXITY_SLIPS = made(
     """).by(raised=lambda x: (-x).exp()),
     mistake("""single precision
         `torch.tensor` makes float32 of Python's numbers, and seven digits are left. Say
-        `dtype=torch.float64`, or stay with Python's own numbers and `math.exp`.
-    """).by(read=lambda x: torch.as_tensor(x).float()),
+        `dtype=torch.float64`, or stay with Python's own numbers and `math.exp`.""")
+    .by(read=lambda x: torch.as_tensor(x).float())
+    .by(read=lambda x: torch.as_tensor(x).float(), finish=lambda x: x)
+    .by(read=torch.as_tensor)
+    .by(read=torch.as_tensor, finish=lambda x: x),
     mistake("""the last batch alone
         You return the perplexity of one batch. All of them are asked for.""")
     .by(total=lambda losses, counts: losses[-1], by=lambda losses, counts: 1)
@@ -1422,6 +1466,7 @@ PERPLEXITY = exercise(
                 Case((rng.uniform(3, 9, 30).tolist(), rng.integers(2000, 9000, 30).tolist())),
                 Case(([800.0, 2.0], [1, 4000]), note="one loss of 800"),
                 Case(([0.0, 0.0], [5, 7]), note="no surprise at all"),
+                Case(([0.0, 1.5], [3, 4]), note="three targets that were certain"),
                 once_more(PERPLEXITY_BY_HAND),
             ]
         ),

@@ -919,6 +919,13 @@ MERGE = exercise(
             You join all symbols into one string in the end. Return the list of symbols.""")
             .by(finish="".join)
             .by(finish=" ".join),
+            mistake("""a tuple comes back
+                The symbols are right, and they come in a tuple. A new list is asked for:
+                `list(symbols)`.""").by(finish=tuple),
+            mistake("""the list that came in comes back
+                Where nothing is joined you return the list that you were given. Whoever changes
+                the one then changes the other: begin with `list(symbols)`.""")
+            .by(start=lambda symbols: symbols),
             mistake("""each symbol once
             You drop repeated symbols. A word may hold a piece twice.""").by(
                 finish=lambda symbols: list(dict.fromkeys(symbols))

@@ -412,6 +412,18 @@ def repeated_the_other_way(mask, q):
     return rows.unflatten(0, (n_heads, batch)).transpose(0, 1)
 
 
+def repeated_with_the_batch_first(mask, q):
+    """Heads stand behind the batch in one row of both, and the mask's with the heads first."""
+    if mask is None or mask.ndim != 4 or mask.shape[1] != 1 or len(mask) != len(q):
+        return mask
+    return mask[:, 0].repeat(q.shape[1], 1, 1).unflatten(0, q.shape[:2])
+
+
+def one_bias_for_each_head(self, merged, query):
+    more = 0 if self.W_o.bias is None else (self.n_heads - 1) * self.W_o.bias
+    return self.W_o(merged) + more
+
+
 def head_0(mask, n_axes):
     """Of a mask for each head, the first one."""
     return mask[..., :1, :, :] if mask is not None and mask.ndim == n_axes else mask
@@ -802,6 +814,10 @@ HEADS = exercise(
         mistake("""W_o is forgotten
             You return the heads' outputs side by side. W_o comes after that, and it is the only
             place where the heads meet.""").by(mix=lambda self, merged, query: merged),
+        mistake("""W_o's bias is added once for each head
+            You send each head through its part of W_o and add up, with the bias every time. It is
+            added once: put the heads side by side, and call `self.W_o` on all of them.
+        """).by(mix=one_bias_for_each_head),
         mistake("""the query is added on top
             You add the query to the output, as the block around this module will. Attention returns
             what W_o makes of the heads, and nothing else.
@@ -844,6 +860,13 @@ HEADS = exercise(
             n_kv_heads, dim=-3)`. You take them in turns (`repeat`), or do not repeat them.""")
         .by(share=lambda x, group: torch.cat([x] * group, -3))
         .by(share=lambda x, group: x),
+        mistake("""key/value heads are not used each by its own
+            With fewer key/value heads you use one of them for all query heads, or their average.
+            Each serves the run of query heads that is its own: `repeat_interleave(n_heads //
+            n_kv_heads, dim=-3)`.""")
+        .by(share=lambda x, group: x[..., :1, :, :] if group > 1 else x)
+        .by(share=lambda x, group: x[..., -1:, :, :] if group > 1 else x)
+        .by(share=lambda x, group: x.mean(-3, keepdim=True) if group > 1 else x),
         mistake("""n_kv_heads is ignored
             Your W_k and W_v have d_model outputs whatever n_kv_heads says. They are n_kv_heads ·
             d_head wide; that is what is saved.
@@ -878,10 +901,12 @@ HEADS = exercise(
         .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(1))
         .by(mask_for=lambda m, n_axes: m.unsqueeze(1) if m is not None and m.ndim > 2 else m),
         mistake("""heads and batch change places in the mask
-            You put heads and batch into one axis, heads first, and repeat the mask (b, m, n) with
-            the batch first: a sentence gets another one's mask. Repeat it in the same order:
-            `mask.repeat(h, 1, 1)` where heads come first, `repeat_interleave` where the batch does.
-        """).by(mask_order=repeated_the_other_way),
+            You put heads and batch into one axis, and repeat the mask (b, m, n) in the other order
+            of the two: a sentence gets another one's mask. Repeat it in the same order:
+            `mask.repeat(h, 1, 1)` where heads come first, `repeat_interleave` where the batch
+            does.""")
+        .by(mask_order=repeated_the_other_way)
+        .by(mask_order=repeated_with_the_batch_first),
         mistake("""head 0's mask for all heads
             Of a mask (b, h, m, n) you use the first head's for all. Each head has its own.
         """).by(mask_for=lambda mask, n_axes: head_0(for_every_head(mask, n_axes), n_axes)),

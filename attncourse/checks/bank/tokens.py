@@ -396,7 +396,25 @@ OF_IDS = (
     .by(refuse=never, place=lambda ids, n: np.clip(ids, 0, n - 1))
     .by(refuse=never, place=lambda ids, n: ids % n),
 )
+
+
+def in_one_axis(rows, ids):
+    return rows.reshape(-1, rows.shape[-1])
+
+
 OF_ONE_HOT = (
+    mistake("""the axes of the ids run together
+        You put the rows of all sequences below each other, or give each sequence one row. The axes
+        of `ids` stay, and one more comes behind them: `(..., n, n_vocab)`.""")
+    .by(finish=in_one_axis)
+    .by(finish=lambda H, ids: H if ids.ndim == 1 else H.reshape(len(ids), -1, H.shape[-1]).max(1)),
+    mistake("""more than one entry of a row is not 0
+        Your rows hold other numbers beside the 1: ones up to the id, −1, or a small share. All
+        entries but the id's are 0.""")
+    .by(finish=lambda H, ids: H[..., ::-1].cumsum(-1)[..., ::-1])
+    .by(finish=lambda H, ids: H.cumsum(-1))
+    .by(finish=lambda H, ids: 2 * H - 1)
+    .by(finish=lambda H, ids: 0.9 * H + 0.1 / H.shape[-1]),
     mistake("""the id is written in place of 1
         Your rows hold the id itself in the id's column, and nothing at all for id 0. An id is a
         name, not a quantity: the entry is 1.""").by(finish=lambda H, ids: H * ids[..., None]),
@@ -429,6 +447,25 @@ OF_ONE_HOT = (
     .by(dtype="float16"),
 )
 OF_EMBED = (
+    mistake("""the axes of the ids run together
+        You put the vectors of all sequences below each other, or the vectors of a sequence in one
+        row, or return the first sequence alone. The axes of `ids` stay, and that of the features
+        comes behind them: `(..., n, d)`.""")
+    .by(finish=in_one_axis)
+    .by(finish=lambda X, ids: X.reshape(*ids.shape[:-1], -1))
+    .by(finish=lambda X, ids: X if ids.ndim == 1 else X[0]),
+    mistake("""something is done to the vectors
+        You take a mean off the table, or add running sums or positions. `embed` is the lookup
+        alone: the rows come as they stand in the table.""")
+    .by(take=lambda ids, table: (table - table.mean(0))[ids])
+    .by(take=lambda ids, table: (table - table.mean(-1, keepdims=True))[ids])
+    .by(finish=lambda X, ids: X.cumsum(-2))
+    .by(finish=lambda X, ids: X + np.arange(X.shape[-2])[:, None]),
+    mistake("""cut to whole numbers
+        You write the vectors into an array of whole numbers, say one of the dtype of `ids`. It has
+        the dtype of the table: `table[ids]` has it by itself.""").by(
+        finish=lambda X, ids: X.astype(ids.dtype)
+    ),
     mistake("""the vectors are divided by their lengths
         You give every vector the length 1. `embed` is the lookup alone: rows come as they are.
     """).by(finish=lambda X, ids: over(X, np.linalg.norm(X, **EACH_ROW))),

@@ -359,6 +359,33 @@ def all_at_once(x, steps):
     return x + sum(step(x) - x for step in steps)
 
 
+def dropped_at_once(x, steps):
+    """Branches side by side, and one dropout on their sum."""
+    return x + dropped(steps[0].func.__self__, all_at_once(x, steps) - x)
+
+
+def from_the_first_input(x, branch, norm, first):
+    return first + branch(norm(x))
+
+
+def normed_from_the_first_input(x, branch, norm, first):
+    return norm(first + branch(x))
+
+
+def normed_twice(x, branch, norm, first):
+    return norm(x + branch(norm(x)))
+
+
+def of_a_part_normed(query, key, value):
+    """Pre-norm in which the norm falls on some of what attention reads only."""
+
+    def step(x, branch, norm, first):
+        read = [norm(x) if part else x for part in (query, key, value)]
+        return x + branch(*read)
+
+    return step
+
+
 def dropped(self, output):
     return F.dropout(output, self.rate, self.training)
 
@@ -460,8 +487,8 @@ def block_class(
             ]
             return finish(self, walk(x, steps))
 
-        def dropping(self, branch, x):
-            return drop(self, branch(x))
+        def dropping(self, branch, *read):
+            return drop(self, branch(*read))
 
         def one(self, step, branch, norm, first, x):
             return step(x, branch, norm, first)
@@ -479,14 +506,14 @@ def block_class(
 @composition
 def encoding(
     layers=encoder_layers,
-    attend=lambda self, x, mask: self.attention(x, mask=mask),
+    attend=lambda self, x, mask, *seen: self.attention(x, *seen, mask=mask),
     feed=lambda self, x: self.feed_forward(x),
     **options,
 ):
     """An ``EncoderBlock`` made of decisions."""
 
     def branches(self, mask):
-        return [lambda x: attend(self, x, mask), lambda x: feed(self, x)]
+        return [lambda x, *seen: attend(self, x, mask, *seen), lambda x: feed(self, x)]
 
     return block_class("EncoderBlock", branches, layers, **options)
 
@@ -496,7 +523,7 @@ def decoding(
     layers=decoder_layers,
     masks=lambda mask, memory_mask: (mask, memory_mask),
     recall=lambda self, memory: memory,
-    look=lambda self, x, mask: self.self_attention(x, mask=mask),
+    look=lambda self, x, mask, *seen: self.self_attention(x, *seen, mask=mask),
     ask=lambda self, x, memory, mask: self.cross_attention(x, memory, mask=mask),
     feed=lambda self, x: self.feed_forward(x),
     **options,
@@ -507,7 +534,7 @@ def decoding(
         mask, memory_mask = masks(mask, memory_mask)
         memory = recall(self, memory)
         return [
-            lambda x: look(self, x, mask),
+            lambda x, *seen: look(self, x, mask, *seen),
             lambda x: ask(self, x, memory, memory_mask),
             lambda x: feed(self, x),
         ]
@@ -638,7 +665,8 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
             what the branch reads. The norm comes after the addition: norm(x + branch(x)).""")
         .by(post=lambda x, branch, norm, first: x + norm(branch(x)))
         .by(post=lambda x, branch, norm, first: norm(x) + branch(x))
-        .by(post=lambda x, branch, norm, first: norm(x) + branch(norm(x))),
+        .by(post=lambda x, branch, norm, first: norm(x) + branch(norm(x)))
+        .by(*in_one_place((before, lambda x, branch, norm, first: x + norm(branch(x))))),
         mistake("""the norm behind the branch in pre-norm
             With pre_norm=True you normalise what a branch returns. What it reads is normalised: x +
             branch(norm(x)).""").by(pre=lambda x, branch, norm, first: x + norm(branch(x))),
@@ -646,11 +674,20 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
             You add a later branch to the x that came into the block, and what earlier branches
             added is lost. Each is added to what it read, the x so far.""")
         .by(
-            pre=lambda x, branch, norm, first: first + branch(norm(x)),
-            post=lambda x, branch, norm, first: norm(first + branch(x)),
+            pre=from_the_first_input,
+            post=normed_from_the_first_input,
         )
-        .by(pre=lambda x, branch, norm, first: first + branch(norm(x)))
-        .by(post=lambda x, branch, norm, first: norm(first + branch(x))),
+        .by(pre=from_the_first_input)
+        .by(post=normed_from_the_first_input)
+        .by(*in_one_place((from_the_first_input, normed_from_the_first_input))[1:]),
+        mistake("""not all that attention reads is normalised
+            In pre-norm your norm falls on the queries alone, or leaves one of query, key and value
+            out. Self-attention reads one thing, norm(x), for all three.""").by(
+            *(
+                {"odd": lambda number, s=step: None if number else (s, after)}
+                for step in map(of_a_part_normed, (1, 0, 1, 0), (0, 1, 1, 1), (0, 1, 0, 0))
+            )
+        ),
         mistake("""a norm is missing
             You leave the norms out, or one of them. Each branch has its own: before it with
             pre_norm, after the sum without.""")
@@ -665,11 +702,12 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
             You normalise before the branch and after the sum. A block does one of the two: pre_norm
             says which.""")
         .by(
-            pre=lambda x, branch, norm, first: norm(x + branch(norm(x))),
-            post=lambda x, branch, norm, first: norm(x + branch(norm(x))),
+            pre=normed_twice,
+            post=normed_twice,
         )
-        .by(pre=lambda x, branch, norm, first: norm(x + branch(norm(x))))
-        .by(post=lambda x, branch, norm, first: norm(x + branch(norm(x)))),
+        .by(pre=normed_twice)
+        .by(post=normed_twice)
+        .by(*in_one_place((normed_twice, normed_twice))),
         mistake("""a norm at the end
             You normalise once more before you return. The norm behind the last block belongs to the
             stack of blocks, not to a block.""")
@@ -694,6 +732,7 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
             You compute branches side by side, from the same x, and add them all. Here they come one
             after the other: each reads what those before it have added.""")
         .by(walk=all_at_once)
+        .by(walk=dropped_at_once, drop=lambda self, output: output)
         .by(
             *({"walk": lambda x, steps: steps[2](all_at_once(x, steps[:2]))},)
             if layers is decoder_layers

@@ -1,0 +1,203 @@
+"""What verdicts say of the wrong answers in a folder, and how long they take.
+
+    python tools/wrong_answers.py FOLDER [--only 'kqv_*'] [--odd | --even]
+                                       [--save FILE] [--against FILE] [--full]
+
+A file ``<stem>_<function>_<number>.py`` holds one wrong answer; its first comment says in words
+what is wrong. It may use what a notebook of its chapter imports and defines, and the chapter's
+own functions. Each is judged on two seeds. Of a verdict that names a mistake it is asked whether
+three further seeds name it again. ``--save`` writes what came, and ``--against`` an earlier such
+file prints the table of both and the verdicts that differ. ``--full`` prints every verdict.
+"""
+
+import argparse
+import ast
+import fnmatch
+import importlib
+import json
+import linecache
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attncourse import STEMS
+from attncourse.checks import Verdict, find_exercise
+from attncourse.checks.exercise import Exercise
+from attncourse.checks.explaining import changes, repairs
+from attncourse.checks.judging import judge
+
+ROOT = Path(__file__).resolve().parents[1]
+SEEDS = (11, 12)
+FURTHER = (1001, 1002, 1003)  # on which a name has to come again
+PLACES = {
+    text
+    for name, text in [*vars(changes).items(), *vars(repairs).items()]
+    if name.isupper() and isinstance(text, str)
+}
+KINDS = ("passed", "named", "placed", "symptom", "no words")
+
+
+@dataclass(frozen=True)
+class SeedResult:
+    """One answer's verdict on one seed: its kind, what it said, and the processor time."""
+
+    answer: str
+    seed: int
+    wrong: str
+    kind: str
+    told: str
+    names: tuple[str, ...]  # the mistake that was named, and what is told beside it
+    seconds: float
+    further: tuple[str, ...] = ()  # what further seeds named, where a mistake was named
+
+
+def exercise_of(file: Path) -> Exercise:
+    """Return the exercise that a file's name says it answers."""
+    stem = next(s for s in sorted(STEMS, key=len, reverse=True) if file.name.startswith(f"{s}_"))
+    return find_exercise(f"{stem}.{file.stem[len(stem) + 1 :].rpartition('_')[0]}")
+
+
+@cache
+def names_in_notebook(stem: str) -> dict[str, Any]:
+    """Return what an answer finds in its notebook: imports, what is given, the chapter's functions.
+
+    Of the published answers' cells only imports and definitions run.
+    """
+    module = vars(importlib.import_module(f"attncourse.{stem}"))
+    names = {name: value for name, value in module.items() if not name.startswith("__")}
+    (file,) = (ROOT / "solutions").glob(f"*_{stem}/*_{stem}.py")
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        is_import = isinstance(node, ast.Import | ast.ImportFrom)
+        is_definition = isinstance(node, ast.FunctionDef | ast.ClassDef)
+        if is_import or (is_definition and node.name not in names):
+            exec(compile(ast.Module([node], []), str(file), "exec"), names)
+    return names
+
+
+def answer_in(file: Path, exercise: Exercise) -> Callable:
+    """Return the answer to an exercise that a file defines."""
+    source = file.read_text(encoding="utf-8")
+    linecache.cache[str(file)] = (len(source), None, source.splitlines(keepends=True), str(file))
+    names = {**names_in_notebook(exercise.stem), "__name__": "answer"}
+    exec(compile(source, str(file), "exec"), names)
+    return names[exercise.name]
+
+
+def kind_of(verdict: Verdict, exercise: Exercise) -> str:
+    """Return which of ``KINDS`` a verdict is."""
+    if verdict.passed:
+        return "passed"
+    if verdict.diagnosis:
+        known = {mistake.name for mistake in exercise.mistakes}
+        return "placed" if verdict.diagnosis.name in PLACES - known else "named"
+    return "symptom" if verdict.symptom else "no words"
+
+
+def told_by(verdict: Verdict) -> str:
+    """Return a verdict's name and explanation, or its symptom, in one line."""
+    if not verdict.diagnosis:
+        return verdict.symptom
+    rest = f" (+ {verdict.rest})" if verdict.rest else ""
+    return f"{verdict.diagnosis.name}{rest}: {verdict.diagnosis.explanation}"
+
+
+def results_of(file: Path) -> list[SeedResult]:
+    """Return what the verdicts on one answer are, one for each seed."""
+    exercise = exercise_of(file)
+    answer = answer_in(file, exercise)
+    wrong = next((s for s in file.read_text("utf-8").splitlines() if s.startswith("#")), "")
+    found = []
+    for seed in SEEDS:
+        began = time.process_time()
+        verdict = judge(exercise, answer, seed)
+        seconds = time.process_time() - began
+        kind, further = kind_of(verdict, exercise), ()
+        if kind == "named":
+            again = [judge(exercise, answer, other).diagnosis for other in FURTHER]
+            further = tuple(mistake.name if mistake else "" for mistake in again)
+        told = told_by(verdict)
+        names = (verdict.diagnosis.name, verdict.rest) if verdict.diagnosis else ()
+        found.append(
+            SeedResult(file.stem, seed, wrong.lstrip("# "), kind, told, names, seconds, further)
+        )
+    return found
+
+
+def is_refuted(result: SeedResult) -> bool:
+    """True if a further seed does not name the mistake that was named, nor the one beside it."""
+    return any(other not in result.names for other in result.further)
+
+
+def chapter_of(result: SeedResult) -> str:
+    return next(s for s in sorted(STEMS, key=len, reverse=True) if result.answer.startswith(s))
+
+
+def print_table(results: list[SeedResult]) -> None:
+    """Print how many verdicts are of each kind, by chapter and in all, and their times."""
+    print(f"{'':18}" + "".join(f"{kind:>10}" for kind in KINDS) + "   named or placed, with words")
+    rows = [(s, [r for r in results if chapter_of(r) == s]) for s in STEMS]
+    for title, own in [*rows, ("all", results)]:
+        if not own:
+            continue
+        counts = Counter(r.kind for r in own)
+        said = counts["named"] + counts["placed"]
+        shares = f"{said / len(own):9.1%} {(said + counts['symptom']) / len(own):9.1%}"
+        print(f"{title:18}" + "".join(f"{counts[kind]:10}" for kind in KINDS) + shares)
+    seconds = sorted(r.seconds for r in results)
+    middle, late = seconds[len(seconds) // 2], seconds[int(0.95 * len(seconds))]
+    print(f"seconds: median {middle:.2f}, 95 % {late:.2f}, longest {seconds[-1]:.2f}")
+    refuted = [r for r in results if is_refuted(r)]
+    print(f"names that a further seed does not give: {len(refuted)}")
+    for r in refuted:
+        print(f"    {r.answer}, seed {r.seed}: {r.names[0]} / {' / '.join(r.further)}")
+
+
+def print_changed(results: list[SeedResult], before: list[SeedResult]) -> None:
+    """Print the earlier table and what is told otherwise now."""
+    was = {(r.answer, r.seed): r for r in before}
+    both = [(r, was[r.answer, r.seed]) for r in results if (r.answer, r.seed) in was]
+    print("\nbefore, the same answers:")
+    print_table([old for _, old in both])
+    for new, old in both:
+        if new.told != old.told or new.kind != old.kind:
+            print(f"{new.answer}, seed {new.seed}: {new.wrong}")
+            print(f"    was {old.kind}: {old.told}\n    now {new.kind}: {new.told}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default="*", help="answers, say 'kqv_*'")
+    half = parser.add_mutually_exclusive_group()
+    half.add_argument("--odd", action="store_true", help="those with an odd number alone")
+    half.add_argument("--even", action="store_true", help="those with an even number alone")
+    parser.add_argument("--save", type=Path, help="a file for what came")
+    parser.add_argument("--against", type=Path, help="a file that was saved before")
+    parser.add_argument("--full", action="store_true", help="print every verdict")
+    options = parser.parse_args()
+    results: list[SeedResult] = []
+    for file in sorted(options.folder.glob("*.py")):
+        number = int(file.stem.rpartition("_")[2])
+        if not fnmatch.fnmatch(file.stem, options.only) or file.stem.startswith("_"):
+            continue
+        if (options.odd and number % 2 == 0) or (options.even and number % 2 == 1):
+            continue
+        results += results_of(file)
+    for r in results if options.full else [r for r in results if r.kind in ("passed", "no words")]:
+        print(f"{r.answer}, seed {r.seed}, {r.seconds:.2f} s: {r.wrong}\n    {r.kind}: {r.told}")
+    if not results:
+        parser.error(f"no answers in {options.folder}")
+    print_table(results)
+    if options.save:
+        options.save.write_text(json.dumps([asdict(r) for r in results]), encoding="utf-8")
+    if options.against:
+        earlier = json.loads(options.against.read_text(encoding="utf-8"))
+        print_changed(results, [SeedResult(**r) for r in earlier])
+
+
+if __name__ == "__main__":
+    main()
