@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attncourse.arrays import require_count, require_divisor
+from attncourse.data import kept
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.llama import RMSNorm, RotaryAttention, require_even_width, rms_norm
 from attncourse.masking import causal_mask, masked_softmax
@@ -31,6 +32,10 @@ from attncourse.multihead import merge_heads, split_heads
 from attncourse.positions import apply_rope
 from attncourse.shapes import Count, Positive, shaped
 from attncourse.tensors import ALLOWED, require_boolean, require_mask, seen
+
+# Twelve models by name: for each its kinds of layers and its sizes, as ``cache_bytes_of`` reads them,
+# and what else is published of it, with the sources.
+MODELS: dict[str, dict[str, Any]] = {row["name"]: row for row in kept("models")["models"]}
 
 # --- scores that cannot grow ----------------------------------------------------------------------
 
@@ -413,7 +418,7 @@ def require_kinds(config: Mapping[str, Any]) -> Sequence[str]:
     if isinstance(layers, str) or not isinstance(layers, Sequence) or not layers:
         raise ValueError(f"layers: expected a list with a kind for each layer, got {layers!r}")
     for kind in layers:
-        if kind not in NEEDED:
+        if not isinstance(kind, str) or kind not in NEEDED:
             raise ValueError(f"layers: expected {', '.join(NEEDED)}, got {kind!r}")
     return layers
 
