@@ -33,8 +33,8 @@ from attncourse.positions import apply_rope
 from attncourse.shapes import Count, Positive, shaped
 from attncourse.tensors import ALLOWED, require_boolean, require_mask, seen
 
-# Twelve models by name: for each its kinds of layers and its sizes, as ``cache_bytes_of`` reads them,
-# and what else is published of it, with the sources.
+# Twelve models by name: the kinds of their layers and their sizes, as ``cache_bytes_of`` reads
+# them, and what else is published of each, with its sources.
 MODELS: dict[str, dict[str, Any]] = {row["name"]: row for row in kept("models")["models"]}
 
 # --- scores that cannot grow ----------------------------------------------------------------------
