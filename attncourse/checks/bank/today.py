@@ -150,7 +150,7 @@ KEYS_OF_ALL_HEADS = 8 * 160 * 32
 
 
 @dataclass(frozen=True)
-class Written(CaseTable):
+class MemoryCases(CaseTable):
     """Queries, keys, values and β: keys of lengths from 0.4 to 1.3, β from 0 to 1.
 
     Longer keys would make the state grow from token to token without a bound.
@@ -167,7 +167,7 @@ class Written(CaseTable):
         return x
 
 
-DELTA_CASES = Written(
+DELTA_CASES = MemoryCases(
     {"query": "... n d_k", "key": "... n d_k", "value": "... n d_v", "beta": "... n"}
 )
 DELTA_ROWS = standard(DELTA_CASES)
