@@ -86,8 +86,9 @@ def sink_softmax(
         mask = F.pad(mask, (0, 1), value=True)  # (..., h, m, n + 1): the sink is always allowed
     column = sink[:, None, None].expand(*scores.shape[:-1], 1)  # (..., h, m, 1)
     logits = torch.cat([scores, column], dim=-1)  # (..., h, m, n + 1)
-    weights = logits.softmax(dim=-1) if mask is None else masked_softmax(logits, mask)
-    return weights[..., :-1]
+    if mask is None:
+        return logits.softmax(dim=-1)[..., :-1]
+    return masked_softmax(logits, mask)[..., :-1]
 
 
 class GatedAttention(RotaryAttention):
@@ -298,15 +299,18 @@ def cache_bytes_of(
     require_count("n_tokens", n_tokens)
     per_number = require_bytes_per_number(bytes_per_number)
     numbers = 0
-    for kind in require_kinds(config):
-        sizes = require_sizes(config, kind)
+    require_kinds(config)
+    for kind in config["layers"]:
+        require_sizes(config, kind)
         if kind == "state":
-            numbers += sizes["d_state"]
+            numbers += config["d_state"]
         elif kind == "latent":
-            numbers += n_tokens * (sizes["d_latent"] + sizes["d_turned"])
+            width = config["d_latent"] + config["d_turned"]
+            numbers += n_tokens * width
         else:
-            kept = min(n_tokens, sizes.get("window", n_tokens))
-            numbers += 2 * kept * sizes["n_kv_heads"] * sizes["d_head"]
+            near = config["window"] if kind == "window" else n_tokens
+            width = config["n_kv_heads"] * config["d_head"]
+            numbers += 2 * min(n_tokens, near) * width
     return numbers * per_number
 
 
@@ -329,7 +333,8 @@ def delta_rule(
     Raises ``ValueError`` for a β that is not from 0 to 1, and shapes that do not fit. Source:
     Schlag et al. (2021), equation 24.
     """
-    return gated_delta_rule(query, key, value, beta, torch.ones_like(beta))
+    no_decay = torch.ones_like(beta)
+    return gated_delta_rule(query, key, value, beta, no_decay)
 
 
 @shaped(d_k="queries and keys of the same width d_k", n="the same n for each token")
@@ -348,13 +353,11 @@ def gated_delta_rule(
     """
     require_fractions("beta", beta)
     require_fractions("decay", decay)
-    state: Tensor | None = None  # S, (..., d_k, d_v)
-    outputs = []
+    state = torch.zeros_like(key[..., :1, :].mT * value[..., :1, :])
+    outputs = []  # state is S, (..., d_k, d_v)
     for t in range(query.shape[-2]):
         k, v = key[..., t, :, None], value[..., t, None, :]  # (..., d_k, 1), (..., 1, d_v)
         b, a = beta[..., t, None, None], decay[..., t, None, None]
-        if state is None:
-            state = torch.zeros_like(k * v)  # (..., d_k, d_v)
         state = a * state
         error = v - k.mT @ state  # (..., 1, d_v)
         state = state + b * k * error
@@ -383,7 +386,8 @@ def select_keys(
     order = index_scores.argsort(dim=-1, descending=True, stable=True)  # (..., m, n)
     # A second stable sort, allowed keys first: a score of −∞ may be allowed, too.
     allowed_first = mask.gather(-1, order).to(torch.uint8)
-    order = order.gather(-1, allowed_first.argsort(dim=-1, descending=True, stable=True))
+    again = allowed_first.argsort(dim=-1, descending=True, stable=True)
+    order = order.gather(-1, again)
     chosen = torch.zeros_like(mask).scatter(-1, order[..., :k], True)
     return chosen & mask
 
@@ -409,8 +413,8 @@ def require_narrow_latent(d_latent: int, d_model: int, d_heads: int) -> None:
         )
 
 
-def require_kinds(config: Mapping[str, Any]) -> Sequence[str]:
-    """Return config's kinds of layers; ``ValueError`` for none, and for one that is not known."""
+def require_kinds(config: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` where config has no kinds of layers, or one that is not known."""
     if not isinstance(config, Mapping) or "layers" not in config:
         got = f"keys {sorted(config)}" if isinstance(config, Mapping) else type(config).__name__
         raise ValueError(f"config: expected a mapping with the key layers, got {got}")
@@ -420,17 +424,14 @@ def require_kinds(config: Mapping[str, Any]) -> Sequence[str]:
     for kind in layers:
         if not isinstance(kind, str) or kind not in NEEDED:
             raise ValueError(f"layers: expected {', '.join(NEEDED)}, got {kind!r}")
-    return layers
 
 
-def require_sizes(config: Mapping[str, Any], kind: str) -> dict[str, int]:
-    """Return the sizes that a kind of layer reads; ``ValueError`` where one lacks or is wrong."""
-    sizes = {}
+def require_sizes(config: Mapping[str, Any], kind: str) -> None:
+    """Raise ``ValueError`` where a size that a kind of layer reads lacks or is wrong."""
     for name in NEEDED[kind]:
         if name not in config:
             raise ValueError(f"config: expected {name}, which a layer of kind {kind!r} needs")
-        sizes[name] = require_count(name, config[name])
-    return sizes
+        require_count(name, config[name])
 
 
 def require_bytes_per_number(value: int | float) -> int | float:
