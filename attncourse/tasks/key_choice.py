@@ -79,7 +79,7 @@ def losses_by_choice(
     weights = looked_at(model, inputs)
     index = [indexer(x) for indexer, x in zip(indexers, inputs, strict=True)]
     chance = [torch.rand(ids.shape[0], n, n, generator=generator).to(ids.device) for _ in inputs]
-    rows = [{"way": "all", "k": n, **judged(model(ids), answers)}]
+    rows = [{"way": "all", "k": n, **loss_and_right(model(ids), answers)}]
     for k in ks:
         masks = {
             "its own weights": [select_keys(one, k, whole) for one in weights],
@@ -89,11 +89,11 @@ def losses_by_choice(
         }
         for way in WAYS:
             output = model(ids, [mask[:, None] for mask in masks[way]])
-            rows.append({"way": way, "k": k, **judged(output, answers)})
+            rows.append({"way": way, "k": k, **loss_and_right(output, answers)})
     return rows
 
 
-def judged(output: Tensor, answers: Tensor) -> dict[str, float]:
+def loss_and_right(output: Tensor, answers: Tensor) -> dict[str, float]:
     """The loss in nats and the share of right answers, of the last rows."""
     logits = output[:, -answers.shape[1] :]
     loss = F.cross_entropy(logits.flatten(0, 1), answers.flatten())

@@ -16,19 +16,19 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from attncourse.tasks.adam import Adam
-from attncourse.tasks.key_choice import judged, losses_by_choice, train_indexers
+from attncourse.tasks.key_choice import loss_and_right, losses_by_choice, train_indexers
 from attncourse.tasks.runs import classes, faded, started
 from attncourse.tasks.training import count_parameters
 from attncourse.tasks.variant_tasks import (
     N_LETTERS,
     N_TRIGGERS,
-    Letters,
+    NextLetters,
     backcopy,
     written_twice,
 )
 from attncourse.tasks.variants import (
     RULES,
-    Variant,
+    LayerOptions,
     VariantAttention,
     VariantLatent,
     VariantMemory,
@@ -114,10 +114,10 @@ def fit_together(
         adam.step(faded(step, contest.steps))
         losses.append(found.detach())
         if watch is not None and (step & (step - 1) == 0 or step % 100 == 0):
-            put_back(models, weights)
+            copy_weights_back(models, weights)
             for model, row in zip(models, seen, strict=True):
                 row.append([step, watch(model)])
-    put_back(models, weights)
+    copy_weights_back(models, weights)
     curves = torch.stack(losses, dim=1).tolist()
     return [
         (run, model, curve, row)
@@ -126,7 +126,7 @@ def fit_together(
 
 
 @torch.no_grad()
-def put_back(models: list[nn.Module], weights: dict[str, Tensor]) -> None:
+def copy_weights_back(models: list[nn.Module], weights: dict[str, Tensor]) -> None:
     """Each model gets its row of the weights."""
     for name, rows in weights.items():
         for model, row in zip(models, rows, strict=True):
@@ -147,9 +147,9 @@ def at_best_rates(runs: list[dict]) -> dict[str, list[dict]]:
 
 
 @cache
-def letters(text: str) -> Letters:
+def letters(text: str) -> NextLetters:
     """The task of the next letter, in this text."""
-    return Letters(text, n=TEXT_LENGTH)
+    return NextLetters(text, n=TEXT_LENGTH)
 
 
 def text_model(text: str, make: Build, n_layers: int = 2, d_model: int = 32) -> VariantModel:
@@ -158,7 +158,7 @@ def text_model(text: str, make: Build, n_layers: int = 2, d_model: int = 32) -> 
     return VariantModel(n_vocab, n_vocab, [make] * n_layers, d_model)
 
 
-def attention(variant: Variant, d_model: int = 32, n_heads: int = 2) -> Build:
+def attention_maker(variant: LayerOptions, d_model: int = 32, n_heads: int = 2) -> Build:
     """A maker of attention layers."""
     return lambda: VariantAttention(d_model, n_heads, variant)
 
@@ -169,10 +169,17 @@ def contests(text: str) -> dict[str, Contest]:
     on_text = letters(text)
     held_out = partial(text_loss, text=text)
     norms = {"none": None, "each head": "head", "all heads": "width"}
-    places = {"plain": Variant(), "sink": Variant(sink=True), "gate": Variant(gate=True)}
+    places = {
+        "plain": LayerOptions(),
+        "sink": LayerOptions(sink=True),
+        "gate": LayerOptions(gate=True),
+    }
     return {
         "norms": Contest(
-            {n: partial(text_model, text, attention(Variant(norm=v))) for n, v in norms.items()},
+            {
+                n: partial(text_model, text, attention_maker(LayerOptions(norm=v)))
+                for n, v in norms.items()
+            },
             on_text,
             held_out,
             rates=(0.003, 0.01, 0.03, 0.1, 0.3),
@@ -186,7 +193,7 @@ def contests(text: str) -> dict[str, Contest]:
                     VariantModel,
                     N_LETTERS + 1,
                     N_LETTERS + 1,
-                    [attention(v, n_heads=1)],
+                    [attention_maker(v, n_heads=1)],
                     32,
                     fed=False,
                 )
@@ -197,7 +204,7 @@ def contests(text: str) -> dict[str, Contest]:
             steps=600,
         ),
         "chosen keys": Contest(
-            {"all": partial(text_model, text, attention(Variant()))},
+            {"all": partial(text_model, text, attention_maker(LayerOptions()))},
             on_text,
             partial(choices_measured, task=on_text, test=lambda: on_text.held_out(100)),
             rates=(0.01,),
@@ -223,8 +230,8 @@ def latent_builds(text: str) -> dict[str, Build]:
     """Layers that keep 128 numbers a token, or 32: in fewer heads, or a latent and a turned key."""
     wide = {"d_model": 64, "n_heads": 8}
     makers = {
-        "8 key/value heads": attention(Variant(n_kv_heads=8), **wide),
-        "2 key/value heads": attention(Variant(n_kv_heads=2), **wide),
+        "8 key/value heads": attention_maker(LayerOptions(n_kv_heads=8), **wide),
+        "2 key/value heads": attention_maker(LayerOptions(n_kv_heads=2), **wide),
         "latent 24 + 8": lambda: VariantLatent(64, 8, 24, 8),
     }
     return {name: partial(text_model, text, make, 2, 64) for name, make in makers.items()}
@@ -237,7 +244,7 @@ def latent_builds(text: str) -> dict[str, Build]:
 def text_loss(model: nn.Module, text: str) -> dict:
     """The loss on letters that no training saw, in nats; 99 where it is no number."""
     ids, answers = letters(text).held_out(200)
-    loss = judged(model(ids), answers)["loss"]
+    loss = loss_and_right(model(ids), answers)["loss"]
     return {"held_out": loss if loss == loss else 99.0}
 
 
@@ -282,7 +289,7 @@ def backcopy_sinks(model: VariantModel) -> dict:
     late = (torch.arange(ids.shape[1]) >= 16).expand(ids.shape)
     asking = ids < N_TRIGGERS
     with torch.no_grad():
-        measured = judged(model(ids), answers)
+        measured = loss_and_right(model(ids), answers)
     return measured | {
         "nothing": first_token_shares(model, ids, late & ~asking),
         "asking": first_token_shares(model, ids, late & asking),

@@ -8,11 +8,11 @@ from torch import Tensor
 UNASKED = -100  # what cross-entropy leaves out
 
 
-class Letters:
+class NextLetters:
     """The letters of a text, to be read in windows; what comes next is to be named.
 
-    Letters that occur less than ``rare`` times are one. Every ``held``-th piece of 2,000 letters is
-    kept for the test.
+    Letters that occur less than ``rare`` times are one. Every ``held``-th piece of 2,000 letters
+    is kept for the test.
     """
 
     def __init__(self, text: str, n: int = 128, rare: int = 50, held: int = 10):

@@ -20,7 +20,7 @@ RULES = ("sum", "decay", "delta", "delta and decay")
 
 
 @dataclass(frozen=True)
-class Variant:
+class LayerOptions:
     """What an attention layer does in one way or another.
 
     norm: RMS norm of queries and keys before they are turned, over each head (``head``), over all
@@ -38,9 +38,9 @@ class Variant:
 
 
 class VariantAttention(nn.Module):
-    """Causal attention with grouped keys and values, and what a `Variant` asks for."""
+    """Causal attention with grouped keys and values, and what a `LayerOptions` asks for."""
 
-    def __init__(self, d_model: int, n_heads: int, variant: Variant = Variant()):
+    def __init__(self, d_model: int, n_heads: int, variant: LayerOptions = LayerOptions()):
         super().__init__()
         self.variant, self.n_heads = variant, n_heads
         self.n_kv_heads = variant.n_kv_heads or n_heads

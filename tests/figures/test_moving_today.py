@@ -9,7 +9,7 @@ from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.figures.drawings import today as drawings
-from attncourse.figures.moving.two_models import LENGTHS, PARTS, part_words, rounded, token_cost
+from attncourse.figures.moving.two_models import LENGTHS, PARTS, part_words, token_cost, two_digits
 from attncourse.today import MODELS, cache_bytes_of
 
 EVIL = "<img src=x onerror=alert(1)></script>"
@@ -101,7 +101,7 @@ def test_every_model_has_its_words_and_its_sources():
     [(0.99, "0.99"), (1.0, "1.0"), (9.94, "9.9"), (9.96, "10"), (2300.5, "2,301")],
 )
 def test_a_number_has_two_digits_or_is_whole(number, text):
-    assert rounded(number) == text
+    assert two_digits(number) == text
 
 
 @needs_browser
@@ -125,8 +125,8 @@ def test_any_two_models_are_compared(opened):
         expected = []
         for model in pair:
             costs = [token_cost(model, n) for n in LENGTHS]
-            expected += [rounded(cost["bytes"] / 1e3) for cost in costs]
-            expected += [rounded(cost["operations"] / 1e9) for cost in costs]
+            expected += [two_digits(cost["bytes"] / 1e3) for cost in costs]
+            expected += [two_digits(cost["operations"] / 1e9) for cost in costs]
         assert cells == expected
 
 

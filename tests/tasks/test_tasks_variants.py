@@ -13,7 +13,7 @@ from attncourse.positions import apply_rope
 from attncourse.tasks import key_choice, variant_contests, variant_tasks
 from attncourse.tasks.variants import (
     RULES,
-    Variant,
+    LayerOptions,
     VariantAttention,
     VariantLatent,
     VariantMemory,
@@ -33,7 +33,10 @@ def drawn(seed: int, *shape: int) -> torch.Tensor:
 
 def test_plain_variants_are_chapter_18s_attention():
     torch.manual_seed(3)
-    mine, theirs = VariantAttention(24, 6, Variant(n_kv_heads=2)), RotaryAttention(24, 6, 2)
+    mine, theirs = (
+        VariantAttention(24, 6, LayerOptions(n_kv_heads=2)),
+        RotaryAttention(24, 6, 2),
+    )
     theirs.load_state_dict(mine.state_dict())
     x = drawn(1, 2, 11, 24)
     assert torch.allclose(mine(x), theirs(x), atol=1e-5)
@@ -47,7 +50,7 @@ def test_turns_are_chapter_11s():
 def test_norms_and_sinks_are_the_packages():
     torch.manual_seed(4)
     layer, x = (
-        VariantAttention(12, 3, Variant(norm="head", sink=True, turned=False)),
+        VariantAttention(12, 3, LayerOptions(norm="head", sink=True, turned=False)),
         drawn(5, 2, 7, 12),
     )
     with torch.no_grad():
@@ -62,7 +65,7 @@ def test_norms_and_sinks_are_the_packages():
 
 def test_the_norm_over_all_heads_leaves_one_head_free():
     """Its sum over heads is bounded, a single head's score is not by √d."""
-    layer = VariantAttention(12, 3, Variant(norm="width", turned=False))
+    layer = VariantAttention(12, 3, LayerOptions(norm="width", turned=False))
     with torch.no_grad():
         for w in (layer.W_q, layer.W_k):
             w.weight.zero_()
@@ -129,7 +132,7 @@ def test_triggers_bring_the_letter_before_them():
 
 
 def test_letters_of_the_test_are_in_no_training():
-    task = variant_tasks.Letters(TEXT, n=16, rare=5, held=3)
+    task = variant_tasks.NextLetters(TEXT, n=16, rare=5, held=3)
     ids, after = task(5, torch.Generator().manual_seed(19))
     assert torch.equal(ids[:, 1:], after[:, :-1])
     assert len(task.train) + len(task.test) == len(TEXT) // 2000

@@ -190,7 +190,7 @@ def legend_of_layers() -> str:
     return f'<p class="tm-legend">{squares}</p>'
 
 
-def rounded(number: float) -> str:
+def two_digits(number: float) -> str:
     """A number with about two digits, as the script writes it."""
     if number >= 9.95:
         return f"{int(number + 0.5):,}"
@@ -208,7 +208,7 @@ def cost_table(shown: list[Mapping[str, Any]]) -> str:
         costs = [token_cost(model, n) for n in LENGTHS]
         numbers = [cost["bytes"] / 1e3 for cost in costs]
         numbers += [cost["operations"] / 1e9 for cost in costs]
-        cells = "".join(f"<td>{rounded(number)}</td>" for number in numbers)
+        cells = "".join(f"<td>{two_digits(number)}</td>" for number in numbers)
         rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
     return "".join(rows) + "</tbody>"
 
@@ -220,5 +220,5 @@ def difference_sentence(shown: list[Mapping[str, Any]]) -> str:
     whole = [token_cost(model, LENGTHS[-1])["bytes"] * LENGTHS[-1] / 1e9 for model in shown]
     return (
         f"They differ in {differ} of {len(PARTS)} parts. {LENGTHS[-1]:,} tokens take "
-        f"{rounded(whole[0])} and {rounded(whole[1])} GB."
+        f"{two_digits(whole[0])} and {two_digits(whole[1])} GB."
     )
