@@ -27,6 +27,7 @@ STEMS = (  # the chapters, in the book's order
     "llama",
     "circuits",
     "serving",
+    "today",
 )
 
 MILESTONES = {  # after which chapter a model can be trained that is made of one's own parts

@@ -36,6 +36,7 @@ SIGNS = {
     "llama": "90900 99990 99999 99999 90909",
     "circuits": "90009 03030 00900 03030 90009",
     "serving": "99930 99990 90000 99900 99999",
+    "today": "90000 99000 99900 09990 99999",
 }
 WORDS, LINES = 120, 10  # that are read in a minute: of text with formulas, of code
 CELL = re.compile(r"^```\{code-cell\}.*?^```\n", re.DOTALL | re.MULTILINE)

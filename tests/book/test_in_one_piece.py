@@ -38,6 +38,7 @@ from attncourse import (
     self_attention,
     sequences,
     serving,
+    today,
     tokens,
     transformer,
     vision,
@@ -105,6 +106,12 @@ POOLING = made(cross_attention.AttentionPooling(3, 2))
 BILINEAR, ADDITIVE = made(scoring.BilinearScore(3, 4)), made(scoring.AdditiveScore(3, 4, 6))
 SCORES = drawn(2, 5, 7)
 WEIGHTS = torch.from_numpy(RNG.dirichlet(np.ones(5), size=3)).float()
+NORMED = BATCH, drawn(2, 7, 3), drawn(3), drawn(3)
+ABSORBED = drawn(2, 4, 5, 3), drawn(2, 4, 5, 2), drawn(2, 7, 6), drawn(2, 7, 2), drawn(4, 6, 3)
+MEMORY = drawn(2, 5, 4)
+KINDS = ("full", "window", "latent", "state")
+KEPT = {"n_kv_heads": 2, "d_head": 4, "window": 30, "d_latent": 6, "d_turned": 2, "d_state": 20}
+CONFIGS = [{"layers": [kind], **KEPT} for kind in KINDS]
 
 # What to compare, by chapter.
 PIECES: dict[str, list[Piece]] = {
@@ -478,6 +485,41 @@ PIECES |= {
                 *(serving.top_k_gate(ROWS, k) for k in (1, 5, 12)),
                 serving.top_k_gate(0 * ROWS, 2),
             ],
+        ),
+    ],
+    "today": [
+        Piece(
+            "normed_scores(*given)",
+            {"given": NORMED},
+            lambda: today.normed_scores(*NORMED),
+        ),
+        Piece(
+            "sink_softmax(s, sink)",
+            {"s": MAPS, "sink": MAPS[:, 0, 0]},
+            lambda: today.sink_softmax(MAPS, MAPS[:, 0, 0]),
+        ),
+        Piece(
+            "absorbed_scores(*given)",
+            {"given": ABSORBED},
+            lambda: today.absorbed_scores(*ABSORBED),
+        ),
+        Piece(
+            "delta_rule(x, x / 4, y, b)",
+            {"x": BATCH, "y": MEMORY, "b": MEMORY[..., 0].sigmoid()},
+            lambda: today.delta_rule(BATCH, BATCH / 4, MEMORY, MEMORY[..., 0].sigmoid()),
+        ),
+        Piece(
+            "[select_keys(s, 3, m), select_keys(0 * s, 2, m)]",
+            {"s": SCORES, "m": MASK.expand(2, 5, 7)},
+            lambda: [
+                today.select_keys(SCORES, 3, MASK),
+                today.select_keys(0 * SCORES, 2, MASK),
+            ],
+        ),
+        Piece(
+            "[cache_bytes_of(c, n, 4) for c in configs for n in (1, 30, 5000)]",
+            {"configs": CONFIGS},
+            lambda: [today.cache_bytes_of(c, n, 4) for c in CONFIGS for n in (1, 30, 5000)],
         ),
     ],
 }

@@ -32,6 +32,7 @@ from attncourse.figures.moving.softmax_in_blocks import softmax_in_blocks
 from attncourse.figures.moving.story_heads import StoryHeads
 from attncourse.figures.moving.three_weights import three_weights
 from attncourse.figures.moving.two_means import two_means
+from attncourse.figures.moving.two_models import two_models
 from attncourse.figures.moving.width_slider import width_slider
 from attncourse.figures.moving.word_pieces import word_pieces
 from attncourse.figures.moving.worked_row import worked_row
@@ -65,6 +66,7 @@ __all__ = [
     "softmax_in_blocks",
     "three_weights",
     "two_means",
+    "two_models",
     "width_slider",
     "word_pieces",
     "worked_row",

@@ -1,0 +1,90 @@
+"""Chapter 21: the real model with fewer keys, on a small one; and what is kept of it."""
+
+import pytest
+import torch
+from conftest import ROOT
+
+from attncourse.circuits import sink_mask
+from attncourse.data import kept
+from attncourse.llama import Llama, LlamaConfig
+from attncourse.tasks import some_keys
+from attncourse.tasks.sinks import TEXTS, masked_loss
+from attncourse.tasks.variant_contests import at_best_rates
+
+IDS = torch.randint(41, (23,), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(scope="module")
+def model() -> Llama:
+    torch.manual_seed(2)
+    made = Llama(LlamaConfig(41, 32, 12, 6, 2, 4, 17))
+    for p in made.parameters():
+        torch.nn.init.normal_(p, std=0.4)
+    return made.eval().requires_grad_(False)
+
+
+def test_one_mask_for_all_layers_is_the_models_own(model):
+    mask = sink_mask(23, 5, 1)
+    expected = masked_loss(model, IDS, mask)
+    assert some_keys.loss_by_layer_masks(model, IDS, [mask] * 4) == pytest.approx(
+        expected, abs=1e-3
+    )
+
+
+def test_layers_that_see_all_leave_the_model_as_it_is(model):
+    rows = some_keys.layered_losses(model, IDS, width=5, every=(1, 2, 4))
+    assert [row["whole layers"] for row in rows] == [4, 2, 1, 0]
+    whole = masked_loss(model, IDS)
+    assert rows[0]["window"] == pytest.approx(whole, abs=1e-3)
+    assert rows[0]["window and first"] == pytest.approx(whole, abs=1e-3)
+    near = masked_loss(model, IDS, sink_mask(23, 5, 0))
+    assert rows[-1]["window"] == pytest.approx(near, abs=1e-3)
+    assert len({row["window"] for row in rows}) == 4
+
+
+def test_as_many_keys_as_there_are_change_nothing(model):
+    whole = masked_loss(model, IDS)
+    few, all_keys = some_keys.chosen_losses(model, IDS, (3, 23))
+    for way in ("its own weights", "window", "random"):
+        assert all_keys[way] == pytest.approx(whole, abs=1e-3)
+        assert few[way] != pytest.approx(whole, abs=1e-3)
+
+
+def test_weights_are_those_of_the_whole_run(model):
+    first = some_keys.mean_weights(model, IDS)[0]
+    block = model.blocks[0]
+    expected = block.attention.weights(block.norm_1(model.tokens(IDS))).mean(0)
+    assert torch.allclose(first, expected)
+    assert torch.allclose(first.sum(-1), torch.ones(23))
+
+
+def test_kept_runs_are_whole_and_of_three_seeds():
+    held = kept("today")
+    assert held["about"]["command"] == "python benchmarks/today.py"
+    assert (ROOT / "attncourse" / "data" / "today.json").stat().st_size < 100_000
+    for name, contestants in {"norms": 3, "memory": 5, "nothing": 3, "latent": 3}.items():
+        best = at_best_rates(held[name])
+        assert len(best) == contestants
+        assert {tuple(run["seed"] for run in runs) for runs in best.values()} == {(0, 1, 2)}
+        for one in best:
+            assert len({run["rate"] for run in held[name] if run["contestant"] == one}) >= 3
+    assert set(held["some_keys"]["texts"]) == set(TEXTS)
+    for text in held["some_keys"]["texts"].values():
+        assert text["layers"][0]["whole layers"] == 30
+        assert text["layers"][0]["window"] == text["whole"]
+
+
+def test_a_sink_is_used_where_there_is_nothing_to_look_for():
+    """What the page says of the kept runs, as a property of them."""
+    for run in at_best_rates(kept("today")["nothing"])["sink"]:
+        (((nothing,),), ((asking,),)) = (run[where]["sum"] for where in ("nothing", "asking"))
+        assert nothing < 0.2
+        assert asking > 0.95
+
+
+def test_a_corrected_memory_knows_the_last_value():
+    best = at_best_rates(kept("today")["memory"])
+    for run in best["sum"]:
+        assert run["twice"] == pytest.approx(0.5, abs=0.05)
+    for run in best["delta"]:
+        assert run["twice"] > 0.99

@@ -1,0 +1,208 @@
+"""Chapter 21's small models against the package and loops, its tasks against what they say."""
+
+import math
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from attncourse.kqv import scaled_dot_product_attention
+from attncourse.llama import RotaryAttention
+from attncourse.masking import causal_mask
+from attncourse.positions import apply_rope
+from attncourse.tasks import key_choice, variant_contests, variant_tasks
+from attncourse.tasks.variants import (
+    RULES,
+    LayerOptions,
+    VariantAttention,
+    VariantLatent,
+    VariantMemory,
+    VariantModel,
+    corrected_memory,
+    seen_keys,
+    turned,
+)
+from attncourse.today import LatentAttention, gated_delta_rule, normed_scores, sink_softmax
+
+TEXT = "the cat sat on the mat, and the rat ran. " * 300
+
+
+def drawn(seed: int, *shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_plain_variants_are_chapter_18s_attention():
+    torch.manual_seed(3)
+    mine, theirs = (
+        VariantAttention(24, 6, LayerOptions(n_kv_heads=2)),
+        RotaryAttention(24, 6, 2),
+    )
+    theirs.load_state_dict(mine.state_dict())
+    x = drawn(1, 2, 11, 24)
+    assert torch.allclose(mine(x), theirs(x), atol=1e-5)
+
+
+def test_turns_are_chapter_11s():
+    x = drawn(2, 3, 13, 10)
+    assert torch.allclose(turned(x), apply_rope(x, torch.arange(13)), atol=1e-5)
+
+
+def test_norms_and_sinks_are_the_packages():
+    torch.manual_seed(4)
+    layer, x = (
+        VariantAttention(12, 3, LayerOptions(norm="head", sink=True, turned=False)),
+        drawn(5, 2, 7, 12),
+    )
+    with torch.no_grad():
+        for one in (layer.norm_q.gain, layer.norm_k.gain, layer.sinks):
+            one.copy_(drawn(6, *one.shape).abs() + 0.1)
+    q, k = (w(x).unflatten(-1, (3, 4)).transpose(-2, -3) for w in (layer.W_q, layer.W_k))
+    scores = normed_scores(q, k, layer.norm_q.gain, layer.norm_k.gain, 1e-5)
+    assert torch.allclose(layer.scores(x), scores, atol=1e-5)
+    expected = sink_softmax(scores, layer.sinks, causal_mask(7))
+    assert torch.allclose(layer.weights(x), expected, atol=1e-6)
+
+
+def test_the_norm_over_all_heads_leaves_one_head_free():
+    """Its sum over heads is bounded, a single head's score is not by √d."""
+    layer = VariantAttention(12, 3, LayerOptions(norm="width", turned=False))
+    with torch.no_grad():
+        for w in (layer.W_q, layer.W_k):
+            w.weight.zero_()
+            w.weight[0, 0] = 100.0
+    x = torch.ones(1, 2, 12)
+    assert layer.scores(x).abs().max() > math.sqrt(4) * 2
+
+
+def test_latents_are_the_packages():
+    torch.manual_seed(7)
+    mine, theirs = VariantLatent(12, 3, 5, 2), LatentAttention(12, 3, 5, 2)
+    with torch.no_grad():
+        q = torch.cat([mine.W_q.weight.view(3, 4, 12), mine.W_qr.weight.view(3, 2, 12)], 1)
+        theirs.W_q.weight.copy_(q.flatten(0, 1))
+        theirs.W_c.weight.copy_(mine.W_c.weight)
+        theirs.W_kr.weight.copy_(mine.W_kr.weight)
+        theirs.W_o.weight.copy_(mine.W_o.weight)
+        theirs.W_uk.copy_(mine.W_k.weight.view(3, 4, 5).mT)
+        theirs.W_uv.copy_(mine.W_v.weight.view(3, 4, 5).mT)
+    x = drawn(8, 2, 9, 12)
+    assert torch.allclose(mine(x), theirs(x), atol=1e-5)
+
+
+def test_a_memory_without_a_loop_is_one_with():
+    q, k, v = (drawn(seed, 2, 3, 11, 5).double() for seed in (9, 10, 11))
+    b, a = (torch.sigmoid(drawn(seed, 2, 3, 11, 1)).double() for seed in (12, 13))
+    k = F.normalize(k, dim=-1)
+    expected = gated_delta_rule(q, k, v, b[..., 0], a[..., 0])
+    assert torch.allclose(corrected_memory(q, k, v, b, a), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_no_memory_sees_what_comes(rule):
+    torch.manual_seed(14)
+    layer, x = VariantMemory(12, 3, rule), drawn(15, 1, 8, 12)
+    other = x.clone()
+    other[:, 5:] += 1
+    assert torch.allclose(layer(x)[:, :5], layer(other)[:, :5], atol=1e-5)
+
+
+def test_a_window_sees_its_last_keys():
+    assert seen_keys(5, 2).sum(-1).tolist() == [1, 2, 2, 2, 2]
+    assert torch.equal(seen_keys(5), causal_mask(5))
+
+
+def test_what_was_written_last_is_asked():
+    ids, answers = variant_tasks.written_twice(
+        20, torch.Generator().manual_seed(16), keys=6, asked=4
+    )
+    for row, own in zip(ids.tolist(), answers.tolist(), strict=True):
+        last = {key: value - 6 for key, value in row[:9]}
+        asks = [key for key, _ in row[9:]]
+        assert [last[key] for key in asks] == own
+        times = [sum(key == ask for key, _ in row[:9]) for ask in asks]
+        assert times == [2, 2, 1, 1]
+
+
+def test_triggers_bring_the_letter_before_them():
+    ids, after = variant_tasks.backcopy(30, torch.Generator().manual_seed(18), n=24)
+    asking = (ids[:, 2:] < variant_tasks.N_TRIGGERS).nonzero()
+    assert len(asking) > 10
+    for row, t in asking.tolist():
+        assert after[row, t + 2] == ids[row, t + 1]
+
+
+def test_letters_of_the_test_are_in_no_training():
+    task = variant_tasks.NextLetters(TEXT, n=16, rare=5, held=3)
+    ids, after = task(5, torch.Generator().manual_seed(19))
+    assert torch.equal(ids[:, 1:], after[:, :-1])
+    assert len(task.train) + len(task.test) == len(TEXT) // 2000
+    assert len(task.test) == len(TEXT) // 2000 // 3
+
+
+def test_all_keys_chosen_are_all_keys():
+    torch.manual_seed(20)
+    model = VariantModel(11, 7, [lambda: VariantAttention(8, 2)] * 2, 8)
+    indexers = torch.nn.ModuleList([key_choice.Indexer(8) for _ in range(2)])
+    ids = torch.randint(11, (3, 9), generator=torch.Generator().manual_seed(21))
+    rows = key_choice.losses_by_choice(model, indexers, ids, ids % 7, (2, 9))
+    whole = rows[0]["loss"]
+    for row in rows[5:]:
+        assert row["loss"] == pytest.approx(whole, abs=1e-4)
+    assert {row["way"] for row in rows[1:5]} == set(key_choice.WAYS)
+
+
+def test_an_indexer_learns_where_a_model_looks():
+    torch.manual_seed(22)
+    model = VariantModel(11, 7, [lambda: VariantAttention(8, 2)], 8).requires_grad_(False)
+    with torch.no_grad():
+        model.attentions[0].W_q.weight *= 6
+
+    def task(batch, generator):
+        ids = torch.randint(11, (batch, 12), generator=generator)
+        return ids, ids % 7
+
+    ids, _ = task(50, torch.Generator().manual_seed(23))
+    (target,) = key_choice.looked_at(model, model.inputs(ids))
+    caught = []
+    for steps in (1, 150):
+        (indexer,) = key_choice.train_indexers(model, task, 8, steps=steps, batch=16, rate=0.02)
+        index = indexer(model.inputs(ids)[0])
+        chosen = key_choice.select_keys(index, 3, seen_keys(12))
+        caught.append((target * chosen).sum(-1).mean().item())
+    assert caught[1] > caught[0] + 0.05
+
+
+def test_runs_together_are_runs_alone():
+    contest = variant_contests.Contest(
+        {"small": lambda: VariantModel(33, 16, [lambda: VariantAttention(8, 2)], 8)},
+        lambda batch, generator: variant_tasks.written_twice(batch, generator, keys=16),
+        dict,
+        seeds=2,
+        steps=3,
+        batch=4,
+    )
+    both = variant_contests.fit_together(contest.builds["small"], contest, (0.01, 0.03), None)
+    one = variant_contests.fit_together(contest.builds["small"], contest, (0.03,), None)
+    assert [run[0] for run in both] == [(0.01, 0), (0.01, 1), (0.03, 0), (0.03, 1)]
+    assert both[3][2] == pytest.approx(one[1][2], rel=1e-4)
+
+
+def test_each_contestant_is_kept_at_its_best_rate():
+    runs = [
+        {"contestant": name, "rate": rate, "seed": seed, "last_loss": loss}
+        for name, losses in {"a": {0.1: 1.0, 0.2: 3.0}, "b": {0.1: 2.0, 0.2: 1.5}}.items()
+        for rate, loss in losses.items()
+        for seed in (1, 0)
+    ]
+    found = variant_contests.at_best_rates(runs)
+    assert {name: rows[0]["rate"] for name, rows in found.items()} == {"a": 0.1, "b": 0.2}
+    assert [row["seed"] for row in found["a"]] == [0, 1]
+
+
+def test_mixing_by_weights_is_the_output():
+    torch.manual_seed(24)
+    layer, x = VariantAttention(12, 3), drawn(25, 2, 7, 12)
+    q, k = layer.queries_and_keys(x)
+    v = layer.W_v(x).unflatten(-1, (3, 4)).transpose(-2, -3)
+    mixed = scaled_dot_product_attention(q, k, v, causal_mask(7))
+    assert torch.allclose(layer(x), layer.W_o(mixed.transpose(-2, -3).flatten(-2)), atol=1e-5)
