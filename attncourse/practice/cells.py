@@ -11,13 +11,14 @@ INTRODUCTION = (
     "Each function below was right until one line of it was changed. Find the line, mend it where "
     "it stands, run its cell and then the check below. Nothing else has to change."
 )
+PRACTICE, TO_MEND = "# Practice · chapter ", "# Mend it · chapter "  # titles, to know them by
 WIDTH = 76  # columns of a value in one line
 
 
 def practice_notebook(stem: str, drills: Iterable[Drill]) -> dict[str, Any]:
     """Return a notebook of drills, each with its check, as it is saved."""
     number = STEMS.index(stem) + 1
-    cells = [text_cell("title", f"# Practice · chapter {number}\n\n{INTRODUCTION}")]
+    cells = [text_cell("title", f"{PRACTICE}{number}\n\n{INTRODUCTION}")]
     cells.append(code_cell("imports", "from attncourse.checks import check"))
     before = ""
     for place, drill in enumerate(drills, 1):
@@ -40,6 +41,11 @@ def notebook_of(cells: list[dict[str, Any]]) -> dict[str, Any]:
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+
+
+def is_for_practice(sources: Iterable[str]) -> bool:
+    """True if these are the cells of a notebook of drills, whose functions are nobody's answers."""
+    return any(source.startswith((PRACTICE, TO_MEND)) for source in sources)
 
 
 def notebook_text(notebook: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from drill_pages import markup
 from drill_reader import FIXTURE, DrillReader, drills_by_hand, write_pages
 from playwright.sync_api import expect
 
-from attncourse.practice.drills import Example
+from attncourse.practice.drills import DrillExample
 
 DRILLS = drills_by_hand()
 BY_ID = {drill.id: drill for drill in DRILLS}
@@ -587,7 +587,7 @@ def test_weights_are_ink_and_so_is_what_came_instead():
     assert markup.is_map([[0.5, 0.5], [0.0, 1.0], [0, 0]])
     for other in ([[0.5, 0.4]], [[1.5, -0.5]], [[0, 0]], [0.5, 0.5], [[True, False]], {"text": ""}):
         assert not markup.is_map(other), other
-    example = Example("f(x)", "", [], got=[[2, 3]], want=[[0.4, 0.6]])
+    example = DrillExample("f(x)", "", [], got=[[2, 3]], want=[[0.4, 0.6]])
     assert len(soup(markup.example_html(example)).select("div.ap-weight")) == 2
 
 

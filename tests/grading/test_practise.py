@@ -1,8 +1,10 @@
 """``attncourse practise``: what the checks named comes first, and nothing is lost."""
 
 import json
+import shutil
 
 import pytest
+from conftest import ROOT
 from small_class import refuses, run
 
 from attncourse.checks.showing.verdict import sentence
@@ -122,3 +124,22 @@ def test_what_students_handed_in_counts_in_nobody_s_folder(tmp_path):
         saved_notebook(verdict_text(KQV[0])),
     )
     assert not saved_outputs(tmp_path, STEM).named
+
+
+def test_what_is_mended_is_no_answer(tmp_path):
+    """Neither progress nor a package counts it; alone, that is said."""
+    write_practice(CHAPTER, 2, "1", tmp_path)
+    done = run("progress", cwd=tmp_path)
+    refuses(done, "no notebook with exercises", "is for practice")
+    done = run("assemble", "05_kqv_practice.ipynb", cwd=tmp_path)
+    refuses(done, "05_kqv_practice.ipynb is for practice", "name the notebooks of your exercises")
+
+
+@pytest.mark.slow
+def test_it_lies_beside_the_exercises_without_harm(tmp_path):
+    """``attncourse assemble *.ipynb`` takes the exercises alone."""
+    shutil.copy(ROOT / "exercises" / "02_mixing" / "02_mixing.ipynb", tmp_path)
+    write_practice("02_mixing", 2, "1", tmp_path)
+    done = run("assemble", "02_mixing.ipynb", "02_mixing_practice.ipynb", cwd=tmp_path)
+    assert done.returncode == 0, done
+    assert (tmp_path / "mine" / "mixing.py").is_file()

@@ -109,6 +109,13 @@ def test_a_fifth_of_an_exercise_s_drills_is_easy_at_most():
         assert 5 * sum(d.easy for d in own) <= max(len(own), 5), target
 
 
+def test_there_are_enough():
+    assert len(EVERY) >= 500
+    assert len({(d.exercise, d.name) for d in EVERY}) >= 400
+    assert len({d.exercise for d in EVERY}) >= 70
+    assert len({d.stem for d in EVERY}) >= 20
+
+
 def test_drills_keep_their_ids():
     drills = list(drills_of("kqv"))
     new = changed(drills[0], code=(*drills[0].code, "    "), id="")

@@ -49,7 +49,7 @@ def chosen_drills(exercise: Exercise, candidates: Iterable[Candidate], seed: int
     chosen = DrillChoice(exercise, seed)
     by_name: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        if is_odd(candidate.change.wrong, candidate.change.right):
+        if is_odd(candidate.change.wrong, candidate.change.right) or has_helpers(candidate):
             continue
         by_name.setdefault(candidate.name, []).append(candidate)
     order = sorted(by_name, key=lambda name: min((c.is_easy, c.change.rank) for c in by_name[name]))
@@ -67,17 +67,20 @@ WANTED_EACH = 8  # drills of an exercise for which a second of one name is taken
 def take_one(chosen: DrillChoice, candidates: list[Candidate]) -> None:
     """Adds the first of some candidates that can be proved, and is unlike those that are there."""
     there = {(d.code[d.line].strip(), d.mended[0].strip()) for d in chosen.drills}
+    places = {(d.name, d.right, d.line) for d in chosen.drills}
     texts = [tuple(d.right) for d in chosen.drills]
 
     def looks(c: Candidate) -> tuple:
         """What speaks against a candidate, the weightiest first."""
         used = texts.count(tuple(c.answer.lines))
         is_unlikely = c.change.rank > 3
-        return has_helpers(c), c.is_easy, is_unlikely, used, c.change.rank, len(c.change.wrong)
+        return c.is_easy, is_unlikely, used, c.change.rank, len(c.change.wrong)
 
     order = sorted(candidates, key=looks)
     for candidate in order[:ANYWHERE]:
         if (candidate.change.wrong.strip(), candidate.change.right.strip()) in there:
+            continue
+        if (candidate.name, tuple(candidate.answer.lines), candidate.change.line) in places:
             continue
         if not chosen.has_room(candidate):
             continue

@@ -14,6 +14,7 @@ from attncourse.checks.trying.outcome import named_arguments
 from attncourse.checks.trying.trials import Trial
 
 MOST_NUMBERS = 30  # of an array that is shown
+TELLING = 4  # numbers of a result, of which fewer fit many mistakes
 DIGITS = (4, 6, 9)  # of a number: as few as show that a result is wrong
 NOTHING = 1e-12  # beside 1, a number that only rounding has made
 MOST_PARTS = 4  # of several results
@@ -48,10 +49,12 @@ def reading_effort(exercise: Exercise, trial: Trial) -> float:
             effort += numbers.size
             if numbers.size > MOST_NUMBERS:
                 effort += 300
+            elif 0 < numbers.size < TELLING:
+                effort += 20
     if trial.outcome.kind == "raised":
         effort += 15
     if looks_right(trial):
-        return math.inf
+        effort += 400
     return effort
 
 
@@ -98,6 +101,9 @@ def outcome_shown(trial: Trial) -> Any:
         return {"raised": shorter_text(trial.outcome.text.splitlines()[0])}
     if trial.outcome.mutated and not trial.wrong:
         return {"changed": trial.outcome.mutated}
+    if looks_right(trial):  # another dtype, or numbers that are too many to show
+        said = trial.problem.said if trial.problem else "another result"
+        return {"text": shorter_text(said)}
     return shown(trial.outcome.value, digits_needed(trial))
 
 

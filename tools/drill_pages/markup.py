@@ -18,7 +18,7 @@ from field_guide.listing import coloured, prose
 
 from attncourse.checks import exercises
 from attncourse.checks.showing.verdict import inline_html
-from attncourse.practice.drills import Drill, Example
+from attncourse.practice.drills import Drill, DrillExample
 
 ROLES = {"query": "query", "key": "key", "value": "value", "queries": "query", "keys": "key"}
 ROLES |= {"values": "value", "Q": "query", "K": "key", "V": "value"}
@@ -171,7 +171,7 @@ def cell_html(value: Any, top: float, decimals: int, differs: bool) -> str:
     return f"<td{look}>{f'<u>{text}</u>' if differs else text}</td>"
 
 
-def example_html(example: Example) -> str:
+def example_html(example: DrillExample) -> str:
     """Show what goes in, what comes out and what should."""
     inputs = "".join(
         f"<div><p><code>{escape(one['name'])}</code></p>"

@@ -16,6 +16,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors, replace_file
 from attncourse.grading.report import count
 from attncourse.practice.cells import (
+    TO_MEND,
     check_line,
     code_cell,
     notebook_of,
@@ -114,7 +115,7 @@ def mend_notebook(chapter: str, drills: Sequence[Drill]) -> dict[str, Any]:
     """Return the solved notebook of functions to mend, with nbgrader's marks."""
     number = STEMS.index(chapter.partition("_")[2]) + 1
     cells = [
-        text_cell("title", f"# Mend it · chapter {number}\n\n{INTRODUCTION.format(POINTS)}"),
+        text_cell("title", f"{TO_MEND}{number}\n\n{INTRODUCTION.format(POINTS)}"),
         code_cell("imports", "from attncourse.checks import check, examine"),
     ]
     before = ""

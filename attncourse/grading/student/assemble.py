@@ -33,6 +33,7 @@ from attncourse.grading.student.progress import INSTRUCTORS, attempted
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import parse_or_none
+from attncourse.practice.cells import is_for_practice
 
 MISSING = "not written yet"
 NO_PYTHON = "its cell is not Python"
@@ -85,6 +86,8 @@ def assemble_package(
     read: dict[str, selfcheck.File] = {}
     for path in notebooks:
         data, cells = selfcheck.read_own_notebook(path)
+        if is_for_practice(cell.source for cell in cells):  # beside the others, with *.ipynb
+            continue
         stem = selfcheck.chapter_of(cells, path.stem)
         require_this_version(path, stem, cells)
         if stem in read:
@@ -93,6 +96,8 @@ def assemble_package(
                 "them, the one that is yours"
             )
         read[stem] = path, data, cells
+    if notebooks and not read:
+        raise UserError(f"{notebooks[0]} is for practice: name the notebooks of your exercises")
     chapters: dict[str, ChapterParts] = {}
     reports = selfcheck.check_each([*read.values()], limits, explain=False)
     for number, (stem, (path, _, cells)) in enumerate(read.items(), 1):

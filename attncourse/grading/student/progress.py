@@ -27,6 +27,7 @@ from attncourse.grading.student import selfcheck
 from attncourse.grading.student.package import REACHED, milestones_reached
 from attncourse.grading.submission.notebook import Cell
 from attncourse.milestones import as_reached
+from attncourse.practice.cells import is_for_practice
 
 STUB = "raise NotImplementedError()"
 INSTRUCTORS = "### BEGIN HIDDEN TESTS"
@@ -110,6 +111,8 @@ def folder_progress(
             continue
         if any(INSTRUCTORS in cell.source for cell in cells):
             left_out.append(f"{path} is an instructor's notebook: it holds the answers")
+        elif is_for_practice(cell.source for cell in cells):
+            left_out.append(f"{path} is for practice: what is mended there is no answer of yours")
         elif any(cell.solution for cell in cells):
             found.append((path, data, cells, stem))
         else:
