@@ -136,27 +136,34 @@ def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def sized(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Right where two lengths are equal, or where one is some number, and nowhere else.
+    """Right where two lengths are equal, or where one is some number, and nowhere else; or wrong.
 
     Nothing is told where several lengths would do, or where that is so in a single case.
     """
     told = [(t, axis_lengths(t)) for t in trials if t.case.raises is None]
     if min(sum(t.stands_out for t, _ in told), sum(not t.stands_out for t, _ in told)) < 2:
         return None
-    shared = set.intersection(*(set(sizes) for _, sizes in told))
-    numbers = {sizes[key] for t, sizes in told if not t.stands_out for key in shared}
+    shared: list[tuple[int, int]] = []
+    for key in sorted(set.intersection(*(set(sizes) for _, sizes in told))):
+        # Two axes that have the same length in every case are one length: the first names it.
+        if not any(all(s[key] == s[other] for _, s in told) for other in shared):
+            shared.append(key)
+    numbers = {sizes[key] for _, sizes in told for key in shared}
     asked = [(a, b) for a in shared for b in shared if a < b]
     asked += [(key, number) for key in shared for number in numbers]
 
     def holds(sizes: dict[tuple, int], key: tuple, other: tuple | int) -> bool:
         return sizes[key] == (other if isinstance(other, int) else sizes[other])
 
-    found = [a for a in asked if all(holds(s, *a) != t.stands_out for t, s in told)]
-    if len(found) != 1:
-        return None
-    ((key, other),) = found
-    same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
-    return result_is(f"right only where {axis_named(*key)} is {same}", False)
+    for verb, is_wrong in (("right", False), ("wrong", True)):
+        found = [
+            a for a in asked if all(holds(s, *a) == (t.stands_out is is_wrong) for t, s in told)
+        ]
+        if len(found) == 1:
+            ((key, other),) = found
+            same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
+            return result_is(f"{verb} only where {axis_named(*key)} is {same}", False)
+    return None
 
 
 def axis_lengths(trial: Trial) -> dict[tuple[int, int], int]:
