@@ -155,10 +155,16 @@ def sized(trials: tuple[Trial, ...]) -> Symptom | None:
     def holds(sizes: dict[tuple, int], key: tuple, other: tuple | int) -> bool:
         return sizes[key] == (other if isinstance(other, int) else sizes[other])
 
-    for verb, is_wrong in (("right", False), ("wrong", True)):
-        found = [
-            a for a in asked if all(holds(s, *a) == (t.stands_out is is_wrong) for t, s in told)
-        ]
+    def is_said(trial: Trial, sizes: dict[tuple, int], verb: str, pair: tuple) -> bool:
+        """True if a trial is as a sentence with this verb says; of lengths of 1, any may be."""
+        if verb == "wrong" and not trial.stands_out and sizes[pair[0]] == 1:
+            return True
+        return holds(sizes, *pair) == (
+            trial.stands_out if verb == "wrong" else not trial.stands_out
+        )
+
+    for verb in ("right", "wrong"):
+        found = [pair for pair in asked if all(is_said(t, s, verb, pair) for t, s in told)]
         if len(found) == 1:
             ((key, other),) = found
             same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
