@@ -1,13 +1,14 @@
 """What verdicts say of the wrong answers in a folder, and how long they take.
 
     python tools/wrong_answers.py FOLDER [--only 'kqv_*'] [--odd | --even]
-                                       [--save FILE] [--against FILE] [--full]
+                                   [--quick] [--save FILE] [--against FILE] [--full]
 
 A file ``<stem>_<function>_<number>.py`` holds one wrong answer; its first comment says in words
-what is wrong. It may use what a notebook of its chapter imports and defines, and the chapter's
-own functions. Each is judged on two seeds. Of a verdict that names a mistake it is asked whether
-three further seeds name it again. ``--save`` writes what came, and ``--against`` an earlier such
-file prints the table of both and the verdicts that differ. ``--full`` prints every verdict.
+what is wrong. One whose name begins with ``right_`` is right. It may use what a notebook of its
+chapter imports and defines, and the chapter's own functions. Each is judged on two seeds. Where the
+first verdict names a mistake, three further seeds are asked whether they name it, too. ``--save``
+writes what came, and ``--against`` an earlier such file prints the table of both and the verdicts
+that differ. ``--full`` prints every verdict.
 """
 
 import argparse
@@ -32,6 +33,7 @@ from attncourse.checks.judging import judge
 
 ROOT = Path(__file__).resolve().parents[1]
 SEEDS = (11, 12)
+RIGHT = "right_"
 FURTHER = (1001, 1002, 1003)  # on which a name has to come again
 PLACES = {
     text
@@ -57,8 +59,14 @@ class SeedResult:
 
 def exercise_of(file: Path) -> Exercise:
     """Return the exercise that a file's name says it answers."""
-    stem = next(s for s in sorted(STEMS, key=len, reverse=True) if file.name.startswith(f"{s}_"))
-    return find_exercise(f"{stem}.{file.stem[len(stem) + 1 :].rpartition('_')[0]}")
+    name = file.stem.removeprefix(RIGHT)
+    stem = stem_of(name)
+    return find_exercise(f"{stem}.{name[len(stem) + 1 :].rpartition('_')[0]}")
+
+
+def stem_of(name: str) -> str:
+    """Return the chapter of an answer, whose name begins with it."""
+    return next(s for s in sorted(STEMS, key=len, reverse=True) if name.startswith(f"{s}_"))
 
 
 @cache
@@ -105,18 +113,18 @@ def told_by(verdict: Verdict) -> str:
     return f"{verdict.diagnosis.name}{rest}: {verdict.diagnosis.explanation}"
 
 
-def results_of(file: Path) -> list[SeedResult]:
-    """Return what the verdicts on one answer are, one for each seed."""
+def results_of(file: Path, quick: bool) -> list[SeedResult]:
+    """Return what the verdicts on one answer are, one for each seed; if ``quick``, on one seed."""
     exercise = exercise_of(file)
     answer = answer_in(file, exercise)
     wrong = next((s for s in file.read_text("utf-8").splitlines() if s.startswith("#")), "")
     found = []
-    for seed in SEEDS:
+    for seed in SEEDS[:1] if quick else SEEDS:
         began = time.process_time()
         verdict = judge(exercise, answer, seed)
         seconds = time.process_time() - began
         kind, further = kind_of(verdict, exercise), ()
-        if kind == "named":
+        if kind == "named" and seed == SEEDS[0] and not quick:
             again = [judge(exercise, answer, other).diagnosis for other in FURTHER]
             further = tuple(mistake.name if mistake else "" for mistake in again)
         told = told_by(verdict)
@@ -132,14 +140,10 @@ def is_refuted(result: SeedResult) -> bool:
     return any(other not in result.names for other in result.further)
 
 
-def chapter_of(result: SeedResult) -> str:
-    return next(s for s in sorted(STEMS, key=len, reverse=True) if result.answer.startswith(s))
-
-
 def print_table(results: list[SeedResult]) -> None:
     """Print how many verdicts are of each kind, by chapter and in all, and their times."""
     print(f"{'':18}" + "".join(f"{kind:>10}" for kind in KINDS) + "   named or placed, with words")
-    rows = [(s, [r for r in results if chapter_of(r) == s]) for s in STEMS]
+    rows = [(s, [r for r in results if stem_of(r.answer) == s]) for s in STEMS]
     for title, own in [*rows, ("all", results)]:
         if not own:
             continue
@@ -177,21 +181,31 @@ def main() -> None:
     half.add_argument("--even", action="store_true", help="those with an even number alone")
     parser.add_argument("--save", type=Path, help="a file for what came")
     parser.add_argument("--against", type=Path, help="a file that was saved before")
+    parser.add_argument("--quick", action="store_true", help="one seed, names are not tried again")
     parser.add_argument("--full", action="store_true", help="print every verdict")
     options = parser.parse_args()
     results: list[SeedResult] = []
+    right: list[SeedResult] = []
     for file in sorted(options.folder.glob("*.py")):
         number = int(file.stem.rpartition("_")[2])
         if not fnmatch.fnmatch(file.stem, options.only) or file.stem.startswith("_"):
             continue
         if (options.odd and number % 2 == 0) or (options.even and number % 2 == 1):
             continue
-        results += results_of(file)
-    for r in results if options.full else [r for r in results if r.kind in ("passed", "no words")]:
-        print(f"{r.answer}, seed {r.seed}, {r.seconds:.2f} s: {r.wrong}\n    {r.kind}: {r.told}")
+        is_right = file.name.startswith(RIGHT)
+        found = results_of(file, options.quick)
+        (right if is_right else results).extend(found)
+        for r in found:
+            if options.full or (r.kind != "passed" if is_right else r.kind in KINDS[::4]):
+                head = f"{r.answer}, seed {r.seed}, {r.seconds:.2f} s: {r.wrong}"
+                print(f"{head}\n    {r.kind}: {r.told}", flush=True)
     if not results:
         parser.error(f"no answers in {options.folder}")
     print_table(results)
+    if right:
+        print(
+            f"right answers that passed: {sum(r.kind == 'passed' for r in right)} of {len(right)}"
+        )
     if options.save:
         options.save.write_text(json.dumps([asdict(r) for r in results]), encoding="utf-8")
     if options.against:

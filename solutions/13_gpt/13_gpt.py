@@ -265,7 +265,7 @@ check("gpt.generate", generate)
 # | --- | --- | --- |
 # | `losses` | a list or a tensor | the mean loss of each batch, in nats |
 # | `counts` | a list or a tensor | how many targets each of these means is of |
-# | returns | a `float`, or a tensor of shape `()` | how many equally likely tokens would surprise as much |
+# | returns | a `float`, or a tensor `()` | how many equally likely tokens would surprise as much |
 #
 # A batch may count nothing (its loss is 0 then, as in exercise 1), but not all of them do. Lists
 # hold Python's own numbers, and the answer keeps their precision (float64).

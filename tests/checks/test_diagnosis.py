@@ -230,7 +230,6 @@ SYMPTOMS = [
         lambda x, weight: (product := x @ weight) - product.amax(-1, keepdim=True),
         "the expected one less its largest along its last axis",
     ),
-    (lambda x, weight: (x @ weight).squeeze(), "without its axes of length 1"),
     (lambda x, weight: x.shape[-2] * (x @ weight), "second to last axis of argument 1"),
     (only_first, "right only in the first row"),
     (another_each_time, "other numbers each time"),
@@ -335,6 +334,42 @@ OTHERS = [
 
 @pytest.mark.parametrize(("target", "answer", "said"), OTHERS, ids=[said for *_, said in OTHERS])
 def test_a_symptom_of_several_results_or_of_one_number(target, answer, said):
+    for seed in (0, 5):
+        verdict = examine(target, answer, seed=seed)
+        assert verdict.diagnosis is None
+        assert said in verdict.symptom, verdict.full
+
+
+def test_squeezed_axes_are_named_in_whatever_exercise():
+    for seed in (0, 5):
+        verdict = examine("kqv.project", lambda x, weight: (x @ weight).squeeze(), seed=seed)
+        assert verdict.diagnosis.name == "the axes of length 1 are gone", verdict.full
+
+
+def anything_in_place_of_a_refused_guess(draft, p_draft, p_target, rng):
+    for i, guess in enumerate(draft):
+        if torch.rand((), generator=rng) >= p_target[i, guess] / p_draft[i, guess]:
+            size = p_target.shape[-1]
+            return torch.cat([draft[:i], torch.randint(size, (1,), generator=rng)])
+    return torch.cat([draft, torch.multinomial(p_target[-1], 1, generator=rng)])
+
+
+def turned_where_square(A, X):
+    return (np.swapaxes(A, -1, -2) if A.shape[-1] == A.shape[-2] else A) @ X
+
+
+@pytest.mark.parametrize(
+    ("target", "answer", "said"),
+    [
+        (
+            "serving.speculative_accept",
+            anything_in_place_of_a_refused_guess,
+            "ids come that never should: they have no probability there",
+        ),
+        ("mixing.mix", turned_where_square, "wrong only where axis −2 of argument 1 is as long as"),
+    ],
+)
+def test_a_symptom_of_what_chance_gives_and_of_equal_lengths(target, answer, said):
     for seed in (0, 5):
         verdict = examine(target, answer, seed=seed)
         assert verdict.diagnosis is None

@@ -119,6 +119,13 @@ def by_root_of(width, other):
     """).by(factor=lambda q, k, other: other.shape[-1] ** -0.5, other=other)
 
 
+def first_for(x, y):
+    """The first sequences of y, until it has no more axes than x."""
+    while y.ndim > x.ndim:
+        y = y[0]
+    return y
+
+
 def along(x, y):
     """y with the batch axes of x."""
     return y.expand(*x.shape[:-2], *y.shape[-2:])
@@ -320,6 +327,13 @@ CROSS = exercise(
                 You join x and y and attend to both. Only y is asked: n keys, not m + n.""").by(
                 key=lambda self, *both: self.W_k(torch.cat(both, dim=-2)),
                 value=lambda self, *both: self.W_v(torch.cat(both, dim=-2)),
+            ),
+            mistake("""only the first of y's sequences
+                Where y has more batch axes than x you take the first of its sequences. Leave both
+                as they are: `@` broadcasts the axes that one of them lacks.
+            """).by(
+                key=lambda self, x, y: self.W_k(first_for(x, y)),
+                value=lambda self, x, y: self.W_v(first_for(x, y)),
             ),
             mistake("""y is expanded to the batch of x
                 You give y the batch axes of x, or x those of y. The other may have more of them:

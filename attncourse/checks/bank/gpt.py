@@ -865,6 +865,23 @@ NEXT = exercise(
             lambda more: {"gather": lambda s, c: (s * c).sum() / (c.to(s.dtype).sum() + more)},
             (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8),
         ),
+        mistake("""one loss for each sequence
+            You return a loss for each sequence. All targets of all sequences are averaged together:
+            one number, `()`.""")
+        .by(gather=lambda s, counts: (s * counts).sum(-1) / counts.sum(-1).clamp(min=1))
+        .by(gather=lambda s, counts: (s * counts).sum(-1)),
+        mistake("""divided by the size of the vocabulary too
+            You average over the words of the vocabulary as well, where all but one add nothing.
+            Divide by the number of targets that count.
+        """).by(surprise=lambda g, t: surprises(g, t) / g.shape[-1]),
+        mistake("""the minus is missing
+            You return the mean of the logarithms, which is below 0. A loss is −log of a share.
+        """).by(surprise=lambda g, t: -surprises(g, t)),
+        mistake("""not in nats
+            You return the loss in bits, or e to the loss, which is the perplexity. The mean of −ln
+            of the shares is asked for.""")
+        .by(surprise=lambda g, t: surprises(g, t) / math.log(2))
+        .by(gather=lambda s, counts: ((s * counts).sum() / counts.sum().clamp(min=1)).exp()),
         mistake("""the mean of the sequences' means
             You average each sequence first, so a token of a short one counts more than one of a
             long one. Sum over everything, then divide once.""").by(gather=by_sequence),

@@ -283,7 +283,13 @@ def from_the_left(rng: Rng, shape: tuple[int, ...]):
     return np.tril(np.ones((n, n), bool)) & seen
 
 
+def falling(rng: Rng, shape: tuple[int, ...]):
+    """Positions that fall along the sequence: a later token has a lower one."""
+    return places(rng, shape)[::-1].copy()
+
+
 PLACES = {"mask": None, "positions": Drawn("n", places)}
+FALLING = {"mask": None, "positions": Drawn("n", falling)}
 
 # --- decisions: merge_pairs --------------------------------------------------------------------
 
@@ -720,6 +726,7 @@ def building(
     layer_of_keys="W_k",
     layer_of_values="W_v",
     allow=causal_unless_given,
+    order=lambda allowed, positions: allowed,
     merge=multihead.merge_heads,
     out=lambda self, heads: self.attention["W_o"](heads),
     step=before,
@@ -750,7 +757,7 @@ def building(
             key = turn_key(cut(views[layer_of_keys](x), self.n_kv_heads), *where)
             value = turn_value(cut(views[layer_of_values](x), self.n_kv_heads), *where)
             key, value = share_key(key, group), share_value(value, group)
-            allowed = allow(mask, n)
+            allowed = allow(mask, n) if mask is not None else order(allow(mask, n), where[0])
             allowed = None if allowed is None else every_head(allowed, x)
             return out(self, merge(attention.output(query, key, value, allowed, other=x)))
 
@@ -1396,6 +1403,7 @@ BLOCK = exercise(
             WIDE.but(options={"base": 100.0}, note="base = 100"),
             row("n=19 d_model=64 h=4 h_kv=2 d_ff=3", options={"base": 1e5}, note="base = 100,000"),
             ONE.but(batch=(3,), given=PLACES, note="a batch of 3"),
+            ONE.but(given=FALLING, note="positions that fall: a token sees those before it"),
         ),
         BLOCK_CASES.criterion("a mask takes the place of the causal one", 2).on(
             ONE.but(given={"mask": hole("n n")}, note="(n, n)"),
@@ -1528,6 +1536,10 @@ BLOCK = exercise(
         mistake("""not causal
             Without a mask your tokens see all others. A token sees itself and those before it
             unless a mask is given: `causal_mask(n)`.""").by(allow=lambda mask, n: mask),
+        mistake("""causal by the positions that are given
+            You hide a token where its position is higher. Which tokens come before is said by their
+            place in the sequence: `positions` turn queries and keys and do nothing else.
+        """).by(order=lambda allowed, positions: positions[:, None] >= positions),
         mistake("""the mask on top of the causal one
             Where a mask is given, you hide later tokens as well. It takes the place of the causal
             mask.""").by(

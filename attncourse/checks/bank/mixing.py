@@ -54,6 +54,7 @@ MIX_CASES = CaseTable(
 MIX_ROWS = standard(MIX_CASES)
 A_BY_HAND = np.array([[0.5, 0.5, 0.0], [0.0, 0.25, 0.75], [0.2, 0.2, 0.6]])
 X_BY_HAND = np.array([[1, 0], [3, 4], [-1, 8]])
+WHOLE_A = np.array([[1, 2, 0], [0, 1, 3], [4, 0, 1]])
 MIX_BY_HAND = Case((A_BY_HAND, X_BY_HAND.astype(float)))
 ONE_A = {"A": Drawn("m n", stochastic)}
 
@@ -142,7 +143,7 @@ OF_MIXING = (
     numpy_mistakes.INPUT_ADDED,
     numpy_mistakes.ONE_VECTOR,
     numpy_mistakes.TRANSPOSED,
-    numpy_mistakes.CUT,
+    numpy_mistakes.CUT.by(product=lambda A, X: (A @ X).astype(A.dtype)),
 )
 
 # --- usual mistakes: rows that sum to 1 ------------------------------------------------------
@@ -539,6 +540,7 @@ MIX = exercise(
             row("m=5 n=5 d=3", given={"A": Drawn("m n", normal)}, note="any A"),
             *MIX_ROWS.numbers,
             Case((A_BY_HAND, X_BY_HAND), note="integers in X"),
+            Case((WHOLE_A, X_BY_HAND + 0.5), note="integers in A"),
             once_more(MIX_BY_HAND),
         ),
         unchanged(),

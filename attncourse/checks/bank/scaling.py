@@ -527,6 +527,7 @@ ENTROPY = exercise(
             You divide by ln n, the largest possible entropy, or return the distance from it. Asked
             for is the entropy itself.""")
         .by(unit=lambda h, weights: h / math.log(weights.shape[-1]))
+        .by(unit=lambda h, weights: h / (math.log(weights.shape[-1]) or 1))
         .by(unit=lambda h, weights: math.log(weights.shape[-1]) - h),
         mistake("""another softmax
             You apply a softmax, or `log_softmax` in place of the logarithm. `weights` have been

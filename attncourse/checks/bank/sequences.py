@@ -822,6 +822,13 @@ def one_and_the_rest(place, exactly=False):
     return read
 
 
+def both_sides(labels, guesses, c):
+    """The mean of a class's recall and that of all the rest."""
+    rest = labels != c
+    of_rest = np.mean(guesses[rest] != c) if rest.any() else 1.0
+    return (np.mean(guesses[labels == c] == c) + of_rest) / 2
+
+
 BALANCED = exercise(
     chapter.balanced_accuracy,
     section="Chapter 16, “A score that a guess cannot win”",
@@ -842,7 +849,19 @@ BALANCED = exercise(
             You divide by how often a class was *predicted*, or labels and predictions are
             exchanged. Divide by how often it is the label.""")
         .by(recall=precision)
-        .by(recall=lambda labels, guesses, c: np.mean(labels[guesses == c] == c)),
+        .by(recall=lambda labels, guesses, c: np.mean(labels[guesses == c] == c))
+        .by(read=lambda labels, guesses: (np.asarray(guesses), np.asarray(labels))),
+        mistake("""a class is left out
+            Your loop over the classes misses the first of them or the last. Each class that occurs
+            in `labels` has a recall, and all of them are averaged.""")
+        .by(gather=lambda recalls: recalls[:-1].sum() / len(recalls))
+        .by(gather=lambda recalls: recalls[1:].sum() / len(recalls))
+        .by(gather=lambda recalls: recalls[:-1].mean())
+        .by(gather=lambda recalls: recalls[1:].mean()),
+        mistake("""what is wrong is counted
+            You count the sequences of a class that were *not* predicted as it. Recall is the share
+            of those that were.
+        """).by(recall=lambda labels, guesses, c: np.mean(guesses[labels == c] != c)),
         mistake("""classes that are only predicted count too
             You average over classes that no label has; their recall is 0/0. Take
             `np.unique(labels)`.""")
@@ -886,7 +905,9 @@ BALANCED = exercise(
         """).by(recall=f_one),
         mistake("""each class against the rest
             You take the accuracy of “this class or not”, which counts the others' agreement too.
-            Look only where the label is the class.""").by(recall=each_against_rest),
+            Look only where the label is the class.""")
+        .by(recall=each_against_rest)
+        .by(recall=both_sides),
         mistake("""corrected for chance
             You rescale so that a guess has 0. The plain mean recall is asked: a guess has
             1/classes.""")
@@ -1043,6 +1064,7 @@ def quantiles_of(found, level):
 @composition
 def bootstrapping(
     generator=lambda rng: np.random.default_rng() if rng is None else rng,
+    count=lambda arrays: len(arrays[0]),
     rows=lambda rng, n: rng.integers(n, size=n),
     choose=lambda rng, rows, n, k: [rows(rng, n)] * k,
     pick=lambda array, rows: np.asarray(array)[rows],
@@ -1056,7 +1078,7 @@ def bootstrapping(
     def bootstrap_interval(statistic, *arrays, level=None, n_resamples=None, rng=None):
         level = defaults[0] if level is None else level
         n_resamples = defaults[1] if n_resamples is None else n_resamples
-        rng, n, k = generator(rng), len(arrays[0]), len(arrays)
+        rng, n, k = generator(rng), count(arrays), len(arrays)
         found = []
         for _ in range(often(n_resamples)):
             chosen = choose(rng, rows, n, k)
@@ -1073,6 +1095,23 @@ def by_deviation(found, level):
     return found.mean() - half, found.mean() + half
 
 
+def by_standard_error(found, level):
+    """1.96 times the deviation over the root of the number of resamples, which shrinks with it."""
+    half = 1.96 * found.std() / len(found) ** 0.5
+    return found.mean() - half, found.mean() + half
+
+
+def middle_and_half(found, level):
+    low, high = quantiles_of(found, level)
+    return (low + high) / 2, (high - low) / 2
+
+
+def moved_to(found, value):
+    """The numbers, moved so that their mean lies as far on the other side of the value."""
+    found = np.asarray(found, dtype=float)
+    return found - (found.mean() - value)
+
+
 class DrawnOnce:
     """A generator that draws rows once for all resamples of a call."""
 
@@ -1083,6 +1122,19 @@ class DrawnOnce:
     def integers(self, n, size):
         if self.rows is None:
             self.rows = self.rng.integers(n, size=size)
+        return self.rows
+
+
+class DrawnFromTheLast:
+    """A generator whose rows are those of a resample of the resample before."""
+
+    def __init__(self, rng):
+        self.rng = np.random.default_rng() if rng is None else rng
+        self.rows = None
+
+    def integers(self, n, size):
+        drawn = self.rng.integers(n, size=size)
+        self.rows = drawn if self.rows is None else self.rows[drawn]
         return self.rows
 
 
@@ -1138,7 +1190,13 @@ BOOTSTRAP = exercise(
         .by(rows=lambda rng, n: rng.integers(n, size=max(1, n // 2)))
         .by(rows=lambda rng, n: rng.integers(n, size=max(1, n - 1)))
         .by(rows=lambda rng, n: rng.integers(n, size=max(1, round(0.632 * n))))
-        .by(rows=lambda rng, n: rng.permutation(n)[: max(1, n // 2)]),
+        .by(rows=lambda rng, n: rng.permutation(n)[: max(1, n // 2)])
+        .by(rows=lambda rng, n: rng.integers(n, size=n // 2 + 1))
+        .by(rows=lambda rng, n: rng.integers(n, size=n + 1))
+        .by(rows=lambda rng, n: np.delete(np.arange(n), rng.integers(n)) if n > 1 else [0]),
+        mistake("""the number of arrays is taken for that of rows
+            `len(arrays)` says how many arrays came. The rows are those of each: `len(arrays[0])`.
+        """).by(count=len),
         mistake("""a row is never drawn
             `rng.integers(low, high)` excludes its upper end: with `n − 1`, or from 1, one row never
             comes. `rng.integers(n, size=n)` draws 0 to n − 1.""")
@@ -1147,9 +1205,11 @@ BOOTSTRAP = exercise(
         .by(rows=lambda rng, n: rng.integers(n - 1, size=n))
         .by(rows=lambda rng, n: rng.integers(0, n - 1, size=n))
         .by(rows=lambda rng, n: rng.integers(1, n, size=n)),
-        mistake("""the rows are drawn once
-            You draw rows before the loop, so all resamples are the same. Draw inside it.
-        """).by(generator=DrawnOnce),
+        mistake("""resamples are not drawn anew from the sample
+            You draw rows before the loop, so all resamples are the same, or you draw each resample
+            from the one before, so that rows die out. Draw inside the loop, from what came in.""")
+        .by(generator=DrawnOnce)
+        .by(generator=DrawnFromTheLast),
         mistake("""another number of resamples
             You call the statistic another number of times than `n_resamples`.""")
         .by(often=lambda n: 1000)
@@ -1188,7 +1248,21 @@ BOOTSTRAP = exercise(
                 found.mean() + 1.96 * found.std(),
             )
         )
-        .by(ends=lambda found, level: (found.mean() - found.std(), found.mean() + found.std())),
+        .by(ends=lambda found, level: (found.mean() - found.std(), found.mean() + found.std()))
+        .by(ends=by_standard_error),
+        mistake("""distances in place of values
+            You return how far the quantiles lie from the sample's own value, or the middle and half
+            of the width. The two ends themselves are asked for, low and high.""")
+        .by(whole=lambda value, found, level: np.asarray(found, dtype=float) - value())
+        .by(ends=middle_and_half),
+        mistake("""the interval is moved
+            You correct the ends by the difference of the resamples' mean and the sample's value.
+            The ends asked for are the quantiles as they are.
+        """).by(whole=lambda value, found, level: moved_to(found, value())),
+        mistake("""one tail is cut
+            You cut 1 − level off one end and nothing off the other. Each end loses half of it.""")
+        .by(ends=lambda found, level: (np.quantile(found, 1 - level), found.max()))
+        .by(ends=lambda found, level: (found.min(), np.quantile(found, level))),
         mistake("""the high end first
             You return (high, low). The low end comes first.
         """).by(ends=lambda found, level: quantiles_of(found, level)[::-1]),

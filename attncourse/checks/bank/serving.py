@@ -1210,6 +1210,12 @@ ACCEPT = exercise(
             mistake("""kept with probability p
                 You compare the number that you draw with p. The draft has drawn this token with
                 probability q already: compare with p / q.""").by(keep=lambda u, p, q, best: u < p),
+            mistake("""kept with another probability than p / q
+                You compare the number that you draw with |p − q|, p − q or p / (p + q). A guess is
+                kept with probability min(1, p / q).""")
+            .by(keep=lambda u, p, q, best: u < abs(p - q))
+            .by(keep=lambda u, p, q, best: u < p - q)
+            .by(keep=lambda u, p, q, best: u < p / (p + q or 1)),
             mistake("""kept with probability p · q
                 You multiply p with q. The probability to keep a guess is p / q.""").by(
                 keep=lambda u, p, q, best: u < p * q

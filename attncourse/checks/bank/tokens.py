@@ -558,6 +558,10 @@ OF_COSINES = (
     .by(divide=lambda X, lengths: over(X, lengths) * (lengths >= 0.1))
     .by(finish=lambda S, X, Y: dots(X, Y) / np.maximum(products_of_lengths(X, Y), 1))
     .by_any(lambda bound: {"measure": at_least(bound)}, Between(6e-3, 30.0)),
+    mistake("""a vector whose entries cancel is taken for zero
+        You ask whether the sum of the entries is 0, or their mean, and (1, −1) has that, too. A
+        vector of zeros is one whose length is 0.
+    """).by(divide=lambda X, lengths: over(X, lengths) * (X.sum(-1, keepdims=True) != 0)),
     mistake("""a vector of zeros has another similarity than 0
         You give a vector of zeros some other number, such as 1. It has no direction, so its
         similarity with everything is 0.

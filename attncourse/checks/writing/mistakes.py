@@ -112,10 +112,13 @@ def guarded(number: float) -> dict[str, Any]:
     return {"normalize": normalize}
 
 
-OVER_QUERIES = mistake("""softmax over the queries
+OVER_QUERIES = (
+    mistake("""softmax over the queries
     Your softmax runs down the columns, so that each key's column sums to 1. Each query has a budget
-    of 1: take it along the last axis, −1, which is the keys'.
-""").by(normalize=lambda s: s.softmax(-2))
+    of 1: take it along the last axis, −1, which is the keys'.""")
+    .by(normalize=lambda s: s.softmax(-2))
+    .by(normalize=lambda s: s.softmax(-2).nan_to_num(0.0))
+)
 OVER_AXIS_1 = mistake("""softmax over axis 1
     Axis 1 is the keys' where there are two axes; with others in front it is another. Count from the
     end: −1.""").by(normalize=lambda s: s.softmax(1))
@@ -359,8 +362,10 @@ A_DISTANCE = (
 OTHER_SEQUENCES = (
     mistake("""queries meet the keys of other sequences
     `torch.inner`, and a product of what `reshape(-1, d)` made, compares every sequence of a batch
-    with every other. Each has keys of its own: `query @ key.mT`.""")
+    with every other; `key[0]` is the first sequence's. Each has keys of its own: `query @
+    key.mT`.""")
     .by(compare=lambda q, k: q @ k.flatten(0, -2).mT)
+    .by(compare=lambda q, k: q @ k.reshape(-1, *k.shape[-2:])[0].mT)
     .by(compare=lambda q, k: k.new_tensor(0) + q.inner(k))
     .by(compare=lambda q, k: q.flatten(0, -2) @ k.flatten(0, -2).mT)
 )

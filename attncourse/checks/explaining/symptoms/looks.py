@@ -20,6 +20,7 @@ from attncourse.checks.explaining.symptoms.nearly_right import (
 from attncourse.checks.explaining.symptoms.places import in_a_branch, limited, located, sized
 from attncourse.checks.explaining.symptoms.results import (
     broken_facts,
+    counted_outcomes,
     in_company,
     in_other_case,
     one_part,
@@ -48,6 +49,7 @@ LOOKS = (
     other_gradients,
     one_part,
     transformed,
+    counted_outcomes,
     located,
     in_a_branch,
     sized,

@@ -113,9 +113,9 @@ def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     mistake = Mistake(
         "the axes of length 1 are gone",
-        "The result is the expected one without its axes of length 1: those of a batch of one, say, "
-        "or of the only token. `squeeze` without an axis takes all of them: name the one that is "
-        "to go, `.squeeze(-1)`.",
+        "The result is the expected one without its axes of length 1: those of a batch of one, or "
+        "of the only token. `squeeze` without an axis takes all of them: name the one that is to "
+        "go, `.squeeze(-1)`.",
     )
     return Symptom(mistake.name, True, mistake)
 

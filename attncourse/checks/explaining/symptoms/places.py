@@ -136,7 +136,7 @@ def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def sized(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Right where two lengths are equal, or where one is some number, and nowhere else.
+    """Right where two lengths are equal, or where one is some number, and nowhere else; or wrong.
 
     Nothing is told where several lengths would do, or where that is so in a single case.
     """
@@ -149,22 +149,37 @@ def sized(trials: tuple[Trial, ...]) -> Symptom | None:
         < 2
     ):
         return None
-    shared = set.intersection(*(set(sizes) for _, sizes in trials_and_sizes))
-    numbers = {sizes[key] for t, sizes in trials_and_sizes if not t.stands_out for key in shared}
+    shared: list[tuple[int, int]] = []
+    for key in sorted(set.intersection(*(set(sizes) for _, sizes in trials_and_sizes))):
+        # Two axes that have the same length in every case are one length: the first names it.
+        if not any(all(s[key] == s[other] for _, s in trials_and_sizes) for other in shared):
+            shared.append(key)
+    numbers = {sizes[key] for _, sizes in trials_and_sizes for key in shared}
     candidates = [(a, b) for a in shared for b in shared if a < b]
     candidates += [(key, number) for key in shared for number in numbers]
 
     def holds(sizes: dict[tuple, int], key: tuple, other: tuple | int) -> bool:
         return sizes[key] == (other if isinstance(other, int) else sizes[other])
 
-    holding = [
-        a for a in candidates if all(holds(s, *a) != t.stands_out for t, s in trials_and_sizes)
-    ]
-    if len(holding) != 1:
-        return None
-    ((key, other),) = holding
-    same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
-    return result_is(f"right only where {axis_named(*key)} is {same}", False)
+    def is_said(trial: Trial, sizes: dict[tuple, int], verb: str, pair: tuple) -> bool:
+        """True if a trial is as a sentence with this verb says; of lengths of 1, any may be."""
+        if verb == "wrong" and not trial.stands_out and sizes[pair[0]] == 1:
+            return True
+        return holds(sizes, *pair) == (
+            trial.stands_out if verb == "wrong" else not trial.stands_out
+        )
+
+    for verb in ("right", "wrong"):
+        holding = [
+            pair
+            for pair in candidates
+            if all(is_said(t, s, verb, pair) for t, s in trials_and_sizes)
+        ]
+        if len(holding) == 1:
+            ((key, other),) = holding
+            same = f"{other} long" if isinstance(other, int) else f"as long as {axis_named(*other)}"
+            return result_is(f"{verb} only where {axis_named(*key)} is {same}", False)
+    return None
 
 
 def axis_lengths(trial: Trial) -> dict[tuple[int, int], int]:

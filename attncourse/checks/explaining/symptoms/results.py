@@ -1,5 +1,7 @@
 """Symptoms in a result: what stands in the place of the right one, or of a part of it."""
 
+import re
+
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.pairs import (
     Pair,
@@ -103,6 +105,37 @@ def in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
     if any([str(s).lower() for s in got] != [s.lower() for s in want] for got, want in both):
         return None
     return result_is("right but for small and capital letters", True)
+
+
+COUNTED = re.compile(r"(\[[\d, ]*\])( \D+)?")  # ids that came, and how often
+
+
+def counted_outcomes(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Where chance decides what comes: what never should comes, or what should does not."""
+    wrong = [t for t in trials if t.wrong and t.outcome.kind == "value"]
+    both = [(outcomes_in(t.outcome.value), outcomes_in(t.expected.value)) for t in wrong]
+    known = [(got, want) for got, want in both if got and want]
+    if not known:
+        return None
+    too_many = any(got - want for got, want in known)
+    too_few = any(want - got for got, want in known)
+    if too_many and too_few:
+        told = "ids come that never should, and others that should do not"
+    elif too_many:
+        told = "beside what may come, ids come that never should: they have no probability there"
+    elif too_few:
+        told = "of the ids that may come some never do"
+    else:
+        told = "what may come comes and nothing else, but more or less often than it should"
+    return Symptom(f"where chance decides, {told}", False)
+
+
+def outcomes_in(value: object) -> set[str]:
+    """The ids in a list of counted outcomes; none where a value is something else."""
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        return set()
+    found = [COUNTED.fullmatch(one) for one in value]
+    return {match[1] for match in found if match} if all(found) else set()
 
 
 def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
