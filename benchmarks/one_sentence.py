@@ -40,7 +40,7 @@ UNDONE = {
     "transformer": ("layer norm for RMS norm", "the mean taken off too"),
     "gpt": ("temperature 2", "temperature"),
     "interpret": ("23.4: “is” cut from “France”", "edge"),
-    "efficient": ("last word sees 4 words", "window"),
+    "efficient": ("first word hidden from the last", "window"),
 }
 
 
