@@ -90,7 +90,7 @@ def answer_in(file: Path, exercise: Exercise) -> Callable:
     """Return the answer to an exercise that a file defines."""
     source = file.read_text(encoding="utf-8")
     linecache.cache[str(file)] = (len(source), None, source.splitlines(keepends=True), str(file))
-    names = {**names_in_notebook(exercise.stem), "__name__": "answer"}
+    names: dict[str, Any] = {**names_in_notebook(exercise.stem), "__name__": "answer"}
     exec(compile(source, str(file), "exec"), names)
     return names[exercise.name]
 

@@ -1117,8 +1117,8 @@ WINDOWED = exercise(
             Your windows leave out every second token. They are the nearest ones, side by side.
         """).by(places=lambda i, n, width: i + 2 * torch.arange(-(width // 2), width // 2 + 1)),
         mistake("""a wide window is narrowed
-            Where width is more than the sequence is long you cut the window down to its length. The
-            reach stays width // 2 on each side: then all tokens that exist are in it.""").by(
+            Where the window is wider than the sequence you cut it down to the sequence's length. It
+            keeps its reach on both sides: the first token may see the last one.""").by(
             places=lambda i, n, width: both_sides(i, n, min(width, n // 2 * 2 + 1))
         ),
         mistake("""the windows are not used

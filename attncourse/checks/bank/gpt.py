@@ -875,7 +875,8 @@ NEXT = exercise(
             Divide by the number of targets that count.
         """).by(surprise=lambda g, t: surprises(g, t) / g.shape[-1]),
         mistake("""the minus is missing
-            You return the mean of the logarithms, which is below 0. A loss is −log of a share.
+            You return the mean of the logarithms, which is below 0. The surprise at a token is
+            −log of its share.
         """).by(surprise=lambda g, t: -surprises(g, t)),
         mistake("""not in nats
             You return the loss in bits, or e to the loss, which is the perplexity. The mean of −ln
@@ -1657,7 +1658,7 @@ VARIANTS = (
         "assignment they are in bits: a loss in nats is divided by ln 2, and a perplexity is 2 to "
         "the mean loss.",
         {
-            "next_token_loss": Adapter(result=BITS),
+            "next_token_loss": Adapter(result=BITS, drops=("not in nats",)),
             "perplexity": Adapter({"losses": BITS}, drops=("the base is 2",)),
         },
         rewordings("""

@@ -601,11 +601,14 @@ ROPE = exercise(
         .by(cut=halves),
         WRONG_ORDER,
         mistake("""positions of its own
-            You turn token t by t, or count from the first position that is given. They may start
-            anywhere: position 0 is not turned, whichever token stands there.""")
+            You turn token t by t, or count from the first position that is given, or on from it.
+            They may start anywhere and come in any order: position 0 is not turned, whichever token
+            stands there.""")
         .by(place=lambda t: torch.arange(len(t)).double())
         .by(place=lambda t: t - t[0])
-        .by(place=lambda t: t - t.min()),
+        .by(place=lambda t: t - t.min())
+        .by(place=lambda t: t[0] + torch.arange(len(t)))
+        .by(place=lambda t: t[0].trunc() + torch.arange(len(t))),
         mistake("""positions taken for whole numbers
             You cut positions to whole numbers, or look them up in a table. They may be between,
             negative, or beyond any table: `positions.double()` times the frequency.""")

@@ -559,6 +559,17 @@ def all_that_would_be_kept(draft, p_draft, p_target, rng):
     return torch.tensor([*tokens[:kept], drawn(normalized(weights), rng)], dtype=torch.int64)
 
 
+# Keeps every guess that passes, also those behind one that does not.
+def all_that_pass(draft, p_draft, p_target, rng):
+    tokens, k = draft.tolist(), len(draft)
+    Q, P = p_draft.double().tolist(), p_target.double().tolist()
+    passed = [uniform(rng) * Q[i][t] < P[i][t] for i, t in enumerate(tokens)]
+    kept = [t for t, passes in zip(tokens, passed, strict=True) if passes]
+    refused = passed.index(False) if not all(passed) else k
+    weights = P[k] if refused == k else larger_parts(P[refused], Q[refused], tokens[refused])
+    return torch.tensor([*kept, drawn(normalized(weights), rng)], dtype=torch.int64)
+
+
 def exchanged(u, p, q, best):
     return u < q / p if p else q > 0
 
@@ -1335,6 +1346,10 @@ ACCEPT = exercise(
         mistake("""guesses behind a refusal are counted
             You add up how many guesses pass, also those behind one that does not. What is kept ends
             at the first refusal: count up to there.""").whole(all_that_would_be_kept),
+        mistake("""guesses behind a refusal are kept
+            You look at all guesses at once and keep those that pass, also behind one that does not.
+            They were guessed to follow a token that is not there: keep those before the first
+            refusal.""").whole(all_that_pass),
     ),
 )
 

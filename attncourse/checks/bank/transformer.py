@@ -638,7 +638,9 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
         .by(pre=norm_and_branch, post=branch_and_norm)
         .by(pre=norm_and_branch)
         .by(post=branch_and_norm)
-        .by(*({"bare": lambda number, i=i: number == i} for i in places)),
+        .by(*({"bare": lambda number, i=i: number == i} for i in places))
+        .by(*in_one_place((norm_and_branch, after)))
+        .by(*in_one_place((before, branch_and_norm))),
         mistake("""x += changes what was handed over
             `x += …` writes into the caller's x, which then holds other numbers, and gradients may
             fail. Write `x = x + …`, which makes a new tensor.""")
@@ -679,7 +681,9 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
         )
         .by(pre=from_the_first_input)
         .by(post=normed_from_the_first_input)
-        .by(*in_one_place((from_the_first_input, normed_from_the_first_input))[1:]),
+        .by(*in_one_place((from_the_first_input, normed_from_the_first_input))[1:])
+        .by(*in_one_place((from_the_first_input, after))[1:])
+        .by(*in_one_place((before, normed_from_the_first_input))[1:]),
         mistake("""not all that attention reads is normalised
             In pre-norm your norm falls on the queries alone, or leaves one of query, key and value
             out. Self-attention reads one thing, norm(x), for all three.""").by(

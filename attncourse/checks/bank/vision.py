@@ -562,7 +562,8 @@ UNPATCHIFY = exercise(
         mistake("""a fixed number of channels
             You write 3 channels, or 1, into the code. c is the length of a patch over patch².""")
         .by(cut=lambda x, p, r, s: laid_out(x, p, r, s, 3))
-        .by(cut=lambda x, p, r, s: laid_out(x, p, r, s, 1)),
+        .by(cut=lambda x, p, r, s: laid_out(x, p, r, s, 1))
+        .by(cut=lambda x, p, r, s: laid_out(x, p, r, s, 1 if x.shape[-1] % 3 else 3)),
         FROM_THE_FRONT.here(move=lambda x, axes: torch.einsum("brscpq->bcrpsq", x))
         .by(finish=lambda images, height, width: images.reshape(-1, *images.shape[-3:]))
         .by(cut=lambda x, p, r, s: laid_out(unpacked(x, 3), p, r, s))
