@@ -924,8 +924,9 @@ MERGE = exercise(
                 `list(symbols)`.""").by(finish=tuple),
             mistake("""the list that came in comes back
                 Where nothing is joined you return the list that you were given. Whoever changes
-                the one then changes the other: begin with `list(symbols)`.""")
-            .by(start=lambda symbols: symbols),
+                the one then changes the other: begin with `list(symbols)`.""").by(
+                start=lambda symbols: symbols
+            ),
             mistake("""each symbol once
             You drop repeated symbols. A word may hold a piece twice.""").by(
                 finish=lambda symbols: list(dict.fromkeys(symbols))
