@@ -298,7 +298,7 @@ class ColabPage:
             setting = read_setting(body)
             if setting.page is None:
                 return setting.words
-            return f"[{setting.words}]({self.address(setting.page)}#set={setting.address})"
+            return f"[{setting.words}]({self.address(setting.page)})"  # no figure moves there
         explicit = re.fullmatch(r"(.*?)\s*<([^<>]+)>", body)
         text, target = explicit.groups() if explicit else ("", body)
         if name == "term":

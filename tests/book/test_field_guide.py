@@ -22,7 +22,15 @@ import yaml
 from conftest import ROOT, copy_course, run_tool
 from docutils.core import publish_from_doctree
 from docutils.utils import new_document
-from field_guide import check_source, listing, raw, symptoms, wrong_lines
+from field_guide import (
+    check_source,
+    in_real_model,
+    listing,
+    raw,
+    symptoms,
+    undone_in_real_model,
+    wrong_lines,
+)
 
 from attncourse.checks import Mistake, exercises
 from attncourse.checks.judging import judge
@@ -329,3 +337,14 @@ def test_a_section_that_is_gone_fails_the_build(guide, built):
     assert spoiled.returncode == 1
     assert "Four matrices" in spoiled.stderr
     assert "Five matrices" not in spoiled.stderr
+
+
+def test_what_the_live_page_can_undo_leads_there():
+    places = undone_in_real_model()
+    assert len(places) == sum(row.entry is not None and row.name in UNDONE for row in undone.ROWS)
+    ids = {listing.name_of_place(f"{e.target} {m.name}") for e, m in WRONG}
+    assert places.keys() <= ids
+    for place, address in places.items():
+        assert address.startswith("real_model.html#set=real_model&text=")
+        assert address.replace("&", "&amp;") in in_real_model(place)
+    assert in_real_model("no-such-entry") == ""

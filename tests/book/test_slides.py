@@ -97,3 +97,28 @@ def test_a_page_that_is_not_built_is_one_line(tmp_path, monkeypatch, capsys):
         (tmp_path / name).write_text((ROOT / name).read_text())
     assert slides.main() == 1
     assert capsys.readouterr().err.endswith("is missing: build the book first (make book)\n")
+
+
+PAGE = """<html><head></head><body><article class="bd-article"><section><h1>T</h1>
+<p>So <strong>why?</strong> <button class="attn-do" data-do="dial&amp;s=3">turn q</button></p>
+<div class="cell_output"><div class="attncourse-moving" data-figure="dial"></div></div>
+<section><h2>1. A part</h2><p>See <button class="attn-do" data-do="a-view&amp;map=1">both</button>
+and <a href="real_model.html#set=real_model&amp;switch0=1">a model</a>.</p>
+<div class="cell_output"><div class="attncourse-view" aria-label="A view!"></div></div></section>
+</section></article></body></html>"""
+
+
+def test_what_words_set_is_a_link_on_the_slide():
+    deck = BeautifulSoup(slides.deck(PAGE, COURSE.chapters[4]), "html.parser")
+    links = [
+        [(a["href"], a.get_text()) for a in slide.select(".attn-settings a")]
+        for slide in deck.select(".attn-slide")
+    ]
+    assert links == [
+        [],
+        [("../book/05_kqv.html#set=dial&s=3", "turn q")],
+        [
+            ("../book/05_kqv.html#set=a-view&map=1", "both"),
+            ("../book/real_model.html#set=real_model&switch0=1", "a model"),
+        ],
+    ]

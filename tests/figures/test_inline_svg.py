@@ -433,3 +433,12 @@ def test_panels_stack_where_there_is_no_room(drawn, page, name, rows):
         assert len({round(height) for *_, height in boxes}) == 1
         planned = [panel for row in flow(text, width) for panel in row]
         np.testing.assert_allclose([w for _, _, w, _ in boxes], planned, atol=1)
+
+
+def test_maps_of_roles_stand_two_in_a_row_on_a_phone():
+    """Chapter 14's three tall panels: one below the other they would be three screens."""
+    page = (ROOT / "book" / "14_interpret.md").read_text(encoding="utf-8")
+    cell = page[page.index("fig-interpret-roles") :]
+    (width,) = re.match(r".*?panels\(3, width=([\d.]+), ", cell, re.DOTALL).groups()
+    least = SMALLEST * 96 * float(width)
+    assert 2 * least + 8 <= PHONE

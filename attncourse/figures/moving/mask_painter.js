@@ -49,7 +49,7 @@ root.restore = text => {
   const rows = text.split(".");
   if (rows.length !== n || rows.some(row => row.length !== n || /[^01]/.test(row))) return false;
   mask = rows.map(row => [...row].map(sign => sign === "1"));
-  show(() => "Painted as the address says.");
+  show(() => "The mask is painted.");
   return true;
 };
 const buttons = pick(root, "preset", i => { mask = presets[i][0]; show(() => presets[i][1]); });
