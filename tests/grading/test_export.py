@@ -26,6 +26,7 @@ from small_course import small
 
 from attncourse.grading.class_.export import write_export
 from attncourse.grading.class_.gradescope import is_folder
+from attncourse.grading.class_.totals import Weighted, lowest
 from attncourse.grading.errors import UserError
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.spreadsheet import csv_cell, csv_table, line_of_cell, plain_number
@@ -218,6 +219,12 @@ def term(tmp_path) -> Path:
     ] + [made("cy", 1, 0.5, 2)]
     (tmp_path / "weights.csv").write_text(WEIGHTS)
     return write_gradebook(write_reports(tmp_path, reports), reports)
+
+
+def test_of_equal_ones_the_one_that_counts_most_is_dropped():
+    weights = {"a": Weighted(1, "home", 1), "b": Weighted(2, "home"), "c": Weighted(9, "test")}
+    assert lowest({"a": 0.5, "b": 0.5, "c": 0}, weights) == ["b"]
+    assert lowest({"a": 0.25, "b": 0.5, "c": 0}, weights) == ["a"]
 
 
 def test_totals_weigh_drop_the_lowest_and_leave_out_what_is_excused(term):

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from conftest import ROOT
 from course import CourseError, load
-from small_class import refuses, run
+from small_class import made, refuses, run
 from small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
+from test_written_answers import SOLVED, with_answer
 
 from attncourse.grading.driver import rehearsal
 from attncourse.grading.driver.rehearsal import rehearse_assignment
@@ -32,6 +33,20 @@ def test_a_test_that_the_own_answer_fails_stops_the_release(tmp_path):
     assert (course / "exercises" / NAME / f"{NAME}.ipynb").read_bytes() == there
     assert not (course / "gradebook.db").exists()
     assert run("release", NAME, "--untested", cwd=course).returncode == 0
+
+
+def test_a_question_that_a_person_grades_stops_no_release(tmp_path):
+    """Its own answer has no points before somebody gives them."""
+    course = make_course(tmp_path)
+    (course / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(with_answer(SOLVED))
+    rehearse_assignment(course, NAME)
+
+
+def test_a_rehearsal_that_did_not_end_proves_nothing_of_a_test(tmp_path, monkeypatch):
+    cut = made("", 0, 0, 0, status="interrupted", attention=("its time was up",))
+    monkeypatch.setattr(rehearsal, "grade_submission", lambda *given, **options: cut)
+    with pytest.raises(UserError, match=r"its time was up\. Try again; --untested releases it"):
+        rehearse_assignment(make_course(tmp_path), NAME)
 
 
 def test_what_passed_is_not_run_again_before_it_changes(tmp_path, monkeypatch):
