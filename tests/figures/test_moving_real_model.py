@@ -814,7 +814,7 @@ def test_by_keyboard_and_in_words(figure):
     rank.focus()
     figure.page.keyboard.press("ArrowRight")
     assert "Number 2 of 12 in this order" in figure.says
-    figure.figure.locator("summary").focus()
+    figure.figure.locator("[data-part=lens] summary").focus()
     figure.page.keyboard.press("Enter")
     figure.page.locator(".rm-lens").wait_for()
     ready(figure)
@@ -826,7 +826,7 @@ def test_by_keyboard_and_in_words(figure):
 @pytest.mark.parametrize("options", [{}, {"color_scheme": "dark"}])
 def test_it_fits_a_phone(opened, path, options):
     reader = loaded(opened(moving.real_model(), width=390, has_touch=True, **options), path)
-    reader.figure.locator("summary").click()
+    reader.figure.locator("[data-part=lens] summary").click()
     reader.page.locator(".rm-lens").wait_for()
     ready(reader)
     reader.figure.locator(".rm-field").tap(position={"x": 40, "y": 8})

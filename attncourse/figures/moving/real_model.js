@@ -79,6 +79,7 @@ const keep = said => data.kept && during(async get => {
   if (said) tell(root, said);
 });
 const load = given => during(async get => {
+  clearTimeout(typing); // what was typed a moment ago would stop it; it is read once the model is there
   loads(true);
   tell(root, "Loading the model …");
   let quarter = 0;
