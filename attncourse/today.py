@@ -383,6 +383,7 @@ def select_keys(
     require_count("k", k)
     mask, index_scores = require_mask(mask, index_scores)
     require_no_nan(index_scores)
+    mask, index_scores = torch.broadcast_tensors(mask, index_scores)
     order = index_scores.argsort(dim=-1, descending=True, stable=True)  # (..., m, n)
     # A second stable sort, allowed keys first: a score of −∞ may be allowed, too.
     allowed_first = mask.gather(-1, order).to(torch.uint8)

@@ -339,6 +339,14 @@ def test_latent_attention_looks_at_nothing_that_is_masked():
     torch.testing.assert_close(attention(x[None], per_head), attention.absorbed(x[None], per_head))
 
 
+def test_each_sequence_has_its_own_mask_for_all_heads():
+    attention, x = latents(), drawn(3, 5, 12)  # as many sequences as heads
+    mask = torch.rand(3, 5, 5, generator=rng()) < 0.6
+    alone = torch.stack([attention(one, own) for one, own in zip(x, mask, strict=True)])
+    torch.testing.assert_close(attention(x, mask), alone)
+    torch.testing.assert_close(attention.absorbed(x, mask), alone)
+
+
 # --- layers that see a window, and what layers keep ----------------------------------------------
 
 

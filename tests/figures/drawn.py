@@ -26,7 +26,7 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
     "blocks": lambda draw: torch.randn(*draw.batch, 5, 17).split(draw.one_of(1, 4, 17), -1),
     "branch": lambda draw: draw.one_of(torch.tanh, torch.sin),
     "dropout": lambda draw: 0.0,
-    "config": lambda draw: GPTConfig(11, 9, d_model=12, n_heads=3),
+    "config": lambda draw: configuration(draw),
     "counts": lambda draw: torch.randint(1, 9, (5,)),
     "clean": lambda draw: torch.randint(3, (*draw.batch, draw.sizes["n"])),
     "contexts": lambda draw: [torch.randint(11, (n,)) for n in (3, 7, 1)],
@@ -72,6 +72,15 @@ BY_NAME: dict[str, Callable[[Draw], Any]] = {
         6 // draw.sizes["height"] if "height" in draw.sizes else draw.one_of(1, 3, 4, 9)
     ),
 }
+
+
+def configuration(draw: Draw) -> GPTConfig | dict:
+    """Sizes of a language model, or what each of its layers keeps."""
+    if draw.named != "cache_bytes_of":
+        return GPTConfig(11, 9, d_model=12, n_heads=3)
+    layers = draw.one_of(["full", "window"], ["latent"], ["state", "full", "state"])
+    sizes = {"n_kv_heads": 2, "d_head": 5, "window": draw.one_of(1, 7), "d_latent": 11}
+    return {"layers": layers, **sizes, "d_turned": 4, "d_state": 13}
 
 
 def encoded(sizes: DrawnSizes) -> tuple[Tensor, Tensor, Tensor]:
