@@ -49,7 +49,7 @@ from attncourse.grading.class_.similar import listing_cell
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 LINES, COLUMNS = range(10, 61), 72
 LISTED = r"((?:,? (?:and )?[\d.]+(?: to [\d.]+)?)+)"
-ANSWERS = rf"answers? to exercises?{LISTED}"
+ANSWERS, IDEAS = rf"answers? to exercises?{LISTED}", rf"the idea of(?: exercises?)?{LISTED}"
 RNG = np.random.default_rng(5)
 
 
@@ -583,10 +583,13 @@ def alone(tmp_path_factory) -> dict[str, tuple | str]:
     return dict(zip(CHAPTERS, run_alone(pieces, tmp_path_factory.mktemp("alone")), strict=True))
 
 
-def promised(code: str) -> set[str]:
-    """The numbers of the exercises to which a listing's first lines promise answers."""
+def promised(code: str) -> tuple[set[str], set[str]]:
+    """The numbers of the exercises to which a listing's first lines promise answers, and ideas."""
     said = " ".join(re.match(r"(?:# .*\n?)*", code)[0].replace("#", " ").split())
-    return {n for part in re.findall(ANSWERS, said) for n in numbers_in(part)}
+    return tuple(
+        {n for part in re.findall(pattern, said) for n in numbers_in(part)}
+        for pattern in (ANSWERS, IDEAS)
+    )
 
 
 def numbers_in(words: str) -> Iterator[str]:
@@ -647,7 +650,7 @@ def test_a_listing_can_be_read_and_pasted(stem):
     lines = code.splitlines()
     assert len([line for line in lines if line.strip()]) in LINES
     assert max(map(len, lines)) <= COLUMNS
-    assert promised("\n".join(lines[:4]))  # a reader is told before reading
+    assert any(promised("\n".join(lines[:4])))  # a reader is told before reading
     assert "(n" in code or "(b" in code  # shapes
     imports = [n for n in ast.walk(ast.parse(code)) if isinstance(n, ast.Import | ast.ImportFrom)]
     roots = {(n.module if isinstance(n, ast.ImportFrom) else n.names[0].name) for n in imports}
@@ -662,18 +665,19 @@ def test_a_listing_can_be_read_and_pasted(stem):
 
 @pytest.mark.parametrize("stem", CHAPTERS)
 def test_a_listing_holds_the_answers_that_it_promises(stem, tmp_path):
-    """Every function with an exercise's name gets full points, and its number is named."""
-    assert answered(listing(stem), stem, tmp_path) == (promised(listing(stem)), set())
+    """A function with an exercise's name gets full points, or is called the idea of it."""
+    assert answered(listing(stem), stem, tmp_path) == promised(listing(stem))
 
 
-def test_an_answer_that_loses_a_point_is_seen(tmp_path):
+def test_an_answer_that_loses_a_point_is_an_idea(tmp_path):
     code = "import numpy as np\n\n\ndef mix(A, X):\n    return np.dot(A, X)\n"
     assert answered(code, "mixing", tmp_path) == (set(), {"2.1"})
     assert answered(code.replace("np.dot(A, X)", "A @ X"), "mixing", tmp_path) == ({"2.1"}, set())
     assert promised(
-        "# One.\n# It holds answers to exercises 1.1 to 1.3 and 1.5: try\n# these first.\nx = 2.1\n"
-    ) == {"1.1", "1.2", "1.3", "1.5"}
-    assert promised("# It holds the answer to exercise 3.2: try it.") == {"3.2"}
+        "# One.\n# It holds answers to exercises 1.1 to 1.3 and 1.5, and the\n# idea of"
+        " 1.4: try these first.\nx = 2.1\n"
+    ) == ({"1.1", "1.2", "1.3", "1.5"}, {"1.4"})
+    assert promised("# It holds the idea of exercise 3.2: try it.") == (set(), {"3.2"})
 
 
 @pytest.mark.parametrize("stem", CHAPTERS)
