@@ -302,7 +302,11 @@ class GPT(nn.Module):
 
 
 def cached_block(block: EncoderBlock, x: Tensor, cache: Cache | None) -> tuple[Tensor, Cache]:
-    """Return a pre-norm block's output for the newest tokens, and its cache with theirs added."""
+    """Return a pre-norm block's output for the newest tokens, and its cache with theirs added.
+
+    Norms, projections and the feed-forward layer see each token by itself: attention alone needs
+    those before.
+    """
     attention = block.attention
     query, key, value = attention.views(block.norm_1(x), None, None)  # (..., h, m, d_head)
     heads, cache = attend_with_cache(query, key, value, cache)

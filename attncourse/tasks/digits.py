@@ -114,6 +114,15 @@ def fresh(images: Tensor, generator: torch.Generator) -> Tensor:
     return reorder_patches(images, torch.rand(len(images), 16, generator=generator).argsort(-1))
 
 
+def moved_a_pixel(images: Tensor, generator: torch.Generator) -> Tensor:
+    """The images, each moved by at most one pixel up or down and left or right; no ink comes in."""
+    wide = F.pad(images, (1, 1, 1, 1), value=normalise_ink(torch.tensor(0.0)).item())
+    down, right = torch.randint(3, (2, len(images), 1), generator=generator)
+    rows, columns = down + torch.arange(8), right + torch.arange(8)  # (b, 8) each
+    each = torch.arange(len(images))[:, None, None]
+    return wide[each, 0, rows[:, :, None], columns[:, None, :]][:, None]
+
+
 def unchanged_images(images: Tensor, generator: torch.Generator) -> Tensor:
     return images
 
@@ -179,6 +188,8 @@ CONTESTANTS: dict[str, tuple[Callable[[], nn.Module], Change]] = {
     "vision transformer, one disorder": (vit, fixed),
     "convolutional network, fresh disorder": (conv_net, fresh),
     "vision transformer, fresh disorder": (vit, fresh),
+    "convolutional network, moved": (conv_net, moved_a_pixel),
+    "vision transformer, moved": (vit, moved_a_pixel),
     "vision transformer, no positions": (lambda: vit(positions=False), unchanged_images),
 }
 

@@ -67,6 +67,18 @@ def test_a_disorder_moves_whole_patches(images):
     )
 
 
+def test_each_image_is_moved_by_a_pixel_at_most(images):
+    some = images[:200]
+    gone = task.moved_a_pixel(some, torch.Generator().manual_seed(1))
+    wide = F.pad(some, (1, 1, 1, 1), value=-5 / 6)  # no ink around it
+    shifts = {(r, c): wide[..., r : r + 8, c : c + 8] for r in range(3) for c in range(3)}
+    found = {key: (gone == there).flatten(1).all(1) for key, there in shifts.items()}
+    assert gone.shape == some.shape
+    assert torch.stack(list(found.values())).any(0).all()
+    assert all(which.any() for which in found.values())  # every shift occurs among 200
+    assert torch.equal(gone, task.moved_a_pixel(some, torch.Generator().manual_seed(1)))
+
+
 def test_without_positions_the_order_does_not_matter(images):
     torch.manual_seed(0)
     plain, usual = task.vit(positions=False).eval(), task.vit().eval()
