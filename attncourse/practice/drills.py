@@ -29,9 +29,6 @@ class DrillExample:
     want: Any
 
 
-Example = DrillExample  # for the pages
-
-
 @dataclass(frozen=True)
 class Drill:
     """Code in which ``line``, counted from 0, is wrong, and ``mended`` what belongs in its place.
