@@ -91,9 +91,7 @@ def drills_of(stem: str) -> tuple[Drill, ...]:
 
 def drill_from(entry: dict[str, Any], setups: list[str]) -> Drill:
     """Return a drill as it was kept."""
-    fields: dict[str, Any] = {}
-    if "sentence" not in entry:
-        fields = about_mistake(entry["exercise"], entry["name"])
+    fields: Any = {} if "sentence" in entry else about_mistake(entry["exercise"], entry["name"])
     fields |= entry
     fields |= {name: tuple(entry[name]) for name in ("code", "mended", "wrong_names")}
     fields |= {"setup": setups[entry["setup"]], "example": DrillExample(**entry["example"])}
