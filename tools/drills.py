@@ -88,7 +88,9 @@ def write(stem: str, seed: int, made: list) -> None:
         "setups": setups,
     }
     head = json.dumps(kept, ensure_ascii=False, indent=1)[:-2]
-    lines = ",\n".join(json.dumps(entry, ensure_ascii=False) for entry in entries)
+    lines = ",\n".join(
+        json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries
+    )
     file.parent.mkdir(exist_ok=True)
     file.write_text(f'{head},\n "drills": [\n{lines}\n]}}\n', encoding="utf-8")
     drills_of.cache_clear()

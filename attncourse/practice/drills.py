@@ -1,6 +1,7 @@
 """Drills as data, one file a chapter: right code with one line changed, and what checks say of it.
 
-``tools/drills.py`` makes and proves them; nothing here loads an exercise or torch.
+``tools/drills.py`` makes and proves them. What the checks and the index say of a drill's mistake is
+read from them and not kept twice.
 """
 
 import json
@@ -8,6 +9,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from attncourse.checks import find_exercise
+from attncourse.checks.index import guide_place, index
 
 FOLDER = Path(__file__).with_name("drills")
 
@@ -27,9 +31,6 @@ class DrillExample:
     inputs: list[dict[str, Any]]
     got: Any
     want: Any
-
-
-Example = DrillExample  # for the pages
 
 
 @dataclass(frozen=True)
@@ -90,14 +91,35 @@ def drills_of(stem: str) -> tuple[Drill, ...]:
 
 def drill_from(entry: dict[str, Any], setups: list[str]) -> Drill:
     """Return a drill as it was kept."""
-    fields: dict[str, Any] = dict(entry)
+    fields: Any = {} if "sentence" in entry else about_mistake(entry["exercise"], entry["name"])
+    fields |= entry
     fields |= {name: tuple(entry[name]) for name in ("code", "mended", "wrong_names")}
     fields |= {"setup": setups[entry["setup"]], "example": DrillExample(**entry["example"])}
     return Drill(**fields)
+
+
+def about_mistake(target: str, name: str) -> dict[str, str]:
+    """Return what the checks say of a mistake of an exercise, and where the book does.
+
+    Raises ``ValueError`` for a mistake that the exercise has not, or has no more.
+    """
+    exercise = find_exercise(target)
+    mistake = next((m for m in exercise.mistakes if m.name == name), None)
+    if mistake is None:
+        command = f"python tools/drills.py {exercise.stem}"
+        raise ValueError(f"{target} has no mistake called {name}: make its drills anew, {command}")
+    return {
+        "sentence": mistake.explanation,
+        "guide": guide_place(exercise, mistake),
+        "section": index()[target].page,
+        "heading": exercise.section.split("“")[-1].rstrip("”"),
+    }
 
 
 def kept_entry(drill: Drill, setups: list[str]) -> dict[str, Any]:
     """Return a drill as it is kept; its setup is added to those of the chapter."""
     if drill.setup not in setups:
         setups.append(drill.setup)
-    return {**asdict(drill), "setup": setups.index(drill.setup)}
+    known = about_mistake(drill.exercise, drill.name)
+    own = {name: value for name, value in asdict(drill).items() if name not in known}
+    return own | {"setup": setups.index(drill.setup)}

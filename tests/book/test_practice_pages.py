@@ -180,6 +180,16 @@ def test_on_a_phone_all_from_the_first_touch_to_the_answer_is_on_the_screen(open
     assert reader.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@needs_browser
+def test_what_is_asked_next_comes_into_sight_where_a_screen_is_low(opened):
+    drill = BY_ID[MASK]
+    reader = opened(f"practice.html#{MASK}", viewport={"width": 390, "height": 420}, has_touch=True)
+    reader.box.evaluate("one => one.scrollIntoView({ block: 'start' })")
+    reader.line(drill.line).tap()
+    expect(reader.box.locator(".ap-option").last).to_be_in_viewport(ratio=1)
+    expect(reader.box.locator(".ap-verdict")).to_be_in_viewport(ratio=1)
+
+
 # --- what comes next ------------------------------------------------------------------------------
 
 ROWS = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)

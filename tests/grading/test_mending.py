@@ -125,7 +125,10 @@ def test_another_seed_draws_other_functions():
 @pytest.mark.parametrize("seed", range(6))
 def test_no_function_is_the_answer_to_another(seed):
     chosen = functions_to_mend(CHAPTER, 2, seed)
+    assert len({drill.exercise for drill in chosen}) == 2
     assert not is_in_the_way(*chosen)
+    defined = [f"{kind} {drill.function}(" for drill in chosen for kind in ("def", "class")]
+    assert not any(text in drill.setup for drill in chosen for text in defined)
     order = [drill.exercise for drill in drills_of("kqv")]
     assert [order.index(d.exercise) for d in chosen] == sorted(
         order.index(d.exercise) for d in chosen

@@ -71,6 +71,7 @@ def test_code_is_the_drill_s(course):
     shown = re.sub(r"&(gt|lt|amp|#34|#39);", lambda m: {"gt": ">", "lt": "<", "amp": "&",
                    "#34": '"', "#39": "'"}[m[1]], page)  # fmt: skip
     assert all(line in shown for line in KINDS[0].code)
+    assert "`" not in page  # what a check says of code is set as code
 
 
 def test_nothing_where_fewer_than_five_did_it(course):

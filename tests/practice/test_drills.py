@@ -17,7 +17,7 @@ from luck import SEED
 from attncourse import STEMS
 from attncourse.checks import chapter, exercises
 from attncourse.checks.index import guide_place, index
-from attncourse.practice.drills import Drill, drills_file, drills_of, kept_entry
+from attncourse.practice.drills import Drill, drill_from, drills_file, drills_of, kept_entry
 
 EVERY = [drill for stem in STEMS for drill in drills_of(stem)]
 SAMPLE, LONGEST = 16, 30.0  # drills that are proved, and seconds of processor time for them
@@ -129,8 +129,15 @@ def test_a_chapter_without_a_file_has_no_drills():
     assert not drills_file("no_chapter").exists()
 
 
+def test_a_mistake_that_is_no_more_is_told_in_a_sentence():
+    entry = kept_entry(drills_of("kqv")[0], setups := [])
+    with pytest.raises(ValueError, match="no mistake called gone: make its drills anew"):
+        drill_from(entry | {"name": "gone"}, setups)
+
+
 def test_a_drill_is_kept_as_it_is():
     drill, setups = drills_of("kqv")[0], []
     entry = kept_entry(drill, setups)
+    assert drill_from(entry, setups) == drill
     assert setups[entry["setup"]] == drill.setup
     assert entry["example"]["want"] == drill.example.want

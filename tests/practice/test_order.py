@@ -30,8 +30,9 @@ def test_what_was_named_comes_first_then_relatives_then_others():
 
 
 def test_each_kind_comes_before_a_second_one_of_it():
-    order = [(d.exercise, d.name) for d in ordered_drills(KQV, seed=4)]
+    order = [(d.exercise, d.name) for d in ordered_drills(drills_of("masking"), seed=4)]
     kinds = len(set(order))
+    assert kinds < len(order)
     assert len(set(order[:kinds])) == kinds
 
 
@@ -101,9 +102,3 @@ def test_mend_says_that_a_chapter_has_no_drills(monkeypatch):
     monkeypatch.setattr(session, "drills_of", lambda stem: ())
     with pytest.raises(ValueError, match="chapter 5 has no drills yet"):
         session.mend("kqv")
-
-
-def test_drills_load_no_torch():
-    code = "import sys; from attncourse.practice.drills import drills_of; drills_of('kqv'); "
-    code += "raise SystemExit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

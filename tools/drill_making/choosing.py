@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from attncourse.checks import Exercise
-from attncourse.checks.index import guide_place, index
-from attncourse.practice.drills import Drill, DrillExample
+from attncourse.checks.index import index
+from attncourse.practice.drills import Drill, DrillExample, about_mistake
 from drill_making.candidates import Candidate
 from drill_making.examples import example_of, example_place
 from drill_making.line_changes import is_odd, other_lines_changed
@@ -119,7 +119,6 @@ def proved_drill(chosen: DrillChoice, candidate: Candidate) -> Drill | None:
         return refuse("too few wrong names")
     if mended_elsewhere(exercise, candidate, named.trials, seed):
         return refuse("another line mends it")
-    known = index()[exercise.target]
     return Drill(
         id="",
         exercise=exercise.target,
@@ -127,14 +126,11 @@ def proved_drill(chosen: DrillChoice, candidate: Candidate) -> Drill | None:
         line=change.line,
         mended=(change.right,),
         name=named.mistake.name,
-        sentence=named.mistake.explanation,
-        guide=guide_place(exercise, named.mistake),
         wrong_names=tuple(names),
-        section=known.page,
-        heading=exercise.section.split("“")[-1].rstrip("”"),
         easy=named.is_easy,
         setup=answer.setup,
         example=DrillExample(**example_of(exercise, named.trials[place])),
+        **about_mistake(exercise.target, named.mistake.name),
     )
 
 
