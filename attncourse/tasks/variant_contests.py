@@ -311,4 +311,5 @@ def memory_right(model: nn.Module, task: Callable) -> dict:
 def choices_measured(model: VariantModel, task: Callable, test: Callable) -> dict:
     """Losses by who chooses the keys, and how many."""
     indexers = train_indexers(model, task, 32, steps=300, batch=16, rate=0.01)
-    return {"rows": losses_by_choice(model, indexers, *test(), KS)}
+    ids, answers = test()
+    return {"rows": losses_by_choice(model, indexers, ids, answers, KS)}
