@@ -6,10 +6,9 @@ get in its place, the same with one line changed, stands in the cell's metadata 
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
-
-from nbgrader.preprocessors import ClearSolutions
 
 from attncourse import STEMS
 from attncourse.grading.errors import UserError
@@ -37,16 +36,23 @@ INTRODUCTION = (
 )
 
 
-class ClearSolutionsOrBreak(ClearSolutions):
-    """nbgrader's step that takes the answers out; a function to mend is put in its broken state."""
+@cache
+def clear_solutions_or_break() -> type:
+    """Return nbgrader's step that takes answers out, with functions to mend put in as broken.
 
-    def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
-        """Return the cell without its answer, or with the code to mend."""
-        broken = cell.metadata.pop(BROKEN, None)
-        cell, resources = super().preprocess_cell(cell, resources, cell_index)
-        if broken is not None:
-            cell.source = broken
-        return cell, resources
+    Made when it is asked for: students' machines do without nbgrader, and import this room.
+    """
+    from nbgrader.preprocessors import ClearSolutions
+
+    class ClearSolutionsOrBreak(ClearSolutions):
+        def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
+            broken = cell.metadata.pop(BROKEN, None)
+            cell, resources = super().preprocess_cell(cell, resources, cell_index)
+            if broken is not None:
+                cell.source = broken
+            return cell, resources
+
+    return ClearSolutionsOrBreak
 
 
 def write_mend_assignment(course: Path, chapter: str, number: int, seed: int) -> str:

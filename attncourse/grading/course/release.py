@@ -78,11 +78,12 @@ def release_steps() -> list[Any]:
     from nbgrader.converters import GenerateAssignment
     from nbgrader.preprocessors import ClearSolutions
 
-    from attncourse.grading.course.mending import ClearSolutionsOrBreak
+    from attncourse.grading.course.mending import clear_solutions_or_break
 
     trait: Any = GenerateAssignment.preprocessors
     steps = trait.default_args[0]
-    return [ClearSolutionsOrBreak if step is ClearSolutions else step for step in steps]
+    ours = clear_solutions_or_break()
+    return [ours if step is ClearSolutions else step for step in steps]
 
 
 def releasable(course: Path) -> list[str]:
@@ -110,7 +111,7 @@ def record(book: Book, name: str) -> list[str]:
     import nbformat
     from nbgrader import preprocessors as steps
 
-    from attncourse.grading.course.mending import ClearSolutionsOrBreak
+    from attncourse.grading.course.mending import clear_solutions_or_break
 
     source, due = book.course / "solutions" / name / f"{name}.ipynb", due_in(book, name)
     with importable(book.course), explained_database_errors(book):
@@ -122,7 +123,7 @@ def record(book: Book, name: str) -> list[str]:
         }
         for kind in (
             steps.LockCells,
-            ClearSolutionsOrBreak,
+            clear_solutions_or_break(),
             steps.ClearOutput,
             steps.ComputeChecksums,
         ):
