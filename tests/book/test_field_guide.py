@@ -32,10 +32,12 @@ from field_guide import (
     wrong_lines,
 )
 
+from attncourse import STEMS
 from attncourse.checks import Mistake, exercises
 from attncourse.checks.judging import judge
 from attncourse.figures.moving.real_model import UNDONE
 from attncourse.milestones import undone
+from attncourse.practice.drills import drills_of
 
 ALL = exercises()
 WRONG = [(e, m) for e in ALL.values() for m in e.mistakes]
@@ -295,6 +297,7 @@ def test_every_mistake_is_on_the_page_once_and_every_link_resolves(built):
         urlsplit(html.unescape(href)) for href in re.findall(r'<a [^>]*href="([^"]+)"', article)
     ]
     to_chapters = to_real_model = 0
+    drills = {drill.id for stem in STEMS for drill in drills_of(stem)}
     for link in links:
         if link.scheme:
             continue
@@ -303,6 +306,8 @@ def test_every_mistake_is_on_the_page_once_and_every_link_resolves(built):
         if link.fragment.startswith("set="):
             assert 'data-figure="real_model"' in other.read_text(encoding="utf-8")
             to_real_model += 1
+        elif link.path == "practice.html":  # an address of a drill, which the page's script reads
+            assert unquote(link.fragment) in drills, link
         elif link.fragment:
             assert unquote(link.fragment) in ids_on(other), link
         to_chapters += bool(re.match(r"\d\d_", link.path)) and bool(link.fragment)

@@ -46,6 +46,7 @@ circle.addEventListener("pointerdown", event => {
 });
 circle.addEventListener("pointermove", event => circle.classList.toggle("ms-held", event.buttons > 0));
 dragged(circle, event => { const {x, y} = pointed(event); if (held >= 0) put(held, Math.atan2(middle - y, x - middle)); });
+circle.setAttribute("role", "group");  // points that keys move are no part of a picture
 spots.forEach((spot, i) => {
   for (const [name, value] of Object.entries({tabindex: i ? -1 : 0, role: "slider", "aria-label": `Point ${i}`, "aria-valuemin": -180, "aria-valuemax": 180})) spot.setAttribute(name, value);
   spot.onkeydown = event => {
