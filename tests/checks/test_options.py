@@ -52,10 +52,10 @@ class OneBranch(EncoderBlock):
         return self.before(x, mask) if self.pre_norm else super().forward(x, mask)
 
 
-class NoResidual(OneBranch):
+class OneNormMissing(OneBranch):
     def before(self, x, mask):
-        x = self.dropout(self.attention(self.norm_1(x), mask=mask))
-        return x + self.dropout(self.feed_forward(self.norm_2(x)))
+        x = x + self.dropout(self.attention(self.norm_1(x), mask=mask))
+        return x + self.dropout(self.feed_forward(x))
 
 
 class OddBranch(OneBranch):
@@ -64,10 +64,10 @@ class OddBranch(OneBranch):
 
 
 def test_a_mistake_in_one_branch_has_its_name_and_where():
-    verdict = examine("transformer.EncoderBlock", NoResidual, seed=2)
-    assert verdict.diagnosis.name == "the residual is missing"
+    verdict = examine("transformer.EncoderBlock", OneNormMissing, seed=2)
+    assert verdict.diagnosis.name == "a norm is missing"
     assert verdict.diagnosis.explanation.endswith("that is so except where `pre_norm=False`.")
-    assert verdict.guide.endswith("the-residual-is-missing")
+    assert verdict.guide.endswith("a-norm-is-missing")
 
 
 def test_what_has_no_name_is_told_by_its_branch():

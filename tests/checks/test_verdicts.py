@@ -295,7 +295,7 @@ def test_exercises_are_named_after_their_chapter():
 
 def test_agreement_on_wrong_numbers_is_enough_for_a_name():
     def transposed_where_it_is_easy(A, X):
-        if A.ndim == X.ndim == 2 and A.shape[0] == A.shape[1] and A.dtype == np.float64:
+        if A.ndim == X.ndim == 2 and A.shape[0] == A.shape[1] and A.dtype != np.float32:
             return A.T @ X
         return np.zeros(5)
 
