@@ -228,7 +228,7 @@ def test_the_wheel_holds_what_students_readers_and_graders_need_and_nothing_else
     assert Path(built).stat().st_size < MOST
     assert {name.partition("/")[0] for name in files} == {"attncourse"}
     kinds = {Path(name).suffix for name in files}
-    assert kinds == {".py", ".json", ".js", ".css", ".md", ".j2", ".sh", ""}
+    assert kinds == {".py", ".json", ".js", ".css", ".j2", ".sh", ""}
     for stem in STEMS:
         assert {f"attncourse/{stem}.py", f"attncourse/checks/bank/{stem}.py"} <= files.keys()
     assert {"attncourse/checks/index.json", "attncourse/grading/cli.py"} <= files.keys()
