@@ -342,6 +342,17 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     assert not (course / "autograded").exists()
 
 
+def run_interrupted(program: str) -> subprocess.CompletedProcess:
+    """A program that sends itself Ctrl-C; a job in the background would ignore that."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+
+
 def test_ctrl_c_while_the_command_is_loaded_is_one_sentence():
     """It falls into the first import of a library, as in the first tenths of a second."""
     program = (
@@ -353,13 +364,7 @@ def test_ctrl_c_while_the_command_is_loaded_is_one_sentence():
         "from attncourse.__main__ import main\n"
         "main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    done = run_interrupted(program)
     assert (done.returncode, done.stderr) == (130, "attncourse: stopped; nothing was begun\n")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     assert settings["project"]["scripts"] == {"attncourse": "attncourse.__main__:main"}
@@ -377,13 +382,7 @@ def test_ctrl_c_that_falls_into_a_callback_of_an_import_still_stops():
         "    del lock\n"
         "    time.sleep(60)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    done = run_interrupted(program)
     assert (done.returncode, done.stderr) == (130, "attncourse: stopped; half is done\n")
 
 
