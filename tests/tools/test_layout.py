@@ -52,7 +52,7 @@ def test_a_tests_name_is_shorter_than_60_characters():
 
 
 def test_no_test_imports_another():
-    """What several share stands in ``tests/helpers``; a chapter's right answers are its own test's."""
+    """What several share stands in ``tests/helpers``; right answers in their chapter's."""
     files = [path for path in (ROOT / "tests").rglob("test_*.py") if "fixtures" not in path.parts]
     imports = re.compile(r"^(?:from|import) (test_\w+)", re.MULTILINE)
     taken = {name for path in files for name in imports.findall(path.read_text("utf-8"))}
