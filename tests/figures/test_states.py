@@ -97,13 +97,11 @@ def test_the_live_model_is_set_once_it_is_loaded(opened, path):
     assert reader.figure.locator("textarea").input_value() == "otters met. otters"
     reader.button("Link").click()
     copied = reader.page.evaluate("() => decodeURIComponent(location.hash)")
-    assert copied.startswith(
-        "#set=real_model&text=otters met. otters&order=layer&rank=5&head!&order=layer"
-    )
+    assert copied == "#set=real_model&text=otters met. otters&order=layer&off=4&chosen=4"
 
 
 def test_piece_and_score_are_in_the_address(opened, path):
-    steps = ["text=otters met. otters", "word=2", "order=layer", "rank=7", "key=1", "why=true"]
+    steps = ["text=otters met. otters", "word=2", "key=1", "order=layer", "chosen=6", "why=true"]
     address = "&amp;".join(["real_model", *steps])
     reader = opened(moving.real_model([SENTENCE]), Prose(address))
     reader.figure.locator("[data-part=file]").set_input_files(path)
