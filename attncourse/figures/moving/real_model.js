@@ -461,7 +461,7 @@ const caption = () => {
   if (last) last.data = of === String(ids()) ? halted : " (the text above is another by now)";
 };
 /** A row of the table of sentences: what was undone, how it goes on, where the book decides it. */
-const comes = async (get, i, way) => {
+const comes = async (get, i, way, first = "") => {
   if (of !== String(ids())) rows = [{words: "as it is", text: await goesOn(get, RIGHT)}];
   of = String(ids()); halted = "";
   const {page} = data.decisions[i], words = wordsOf(way), text = await goesOn(get, way), note = idle(way, COUNT) ? " – wider than the text" : "";
@@ -470,7 +470,7 @@ const comes = async (get, i, way) => {
   const whole = pieces.join("").replaceAll("\n", "↵"), end = whole.length > 60 ? `… ${whole.slice(-60)}` : whole;
   part("tried").replaceChildren(make("table", {className: "rm-tried"}, make("caption", {}, `The ${COUNT} likeliest pieces after ${quoted(end)}`, ""), ...rows.map(row => make("tr", {},
     make("th", {scope: "row"}, row.words, row.note || "", ...row.page && above !== undefined ? [" ", linked(make("a", {textContent: `(${+row.page.slice(0, 2)})`, ariaLabel: `chapter ${+row.page.slice(0, 2)}`}), row.page)] : []), make("td", {dir: "auto"}, row.text)))));
-  tell(root, `${words}${note}. It goes on: “${text}”; as it is: “${rows[0].text}”.`);
+  tell(root, `${first}${words}${note}. It goes on: “${text}”; as it is: “${rows[0].text}”.`);
 };
 const linked = (node, page) => { node.href = `${above}book/${page}.html`; return node; };
 if (above !== undefined) for (const node of root.querySelectorAll("[data-page]")) { linked(node, node.dataset.page); node.hidden = false; }

@@ -106,7 +106,7 @@ root.take = async steps => {
     const now = [...changesNow().map(([words]) => words), ...["first", "induction"].includes(order) ? [`heads sorted by ${data.orders[order]}`] : []].join("; "), first = `${back}${now ? `Set: ${now}. ` : ""}`;
     await show(get, first, false, ({layer}) => { if (layer % 10 === 0) setting(`: layer ${layer} of ${about.layers}`); });
     await second(get, given);
-    if (undone >= 0) await comes(get, undone, way);
+    if (undone >= 0) await comes(get, undone, way, back);
     if (whyOpen()) await because(get, first);
     done = true;
   });
