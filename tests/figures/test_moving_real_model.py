@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import http.server
+import re
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from attncourse.data import kept
 from attncourse.figures import moving
 from attncourse.figures.moving.figure import lean
 from attncourse.figures.moving.real_model import DECISIONS, FILE, SIZE, WORKER
+from attncourse.figures.prose_numbers import compare_prose
 from attncourse.figures.theme import read_asset
 from attncourse.gpt import filter_logits
 from attncourse.interpret import (
@@ -36,6 +38,7 @@ from attncourse.interpret import (
 from attncourse.milestones.undone import ROWS, TEXTS, undone
 from attncourse.tasks.explored import unpack_maps
 from helpers.live_model_page import SENTENCE, ready
+from helpers.project import ROOT
 from helpers.small_llama import KINDS, WORDS, small_file, small_model
 
 pytestmark = needs_browser
@@ -1110,3 +1113,42 @@ def test_the_real_model_says_what_the_package_says(opened, real_file, real_model
             same(torch.tensor(last[0]), model(ids)[-1], atol=1e-2)
     chat = ask(reader, "encode", text="Why is the sky blue?", chat=True)["ids"]
     assert chat == words.chat("Why is the sky blue?").tolist()
+
+
+# Of the page's text: a verb, the sentence behind it, and where its numbers stand.
+STATED = {
+    "The capital of France is": ("*Paris* 77 %", " Paris", ["p"]),
+    "the first 16 at once": ("*otters* falls from 89 to 46 %", " otters", ["before", "p"]),
+    "cut the edge to France in all heads": (
+        "*Paris* falls from 77 to 0.2 %", " Paris", ["before", "p"]),
+    "In head 23.4 alone": ("it falls to 15 %", " Paris", ["p"]),
+    "see the 64 products of this score": ("6.46, a weight of 88 %", None, ["score", "weight"]),
+    "turn its rotation off": ("5.57, a weight of 79 %", None, ["score", "weight"]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def live_page() -> str:
+    return " ".join((ROOT / "book" / "real_model.md").read_text(encoding="utf-8").split())
+
+
+def test_the_verbs_of_the_page_give_its_numbers(opened, real_file, live_page):
+    """Each after anything that was changed before."""
+    reader = loaded(opened(moving.real_model()), real_file)
+    for words, (sentence, piece, places) in STATED.items():
+        reader.figure.locator("[data-part=layer]").click()
+        ready(reader)
+        reader.figure.locator("[data-part=temperature]").fill("0.3")
+        reader.button("halves").click()
+        ready(reader)
+        setting = re.search(r"\{do\}`" + words + r" <real_model: ([^>]+)>`", live_page)
+        assert sentence in live_page[setting.end() : setting.end() + 60], words
+        steps = [step.strip() for step in setting[1].split(";")]
+        assert reader.figure.evaluate("(root, steps) => root.take(steps)", steps) == []
+        if piece is None:
+            why = reader.figure.evaluate("root => root.why")
+            values = {name: why[f"{name}s"][why["chosen"]] for name in places}
+        else:
+            values = next(one for one in reader.now["next"] if one["text"] == piece)
+        faults = compare_prose(sentence, *(values[name] for name in places))
+        assert faults == [], words
