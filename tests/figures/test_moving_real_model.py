@@ -616,7 +616,7 @@ def test_many_heads_off_are_one_button(figure):
     figure.figure.locator("[data-part=order]").select_option("first")
     ready(figure)
     now = figure.figure.locator("[data-part=first-now]")
-    assert now.inner_text() == "7 off, not the first of this order"
+    assert now.inner_text() == "7 off, not this order’s first"
     figure.button("cut in this head").click()
     ready(figure)
     head = figure.now["head"]

@@ -483,6 +483,7 @@ onPress("each", async () => {
       await comes(get, i, {...RIGHT, ...sets});
     }
     tell(root, `All ${rows.length - 1} are in the table.`);
+    inSight(part("tried"));
     if (part("lens").open) await lens(get);
   });
   button.textContent = words;
@@ -505,7 +506,7 @@ onPress("back", putBack);
 const COUNTS = [0, 1, 2, 4, 8, 16, 32, 64], DRAWS = 10, firstOf = k => ranked.slice(0, k).map(([head]) => head).sort((a, b) => a - b);
 const setFirst = k => {
   part("first").value = k;
-  part("first-now").textContent = !k && way.off.length ? `${way.off.length} off, not the first of this order` : k;
+  part("first-now").textContent = !k && way.off.length ? `${way.off.length} off, not this order’s first` : k;
 };
 part("first").oninput = event => { part("first-now").textContent = event.target.value; };
 part("first").onchange = async event => {

@@ -184,7 +184,7 @@ def real_model_text(text: str) -> str:
             f"{escape(text)}</textarea></label>"
         )
         + '<p class="rm-out" data-part="out" dir="auto"></p>'
-        + '<p class="rm-head">Its pieces: press one to see what it looks at</p>'
+        + '<p class="rm-head">Pieces, and what the chosen one looks at</p>'
         '<div class="rm-words" data-part="words" role="group" aria-label="Pieces"></div>'
     )
 
@@ -272,9 +272,11 @@ def two_texts() -> str:
 def decision_switches() -> str:
     """The decisions of the book, each with the option that was taken and those that were not."""
     rows = "".join(
-        '<div class="am-row rm-switch">'
-        + choice(f"switch{i}", name, [escape(label) for label, _ in options], 0)
-        + f'<a data-page="{page}" hidden>chapter&nbsp;{int(page[:2])}</a></div>'
+        '<div class="rm-switch">'
+        + choice(f"switch{i}", name, [escape(label) for label, _ in options], 0).replace(
+            "</span>", f' <a data-page="{page}" hidden>chapter&nbsp;{int(page[:2])}</a></span>', 1
+        )
+        + "</div>"
         for i, (name, page, options) in enumerate(DECISIONS)
     )
     return (
