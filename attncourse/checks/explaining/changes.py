@@ -108,6 +108,7 @@ class Change:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
+        """Apply the change inside a ``with`` block, and take it back at its end."""
         undo = self.apply()
         try:
             yield
@@ -284,6 +285,7 @@ def far(number: ast.AST) -> ast.Constant:
 
 
 def is_module(node: ast.AST | None) -> bool:
+    """True if a node is the name of a library whose functions take their array as an argument."""
     return isinstance(node, ast.Name) and node.id in ("np", "numpy", "torch", "F", "math")
 
 
@@ -324,10 +326,13 @@ LEVELS = ("|", "^", "&", "<< >>", "+ -", "* / // % @", "**")  # the weakest firs
 
 
 def level(node: ast.BinOp) -> int:
+    """Return how strongly an operator binds: its place in ``LEVELS``."""
     return next(i for i, level in enumerate(LEVELS) if SIGNS[type(node.op)] in level.split())
 
 
 def read_back(text: str, leaves: list[ast.expr]) -> ast.expr:
+    """Parse a text that ``spelled`` wrote, with ``leaves`` in the place of the placeholders."""
+
     class Filled(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return leaves[int(node.id.strip("_"))]
@@ -372,10 +377,12 @@ def axes_of(node: ast.AST) -> list[tuple[ast.AST, tuple[str, int | None], ast.AS
 
 
 def listed_in(node: ast.AST) -> list[ast.AST]:
+    """Return the elements of a tuple: of several axes in one argument."""
     return node.elts if isinstance(node, ast.Tuple) else []
 
 
 def is_axis(node: ast.AST) -> bool:
+    """True if a node is a whole number from 0 on, as an axis counted from the front is."""
     return isinstance(node, ast.Constant) and type(node.value) is int and node.value >= 0
 
 
@@ -452,6 +459,7 @@ MOST_READS = 6
 
 
 def blocks_in(function: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield every list of statements: bodies, and what follows an ``else``."""
     for node in ast.walk(function):
         for field in ("body", "orelse"):
             block = getattr(node, field, None)
@@ -466,6 +474,7 @@ def assigned(line: ast.stmt) -> str:
 
 
 def reads_name(node: ast.AST, name: str) -> bool:
+    """True if a node reads the variable of this name."""
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
@@ -493,6 +502,7 @@ def keep(block: list[ast.stmt], line: ast.stmt, name: str, read: tuple) -> Calla
 
 
 def exchanged(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield what could stand in the place of a node: another number, name, operator or order."""
     if is_number(node):
         yield from other_numbers(parent, node)
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
@@ -523,6 +533,7 @@ def exchanged(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def other_numbers(parent: ast.AST, node: ast.AST) -> Made:
+    """Yield other numbers in the place of one; in a signature they are other defaults."""
     kind = DEFAULT if isinstance(parent, ast.arguments) else NUMBER
     for other in others_than(number_of(node)):
         yield kind, WITH.format("another number"), ast.Constant(other)
@@ -539,6 +550,7 @@ def others_than(value: Any) -> list[Any]:
 
 
 def other_attributes(node: ast.Attribute, names: Names) -> Made:
+    """Yield other attributes of ``self``, and functions that are mistaken for the one named."""
     is_of_self = isinstance(node.value, ast.Name) and node.value.id == "self"
     if is_of_self:
         for name in names.of_self:
@@ -554,6 +566,7 @@ def other_attributes(node: ast.Attribute, names: Names) -> Made:
 
 
 def other_calls(node: ast.Call) -> Made:
+    """Yield a call with two neighbouring arguments exchanged, for each pair of them."""
     for i in range(len(node.args) - 1):
         args = [*node.args]
         args[i], args[i + 1] = args[i + 1], args[i]
@@ -564,6 +577,7 @@ def other_calls(node: ast.Call) -> Made:
 
 
 def left_out(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield what is left where a part is left out: a side, a call, a whole statement."""
     side = "Without one side of {}"
     if isinstance(node, ast.BinOp):
         yield MUCH, side, node.left
@@ -588,6 +602,7 @@ def left_out(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def shortened(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield what is left without a sign, a keyword, the last argument, or the bounds of a slice."""
     if isinstance(node, ast.UnaryOp) and not is_number(node):
         yield MUCH, "Without the sign in front of {}", node.operand
     elif isinstance(node, ast.Call):
@@ -604,6 +619,7 @@ def shortened(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield a node with something small added: a kept axis, a transposition, a sign, a root."""
     if isinstance(node, ast.Call) and method_name(node) in REDUCTIONS:
         for word in ("keepdim", "keepdims"):
             more = [*node.keywords, ast.keyword(word, ast.Constant(True))]
@@ -634,6 +650,7 @@ def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def given_by_name(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield each of the definition's names in the place of a number."""
     if is_number(node) and not isinstance(parent, ast.arguments):
         for name in names.plain:
             yield NUMBER, WITH.format("a name"), ast.Name(name, ast.Load())
@@ -679,6 +696,8 @@ def numbers_everywhere(tree: list) -> Iterator[Change]:
 
 
 def all_of(puts: list[Callable]) -> Callable:
+    """Return the ``apply`` of several changes that are made together."""
+
     def apply() -> Callable[[], None]:
         undo = [action() for action in puts]
         return lambda: [action() for action in undo]
@@ -687,6 +706,8 @@ def all_of(puts: list[Callable]) -> Callable:
 
 
 def exchange(block: list, i: int) -> Callable:
+    """Return the ``apply`` that exchanges a statement of a block with the one after it."""
+
     def apply() -> Callable[[], None]:
         block[i], block[i + 1] = block[i + 1], block[i]
         return lambda: block.__setitem__(slice(i, i + 2), [block[i + 1], block[i]])
@@ -704,10 +725,12 @@ def is_number(node: ast.AST | None) -> bool:
 
 
 def minus(node: ast.UnaryOp) -> bool:
+    """True if an operation is a minus sign in front of a value."""
     return isinstance(node.op, ast.USub)
 
 
 def number_of(node: ast.AST) -> Any:
+    """Return the number that a node stands for, its minus sign included."""
     return -node.operand.value if isinstance(node, ast.UnaryOp) else node.value
 
 
@@ -737,6 +760,7 @@ def attributes_in(definition: ast.AST) -> list[str]:
 
 
 def method_name(node: ast.Call) -> str:
+    """Return the name after the dot of a call, ``"sum"`` of ``x.sum()``; "" without a dot."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
 
 

@@ -66,8 +66,9 @@ def diagnose(
     before_search: Callable[[], None] | None = None,
     known_only: bool = False,
 ) -> Finding:
-    """Return what the implementation did wrong; ``trials`` are its results on the cases of
-    ``seed``.
+    """Return what the implementation did wrong.
+
+    ``trials`` are its results on the cases of ``seed``.
 
     One mistake that the exercise knows, or two together, are looked for first, since points hang on
     them. Then ``before_search`` is called, before anything else is looked for, and with
@@ -124,6 +125,7 @@ class Claim:
     among: Collection[int] | None = None
 
     def holds(self, search: Search) -> bool:
+        """True if the claim passes its test in the draw of a search."""
         return self.test(search, *(suspect.on(search.seed) for suspect in self.suspects))
 
 

@@ -91,6 +91,7 @@ class AnswerSource:
         return names[self.definition.name]
 
     def line(self, node: ast.AST) -> str:
+        """Return the line of the source in which a node begins."""
         return self.lines[node.lineno - 1].strip()
 
     def text(self, node: ast.AST) -> str:
@@ -112,6 +113,7 @@ class RepairSearch:
         trials: tuple[Trial, ...],
         seed: int,
     ):
+        """Order the cases, and measure what a call of the answer takes of the budget."""
         self.exercise = exercise
         self.limited = replace(exercise, limit=min(LIMIT, exercise.limit))
         self.source, self.seed = source, seed
@@ -267,13 +269,13 @@ def pairable(definition: ast.AST, statement: ast.stmt) -> list[Change]:
 
 
 def run_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> None:
+    """Call a function on every case, for what its code notes on the way."""
     for trial in trials:
         run(exercise, function, trial.case, watched=False)
 
 
 def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None]) -> bool:
-    """True if the softmax that a change touches runs along an axis of length 1, and returns only
-    ones.
+    """True if the softmax that a change touches returns only ones.
 
     Then the axis that it runs along is 1 long.
     """
@@ -302,6 +304,7 @@ class Looked(ast.NodeTransformer):
     NAME = "_attncourse_look"
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Return a softmax's call as the argument of the function that looks at it."""
         self.generic_visit(node)
         if not is_softmax(node):
             return node
@@ -309,6 +312,7 @@ class Looked(ast.NodeTransformer):
 
 
 def is_softmax(node: ast.AST) -> bool:
+    """True if a node is a call of a softmax by a name with a dot."""
     return isinstance(node, ast.Call) and method_name(node) == "softmax"
 
 

@@ -44,6 +44,12 @@ class Search:
         within: Effort | None = None,
         among: Collection[int] | None = None,
     ):
+        """Begin a search in one draw of cases.
+
+        ``trials`` are the answer's on the cases of ``seed``. A search that confirms what another
+        one found spends of its budget, ``within``, and may look at the cases ``among`` these places
+        only.
+        """
         self.exercise = exercise
         self.trials = trials
         self.effort = Effort(exercise, within)
@@ -62,6 +68,7 @@ class Search:
 
     @cached_property
     def right(self) -> list[int]:
+        """Return the places of the cases that are right, those that take longest last."""
         return sorted((i for i, t in enumerate(self.trials) if not t.stands_out), key=self.size)
 
     def size(self, i: int) -> int:
@@ -79,8 +86,9 @@ class Search:
         return [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
     def trial(self, suspect: Suspect, i: int) -> Trial:
-        """Return a suspect's trial on a case, and count it as tried, even where it was cached: the
-        verdict must not depend on what others have asked for.
+        """Return a suspect's trial on a case, and count it as tried, even where it was cached.
+
+        The verdict must not depend on what others have asked for.
         """
         if (suspect, i) not in self.tried:
             self.tried.add((suspect, i))
@@ -88,6 +96,7 @@ class Search:
         return suspect.trial(i)
 
     def all_trials(self, suspect: Suspect) -> tuple[Trial, ...]:
+        """Return a suspect's trials on all cases of the draw."""
         return tuple(self.trial(suspect, i) for i in range(len(self.trials)))
 
     def worth_trying(self) -> bool:
@@ -118,6 +127,10 @@ class Search:
         return self.compared[suspect, i]
 
     def compare(self, suspect: Suspect, i: int) -> bool:
+        """True if suspect and implementation had one outcome in a case, or both are right there.
+
+        Where an exception is asked for, its class alone counts.
+        """
         other, trial = self.trial(suspect, i), self.trials[i]
         if same(trial.outcome, other.outcome):
             return True
@@ -258,8 +271,7 @@ class Search:
         yield from hidden
 
     def rivals(self, one: Suspect, other: Suspect) -> bool:
-        """True if another mistake explains the results as well as ``one`` does, together with
-        ``other``.
+        """True if a third mistake beside ``other`` explains the results as well as ``one`` does.
 
         One that does the same by itself, too, is no other: a scale of 1 and no scale.
         """
@@ -324,9 +336,7 @@ class Search:
         return None
 
     def are_apart(self, a: Suspect, b: Suspect) -> bool:
-        """True if in every case one of two suspects agrees with the implementation and the other is
-        right.
-        """
+        """True if in every case one suspect agrees with the answer and the other is right."""
         return (
             self.fits(a)
             and self.fits(b)
@@ -398,8 +408,7 @@ class Search:
         return changed_throughout(pairs)
 
     def changeable(self, p: Pair) -> bool:
-        """True if some known change of a result gives what was returned in the case that tells
-        most.
+        """True if some known change of a result gives what was returned in the most telling case.
 
         In one case many mistakes do not show: what is found of one result holds of them all.
         """
@@ -443,8 +452,10 @@ class Search:
         return share if share == 1 and self.refuses(suspect) else 0.0
 
     def refuted(self, suspect: Suspect) -> bool:
-        """True if a mistake changes a result, the implementation returns something else, and
-        nothing says why.
+        """True if what an implementation returns speaks against a mistake.
+
+        The mistake changes a result, the implementation returns something else, and nothing says
+        why.
 
         What says why is one change of all its results, or an option of the call in which no case
         agrees: a second mistake. Other gradients of the same results are those of another function.
@@ -511,9 +522,7 @@ class Search:
         )
 
     def refuses(self, suspect: Suspect) -> bool:
-        """True if all that is wrong are refusals by the student's own code, as this mistake alone
-        has them.
-        """
+        """True if all that is wrong are the student's own refusals, as this mistake alone has."""
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return all(self.trials[i].outcome.error is ValueError for i in self.wrong) and not any(
             self.fits(other) and all(self.resembles(other, i) for i in self.wrong)
@@ -556,6 +565,7 @@ def asked_for(trial: Trial) -> set:
 
 
 def is_value(trial: Trial) -> bool:
+    """True if a call returned a value."""
     return trial.outcome.kind == "value"
 
 

@@ -17,6 +17,7 @@ class Suspect:
     """The results of a wrong implementation on the cases, computed when they are asked for."""
 
     def __init__(self, exercise: Exercise, mistake: Mistake, wrong: Callable, seed: int):
+        """Prepare a wrong implementation for the cases of a seed; nothing is called yet."""
         self.exercise = exercise
         self.mistake = mistake
         self.wrong = wrong
@@ -116,8 +117,9 @@ def nearest(distance: Callable[[float], float], low: float, high: float) -> list
 
 
 def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterator[float]:
-    """The numbers between two, of one sign, where a distance is least: small ones as closely
-    looked at as large ones, by their logarithms.
+    """Yield the sizes between two, of one sign, where a distance is least.
+
+    The search goes by logarithms: small numbers are looked at as closely as large ones.
     """
     sign = -1.0 if values.low < 0 else 1.0
     low, high = sorted(np.log(np.abs(values)))

@@ -85,9 +85,11 @@ class Awaited:
     """
 
     def __init__(self, exercise: Exercise, case: Case):
+        """Note the case; the reference answers it when a field is first read."""
         self._asked = exercise, case
 
     def __getattr__(self, name: str) -> Any:
+        """Return a field of the outcome, of all of which the reference's answer is kept."""
         if name not in OUTCOME:
             raise AttributeError(name)
         vars(self).update(vars(expected(*self._asked)))

@@ -87,6 +87,7 @@ def row_lengths(rows: np.ndarray) -> np.ndarray:
 
 
 def strongest(numbers: np.ndarray) -> float:
+    """Return the largest size among some numbers, or 1 where all are 0: what a scale divides by."""
     return np.abs(numbers).max() or 1
 
 

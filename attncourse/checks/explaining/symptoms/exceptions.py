@@ -204,4 +204,5 @@ def stops(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def with_article(name: str) -> str:
+    """Return the name of an exception after *a* or *an*."""
     return f"an {name}" if name[0] in "AEIOU" else f"a {name}"

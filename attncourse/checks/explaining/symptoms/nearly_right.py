@@ -93,8 +93,9 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def all_off_one_way(wrong: list[Pair]) -> str:
-    """Return "small" or "large" if all numbers are wrong in that direction, as rounding is not;
-    else "".
+    """Return "small" or "large" if all numbers are off in that direction, else "".
+
+    Numbers that are only rounded lie on both sides.
     """
     signs = np.concatenate([((p.got - p.want) * np.sign(p.want)).ravel() for p in wrong])
     signs = signs[np.abs(signs) > 1e-13 * max(scale_of(p.want) for p in wrong)]

@@ -19,6 +19,7 @@ class Pair:
 
     @cached_property
     def right(self) -> bool:
+        """True if what came has the shape and the numbers of what was wanted."""
         return self.got.shape == self.want.shape and equal(self.got, self.want)
 
 
@@ -45,6 +46,7 @@ def returned(trial: Trial) -> tuple[object, object]:
 
 
 def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
+    """Return the pair of two arrays in a list, or an empty list where one of them is none."""
     first, second = (as_numbers(v) if v is not None else None for v in (got, want))
     if first is None or second is None:
         return []
@@ -66,6 +68,10 @@ def largest_difference(p: Pair) -> float:
 
 
 def nearly(a: np.ndarray, b: np.ndarray) -> bool:
+    """True if two arrays differ by 1e-7 of the largest number of ``b`` at most.
+
+    Numbers of single or half precision may differ by 1e-4 of it.
+    """
     with np.errstate(all="ignore"):
         b = b.astype(float)
         limit = 1e-4 if a.dtype in (np.float32, np.float16) else 1e-7

@@ -189,4 +189,5 @@ def axis_lengths(trial: Trial) -> dict[tuple[int, int], int]:
 
 
 def axis_named(argument: int, axis: int) -> str:
+    """Return an axis of an argument in words; both are counted from 0, axes from −1 down."""
     return f"axis −{-axis} of argument {argument + 1}"

@@ -81,6 +81,7 @@ def moves(change: Change, p: Pair) -> bool:
 
 
 def changed_result(change: Change, want: np.ndarray) -> np.ndarray | None:
+    """Return the right result after a change, or None where the change does not fit it."""
     try:
         with np.errstate(all="ignore"):
             return np.asarray(change(want.astype(float)))
@@ -225,6 +226,7 @@ def result_changes() -> Iterator[tuple[str, Change]]:
 
 
 def exchanged_axes(a: int, b: int) -> Change:
+    """Return the change of a result that exchanges two of its axes."""
     return lambda w: w.swapaxes(a, b)
 
 
