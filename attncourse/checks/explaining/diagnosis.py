@@ -186,8 +186,8 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
             if not search.rivals(second, first):
                 alone = search.all_trials(first), search.all_trials(second)
                 finding = replace(finding, rest=second.mistake.name, alone=alone)
-            both = combined_suspect(*pair, search.seed)
-            yield Claim(finding, Search.exactly, (both,), search.wrong)
+            if both := combined_suspect(*pair, search.seed):
+                yield Claim(finding, Search.exactly, (both,), search.wrong)
 
 
 def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:

@@ -90,7 +90,7 @@ class AnswerSource:
             exec(compile(module, "<a variant>", "exec"), names)
         return names[self.definition.name]
 
-    def line(self, node: ast.AST) -> str:
+    def line(self, node: ast.expr | ast.stmt) -> str:
         """Return the line of the source in which a node begins."""
         return self.lines[node.lineno - 1].strip()
 
@@ -251,7 +251,7 @@ def repaired(
     return repair_in_words(source, repair, lone) if repair else None
 
 
-def plain_lines(definition: ast.AST) -> list[ast.stmt]:
+def plain_lines(definition: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
     """The statements without others in them; none of a long definition."""
     statements = [
         s for s in ast.walk(definition) if isinstance(s, ast.stmt) and not hasattr(s, "body")
@@ -259,7 +259,7 @@ def plain_lines(definition: ast.AST) -> list[ast.stmt]:
     return statements if len(statements) <= STATEMENTS else []
 
 
-def pairable(definition: ast.AST, statement: ast.stmt) -> list[Change]:
+def pairable(definition: ast.FunctionDef | ast.ClassDef, statement: ast.stmt) -> list[Change]:
     """The changes of a statement that people need two of, the likeliest first."""
     node_ids = {id(node) for node in ast.walk(statement)} - {id(statement)}
     pairable_changes = [
@@ -287,8 +287,11 @@ def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None
 
     def look(weights: Any) -> Any:
         array = as_numbers(weights)
-        ones = array is not None and (array == 1) | np.isnan(array)  # hidden, it is no number
-        seen.append(array is not None and array.size > 1 and bool(ones.all()))
+        if array is None:
+            seen.append(False)
+        else:
+            ones = (array == 1) | np.isnan(array)  # hidden, it is no number
+            seen.append(array.size > 1 and bool(ones.all()))
         return weights
 
     definition = Looked().visit(copy.deepcopy(source.definition))
@@ -318,10 +321,13 @@ def is_softmax(node: ast.AST) -> bool:
 
 @contextmanager
 def bounded_memory() -> Iterator[bool]:
-    """No more than ``MEMORY`` beside what is in use; whether that can be said here.
+    """Allow no more than ``MEMORY`` beside what is in use; give True if that can be done here.
 
     A change may make an array of n by n numbers where one of n was.
     """
+    if resource is None:
+        yield False
+        return
     try:
         with open("/proc/self/statm") as statm:
             used = int(statm.read().split()[0]) * resource.getpagesize()

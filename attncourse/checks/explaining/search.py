@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from attncourse.checks.exercise import Between, Exercise, Family, Mistake
+from attncourse.checks.exercise import Between, Exercise, Mistake
 from attncourse.checks.explaining.effort import Effort, weight
 from attncourse.checks.explaining.options import case_branches, options_of
 from attncourse.checks.explaining.suspects import (
@@ -112,12 +112,16 @@ class Search:
         return all(self.agrees(suspect, i) for i in order)
 
     def does(self, suspect: Suspect) -> bool:
-        """``exactly``, or where a number was measured, with the number measured here."""
+        """True if a suspect agrees in every case; what was measured in it may be measured anew.
+
+        Of a mistake of any size the number was measured in one case of another draw.
+        """
+        if self.exactly(suspect):
+            return True
         m = suspect.mistake
-        listed = suspect.wrong in (m.wrong, *m.also) or not isinstance(m.family.values, Between)
-        return self.exactly(suspect) or (
-            not listed and any(self.exactly(other) for other in self.measured(m, m.family))
-        )
+        if suspect.wrong in (m.wrong, *m.also):
+            return False
+        return any(self.exactly(other) for other in self.measured(m))
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
         """True if suspect and implementation give the same in a case, or both are right."""
@@ -197,14 +201,17 @@ class Search:
             if m.family is None or not self.effort.is_left():
                 continue
             if isinstance(m.family.values, Between):
-                yield from self.measured(m, m.family)
+                yield from self.measured(m)
             else:
-                yield from members(self.exercise, m, self.seed)
+                yield from members(self.exercise, m, m.family, self.seed)
 
-    def measured(self, m: Mistake, family: Family) -> Iterator[Suspect]:
-        """The members of a family whose size is measured in one case, where they do the same."""
-        i = self.measured_in()
-        if i is None:
+    def measured(self, m: Mistake) -> Iterator[Suspect]:
+        """Yield the members of a mistake's family whose size, measured in one case, fits there.
+
+        None of a family that lists its sizes.
+        """
+        i, family = self.measured_in(), m.family
+        if i is None or family is None or not isinstance(family.values, Between):
             return
 
         def member(size: float) -> Suspect:

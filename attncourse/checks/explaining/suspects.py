@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.exercise import Between, Exercise, Mistake, parts_of
+from attncourse.checks.exercise import Between, Exercise, Family, Mistake, parts_of
 from attncourse.checks.trying.compare import difference
 from attncourse.checks.trying.outcome import Outcome, copy_of, quiet, run
 from attncourse.checks.trying.trials import KEPT, Trial, draw
@@ -66,23 +66,28 @@ class Suspect:
 def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
     """Each mistake, and each other way to make it, with what it does on the cases."""
     return tuple(
-        Suspect(exercise, m, wrong, seed) for m in exercise.mistakes for wrong in (m.wrong, *m.also)
+        Suspect(exercise, m, wrong, seed)
+        for m in exercise.mistakes
+        for wrong in (m.wrong, *m.also)
+        if wrong is not None
     )
 
 
 @lru_cache(maxsize=64)
-def members(exercise: Exercise, m: Mistake, seed: int) -> tuple[Suspect, ...]:
-    """The members of a mistake's family."""
-    return tuple(Suspect(exercise, m, m.family.make(v), seed) for v in m.family.values)
+def members(exercise: Exercise, m: Mistake, family: Family, seed: int) -> tuple[Suspect, ...]:
+    """Return the members of a mistake's family that lists its sizes."""
+    return tuple(Suspect(exercise, m, family.make(size), seed) for size in family.values)
 
 
 def combined_suspect(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
     """The suspect that makes two mistakes at once; None where they are one decision."""
     if b not in a.beside:
-        compose, chosen = a.parts
-        are_independent = b.parts.compose is compose and not chosen.keys() & b.parts.chosen.keys()
-        both = compose(**chosen, **b.parts.chosen) if are_independent else None
-        a.beside[b] = Suspect(a.exercise, a.mistake, both, seed) if are_independent else None
+        a.beside[b] = None
+        if a.parts and b.parts and a.parts.compose is b.parts.compose:
+            compose, chosen = a.parts
+            if not chosen.keys() & b.parts.chosen.keys():
+                both = compose(**chosen, **b.parts.chosen)
+                a.beside[b] = Suspect(a.exercise, a.mistake, both, seed)
     return a.beside[b]
 
 

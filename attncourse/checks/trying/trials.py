@@ -45,6 +45,11 @@ class Trial:
         return problem_with(self.case, self.expected, self.outcome)
 
     @property
+    def said(self) -> str:
+        """Return the problem in one line; "" if there is none."""
+        return self.problem.said if self.problem else ""
+
+    @property
     def stands_out(self) -> bool:
         """True if anything is wrong, a changed argument included."""
         return bool(self.outcome.mutated) or self.wrong

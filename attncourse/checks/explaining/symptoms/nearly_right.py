@@ -40,10 +40,10 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if raised and not returned_trials:
         return None  # nothing returned a number
-    said = (returned_trials or met)[0].problem.said
+    said = (returned_trials or met)[0].said
     if raised:
         text = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
-        return Symptom(f"{text}; besides, {raised[0].problem.said}", False)
+        return Symptom(f"{text}; besides, {raised[0].said}", False)
     whole = re.search(r"expected (int\d+)", said)
     cure = (
         f"Return whole numbers, of dtype {whole[1]}."

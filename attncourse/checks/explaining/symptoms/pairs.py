@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
     return pairs
 
 
-def returned(trial: Trial) -> tuple[object, object]:
+def returned(trial: Trial) -> tuple[Any, Any]:
     """Return the value returned and the one expected, without gradients or facts beside them."""
     got, want = trial.outcome.value, trial.expected.value
     if isinstance(want, dict) and isinstance(got, dict):

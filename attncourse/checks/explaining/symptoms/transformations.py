@@ -60,8 +60,8 @@ def changed_throughout(there: list[Pair]) -> str | None:
     if words or len(wrong) < len(there) or any(p.want.dtype.kind == "b" for p in there):
         return words
     factors = [factor(p, None, 1) for p in wrong if p.got.shape == p.want.shape]
-    known = len(factors) == len(wrong) and all(f is not None for f in factors)
-    return size_named(wrong, [float(f) for f in factors]) if known else None
+    known = [float(f) for f in factors if f is not None]
+    return size_named(wrong, known) if len(known) == len(wrong) else None
 
 
 def may_be_changed(p: Pair) -> bool:
@@ -271,8 +271,9 @@ def scaled(there: list[Pair]) -> str | None:
     if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in there):
         return None
     factors = [factor(p, None, 1) for p in wrong]
-    if all(f is not None for f in factors):
-        named = size_named(wrong, [float(f) for f in factors])
+    known = [float(f) for f in factors if f is not None]
+    if len(known) == len(factors):
+        named = size_named(wrong, known)
         if named or all(p.want.size > 1 for p in wrong):
             return named or "the expected one times a number that differs from case to case"
     for axis, name in ((-1, "row"), (-2, "column")):
