@@ -247,9 +247,9 @@ class GPT(nn.Module):
         if mask is not None:
             raise ValueError("mask: expected none with a cache, which is for causal attention")
         old, new = cache or [None] * len(self.blocks), []
-        for block, one in zip(self.blocks, old, strict=True):
-            x, kept = cached_block(block, x, one)
-            new.append(kept)
+        for block, cache_of_block in zip(self.blocks, old, strict=True):
+            x, longer = cached_block(block, x, cache_of_block)
+            new.append(longer)
         return self.out(self.norm(x)), new
 
     @torch.no_grad()

@@ -374,8 +374,8 @@ class Llama(nn.Module):
             return self.out(self.norm(x))
         new = []
         for block, old in zip(self.blocks, cache or [()] * len(self.blocks), strict=True):
-            x, kept = block(x, mask, positions, cache=old)
-            new.append(kept)
+            x, longer = block(x, mask, positions, cache=old)
+            new.append(longer)
         return self.out(self.norm(x)), new
 
     def generate(

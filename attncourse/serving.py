@@ -138,8 +138,8 @@ def dequantize(
     require_whole_numbers(codes, "... d", "codes")
     if (codes < 0).any():
         raise ValueError(f"codes: expected whole numbers from 0 on, got {int(codes.min())}")
-    for name, one in (("scale", scale), ("minimum", minimum)):
-        require_finite(name, require_float_tensor(name, one, "... blocks"))
+    for name, tensor in (("scale", scale), ("minimum", minimum)):
+        require_finite(name, require_float_tensor(name, tensor, "... blocks"))
     if minimum.shape != scale.shape or codes.shape[:-1] != scale.shape[:-1]:
         shapes = (tuple(codes.shape), tuple(scale.shape), tuple(minimum.shape))
         raise ValueError(

@@ -117,7 +117,7 @@ def looked_after(target: str) -> AbstractContextManager[None]:
 
 
 def examined(
-    asked: Exercise,
+    exercise: Exercise,
     implementation: Callable,
     seed: int | None = None,
     hear: Callable[[Verdict], None] | None = None,
@@ -133,43 +133,43 @@ def examined(
 
     fresh = seed is None
     if fresh and _seeds:
-        seed = zlib.crc32(f"{_seeds[-1]} {asked.target}".encode())
-    around = chapter(asked.stem)
+        seed = zlib.crc32(f"{_seeds[-1]} {exercise.target}".encode())
+    around = chapter(exercise.stem)
     if not _observers:
-        implementation = settled(asked, implementation, around)
-    why = slowed_down() or why_unjudged(asked, implementation, around, graded=bool(_observers))
+        implementation = settled(exercise, implementation, around)
+    why = slowed_down() or why_unjudged(exercise, implementation, around, graded=bool(_observers))
     if why or _observers:
-        verdict = not_judged(asked, why) if why else judge(asked, implementation, seed)
+        verdict = not_judged(exercise, why) if why else judge(exercise, implementation, seed)
         for observer in _observers:
             observer.append(verdict)
         return verdict
 
-    def is_right(other: Exercise, there: Callable) -> bool:
-        there = settled(other, there, around)
-        return why_unjudged(other, there, around) is None and judging.passes_fresh_cases(
-            other, there
+    def is_right(other: Exercise, answer: Callable) -> bool:
+        answer = settled(other, answer, around)
+        return why_unjudged(other, answer, around) is None and judging.passes_fresh_cases(
+            other, answer
         )
 
     @cache
     def others() -> tuple[Exercise, ...]:
-        if asked.variant or not fresh:  # ours are in the book's convention
+        if exercise.variant or not fresh:  # ours are in the book's convention
             return ()
-        return wrong_ones(asked, implementation, around, is_right)
+        return wrong_ones(exercise, implementation, around, is_right)
 
     def first(verdict: Verdict) -> None:
         if hear and not others():
             hear(verdict)
 
-    with as_graded(asked, implementation, around):
-        verdict = judge(asked, implementation, seed, first)
-        if not (verdict.passed or asked.variant or not fresh):
+    with as_graded(exercise, implementation, around):
+        verdict = judge(exercise, implementation, seed, first)
+        if not (verdict.passed or exercise.variant or not fresh):
             verdict = judged_with_name_put_back(
-                verdict, implementation, partial(judge, asked, seed=verdict.seed)
+                verdict, implementation, partial(judge, exercise, seed=verdict.seed)
             )
             verdict = judged_given_right_ones(
-                verdict, implementation, others(), partial(judge, asked)
+                verdict, implementation, others(), partial(judge, exercise)
             )
-    return replace(verdict, note=noted(asked, implementation, around))
+    return replace(verdict, note=noted(exercise, implementation, around))
 
 
 def progress(stem: str) -> None:

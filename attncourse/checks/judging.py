@@ -196,16 +196,18 @@ def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
     return points(exercise, implementation, secrets.randbits(32)) == exercise.points
 
 
-def is_one_slip(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
+def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
     """True if one mistake that the exercise knows is all that is wrong with an answer."""
-    known = found.all and found.mistake in exercise.mistakes
+    known = finding.all and finding.mistake in exercise.mistakes
     return known and answers_something(exercise, trials, seed)
 
 
-def are_two_slips(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
+def are_two_slips(
+    exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int
+) -> bool:
     """True if two mistakes that the exercise knows are all that is wrong, and each is a slip."""
-    every = (trials, *found.alone)
-    return bool(found.alone) and all(answers_something(exercise, each, seed) for each in every)
+    every = (trials, *finding.alone)
+    return bool(finding.alone) and all(answers_something(exercise, each, seed) for each in every)
 
 
 def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
@@ -244,15 +246,15 @@ def same_outcome(first: Outcome, second: Outcome) -> bool:
     return np.array_equal(*numbers, equal_nan=True)
 
 
-def once_mended(exercise: Exercise, found: Finding) -> tuple[CriterionVerdict, ...]:
+def once_mended(exercise: Exercise, finding: Finding) -> tuple[CriterionVerdict, ...]:
     """Return the criteria as they are once the mistake is mended; none where that is not known.
 
     What is left then may be one slip, which is paid for once.
     """
-    if not found.mended:
+    if not finding.mended:
         return ()
-    criteria = judge_criteria(exercise, found.mended)
-    if found.rest not in {mistake.name for mistake in exercise.mistakes}:
+    criteria = judge_criteria(exercise, finding.mended)
+    if finding.rest not in {mistake.name for mistake in exercise.mistakes}:
         return criteria
     failed = [c for c in criteria if not c.passed and not c.waits]
     return paid_once(tuple(replace(c, follows=c in failed[1:]) for c in criteria))
@@ -280,7 +282,7 @@ def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict,
 
 
 def with_two_shown(
-    exercise: Exercise, criteria: tuple[CriterionVerdict, ...], found: Finding
+    exercise: Exercise, criteria: tuple[CriterionVerdict, ...], finding: Finding
 ) -> tuple[CriterionVerdict, ...]:
     """Return the criteria where two slips are all that is wrong, with those marked that follow.
 
@@ -289,22 +291,24 @@ def with_two_shown(
     """
     failed = [c.name for c in criteria if not c.passed and not c.waits]
     shown: set[str] = set()
-    for trials in found.alone:
+    for trials in finding.alone:
         broken = {c.name for c in judge_criteria(exercise, trials) if not c.passed}
         shown.update([name for name in failed if name in broken - shown][:1])
     return tuple(replace(c, follows=c.name in failed and c.name not in shown) for c in criteria)
 
 
 def with_consequences(
-    criteria: tuple[CriterionVerdict, ...], found: Finding, mended: tuple[CriterionVerdict, ...]
+    criteria: tuple[CriterionVerdict, ...], finding: Finding, mended: tuple[CriterionVerdict, ...]
 ) -> tuple[CriterionVerdict, ...]:
     """The criteria, with those marked that hold once the mistake is mended.
 
     All but the first of them, which shows the mistake.
     """
     held = {c.name for c in mended if c.passed}
-    due = [c for c in criteria if not c.passed and not c.waits and (found.all or c.name in held)]
-    return tuple(replace(c, follows=c in due[1:]) for c in criteria) if found.mistake else criteria
+    due = [c for c in criteria if not c.passed and not c.waits and (finding.all or c.name in held)]
+    return (
+        tuple(replace(c, follows=c in due[1:]) for c in criteria) if finding.mistake else criteria
+    )
 
 
 def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[CriterionVerdict, ...]:
@@ -440,9 +444,9 @@ def array_in_a_line(array: np.ndarray) -> str:
     return text if len(text) <= WIDE else ""
 
 
-def due_to(found: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
+def due_to(finding: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
     """The trials that are wrong because of the mistake that was found; all where none are."""
-    pairs = zip(trials, found.mended, strict=True) if found.mended else ()
+    pairs = zip(trials, finding.mended, strict=True) if finding.mended else ()
     due = tuple(trial for trial, mended in pairs if trial.wrong and not mended.wrong)
     return due or trials
 

@@ -34,7 +34,7 @@ def call_on_llama(
     if not afterwards:
         return implementation(model, *args)
     for block in model.blocks:
-        block.register_forward_hook(lambda block, given, x: None)
+        block.register_forward_hook(lambda block, args_in, x: None)
     before = hooks_of(model)
     result = implementation(model, *args)
     same = hooks_of(model) == before

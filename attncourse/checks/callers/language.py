@@ -84,17 +84,23 @@ def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
 
 
 def shares_drawn(
-    implementation: Callable, draws: int, parts: int, seed: int, given: bool, logits: Any, **options
+    implementation: Callable,
+    draws: int,
+    parts: int,
+    seed: int,
+    with_generator: bool,
+    logits: Any,
+    **options,
 ) -> Any:
     """Return how often each token is drawn, ``(..., n_vocab)``: counts · parts / draws, rounded.
 
-    All are drawn in one call, on ``draws`` copies of the logits as a first batch axis. ``given``
-    says whether a generator is, or torch's own is to be used.
+    All are drawn in one call, on ``draws`` copies of the logits as a first batch axis. Without
+    ``with_generator`` torch's own is to be used.
     """
     import torch
 
     many = logits.expand(draws, *logits.shape)
-    if given:
+    if with_generator:
         options["generator"] = torch.Generator().manual_seed(seed)
     ids = tokens_in(call_seeded(seed, implementation, many, **options), many)
     drawn = torch.nn.functional.one_hot(ids.long(), logits.shape[-1])
@@ -158,8 +164,8 @@ def attend_with_each_gradient(
     """
     import torch
 
-    def in_one_row(*given: Any) -> Any:
-        output, cache = pair(implementation(*given[:3], tuple(given[3:]) or None))
+    def in_one_row(*tensors: Any) -> Any:
+        output, cache = pair(implementation(*tensors[:3], tuple(tensors[3:]) or None))
         return torch.cat([x.flatten() for x in (output, *cache)])
 
     results: dict[str, Any] = {}

@@ -162,9 +162,9 @@ def parameters_of(module: Any) -> dict[str, Any]:
     return Module.state_dict(module)
 
 
-def missing(name: str, own: dict[str, Any]) -> str:
-    """Return the sentence on a parameter that a module lacks, with those of its ``own``."""
-    has = f"it has {', '.join(own)}" if own else "it has none"
+def missing(name: str, parameters: dict[str, Any]) -> str:
+    """Return the sentence on a parameter that is not among a module's ``parameters``."""
+    has = f"it has {', '.join(parameters)}" if parameters else "it has none"
     return f"your module has no parameter {name}; {has}"
 
 

@@ -343,28 +343,30 @@ def bounded_memory() -> Iterator[bool]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def repair_in_words(source: AnswerSource, found: tuple[Change, ...], lone: bool = False) -> Mistake:
+def repair_in_words(
+    source: AnswerSource, repair: tuple[Change, ...], lone: bool = False
+) -> Mistake:
     """The mistake in words, without what mends it."""
-    if len({change.node.lineno for change in found}) > 1:
-        told = [repair_in_words(source, (change,)).explanation for change in found]
-        words = [t.split(" every result is right.")[0].removesuffix(",") for t in told]
-        cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
+    if len({change.node.lineno for change in repair}) > 1:
+        explanations = [repair_in_words(source, (change,)).explanation for change in repair]
+        words = [t.split(" every result is right.")[0].removesuffix(",") for t in explanations]
+        cures = dict.fromkeys(CURES.get(change.kind, "") for change in repair)
         both = f"{words[0]}, and {words[1][0].lower()}{words[1][1:]}, every result is right."
         return Mistake(APART, " ".join([both, *filter(None, cures)]))
-    line = shorter(source.line(found[0].node))
-    pieces = [source.text(change.node) for change in found]
-    if isinstance(found[0].node, ast.stmt):  # a line may hold several, and one several lines
+    line = shorter(source.line(repair[0].node))
+    pieces = [source.text(change.node) for change in repair]
+    if isinstance(repair[0].node, ast.stmt):  # a line may hold several, and one several lines
         pieces = [shorter(piece) for piece in pieces]
     elif any(len(piece.splitlines()) > 1 for piece in pieces):
-        pieces = [line] * len(found)
+        pieces = [line] * len(repair)
     where = "" if 2 * sum(map(len, pieces)) > len(line) else f", in the line `{line}`,"
-    first, *more = (c.words.format(f"`{p}`") for c, p in zip(found, pieces, strict=True))
+    first, *more = (c.words.format(f"`{p}`") for c, p in zip(repair, pieces, strict=True))
     words = " and ".join([first, *(text[0].lower() + text[1:] for text in more)])
-    cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
-    told = " ".join([f"{words}{where} every result is right.", *filter(None, cures)])
+    cures = dict.fromkeys(CURES.get(change.kind, "") for change in repair)
+    explanation = " ".join([f"{words}{where} every result is right.", *filter(None, cures)])
     if lone:
-        return Mistake(LONE, f"There every weight is 1. {told} {ALONG}")
-    return Mistake(found[0].kind if not more else TWO, told)
+        return Mistake(LONE, f"There every weight is 1. {explanation} {ALONG}")
+    return Mistake(repair[0].kind if not more else TWO, explanation)
 
 
 def shorter(code: str) -> str:

@@ -191,9 +191,9 @@ class Search:
         places = dict(case_branches(self.trials)).get(where)
         return places is not None and all(self.agrees(suspect, i) for i in places)
 
-    def order_in(self, there: list[int]) -> list[int]:
+    def order_in(self, places: list[int]) -> list[int]:
         """Of some cases those that tell most, first."""
-        return [i for i in self.order[:4] if i in there]
+        return [i for i in self.order[:4] if i in places]
 
     def members(self) -> Iterator[Suspect]:
         """Mistakes of the exercise's families: all that are listed, or the one that fits."""
@@ -277,22 +277,24 @@ class Search:
                 hidden.append((a, b))
         yield from hidden
 
-    def rivals(self, one: Suspect, other: Suspect) -> bool:
-        """True if a third mistake beside ``other`` explains the results as well as ``one`` does.
+    def rivals(self, suspect: Suspect, partner: Suspect) -> bool:
+        """True if a third mistake beside ``partner`` explains all as well as ``suspect`` does.
 
         One that does the same by itself, too, is no other: a scale of 1 and no scale.
         """
-        both_names = {one.mistake.name, other.mistake.name}
-        # Those cases first in which the one shows beside the other: there most others fall.
-        order = sorted(self.order, key=lambda i: self.agrees(other, i))
+        both_names = {suspect.mistake.name, partner.mistake.name}
+        # Those cases first in which the suspect shows beside its partner: there most others fall.
+        order = sorted(self.order, key=lambda i: self.agrees(partner, i))
         return any(
             self.hints_at(both, order[0])
             and all(self.agrees(both, i) for i in order)
-            and not all(same(self.trial(a, i).outcome, self.trial(one, i).outcome) for i in order)
+            and not all(
+                same(self.trial(a, i).outcome, self.trial(suspect, i).outcome) for i in order
+            )
             for a in self.suspects
             if a.mistake.name not in both_names
             and a.parts is not None
-            and (both := combined_suspect(a, other, self.seed)) is not None
+            and (both := combined_suspect(a, partner, self.seed)) is not None
         )
 
     def likeliest(self) -> list[Suspect]:
@@ -338,7 +340,7 @@ class Search:
                 if not self.effort.is_left(0.9):
                     return None
                 if self.are_apart(a, b):
-                    worse, other = sorted((a, b), key=lambda one: -self.damage(one))
+                    worse, other = sorted((a, b), key=self.damage, reverse=True)
                     return worse, other
         return None
 

@@ -51,10 +51,10 @@ def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
     )
 
 
-def misfit(exercise: Exercise, function: str, told: str) -> Mistake:
+def misfit(exercise: Exercise, function: str, complaint: str) -> Mistake:
     """Return the mistake of a signature that does not take the exercise's calls.
 
-    ``told`` is what Python says of it.
+    ``complaint`` is what Python says of such a call.
     """
     wanted = counterpart(exercise, function)
     name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
@@ -67,7 +67,7 @@ def misfit(exercise: Exercise, function: str, told: str) -> Mistake:
     return Mistake(
         "the signature is another one",
         f"The exercise is called as `{name}({', '.join(bare)})`. Yours does not take such a call: "
-        f"{told}. Have the arguments that the exercise has, in its order and with its names.",
+        f"{complaint}. Have the arguments that the exercise has, in its order and with its names.",
     )
 
 

@@ -407,22 +407,27 @@ class CellRuns:
         after = self.runs[self.runs.index(run) + 1 :]
         later = [other for other in after if run.cell and other.cell == run.cell]
         if later and later[-1] not in self.open and name not in later[-1].bound:
-            others = [n for n, one in later[-1].bound.items() if isinstance(one.node, DEFINITIONS)]
+            others = [
+                n
+                for n, statement in later[-1].bound.items()
+                if isinstance(statement.node, DEFINITIONS)
+            ]
             instead = f": it defines `{others[-1]}`" if others else ""
             what = f"nothing is called `{name}` any more in the cell that it came from{instead}"
             return Unjudged(what, f"Define `{name}` in it, run it, then this check.")
         if not run.cell:
             for other in after:
-                for one in other.bound.values():
-                    if one.same_but_for(name, run.bound[name]):
+                for statement in other.bound.values():
+                    if statement.same_but_for(name, run.bound[name]):
+                        new_name = getattr(statement.node, "name", "")
                         what = f"nothing is called `{name}` any more, if {other.place} is its cell"
-                        what += f": it defines `{getattr(one.node, 'name', '')}`, which is the same"
+                        what += f": it defines `{new_name}`, which is the same"
                         return Unjudged(
                             what, f"Define `{name}` in its cell, run it, then this check."
                         )
         cells = self.saved_after(run)
         definitions = [cell.bound[name] for cell in cells if name in cell.bound]
-        if not cells or any(one.same_as(run.bound[name]) for one in definitions):
+        if not cells or any(statement.same_as(run.bound[name]) for statement in definitions):
             return None
         if definitions or any(cell.tries(name) for cell in cells):
             what = f"the cell of `{name}` was changed after it was run"

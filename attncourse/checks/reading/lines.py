@@ -36,12 +36,12 @@ def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     return traceback.walk_tb(read.__get__(error))
 
 
-def sizes_in_words(line: str, there: dict[str, Any], of_dtypes: bool = False) -> str:
+def sizes_in_words(line: str, names: dict[str, Any], of_dtypes: bool = False) -> str:
     """The sizes of the arrays that a line reads, and its other plain values.
 
     Their dtypes, too, where an error is ``of_dtypes`` or two precisions meet.
     """
-    values = dict(values_read(line, there))
+    values = dict(values_read(line, names))
     arrays = [v for v in values.values() if is_plain_array(v)]
     if not arrays and None not in values.values():
         return ""  # nothing that an error of sizes is about
@@ -53,7 +53,7 @@ def sizes_in_words(line: str, there: dict[str, Any], of_dtypes: bool = False) ->
     return f", where {', '.join(first)} and {last}" if first else f", where {last}"
 
 
-def values_read(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def values_read(line: str, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The names that a line reads, with their values where these can be told in a word."""
     try:
         tree = ast.parse(f"{line} pass" if line.endswith(":") else line)
@@ -65,20 +65,20 @@ def values_read(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             node = node.target
         elif not isinstance(getattr(node, "ctx", None), ast.Load):
             continue
-        if isinstance(node, ast.Name) and node.id in there:
-            name, value = node.id, there[node.id]
+        if isinstance(node, ast.Name) and node.id in names:
+            name, value = node.id, names[node.id]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            name, value = f"{node.value.id}.{node.attr}", attribute(there, node)
+            name, value = f"{node.value.id}.{node.attr}", attribute(names, node)
         else:
             continue
         if value is None or type(value) in (bool, int) or is_plain_array(value):
             yield name, value
 
 
-def attribute(there: dict[str, Any], node: ast.Attribute) -> Any:
+def attribute(names: dict[str, Any], node: ast.Attribute) -> Any:
     """An attribute or a parameter that an object holds itself; no code of its class runs."""
     try:
-        attributes = object.__getattribute__(there[getattr(node.value, "id", "")], "__dict__")
+        attributes = object.__getattribute__(names[getattr(node.value, "id", "")], "__dict__")
     except (KeyError, AttributeError):
         return NOTHING
     attributes = attributes if type(attributes) is dict else {}

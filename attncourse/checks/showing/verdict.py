@@ -336,12 +336,15 @@ def cut_to_line(text: str, columns: int = 90) -> str:
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
-def fail_alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
+def fail_alike(first_criterion: CriterionVerdict, second_criterion: CriterionVerdict) -> bool:
     """True if two criteria fail with one exception, in one line, whatever the sizes there."""
-    if one.brief == other.brief and "returned" not in one.brief:
+    if first_criterion.brief == second_criterion.brief and "returned" not in first_criterion.brief:
         return True
     raised = r"raised (\w+): .*\(in the line `(.*?)`"
-    first, second = re.search(raised, one.brief), re.search(raised, other.brief)
+    first, second = (
+        re.search(raised, first_criterion.brief),
+        re.search(raised, second_criterion.brief),
+    )
     return first is not None and second is not None and first.groups() == second.groups()
 
 

@@ -109,11 +109,11 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
     return replace(outcome, mutated=", ".join(changed)) if changed else outcome
 
 
-def unless_refused(outcome: Outcome, told: str) -> Outcome:
+def unless_refused(outcome: Outcome, refusal: str) -> Outcome:
     """The outcome, or what the watch told of it; one that hangs stays what it is."""
-    if not told or outcome.kind == "hung":
+    if not refusal or outcome.kind == "hung":
         return outcome
-    return Outcome("raised", error=Forbidden, text=told, mutated=outcome.mutated)
+    return Outcome("raised", error=Forbidden, text=refusal, mutated=outcome.mutated)
 
 
 def argument_names(exercise: Exercise) -> list[str]:

@@ -148,7 +148,7 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
     watch_what_is_loaded()
     probes = tuple(kernels(n).probe for n in names)
 
-    def told() -> str:
+    def report() -> str:
         """Tries the watch, too: what it was put over shows whether it is still there."""
         harmed = any(function.__code__ is not body for function, body in bodies.items())
         watch_what_is_loaded()
@@ -160,7 +160,7 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
         calls.clear()
         return said
 
-    return told
+    return report
 
 
 @contextmanager

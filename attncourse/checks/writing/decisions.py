@@ -204,8 +204,8 @@ def attention_class(
     attention = Attention.of(options)
 
     def method(made, mixes):
-        def call(self, *given):
-            *seen, mask = (*given, None)[: inputs + 1]
+        def call(self, *inputs_and_mask):
+            *seen, mask = (*inputs_and_mask, None)[: inputs + 1]
             views = query(self, *seen), key(self, *seen), value(self, *seen) if mixes else None
             return made(attention, views, mask, other(self, *seen) if other else seen[0])
 
