@@ -128,7 +128,7 @@ def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
     """Return a case's arguments with their names, those of a caller under the names that it has."""
     names = argument_names(exercise)
     if case.use is not None:  # what it names itself stands in the place of those
-        parameter_names = positional(case.use)[1:]
+        parameter_names = positional(case.use)[1:]  # which messages show, too
         names = parameter_names + names[len(parameter_names) :]
     return [*zip(names, case.args, strict=False), *case.kwargs.items()]
 
