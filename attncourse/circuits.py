@@ -89,7 +89,7 @@ def without_heads(model: ModelT, heads: Iterable[Head]) -> Iterator[ModelT]:
     """
     heads_by_layer: dict[int, list[int]] = {}
     for pair in require_several("heads", "pairs (layer, head)", heads):
-        layer, head = require_pair("heads", "(layer, head)", pair)
+        layer, head = require_two("heads", "(layer, head)", pair)
         require_head(model, layer, head)
         heads_by_layer.setdefault(layer, []).append(head)
     with ExitStack() as hooks:
@@ -126,7 +126,7 @@ def without_edges(model: ModelT, edges: Mapping[Head, Iterable[Edge]]) -> Iterat
         got = type(edges).__name__
         raise ValueError(f"edges: expected a mapping from (layer, head) to edges, got {got}")
     for place, pairs in edges.items():
-        layer, head = require_pair("edges", "(layer, head)", place)
+        layer, head = require_two("edges", "(layer, head)", place)
         require_head(model, layer, head)
         edges_by_layer.setdefault(layer, {})[head] = require_several(
             "edges", "pairs (query, key)", pairs
@@ -261,7 +261,7 @@ def require_several(name: str, what: str, values: Iterable) -> list:
     return list(values)
 
 
-def require_pair(name: str, what: str, pair: tuple[int, int]) -> tuple[int, int]:
+def require_two(name: str, what: str, pair: tuple[int, int]) -> tuple[int, int]:
     """The pair; ``ValueError`` unless there are two."""
     try:
         first, second = pair
@@ -289,7 +289,7 @@ def require_below_infinity(scores: Tensor) -> None:
 
 def require_edge(edge: Edge, m: int, n: int) -> Edge:
     """The edge; ``ValueError`` unless it is a query and a key of an ``(m, n)`` map."""
-    query, key = require_pair("edges", "(query, key)", edge)
+    query, key = require_two("edges", "(query, key)", edge)
     require_count("the query of an edge", query, least=0, most=m - 1)
     require_count("the key of an edge", key, least=0, most=n - 1)
     return query, key

@@ -75,7 +75,7 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
     How many points there are is shown before the mistake is looked for, where that is final.
     """
     board, exercise = Board(show), find_exercise(target, variant)
-    with looked_after(target):
+    with watched_by_student(target):
         why = None if _observers else elsewhere(exercise, implementation)
         hear = None if _observers else board.begin
         verdict = (
@@ -107,11 +107,11 @@ def examine(
     Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
     for a wrong answer.
     """
-    with looked_after(target):
+    with watched_by_student(target):
         return examined(find_exercise(target, variant), implementation, seed, explain=explain)
 
 
-def looked_after(target: str) -> AbstractContextManager[None]:
+def watched_by_student(target: str) -> AbstractContextManager[None]:
     """``watched`` where somebody waits for it: a grader does not."""
     return nullcontext() if _observers else watched(target)
 
@@ -238,14 +238,14 @@ def find_exercise(target: str, variant: str = "") -> Exercise:
     if stem in STEMS:
         for exercise in chapter(stem):
             if exercise.target == target:
-                return in_variant(exercise, variant) if variant else exercise
+                return find_variant(exercise, variant) if variant else exercise
     near = difflib.get_close_matches(str(target), exercises(), n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(f"no exercise is called {target!r}{hint}")
 
 
 @cache
-def in_variant(exercise: Exercise, name: str) -> Exercise:
+def find_variant(exercise: Exercise, name: str) -> Exercise:
     """The exercise in the variant of this name; ``ValueError`` with those that it has."""
     from attncourse.checks.variants.variant import varied
 

@@ -150,7 +150,7 @@ def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value
 
     outputs, cache = [], None
     for q, k, v in zip(*(x.split(list(sizes), -2) for x in (query, key, value)), strict=True):
-        output, cache = pair(implementation(q, k, v, cache))
+        output, cache = output_and_cache(implementation(q, k, v, cache))
         outputs.append(output)
     return {"the outputs": torch.cat(outputs, -2), "the last cache": tuple(cache or ())}
 
@@ -165,7 +165,7 @@ def attend_with_each_gradient(
     import torch
 
     def in_one_row(*tensors: Any) -> Any:
-        output, cache = pair(implementation(*tensors[:3], tuple(tensors[3:]) or None))
+        output, cache = output_and_cache(implementation(*tensors[:3], tuple(tensors[3:]) or None))
         return torch.cat([x.flatten() for x in (output, *cache)])
 
     results: dict[str, Any] = {}
@@ -174,7 +174,7 @@ def attend_with_each_gradient(
     return results
 
 
-def pair(returned: Any) -> tuple[Any, Any]:
+def output_and_cache(returned: Any) -> tuple[Any, Any]:
     """An output and a cache; ``Unusable`` for what is not (output, (keys, values))."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise Unusable(wrong_type(returned, "(output, cache)"))

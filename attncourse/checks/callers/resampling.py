@@ -121,7 +121,7 @@ def rows_resampled(
 
     implementation(
         statistic,
-        *(rows_of(kind, n) for kind in kinds),
+        *(distinct_rows(kind, n) for kind in kinds),
         **options,
         rng=np.random.default_rng(seed),
     )
@@ -162,7 +162,7 @@ def drawn_as_asked(
     return {name: bool(tests[name]()) for name in properties}
 
 
-def rows_of(kind: str, n: int) -> Any:
+def distinct_rows(kind: str, n: int) -> Any:
     """Return n rows that can be told apart: row i holds i."""
     numbers = np.arange(n)
     if kind == "matrix":
@@ -275,7 +275,7 @@ def largest_gap(first: Any, second: Any) -> float:
     return float(np.max(np.abs(np.asarray(first) - np.asarray(second))))
 
 
-def largest(array: Any) -> float:
+def largest_entry(array: Any) -> float:
     """Of an array: lists have no such method."""
     return float(array.max())
 
@@ -285,4 +285,4 @@ def number_of_rows(*arrays: Any) -> int:
     return len(arrays[0])
 
 
-STATISTICS = {f.__name__: f for f in (mean, largest, largest_gap, number_of_rows)}
+STATISTICS = {f.__name__: f for f in (mean, largest_entry, largest_gap, number_of_rows)}

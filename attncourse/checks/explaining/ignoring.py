@@ -73,13 +73,13 @@ def exchanges(
         for key, (value, new) in pairs:
             if not exchangeable(value, new):
                 continue
-            changed = exchanged(case, key, new)
+            changed = with_argument(case, key, new)
             right = run(exercise, exercise.reference, changed)
             if right.kind == "value" and not alike(right, trial.expected):
                 yield key, changed
 
 
-def exchanged(case: Case, key: int | str, new: Any) -> Case:
+def with_argument(case: Case, key: int | str, new: Any) -> Case:
     """Return the case with a new argument at a place, or under a keyword."""
     if isinstance(key, str):
         return replace(case, kwargs={**case.kwargs, key: new})

@@ -39,11 +39,11 @@ def case_branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:
     for option in sorted(set().union(*taken)):
         with_option = [i for i, options in enumerate(taken) if option in options]
         elsewhere = [i for i, options in enumerate(taken) if option not in options]
-        yield from whole(trials, f"only where {option}", with_option, elsewhere)
-        yield from whole(trials, f"except where {option}", elsewhere, with_option)
+        yield from filled_branch(trials, f"only where {option}", with_option, elsewhere)
+        yield from filled_branch(trials, f"except where {option}", elsewhere, with_option)
 
 
-def whole(
+def filled_branch(
     trials: tuple[Trial, ...], words: str, places: list[int], elsewhere: list[int]
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield a branch, with its words, if the mistake fills it and nothing is wrong elsewhere.

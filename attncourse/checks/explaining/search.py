@@ -19,7 +19,7 @@ from attncourse.checks.explaining.suspects import (
     combined_suspect,
     members,
     nearest_sizes,
-    same,
+    same_behaviour,
     suspects,
 )
 from attncourse.checks.explaining.symptoms.looks import digits_alone, first_that_holds, lies_over
@@ -136,7 +136,7 @@ class Search:
         Where an exception is asked for, its class alone counts.
         """
         other, trial = self.trial(suspect, i), self.trials[i]
-        if same(trial.outcome, other.outcome):
+        if same_behaviour(trial.outcome, other.outcome):
             return True
         if not trial.stands_out:
             return not other.stands_out
@@ -289,7 +289,8 @@ class Search:
             self.hints_at(both, order[0])
             and all(self.agrees(both, i) for i in order)
             and not all(
-                same(self.trial(a, i).outcome, self.trial(suspect, i).outcome) for i in order
+                same_behaviour(self.trial(a, i).outcome, self.trial(suspect, i).outcome)
+                for i in order
             )
             for a in self.suspects
             if a.mistake.name not in both_names

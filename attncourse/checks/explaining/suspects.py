@@ -132,7 +132,7 @@ def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterat
         yield sign * float(np.exp(place))
 
 
-def same(a: Outcome, b: Outcome) -> bool:
+def same_behaviour(a: Outcome, b: Outcome) -> bool:
     """True if two calls had the same outcome."""
     if a.kind != b.kind or a.mutated != b.mutated:
         return False

@@ -7,7 +7,7 @@ import numpy as np
 
 from attncourse.checks.callers.modules import CALLS
 from attncourse.checks.exercise import Mistake
-from attncourse.checks.explaining.symptoms.nearly_right import same_numbers
+from attncourse.checks.explaining.symptoms.nearly_right import only_dtype_differs
 from attncourse.checks.explaining.symptoms.pairs import Pair, number_pairs, pairs_of_results
 from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_words
 from attncourse.checks.trying.compare import equal, type_name
@@ -64,7 +64,7 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     """
     wrong = [t for t in trials if t.wrong]
     cut = [t for t in wrong if t.outcome.text.startswith(CUT)]
-    if not cut or not same_numbers([t for t in wrong if not t.outcome.text.startswith(CUT)]):
+    if not cut or not only_dtype_differs([t for t in wrong if not t.outcome.text.startswith(CUT)]):
         return None
     names = names_in_words(
         dict.fromkeys(t.outcome.text.removeprefix(CUT).split(":")[0] for t in cut)
