@@ -14,7 +14,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +65,27 @@ BROUGHT_BY = {
     "torch": "pip install torch, or, where there is none for this machine, open Colab",
     **dict.fromkeys(("gguf", "regex", "tokenizers"), "pip install 'attncourse[model]'"),
 }
-_observers: list[list[Verdict]] = []
-_seeds: list[int] = []  # of the graders at work, the innermost last
+
+
+@dataclass(eq=False)
+class Grader:
+    """Somebody who grades what is checked: the verdicts so far, and a seed if there is one."""
+
+    verdicts: list[Verdict]
+    seed: int | None
+
+
+_graders: list[Grader] = []  # at work, the innermost last
+
+
+def is_graded() -> bool:
+    """True if a grader is at work: no student waits, and no notebook is here."""
+    return bool(_graders)
+
+
+def grader_seed() -> int | None:
+    """Return the seed of the innermost grader that has one."""
+    return next((g.seed for g in reversed(_graders) if g.seed is not None), None)
 
 
 def check(target: str, implementation: Callable, variant: str = "") -> None:
@@ -76,12 +95,12 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
     """
     board, exercise = Board(show), find_exercise(target, variant)
     with watched_by_student(target):
-        why = None if _observers else elsewhere(exercise, implementation)
-        hear = None if _observers else board.begin
+        why = None if is_graded() else elsewhere(exercise, implementation)
+        hear = None if is_graded() else board.begin
         verdict = (
             not_judged(exercise, why) if why else examined(exercise, implementation, hear=hear)
         )
-    if not _observers:
+    if not is_graded():
         seen[target] = verdict
     displayed = board.end(verdict)
     if not verdict.passed:
@@ -113,7 +132,7 @@ def examine(
 
 def watched_by_student(target: str) -> AbstractContextManager[None]:
     """``watched`` where somebody waits for it: a grader does not."""
-    return nullcontext() if _observers else watched(target)
+    return nullcontext() if is_graded() else watched(target)
 
 
 def examined(
@@ -132,16 +151,16 @@ def examined(
     judge = partial(judging.judge, explain=explain)
 
     fresh = seed is None
-    if fresh and _seeds:
-        seed = zlib.crc32(f"{_seeds[-1]} {exercise.target}".encode())
+    if fresh and grader_seed() is not None:
+        seed = zlib.crc32(f"{grader_seed()} {exercise.target}".encode())
     around = chapter(exercise.stem)
-    if not _observers:
+    if not is_graded():
         implementation = settled(exercise, implementation, around)
-    why = slowed_down() or why_unjudged(exercise, implementation, around, graded=bool(_observers))
-    if why or _observers:
+    why = slowed_down() or why_unjudged(exercise, implementation, around, graded=is_graded())
+    if why or is_graded():
         verdict = not_judged(exercise, why) if why else judge(exercise, implementation, seed)
-        for observer in _observers:
-            observer.append(verdict)
+        for grader in _graders:
+            grader.verdicts.append(verdict)
         return verdict
 
     def is_right(other: Exercise, answer: Callable) -> bool:
@@ -195,16 +214,12 @@ def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
 
     With a seed, a verdict that asks for fresh cases gets those that follow from it and the target.
     """
-    made: list[Verdict] = []
-    _observers.append(made)
-    if seed is not None:
-        _seeds.append(seed)
+    grader = Grader([], seed)
+    _graders.append(grader)
     try:
-        yield made
+        yield grader.verdicts
     finally:
-        _observers.pop(next(i for i, other in enumerate(_observers) if other is made))
-        if seed is not None:
-            _seeds.pop()
+        _graders.remove(grader)
 
 
 @cache

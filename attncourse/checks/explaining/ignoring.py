@@ -14,7 +14,7 @@ from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.trying.asking import asking
 from attncourse.checks.trying.compare import as_numbers, difference
 from attncourse.checks.trying.outcome import Outcome, identical, named_arguments, run
-from attncourse.checks.trying.trials import FRESH, Trial, draw
+from attncourse.checks.trying.trials import FRESH, ReferenceOutcome, Trial, draw
 
 TRIES = 12  # calls for each argument, any of which may show that it counts
 LEAST = 3
@@ -92,7 +92,7 @@ def exchangeable(value: Any, new: Any) -> bool:
     return alike and value is not None and not callable(value) and not identical(value, new)
 
 
-def alike(a: Outcome, b: Outcome) -> bool:
+def alike(a: Outcome, b: Outcome | ReferenceOutcome) -> bool:
     """True if two calls returned the same numbers."""
     if a.kind != "value" or b.kind != "value" or as_numbers(b.value) is None:
         return False

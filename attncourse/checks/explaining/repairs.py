@@ -229,9 +229,8 @@ def repaired(
     """Return the mistake that one change in the answer's code mends, or two changes; or None."""
     if hasattr(type(implementation), "attncourse_outcomes"):
         return None  # it lives in another process
-    is_named = any(
-        t.outcome.error is Forbidden for t in trials
-    )  # the forbidden call is the mistake
+    # A forbidden call is the mistake, and it is named already.
+    is_named = any(t.outcome.error is Forbidden for t in trials)
     unwritten = all(is_unwritten(t.outcome) for t in trials if t.stands_out)
     source = None if is_named or unwritten else answer_source(implementation)
     if source is None:

@@ -552,7 +552,7 @@ class Search:
         """The trials as they would be without the mistake."""
         whole = self.refuses_less(suspect)
         return tuple(
-            replace(t, outcome=t.expected) if whole or self.agrees(suspect, i) else t
+            replace(t, outcome=t.right_outcome) if whole or self.agrees(suspect, i) else t
             for i, t in enumerate(self.trials)
         )
 

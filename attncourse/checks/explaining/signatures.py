@@ -63,7 +63,8 @@ def other_signature_mistake(exercise: Exercise, function: str, complaint: str) -
         if p.kind is p.KEYWORD_ONLY and "*" not in bare:
             bare.append("*")
         bare += [p.name if p.default is p.empty else f"{p.name}={in_code(p.default)}"]
-    bare = bare[bare[:1] == ["self"] :]
+    if bare[:1] == ["self"]:
+        bare.pop(0)
     return Mistake(
         "the signature is another one",
         f"The exercise is called as `{name}({', '.join(bare)})`. Yours does not take such a call: "
