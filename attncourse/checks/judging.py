@@ -21,7 +21,7 @@ from attncourse.checks.explaining.symptoms.symptom import names_in_words
 from attncourse.checks.index import guide_address, index
 from attncourse.checks.showing.verdict import CriterionVerdict, Picture, Verdict
 from attncourse.checks.trying.compare import (
-    SMALL,
+    MAX_NUMBERS_WRITTEN_OUT,
     Problem,
     as_numbers,
     dtype_name,
@@ -35,10 +35,11 @@ from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.checks.trying.trials import Trial, count_numbers, trials_of, try_out
 from attncourse.support.alarm import TimeUp
 
-SLOW = 4.0  # seconds of processor time for all cases: what takes longer is not called again
-WIDE = 72  # columns for an array in one line
-ARRAYS = 3  # that an example shows in numbers
-MANY = 6  # and that are told of where all is told
+# Seconds of processor time for all cases: what takes longer is not called again.
+MAX_SECONDS_TO_ASK_AGAIN = 4.0
+MAX_ARRAY_COLUMNS = 72  # in one line
+MAX_ARRAYS_IN_EXAMPLE = 3
+MAX_ARRAYS_IN_FULL = 6  # where all is told
 
 
 def judge(
@@ -95,7 +96,7 @@ class Asked:
         self.exercise, self.implementation = exercise, implementation
         self.trials, self.seed = trials, seed
         came_back = all(t.outcome.kind not in ("hung", "skipped") for t in trials)
-        self.ended = came_back and seconds < SLOW
+        self.ended = came_back and seconds < MAX_SECONDS_TO_ASK_AGAIN
 
     def again(self, seed: int, among: Container[int] | None = None) -> tuple[Trial, ...]:
         """Return the answer's trials on the cases of another seed, or on those at some places."""
@@ -402,9 +403,11 @@ def call_text(exercise: Exercise, case: Case) -> str:
     for name, value in named_arguments(exercise, case):
         if is_array(value):
             array = known_numbers(value)
-            small = 0 < array.size <= SMALL
+            small = 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT
             lines.append(f"{name} =\n{indent(array)}" if small else size_of(name, array))
-    return "\n".join([call_line(exercise, case, bool(lines)), *first_sizes(lines, MANY)])
+    return "\n".join(
+        [call_line(exercise, case, bool(lines)), *first_sizes(lines, MAX_ARRAYS_IN_FULL)]
+    )
 
 
 def size_of(name: str, array: np.ndarray) -> str:
@@ -431,17 +434,17 @@ def usual_dtype(value: Any) -> str:
     return str(default).removeprefix("torch.")
 
 
-def first_sizes(sizes: list[str], most: int = ARRAYS) -> list[str]:
+def first_sizes(sizes: list[str], most: int = MAX_ARRAYS_IN_EXAMPLE) -> list[str]:
     """The first of many, and how many there are besides: a model has dozens of weights."""
     return sizes if len(sizes) <= most + 2 else [*sizes[:most], f"{len(sizes) - most} more"]
 
 
 def array_in_a_line(array: np.ndarray) -> str:
     """An array's numbers in one line; "" where they do not fit."""
-    if not 0 < array.size <= SMALL:
+    if not 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT:
         return ""
     text = " ".join(indent(array).split()).replace("[ ", "[").replace(" ]", "]")
-    return text if len(text) <= WIDE else ""
+    return text if len(text) <= MAX_ARRAY_COLUMNS else ""
 
 
 def due_to(finding: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
@@ -468,7 +471,7 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     arguments = named_arguments(exercise, trial.case)
     arrays = [(n, known_numbers(v)) for n, v in arguments if is_array(v)]
     lines = [call_line(exercise, trial.case, bool(arrays))]
-    full = [n for n, a in arrays if array_in_a_line(a)][:ARRAYS]
+    full = [n for n, a in arrays if array_in_a_line(a)][:MAX_ARRAYS_IN_EXAMPLE]
     sizes = [size_of(n, a) for n, a in arrays if n not in full]
     lines += [f"{n} = {array_in_a_line(a)}" for n, a in arrays if n in full]
     if sizes:

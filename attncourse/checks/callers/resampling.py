@@ -14,8 +14,8 @@ import numpy as np
 from attncourse.checks.trying.compare import as_numbers, wrong_type
 from attncourse.checks.trying.outcome import Unusable
 
-MOST = 200_000  # what a statistic may be asked, before a loop is called endless
-EXTRA = 2  # calls that are no resample: of the sample itself, for example
+MAX_STATISTIC_CALLS = 200_000  # what a statistic may be asked, before a loop is called endless
+MAX_OTHER_CALLS = 2  # calls that are no resample: of the sample itself, for example
 
 
 def splits_made(
@@ -111,8 +111,8 @@ def rows_resampled(
     seen: list[np.ndarray] = []
 
     def statistic(*arrays: Any) -> float:
-        if len(seen) >= MOST * len(kinds):
-            raise Unusable(f"called the statistic more than {MOST} times")
+        if len(seen) >= MAX_STATISTIC_CALLS * len(kinds):
+            raise Unusable(f"called the statistic more than {MAX_STATISTIC_CALLS} times")
         if len(arrays) != len(kinds):
             raise Unusable(f"gave the statistic {len(arrays)} arrays, expected {len(kinds)}")
         numbers = [numbers_of(a, kind) for a, kind in zip(arrays, kinds, strict=True)]
@@ -142,7 +142,7 @@ def drawn_as_asked(
         counts += np.bincount(arrays[0][arrays[0] < n], minlength=n)[:n]
     expected = counts.sum() / n
     tests = {
-        "as many resamples as asked": lambda: wanted <= len(seen) <= wanted + EXTRA,
+        "as many resamples as asked": lambda: wanted <= len(seen) <= wanted + MAX_OTHER_CALLS,
         "each has as many rows as the sample": lambda: (
             len(seen) > 0 and all(len(a) == n for arrays in seen for a in arrays)
         ),

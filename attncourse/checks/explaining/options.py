@@ -10,7 +10,7 @@ from attncourse.checks.callers.calls import call_with_each_gradient, call_with_g
 from attncourse.checks.exercise import call_it
 from attncourse.checks.trying.trials import Trial
 
-ENOUGH = 2  # cases on either side
+MIN_CASES_A_SIDE = 2  # inside and outside of a branch
 
 
 def options_of(trial: Trial) -> set[str]:
@@ -48,10 +48,13 @@ def filled_branch(
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield a branch, with its words, if the mistake fills it and nothing is wrong elsewhere.
 
-    At least half of the cases in it are wrong, and ``ENOUGH`` cases lie on either side.
+    At least half of the cases in it are wrong, and ``MIN_CASES_A_SIDE`` cases lie on either side.
     """
     wrong = [i for i in places if trials[i].stands_out]
-    if any(trials[i].stands_out for i in elsewhere) or min(len(wrong), len(elsewhere)) < ENOUGH:
+    if (
+        any(trials[i].stands_out for i in elsewhere)
+        or min(len(wrong), len(elsewhere)) < MIN_CASES_A_SIDE
+    ):
         return
     if 2 * len(wrong) >= len(places):
         yield words, places

@@ -29,8 +29,15 @@ from attncourse.checks.trying.compare import as_numbers, difference, known_numbe
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.checks.trying.trials import Trial, count_numbers
 
-FIRST = 8  # of the likeliest mistakes, which are tried however much has been tried before
-ENOUGH = 1 / 3  # of the cases that stand out, for a mistake beside another one
+N_ALWAYS_TRIED = 8  # of the likeliest mistakes, which are tried however much has been tried before
+MIN_SHARE_EXPLAINED = 1 / 3  # of the cases that stand out, for a mistake beside another one
+# Shares of the budget after which a step of the search begins no further try: what comes before
+# others may spend less, so that these have something left.
+BRANCH_SHARE = 0.3
+LAYERS_SHARE = 0.5
+VOTES_SHARE = 0.6
+PAIRS_SHARE = 0.8  # of two mistakes at once, and of a mistake whose result was changed
+TWO_CASES_SHARE = 0.9
 
 
 class Search:
@@ -180,7 +187,7 @@ class Search:
         """A mistake that does the same in one branch, and in the other nothing is wrong."""
         for where, places in case_branches(self.trials):
             for suspect in self.suspects:
-                if not self.effort.is_left(0.3):
+                if not self.effort.is_left(BRANCH_SHARE):
                     return None
                 if all(self.agrees(suspect, i) for i in [*self.order_in(places), *places]):
                     return suspect, where
@@ -265,7 +272,7 @@ class Search:
         if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
             seen = [a for a in seen if self.resembles(a, probe)]
         for a, b in likely_pairs(seen, composed):  # one of the two shows in the first case
-            if not self.effort.is_left(0.8):
+            if not self.effort.is_left(PAIRS_SHARE):
                 break
             both = combined_suspect(a, b, self.seed)
             if both is None or not self.hints_at(both, probe) or not self.exactly(both):
@@ -315,7 +322,7 @@ class Search:
         known = self.order[0]  # every mistake was tried on it
         votes = dict.fromkeys(self.suspects, 0)
         for place, i in enumerate(dict.fromkeys([known, *few])):
-            if place < 2 or self.effort.is_left(0.6):
+            if place < 2 or self.effort.is_left(VOTES_SHARE):
                 for suspect in self.suspects:
                     votes[suspect] += self.agrees(suspect, i)
         return sorted(self.suspects, key=lambda a: -votes[a])
@@ -338,7 +345,7 @@ class Search:
         first = self.order[0]
         for a in [a for a in self.suspects if self.agrees(a, first) and self.fits(a)]:
             for b in self.suspects:
-                if not self.effort.is_left(0.9):
+                if not self.effort.is_left(TWO_CASES_SHARE):
                     return None
                 if self.are_apart(a, b):
                     worse, other = sorted((a, b), key=self.damage, reverse=True)
@@ -368,7 +375,7 @@ class Search:
         """
         if not digits_alone(self.trials):
             for suspect in self.suspects:
-                if not self.effort.is_left(0.5):
+                if not self.effort.is_left(LAYERS_SHARE):
                     return None
                 if over := self.lies_beneath(suspect):
                     return suspect, over
@@ -398,7 +405,7 @@ class Search:
     def changed(self) -> tuple[Suspect, str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
         for suspect in self.suspects:
-            if not self.effort.is_left(0.8):
+            if not self.effort.is_left(PAIRS_SHARE):
                 return None
             if words := self.changed_in(suspect):
                 return suspect, words
@@ -437,7 +444,7 @@ class Search:
         """
         best, most = None, 0.0
         for place, suspect in enumerate(self.likeliest()):
-            if place >= FIRST and not self.effort.is_left():
+            if place >= N_ALWAYS_TRIED and not self.effort.is_left():
                 break
             share = self.explained(suspect, most)
             if share > most:
@@ -446,14 +453,14 @@ class Search:
 
     def explained(self, suspect: Suspect, least: float = 0.0) -> float:
         """The share of what is wrong that a mistake explains; 0 where that is not enough."""
-        enough, agreed = max(ENOUGH, least) * len(self.wrong), []
+        enough, agreed = max(MIN_SHARE_EXPLAINED, least) * len(self.wrong), []
         for place, i in enumerate(self.wrong):
             if len(agreed) + len(self.wrong) - place < enough:
                 return 0.0
             if self.resembles(suspect, i):
                 agreed.append(i)
         share = len(agreed) / max(1, len(self.wrong))
-        if share < ENOUGH or share <= least or not self.fits(suspect):
+        if share < MIN_SHARE_EXPLAINED or share <= least or not self.fits(suspect):
             return 0.0
         surely = [i for i in agreed if self.agrees(suspect, i)]
         n_telling = sum(tells(self.trials[i]) for i in surely)

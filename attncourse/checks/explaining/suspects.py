@@ -10,7 +10,7 @@ import numpy as np
 from attncourse.checks.exercise import Between, Exercise, Family, Mistake, parts_of
 from attncourse.checks.trying.compare import difference
 from attncourse.checks.trying.outcome import Outcome, copy_of, quiet, run
-from attncourse.checks.trying.trials import KEPT, Trial, draw
+from attncourse.checks.trying.trials import MAX_KEPT_DRAWS, Trial, draw
 
 
 class Suspect:
@@ -62,7 +62,7 @@ class Suspect:
             return None
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MAX_KEPT_DRAWS)
 def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
     """Each mistake, and each other way to make it, with what it does on the cases."""
     return tuple(

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-MOST = 4  # names
-LONGEST = 200  # characters of a line
+MAX_VALUES_IN_WORDS = 4  # names
+MAX_SOURCE_CHARACTERS = 200  # characters of a line
 
 
 def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
@@ -27,7 +27,7 @@ def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
     read: Any = BaseException.args
     first = next(iter(read.__get__(error)), "")  # whatever its class says of it
     of_dtypes = type(first) is str and "dtype" in first
-    return f"`{line[:LONGEST]}`{sizes_in_words(line, frame.f_locals, of_dtypes)}"
+    return f"`{line[:MAX_SOURCE_CHARACTERS]}`{sizes_in_words(line, frame.f_locals, of_dtypes)}"
 
 
 def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
@@ -49,7 +49,7 @@ def sizes_in_words(line: str, names: dict[str, Any], of_dtypes: bool = False) ->
     descriptions = [
         f"{name} is {value_in_short(value, len(kinds) > 1)}" for name, value in values.items()
     ]
-    *first, last = descriptions[:MOST]
+    *first, last = descriptions[:MAX_VALUES_IN_WORDS]
     return f", where {', '.join(first)} and {last}" if first else f", where {last}"
 
 
@@ -80,15 +80,15 @@ def attribute(names: dict[str, Any], node: ast.Attribute) -> Any:
     try:
         attributes = object.__getattribute__(names[getattr(node.value, "id", "")], "__dict__")
     except (KeyError, AttributeError):
-        return NOTHING
+        return NO_VALUE
     attributes = attributes if type(attributes) is dict else {}
     parameters = attributes.get("_parameters")
     return attributes.get(
-        node.attr, parameters.get(node.attr, NOTHING) if type(parameters) is dict else NOTHING
+        node.attr, parameters.get(node.attr, NO_VALUE) if type(parameters) is dict else NO_VALUE
     )
 
 
-NOTHING = object()
+NO_VALUE = object()
 
 
 def is_plain_array(value: Any) -> bool:

@@ -22,7 +22,7 @@ WRONG = "#b4541a"
 PRINTS = "Your code prints. A check, which calls it many times, does not show that."
 FOLLOWS = "follows from the above"
 KEEPS_HALF = "keeps half of its points"
-LINES = 15  # of a verdict as text, unless all of it is asked for
+MAX_TEXT_LINES = 15  # of a verdict as text, unless all of it is asked for
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class Verdict:
             end.append(f"  {self.read}")
         if not self.given:
             end.append(f"{IN_FULL}print({self.again}.full)")
-        room = LINES - len(lines) - len(self.told) - len(shown) - len(end)
+        room = MAX_TEXT_LINES - len(lines) - len(self.told) - len(shown) - len(end)
         return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 2)), *shown, *end])
 
     def criteria_in(self, room: int) -> list[str]:
@@ -356,7 +356,10 @@ def points_in_words(number: int) -> str:
 def inline_html(text: str) -> str:
     """Plain text as HTML, with `code` in backquotes, which stays in one line if it is short."""
     pieces = text.split("`")
-    whole = [(' style="white-space:nowrap"' if len(piece) <= SHORT else "") for piece in pieces]
+    whole = [
+        (' style="white-space:nowrap"' if len(piece) <= MAX_INLINE_LETTERS else "")
+        for piece in pieces
+    ]
     return "".join(
         f"<code{style}>{escape(piece)}</code>" if i % 2 else escape(piece)
         for i, (piece, style) in enumerate(zip(pieces, whole, strict=True))
@@ -369,7 +372,7 @@ def sentence(text: str) -> str:
     return f"{text[0].upper() if word else text[0]}{text[1:]}."
 
 
-SHORT = 24  # letters of code
+MAX_INLINE_LETTERS = 24  # letters of code
 MESSAGE_STYLE = (
     "white-space:pre-wrap;word-break:normal;overflow-wrap:normal;overflow-x:auto;"
     "font-family:monospace;"

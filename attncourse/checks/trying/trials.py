@@ -13,8 +13,8 @@ from attncourse.checks.trying.compare import Problem, difference, is_array, know
 from attncourse.checks.trying.outcome import Outcome, Unusable, is_unwritten, run, unless_refused
 from attncourse.checks.trying.watch import forbidding
 
-FRESH = 3  # further draws that what is told of an answer has to hold in
-KEPT = 32  # draws: a chapter's, with the further ones of each exercise
+N_FURTHER_DRAWS = 3  # further draws that what is told of an answer has to hold in
+MAX_KEPT_DRAWS = 32  # draws: a chapter's, with the further ones of each exercise
 NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"
 
 
@@ -73,7 +73,7 @@ class NoReference(Exception):
     """
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MAX_KEPT_DRAWS)
 def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Any], ...]:
     """Every case of every criterion, with what the reference makes of it, once that is asked for.
 

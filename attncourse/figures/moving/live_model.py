@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.sequences import ReceptorClassifier
     from attncourse.vision import VisionTransformer
 
-MOST = 150_000  # numbers of a model: 600 kB of a page
+MAX_MODEL_NUMBERS = 150_000  # numbers of a model: 600 kB of a page
 BARS, FEW_BARS = 8, 5  # next tokens that are shown, with the heads and without
 BEGINNING = "today the doctor is small and cute ."
 
@@ -142,9 +142,10 @@ def carried(
     state = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
     require_finite(**state)
     count = sum(array.size for array in state.values())
-    if count > MOST:
+    if count > MAX_MODEL_NUMBERS:
         raise ValueError(
-            f"model: expected at most {MOST} numbers, which a page carries, got {count}"
+            f"model: expected at most {MAX_MODEL_NUMBERS} numbers, which a page carries, "
+            f"got {count}"
         )
     return {name: round_to_16_bits(array) for name, array in state.items()}
 

@@ -9,7 +9,7 @@ from attncourse.figures.moving.controls import choice, controls, slider_control
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
-MOST = 16  # words of a sentence that are shown
+MAX_WORDS = 16  # words of a sentence that are shown
 SENTENCE: str = "I like sushi because it makes me happy"
 OFFERED = [
     SENTENCE,
@@ -76,7 +76,7 @@ def playground() -> Moving:
         "Where JavaScript runs, the sentence is yours, any word may ask, and temperature, scale, "
         "mask and the number of views can be changed.",
         {
-            "features": FEATURES, "words": dictionary(), "most": MOST, "strength": STRENGTH,
+            "features": FEATURES, "words": dictionary(), "most": MAX_WORDS, "strength": STRENGTH,
             "W_q": feature_matrix(W_Q, ASKED, STRENGTH).tolist(),
             "W_k": feature_matrix(W_K, ASKED).tolist(),
             "W_v": feature_matrix(W_V, GIVEN).tolist(), "gives": GIVEN,

@@ -8,7 +8,7 @@ from attncourse.figures.moving.controls import button, controls, signed
 from attncourse.figures.moving.figure import Moving
 from attncourse.support.arrays import as_floats, require_finite
 
-LARGEST = 50.0  # of a score that can be typed
+MAX_SCORE = 50.0  # of a score that can be typed
 
 
 def softmax_in_blocks(scores: np.ndarray, values: np.ndarray, block: int = 2) -> Moving:
@@ -22,7 +22,7 @@ def softmax_in_blocks(scores: np.ndarray, values: np.ndarray, block: int = 2) ->
     row = as_floats("scores", scores, "n").astype(float)
     v = as_floats("values", values, "n").astype(float)
     require_finite(scores=row, values=v)
-    if row.ndim != 1 or row.shape != v.shape or np.abs(row).max(initial=0) > LARGEST:
+    if row.ndim != 1 or row.shape != v.shape or np.abs(row).max(initial=0) > MAX_SCORE:
         raise ValueError(
             f"scores: expected a row from −50 to 50 and a value for each, got shapes {row.shape} "
             f"and {v.shape}"

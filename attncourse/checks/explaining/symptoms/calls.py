@@ -13,7 +13,7 @@ from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_word
 from attncourse.checks.trying.compare import equal, type_name
 from attncourse.checks.trying.trials import Trial
 
-MANY = 2  # names in a sentence
+MAX_NAMES_IN_SENTENCE = 2
 
 # As torch says it of a gradient, NumPy of dtypes.
 IN_PLACE = re.compile("in-?place operation|Cannot cast ufunc")
@@ -31,7 +31,9 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     parts = any("." in name for name in changed_names)  # of a model that is made of arguments
     names = (
-        names_in_words(changed_names) if len(changed_names) <= MANY else "more than one argument"
+        names_in_words(changed_names)
+        if len(changed_names) <= MAX_NAMES_IN_SENTENCE
+        else "more than one argument"
     )
     names = "the model" if parts else names
     mistake = Mistake(
