@@ -113,8 +113,8 @@ def work_in(function: Callable[[], Any], around: int | None = None) -> int:
     """Return how many functions a call runs; operators of torch count as several.
 
     In a try there are some ``around`` the implementation's, which are made
-    ``CALLS_OUTSIDE_KERNEL``. A few more or less are the same number. While somebody profiles this, nobody counts, and it is
-    the number of many calls.
+    ``CALLS_OUTSIDE_KERNEL``. A few more or less are the same number. While somebody profiles this,
+    nobody counts, and it is the number of many calls.
     """
     if sys.getprofile() is not None:
         return CALLS_UNDER_PROFILER
