@@ -56,7 +56,7 @@ def test_what_takes_longer_than_there_is_time_for_is_left_and_what_fits_is_run(m
         "book/05_kqv.md",
         "solutions/05_kqv/05_kqv.py",
         "exercises/05_kqv/05_kqv.ipynb",
-        "attncourse/checks/bank/kqv.py",
+        "attncourse/bank/kqv/project.py",
     ],
 )
 def test_what_belongs_to_a_chapter_reaches_the_chapter_s_tests(path):
