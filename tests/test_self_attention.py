@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refused import refused
 
 from attncourse.bank.self_attention.is_permutation_equivariant import (
     ORDERS_AS_THEY_ARE,
@@ -28,6 +27,7 @@ from attncourse.self_attention import (
     random_order,
     self_attention,
 )
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
 from attncourse.grading.class_.results import class_results
 from attncourse.grading.course import gradebook
@@ -25,6 +24,7 @@ from attncourse.grading.driver.bulk import Graded, save
 from attncourse.grading.errors import UserError
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import CellResult, Report, report_without_points
+from helpers.small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
 PLUGIN = """
 from nbgrader.plugins import BasePlugin

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from small_course import cell, graded, notebook, solution
-from test_hidden_tests import NAMED
 
 from attncourse.grading.class_.results import ClassResults, from_report
 from attncourse.grading.class_.scores import Person
@@ -17,6 +15,8 @@ from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import UNFORESEEN, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.hidden_tests import NAMED
+from helpers.small_course import cell, graded, notebook, solution
 
 # --- every hidden test of the course --------------------------------------------------------------
 

@@ -10,10 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from markup import acts
-from moving_pages import needs_browser
-from small_class import NAME, made, refuses, run, write_gradebook, write_reports
-from small_course import STUB, cell, graded, make_course, notebook, small, solution
 
 from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.class_.scores import Person
@@ -32,6 +28,10 @@ from attncourse.grading.feedback.told import told_by_exercise
 from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded, graded_cell_texts
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.figure_reader import needs_browser
+from helpers.html_markup import acts
+from helpers.small_class import NAME, made, refuses, run, write_gradebook, write_reports
+from helpers.small_course import STUB, cell, graded, make_course, notebook, small, solution
 
 SMALL = Assignment(NAME, read_cells(small()))
 ADD = "def add(a, b):\n    return a - b  # <script>attack()</script>"

@@ -8,10 +8,10 @@ from collections import Counter
 
 import course as settings
 import pytest
-from conftest import ROOT
 from navigation import LINES, WORDS, reading_minutes
 
 from attncourse import checks
+from helpers.project import ROOT
 
 CHAPTERS = settings.load(ROOT).chapters
 
