@@ -44,7 +44,7 @@ def patch_case(
 ) -> Case:
     """The patch of one vector; ``raises`` and ``afterwards`` may be among what is changed."""
     raises, afterwards = changed.pop("raises", None), changed.pop("afterwards", False)
-    config = SIZES | changed
+    config: dict[str, Any] = SIZES | changed
     clean, corrupted = (ids_of(rng, config["n_vocab"], on) for _ in range(2))
     told = ", ".join(f"{key}={value!r}" for key, value in config.items())
     return Case(

@@ -44,7 +44,7 @@ BY_HAND = Case((SHARES,), {"temperature": 0}, use=seeded(0), note="shares 0.1, 0
 
 def drawn_case(
     rng: Rng,
-    sixths: tuple[int, ...],
+    sixths: Sequence[float],
     cut: Sequence[float] = (),
     *,
     batch: int = 0,

@@ -12,7 +12,7 @@ from attncourse.gpt import GPT, GPTConfig
 
 def maps_of(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
     """Causal maps: every row sums to 1, over the tokens up to its own."""
-    scores = np.exp(2 * rng.normal(size=shape)) * np.tri(*shape[-2:])
+    scores = np.exp(2 * rng.normal(size=shape)) * np.tri(shape[-2], shape[-1])
     return scores / scores.sum(-1, keepdims=True)
 
 

@@ -5,6 +5,7 @@ heads, the norm, the gated layer. d_head is a power of 4 in float64 cases, as in
 """
 
 from functools import partial
+from typing import Any
 
 import torch
 from torch import nn
@@ -188,6 +189,14 @@ def shared_out(scores):
     return scores.masked_fill(empty, 0).softmax(-1).masked_fill(empty, 0)
 
 
+def through_branches(x, branches, norms, step):
+    """Return the stream after its branches, each put into it by ``step``."""
+    first = x
+    for branch, norm in zip(branches, norms, strict=False):  # some leave a branch out
+        x = step(x, branch, norm, first)
+    return x
+
+
 @composition
 def building(
     super_init=decisions.begun,
@@ -234,7 +243,7 @@ def building(
         def attend(self, x, mask, positions):
             n, group = x.shape[-2], self.n_heads // self.n_kv_heads
             where = (place(positions, n), self.base)
-            views = self.attention
+            views: Any = self.attention
             query = turn_query(cut(views["W_q"](x), self.n_heads), *where)
             key = turn_key(cut(views[layer_of_keys](x), self.n_kv_heads), *where)
             value = turn_value(cut(views[layer_of_values](x), self.n_kv_heads), *where)
@@ -246,10 +255,7 @@ def building(
         def forward(self, x, mask=None, positions=None):
             norms = [first_norm(self), second_norm(self)]
             both = branches(lambda x: self.attend(x, mask, positions), partial(feed, self))
-            first = x
-            for branch, norm in zip(both, norms, strict=False):
-                x = step(x, branch, norm, first)
-            return finish(self, x)
+            return finish(self, through_branches(x, both, norms, step))
 
     return LlamaBlock
 
@@ -275,6 +281,10 @@ def another_layer(name, make):
 
 class Gated(nn.Module):
     """A gated layer that is bent by another function, or multiplied otherwise."""
+
+    W_gate: nn.Linear
+    W_up: nn.Linear
+    W_down: nn.Linear
 
     def __init__(self, d_model, d_ff, hidden):
         super().__init__()

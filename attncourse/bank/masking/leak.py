@@ -78,8 +78,8 @@ ROWS = standard(CASES)
 
 def linear_case(x: list, A: list, W: list, note: str = "", dtype=torch.float64) -> Case:
     """A x W by hand, where no token may look ahead."""
-    x, A, W = (tensor(numbers, dtype) for numbers in (x, A, W))
-    return leak_case("linear_mix", x, lower(len(x)), note, A=A, W=W)
+    weights = {"A": tensor(A, dtype), "W": tensor(W, dtype)}
+    return leak_case("linear_mix", tensor(x, dtype), lower(len(x)), note, **weights)
 
 
 BY_HAND = linear_case(
@@ -88,7 +88,9 @@ BY_HAND = linear_case(
 NO_LEAK = linear_case([[1, 2], [3, 4]], [[2, 0], [3, -4]], [[1, 1], [0, 5]])
 ONE = [[1], [2], [4]], [[1, -3, 2], [0, 1, 1], [7, 0, 1]], [[2]]
 ONE_FEATURE = linear_case(*ONE, "one feature, float32", torch.float32)
-SQUARE = row("m=5 n=5 d=3", given={"mask": Drawn("m n", lambda rng, shape: np.tri(*shape) > 0)})
+SQUARE = row(
+    "m=5 n=5 d=3", given={"mask": Drawn("m n", lambda rng, shape: np.tri(shape[0], shape[1]) > 0)}
+)
 ALL = {"mask": Drawn("m n", lambda rng, shape: np.ones(shape, bool))}
 NONE = {"mask": Drawn("m n", lambda rng, shape: np.zeros(shape, bool))}
 PRODUCT, ATTENTION = {"f": "mixed_product"}, {"f": "small_attention"}

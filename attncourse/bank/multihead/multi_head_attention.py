@@ -308,7 +308,7 @@ EXERCISE = exercise(
         ),
         CASES.criterion("bias=False leaves every bias out", 1).on(
             ONE.but(options=NO_BIAS),
-            GROUPED.but(options=GROUPED.options | NO_BIAS),
+            GROUPED.but(options={**GROUPED.options, **NO_BIAS}),
         ),
         CASES.criterion("a mask for every head", 2).on(
             ONE.but(given=masked("m m"), note="(m, n)"),

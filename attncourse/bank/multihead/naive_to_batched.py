@@ -201,7 +201,10 @@ EXERCISE = exercise(
             mistake("""the heads' weights averaged
                 You mix the heads' weights, as one average or sum for all. Every head keeps its own
                 rows, one head below the other: `torch.cat(weights)`.
-            """).by(weights=lambda tensors: sum(tensors).repeat(len(tensors), 1) / len(tensors)),
+            """).by(
+                # pyrefly: ignore [missing-attribute]  a sum of tensors is a tensor
+                weights=lambda tensors: sum(tensors).repeat(len(tensors), 1) / len(tensors)
+            ),
             mistake("""one projection is filled from another
                 One of W_q, W_k and W_v, or two, hold what the heads have in another of these. Each
                 of the three has its own source.""")

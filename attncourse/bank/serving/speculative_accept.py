@@ -26,7 +26,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 DRAWS, FEWER, MORE = 160, 80, 240
 N_VOCAB = 9
-NAMES = "abcdefxyz"  # of tokens; which id each has is drawn
+NAMES: str = "abcdefxyz"  # of tokens; which id each has is drawn
 
 
 def rows_of(written: list[str], ids: dict[str, int], dtype: torch.dtype) -> torch.Tensor:

@@ -19,7 +19,7 @@ class IdTable(CaseTable):
     """Cases whose ``ids`` are below the row's length v."""
 
     def argument(self, rng: Rng, name: str, one: str | Drawn | Count, row: Row):
-        if name == "ids":
+        if name == "ids" and isinstance(one, str):
             one = Drawn(one, lambda rng, shape: some_ids(rng, shape, row.sizes["v"]))
         return super().argument(rng, name, one, row)
 

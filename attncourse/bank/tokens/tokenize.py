@@ -68,6 +68,7 @@ def spaced(marks):
 
 def unglued(text, pattern):
     """Each word, and the mark at its end apart."""
+    # pyrefly: ignore [missing-attribute]  every piece matches
     pieces = (re.fullmatch(r"(.*?)([^\w\s]?)", piece).groups() for piece in text.split())
     return [part for piece in pieces for part in piece if part]
 

@@ -87,7 +87,7 @@ def trained(name: str, state, branches: tuple[str, ...]) -> Callable[[Rng], list
         options = {"dropout": 0.4}
         return module_case(name, (32, 2, 8), own, given(rng), options=options, use=use, note=note)
 
-    every = [4.0**i for i in range(len(branches))]
+    every: list[float | None] = [4.0**i for i in range(len(branches))]
     one = "the numbers that are added to x; every branch returns one number"
     another = "what the numbers are multiplied by that {} adds; the other branches add nothing"
 

@@ -3,12 +3,14 @@
 from attncourse import transformer
 from attncourse.bank.transformer.cases import OUTPUTS, POST, RARE, block_state, weights_of_0
 from attncourse.bank.transformer.mistakes import (
+    DECODER_BRANCHES,
     block_class,
     decoder_layers,
+    dropout_criteria,
     in_turn,
-    of_dropout,
     of_the_mask,
     of_the_stream,
+    read_dropped,
 )
 from attncourse.checks.exercise import composition, exercise, unchanged
 from attncourse.checks.writing.cases import (
@@ -112,7 +114,7 @@ EXERCISE = exercise(
                 note=ONE_MASK,
             ),
         ),
-        *of_dropout(
+        *dropout_criteria(
             1,
             "DecoderBlock",
             CASES,
@@ -139,7 +141,7 @@ EXERCISE = exercise(
     excludes=(FLOATS_ONLY,),
     mistakes=made(
         decoding,
-        *of_the_stream(decoder_layers),
+        *of_the_stream(decoder_layers, DECODER_BRANCHES, {"look": read_dropped("self_attention")}),
         *of_the_mask("look", "self_attention", ()),
         mistake("""the memory is normalised
             You normalise the memory before it is read. It comes from an encoder that has its own

@@ -3,11 +3,13 @@
 from attncourse import transformer
 from attncourse.bank.transformer.cases import OUTPUTS, POST, RARE, block_state, weights_of_0
 from attncourse.bank.transformer.mistakes import (
+    ENCODER_BRANCHES,
     block_class,
+    dropout_criteria,
     in_turn,
-    of_dropout,
     of_the_mask,
     of_the_stream,
+    read_dropped,
 )
 from attncourse.checks import callers
 from attncourse.checks.exercise import composition, exercise, unchanged
@@ -90,7 +92,7 @@ EXERCISE = exercise(
             ONE.but("n=5", batch=(5,), given={"mask": hole("n n")}, note=ONE_MASK),
             ONE.but(batch=(2,), given={"mask": hole("... h n n")}, note="(b, h, n, n)"),
         ),
-        *of_dropout(
+        *dropout_criteria(
             2,
             "EncoderBlock",
             CASES,
@@ -119,7 +121,7 @@ EXERCISE = exercise(
     excludes=(FLOATS_ONLY,),
     mistakes=made(
         encoding,
-        *of_the_stream(encoder_layers),
+        *of_the_stream(encoder_layers, ENCODER_BRANCHES, {"attend": read_dropped("attention")}),
         *of_the_mask("attend", "attention", ()),
         mistake("""no attention
             You have it and do not use it: your tokens never meet. It is the first branch.

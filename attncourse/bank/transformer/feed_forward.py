@@ -81,7 +81,7 @@ def feeding(
     return FeedForward
 
 
-def biased(one: bool, other: bool):
+def biased(one: bool | None, other: bool | None):
     """Layers that have a bias or none, whatever was asked for."""
     return {
         "layers": lambda d, d_ff, bias: {

@@ -1,6 +1,6 @@
 """Decisions and mistakes that several of the chapter's exercises share."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import permutations
 
@@ -15,7 +15,7 @@ from attncourse.checks.exercise import Criterion
 from attncourse.checks.writing import decisions, mistakes
 from attncourse.checks.writing.cases import CaseTable, Row
 from attncourse.checks.writing.modules import State
-from attncourse.checks.writing.recipes import Recipe, mistake
+from attncourse.checks.writing.recipes import Recipe, Way, mistake
 from attncourse.multihead import MultiHeadAttention
 
 
@@ -119,6 +119,26 @@ def decoder_layers(d_model, n_heads, d_ff):
     }
 
 
+def way_into_the_stream(number, pre_norm, usual, odd, bare):
+    """Return how this branch's output is put into the stream."""
+    if own_way := odd(number):
+        return own_way[not pre_norm]
+    if bare(number):
+        return norm_and_branch if pre_norm else branch_and_norm
+    return usual
+
+
+def encoder_forward(self, x, mask=None):
+    return self.run(x, mask)
+
+
+def decoder_forward(self, x, memory, mask=None, memory_mask=None):
+    return self.run(x, memory, mask, memory_mask)
+
+
+FORWARD_METHODS = {"EncoderBlock": encoder_forward, "DecoderBlock": decoder_forward}
+
+
 def block_class(
     name,
     branches,
@@ -154,21 +174,14 @@ def block_class(
             hold(self, layers(*sizes(d_model, n_heads, d_ff)))
 
         def run(self, x, *given):
-            step = pre if self.pre_norm else post
+            usual = pre if self.pre_norm else post
             x = take(self, x)
             own = branches(self, *given)
             named = norms([f"norm_{i + 1}" for i in range(len(own))])
-            alone = norm_and_branch if self.pre_norm else branch_and_norm
-
-            def put(number):
-                if own_way := odd(number):
-                    return own_way[not self.pre_norm]
-                return alone if bare(number) else step
-
             steps = [
                 partial(
                     self.one,
-                    put(number),
+                    way_into_the_stream(number, self.pre_norm, usual, odd, bare),
                     branch if spared(number) else partial(self.dropping, branch),
                     nn.Identity() if unnormed(number) else getattr(self, norm),
                     x,
@@ -183,12 +196,7 @@ def block_class(
         def one(self, step, branch, norm, first, x):
             return step(x, branch, norm, first)
 
-    if name == "EncoderBlock":
-        Block.forward = lambda self, x, mask=None: self.run(x, mask)
-    else:
-        Block.forward = lambda self, x, memory, mask=None, memory_mask=None: self.run(
-            x, memory, mask, memory_mask
-        )
+    Block.forward = FORWARD_METHODS[name]
     Block.__name__ = name
     return Block
 
@@ -251,44 +259,51 @@ def other_orders(branches: tuple[str, ...]) -> Iterator[Recipe]:
         )
 
 
-def of_the_stream(layers) -> tuple[Recipe, ...]:
-    """What goes wrong around the branches, whatever these are."""
-    decoder = layers is decoder_layers
-    places = range(3 if decoder else 2)
-    reads = {
-        "look" if decoder else "attend": read_dropped("self_attention" if decoder else "attention")
-    }
+# For so many branches: the norms that a block calls for them in place of its own.
+OTHER_NORMS = {
+    2: ([1, 0],),
+    3: ([0, 2, 1], [0, 0, 1], [0, 0, 2], [0, 1, 1], [2, 1, 0], [1, 0, 2]),
+}
 
-    def in_one_place(ways):
-        return [{"odd": lambda number, i=i: ways if number == i else None} for i in places]
 
-    swaps = ([2, 1, 0], [1, 0, 2]) if layers is decoder_layers else ([1, 0],)
-    norms = ([0, 2, 1], [0, 0, 1], [0, 0, 2], [0, 1, 1]) if layers is decoder_layers else ()
+def in_one_place(branches, ways):
+    """Return the options that have one branch put into the stream in one of these ways."""
+    return [
+        {"odd": lambda number, i=i: ways if number == i else None} for i in range(len(branches))
+    ]
+
+
+OF_PRE_NORM = (
+    mistakes.NO_SUPER_INIT,
+    mistakes.LAYERS_HIDDEN.said(
+        "Your module has no parameters. Layers in a plain list or dict, or made anew in "
+        "`forward`, are not found: assign each to an attribute in `__init__`, "
+        "`self.norm_1 = …`."
+    ),
+    mistake("""pre-norm and post-norm swapped
+        With pre_norm=True a branch reads norm(x), and the sum stays as it is. With
+        pre_norm=False the branch reads x, and the sum is normalised. You do the other one.
+    """).by(pick=lambda pre_norm: not pre_norm),
+    mistake("""always pre-norm, or always post-norm
+        Your block does the same whatever pre_norm says. Keep it in `__init__` and ask for it in
+        `forward`.""")
+    .by(pick=lambda pre_norm: True)
+    .by(pick=lambda pre_norm: False),
+)
+
+
+def of_the_residual(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
+    """Return mistakes in how a branch is added to what it read."""
     return (
-        mistakes.NO_SUPER_INIT,
-        mistakes.LAYERS_HIDDEN.said(
-            "Your module has no parameters. Layers in a plain list or dict, or made anew in "
-            "`forward`, are not found: assign each to an attribute in `__init__`, "
-            "`self.norm_1 = …`."
-        ),
-        mistake("""pre-norm and post-norm swapped
-            With pre_norm=True a branch reads norm(x), and the sum stays as it is. With
-            pre_norm=False the branch reads x, and the sum is normalised. You do the other one.
-        """).by(pick=lambda pre_norm: not pre_norm),
-        mistake("""always pre-norm, or always post-norm
-            Your block does the same whatever pre_norm says. Keep it in `__init__` and ask for it in
-            `forward`.""")
-        .by(pick=lambda pre_norm: True)
-        .by(pick=lambda pre_norm: False),
         mistake("""the residual is missing
             A branch's output takes the place of x. It is to be added to what the branch read: x +
             branch(…), for every branch.""")
         .by(pre=norm_and_branch, post=branch_and_norm)
         .by(pre=norm_and_branch)
         .by(post=branch_and_norm)
-        .by(*({"bare": lambda number, i=i: number == i} for i in places))
-        .by(*in_one_place((norm_and_branch, after)))
-        .by(*in_one_place((before, branch_and_norm))),
+        .by(*({"bare": lambda number, i=i: number == i} for i in range(len(branches))))
+        .by(*in_one_place(branches, (norm_and_branch, after)))
+        .by(*in_one_place(branches, (before, branch_and_norm))),
         mistake("""x += changes what was handed over
             `x += …` writes into the caller's x, which then holds other numbers, and gradients may
             fail. Write `x = x + …`, which makes a new tensor.""")
@@ -299,7 +314,7 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
             normalised in pre-norm: x + branch(norm(x)), with the x from before the norm.
         """)
         .by(pre=behind_the_norm)
-        .by(*in_one_place((behind_the_norm, after))),
+        .by(*in_one_place(branches, (behind_the_norm, after))),
         mistake("""a branch is added to itself
             You keep what the branch returns under the name of the stream, and then add the stream:
             it is the branch's output twice. Add what the branch *read*, x + branch(…), under a name
@@ -307,31 +322,44 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
         .by(pre=twice_after_norm, post=twice_before_norm)
         .by(pre=twice_after_norm)
         .by(post=twice_before_norm)
-        .by(*in_one_place((twice_after_norm, twice_before_norm)))
-        .by(*in_one_place((twice_after_norm, after)))
-        .by(*in_one_place((before, twice_before_norm))),
+        .by(*in_one_place(branches, (twice_after_norm, twice_before_norm)))
+        .by(*in_one_place(branches, (twice_after_norm, after)))
+        .by(*in_one_place(branches, (before, twice_before_norm))),
         mistake("""the branch is normalised, not the sum
             In post-norm you normalise before you add: what the branch returns, x, or both x and
             what the branch reads. The norm comes after the addition: norm(x + branch(x)).""")
         .by(post=lambda x, branch, norm, first: x + norm(branch(x)))
         .by(post=lambda x, branch, norm, first: norm(x) + branch(x))
         .by(post=lambda x, branch, norm, first: norm(x) + branch(norm(x)))
-        .by(*in_one_place((before, lambda x, branch, norm, first: x + norm(branch(x))))),
+        .by(*in_one_place(branches, (before, lambda x, branch, norm, first: x + norm(branch(x))))),
         mistake("""the norm behind the branch in pre-norm
             With pre_norm=True you normalise what a branch returns. What it reads is normalised: x +
             branch(norm(x)).""").by(pre=lambda x, branch, norm, first: x + norm(branch(x))),
         mistake("""every residual from the block's first input
             You add a later branch to the x that came into the block, and what earlier branches
             added is lost. Each is added to what it read, the x so far.""")
-        .by(
-            pre=from_the_first_input,
-            post=normed_from_the_first_input,
-        )
+        .by(pre=from_the_first_input, post=normed_from_the_first_input)
         .by(pre=from_the_first_input)
         .by(post=normed_from_the_first_input)
-        .by(*in_one_place((from_the_first_input, normed_from_the_first_input))[1:])
-        .by(*in_one_place((from_the_first_input, after))[1:])
-        .by(*in_one_place((before, normed_from_the_first_input))[1:]),
+        .by(*in_one_place(branches, (from_the_first_input, normed_from_the_first_input))[1:])
+        .by(*in_one_place(branches, (from_the_first_input, after))[1:])
+        .by(*in_one_place(branches, (before, normed_from_the_first_input))[1:]),
+    )
+
+
+def of_the_norms(layers, branches: tuple[str, ...]) -> tuple[Recipe, ...]:
+    """Return mistakes in which norm stands where."""
+    at_the_end = (
+        mistake("""a norm at the end
+            You normalise once more before you return. The norm behind the last block belongs to the
+            stack of blocks, not to a block.""")
+        .by(finish=lambda self, x: self.norm_1(x))
+        .by(finish=lambda self, x: self.norm_2(x))
+        .by(finish=lambda self, x: F.layer_norm(x, x.shape[-1:]))
+    )
+    if branches == DECODER_BRANCHES:
+        at_the_end = at_the_end.by(finish=lambda self, x: self.norm_3(x))
+    return (
         mistake("""not all that attention reads is normalised
             In pre-norm your norm falls on the queries alone, or leaves one of query, key and value
             out. Self-attention reads one thing, norm(x), for all three.""").by(
@@ -349,65 +377,77 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
         )
         .by(pre=lambda x, branch, norm, first: x + branch(x))
         .by(post=lambda x, branch, norm, first: x + branch(x))
-        .by(*({"unnormed": lambda number, i=i: number == i} for i in places)),
+        .by(*({"unnormed": lambda number, i=i: number == i} for i in range(len(branches)))),
         mistake("""normalised twice
             You normalise before the branch and after the sum. A block does one of the two: pre_norm
             says which.""")
-        .by(
-            pre=normed_twice,
-            post=normed_twice,
-        )
+        .by(pre=normed_twice, post=normed_twice)
         .by(pre=normed_twice)
         .by(post=normed_twice)
-        .by(*in_one_place((normed_twice, normed_twice))),
-        mistake("""a norm at the end
-            You normalise once more before you return. The norm behind the last block belongs to the
-            stack of blocks, not to a block.""")
-        .by(finish=lambda self, x: self.norm_1(x))
-        .by(finish=lambda self, x: self.norm_2(x))
-        .by(finish=lambda self, x: F.layer_norm(x, x.shape[-1:]))
-        .by(*(({"finish": lambda self, x: self.norm_3(x)},) if layers is decoder_layers else ())),
+        .by(*in_one_place(branches, (normed_twice, normed_twice))),
+        at_the_end,
         mistake("""a norm at the wrong branch
             `norm_1` belongs to the first branch, `norm_2` to the second, and so on. You exchange
             them, or use one for all.""")
         .by(norms=lambda names: names[::-1])
         .by(norms=lambda names: [names[0]] * len(names))
         .by(norms=lambda names: [names[-1]] * len(names))
-        .by(*({"norms": lambda names, o=o: [names[i] for i in o]} for o in (*norms, *swaps))),
+        .by(
+            *(
+                {"norms": lambda names, o=o: [names[i] for i in o]}
+                for o in OTHER_NORMS[len(branches)]
+            )
+        ),
         mistake("""one norm shared by all branches
             Your norms are one and the same layer under several names. Each branch needs one of its
             own: call `LayerNorm(d_model)` once for each.""").by(one_norm(layers)),
         mistake("""PyTorch's norm, with other names
             `nn.LayerNorm` calls its parameters weight and bias, and the check puts in gain and
             bias. Use `LayerNorm`, which is given above.""").by(library_norms(layers)),
+    )
+
+
+def of_the_order(branches: tuple[str, ...]) -> tuple[Recipe, ...]:
+    """Return mistakes in how the branches follow each other."""
+    side_by_side = (
         mistake("""branches side by side
             You compute branches side by side, from the same x, and add them all. Here they come one
             after the other: each reads what those before it have added.""")
         .by(walk=all_at_once)
         .by(walk=dropped_at_once, drop=lambda self, output: output)
-        .by(
-            *({"walk": lambda x, steps: steps[2](all_at_once(x, steps[:2]))},)
-            if layers is decoder_layers
-            else ()
-        ),
-        *other_orders(DECODER_BRANCHES if decoder else ENCODER_BRANCHES),
+    )
+    if branches == DECODER_BRANCHES:
+        side_by_side = side_by_side.by(walk=lambda x, steps: steps[2](all_at_once(x, steps[:2])))
+    return (
+        side_by_side,
+        *other_orders(branches),
         mistake("""no feed-forward layer
             You have it and do not use it. Every token goes through it after attention, with a
             residual and a norm of its own.""").by(walk=lambda x, steps: in_turn(x, steps[:-1])),
-        mistake("""d_ff is ignored
-            Your hidden layer has the same width whatever d_ff says. Hand it on:
-            `FeedForward(d_model, d_ff)`.""").by(with_sizes(d_ff=lambda d_ff, **_: None)),
-        mistake("""another width where d_ff is left out
-            Without d_ff the hidden layer is 4·d_model wide. `FeedForward` knows that: hand d_ff on
-            as it is, also when it is None.""")
-        .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or d_model))
-        .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or 2 * d_model))
-        .by(with_sizes(d_ff=lambda d_ff, **_: d_ff or 2048)),
-        mistake("""n_heads is ignored
-            Your attention has the same number of heads whatever n_heads says. Hand it on:
-            `MultiHeadAttention(d_model, n_heads)`.""")
-        .by(with_sizes(n_heads=lambda **_: 1))
-        .by(with_sizes(n_heads=lambda d_model, **_: d_model)),
+    )
+
+
+OF_THE_SIZES = (
+    mistake("""d_ff is ignored
+        Your hidden layer has the same width whatever d_ff says. Hand it on:
+        `FeedForward(d_model, d_ff)`.""").by(with_sizes(d_ff=lambda d_ff, **_: None)),
+    mistake("""another width where d_ff is left out
+        Without d_ff the hidden layer is 4·d_model wide. `FeedForward` knows that: hand d_ff on
+        as it is, also when it is None.""")
+    .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or d_model))
+    .by(with_sizes(d_ff=lambda d_ff, d_model, **_: d_ff or 2 * d_model))
+    .by(with_sizes(d_ff=lambda d_ff, **_: d_ff or 2048)),
+    mistake("""n_heads is ignored
+        Your attention has the same number of heads whatever n_heads says. Hand it on:
+        `MultiHeadAttention(d_model, n_heads)`.""")
+    .by(with_sizes(n_heads=lambda **_: 1))
+    .by(with_sizes(n_heads=lambda d_model, **_: d_model)),
+)
+
+
+def of_the_dropout(number_of_branches: int, reads: Way) -> tuple[Recipe, ...]:
+    """Return mistakes in what is dropped, and when."""
+    return (
         mistake(f"""no dropout on what the branches return
             You use no dropout, or only on what a branch reads. In training every branch's output
             loses that share of its numbers before it is added: {SUM}, with an
@@ -416,14 +456,14 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
             One branch loses numbers and another does not. In training dropout falls on what every
             branch returns: {SUM} each time.""")
         .by(spared=lambda number: number > 0)
-        .by(*({"spared": lambda number, i=i: number == i} for i in places))
-        .by(*({"spared": lambda number, i=i: number != i} for i in places[1:])),
+        .by(*({"spared": lambda number, i=i: number == i} for i in range(number_of_branches)))
+        .by(*({"spared": lambda number, i=i: number != i} for i in range(1, number_of_branches))),
         mistake(f"""a second dropout inside a branch
             Numbers are dropped within a branch, too: of what it reads, or of its hidden units. Here
             dropout falls once on each branch, on what it returns: {SUM}.""")
         .by(feed=lambda self, x: self.feed_forward(dropped(self, x)))
         .by(feed=hidden_dropped)
-        .by(**reads),
+        .by(reads),
         mistake("""dropout stays on in eval()
             Your block is still random after `eval()`. `nn.Dropout` knows the mode; `F.dropout(x,
             p)` does not unless you tell it: `F.dropout(x, p, self.training)`.
@@ -456,8 +496,23 @@ def of_the_stream(layers) -> tuple[Recipe, ...]:
     )
 
 
+def of_the_stream(layers, branches: tuple[str, ...], reads: Way) -> tuple[Recipe, ...]:
+    """Return the mistakes around the branches, whatever these are.
+
+    reads: the option in which dropout falls on what self-attention reads.
+    """
+    return (
+        *OF_PRE_NORM,
+        *of_the_residual(branches),
+        *of_the_norms(layers, branches),
+        *of_the_order(branches),
+        *OF_THE_SIZES,
+        *of_the_dropout(len(branches), reads),
+    )
+
+
 def of_the_mask(decision: str, attention: str, more) -> tuple[Recipe, ...]:
-    """What goes wrong with the mask of a self-attention."""
+    """Return mistakes with the mask of a self-attention."""
 
     def call(self, *given, **named):
         return getattr(self, attention)(*given, **named)
@@ -502,8 +557,8 @@ def of_the_mask(decision: str, attention: str, more) -> tuple[Recipe, ...]:
     )
 
 
-def of_dropout(
-    points: int, name: str, table: CaseTable, plain: Row, state: State, *last: str
+def dropout_criteria(
+    points: int, name: str, table: CaseTable, plain: Row, state: Callable[..., State], *last: str
 ) -> tuple[Criterion, Criterion]:
     """The criteria on a block's dropout: in training on each branch, after ``eval()`` on none.
 

@@ -29,8 +29,8 @@ def scheduling(
 
     def noam_schedule(step, d_model, warmup):
         step, warmup = roles(start(step), warmup)
-        factor, *both = parts(size(d_model), rise(step, warmup), fall(step, warmup))
-        return finish(factor * join(*both, step, warmup))
+        factor, rising, falling = parts(size(d_model), rise(step, warmup), fall(step, warmup))
+        return finish(factor * join(rising, falling, step, warmup))
 
     return noam_schedule
 

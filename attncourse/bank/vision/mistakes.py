@@ -103,7 +103,7 @@ def patching(
     """``patchify`` made of decisions; ``order`` is that of the axes before they are joined."""
 
     def patchify(images, patch):
-        refuse(*images.shape[-2:], patch)
+        refuse(images.shape[-2], images.shape[-1], patch)
         x = take(images, patch)
         return finish(join(move(cut(x, patch), order)), x, patch)
 

@@ -66,7 +66,7 @@ def windowing(
     """``window_partition`` made of decisions, on features that stand before height and width."""
 
     def window_partition(x, window):
-        refuse(*x.shape[-3:-1], window)
+        refuse(x.shape[-3], x.shape[-2], window)
         x = take(x.movedim(-1, -3), window)
         return finish(join(move(cut(x, window), order)), x, window)
 
