@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from course import Chapter
 
 from attncourse.checks import Exercise
+from drill_making.child import Child, ChildEnded
 from drill_making.line_changes import LineChange, is_odd, line_changes
 from drill_making.proving import (
     fingerprint,
@@ -22,10 +22,9 @@ from drill_making.proving import (
 )
 from drill_making.sources import RightAnswer, right_answers
 
-LONGEST = 9.0  # seconds of processor time for the changes of one answer, the likeliest first
-
-ENOUGH = 12  # names, with which no further answer is changed
-MOST_ANSWERS = 3  # right answers of an exercise that are changed
+LONGEST = 20.0  # seconds of processor time for the changes of one answer, the likeliest first
+SPARE = 4  # names more than an exercise lacks, with which no further answer is changed
+MOST_ANSWERS = 8  # right answers of an exercise that are changed
 ALIKE = 3  # changes that do the same in the first cases, of which more are not tried
 
 
@@ -43,32 +42,60 @@ class Candidate:
         return self.change.applied_to(self.answer.lines)
 
 
-def candidates_of(chapter: Chapter, exercise: Exercise, seed: int) -> Iterator[Candidate]:
-    """The candidates of an exercise, in every readable right answer."""
-    quick = limited(exercise)
+def candidates_of(
+    chapter: Chapter, exercise: Exercise, seed: int, standing: Collection[str] = (), lacks: int = 8
+) -> Iterator[Candidate]:
+    """The candidates of an exercise, answer by answer, until there are enough for what it lacks.
+
+    ``standing`` are the names that it has drills of, ``lacks`` how many more drills it is to have.
+    """
     names: set[str] = set()  # of candidates that are not easy
     for answer in right_answers(chapter, exercise)[:MOST_ANSWERS]:
-        if len(names) >= ENOUGH:
+        if len(names.difference(standing)) >= lacks + SPARE:
             return
-        own = implementation_of(answer.name, answer.setup, answer.text)
-        if own is None or not is_right(quick, own, (seed,)):
-            continue
-        ends = time.process_time() + LONGEST
-        seen: Counter[bytes] = Counter()
-        for change in line_changes(answer.text, exercise):
-            if is_odd(change.wrong, change.right):
-                continue
-            code = "\n".join(change.applied_to(answer.lines))
-            wrong = implementation_of(answer.name, answer.setup, code)
-            if wrong is None:
-                continue
-            first = first_trials(quick, wrong, seed)
-            seen[alike := fingerprint(first)] += 1
-            if seen[alike] > ALIKE or not may_be_known(quick, first, seed):
-                continue
-            if named := named_mistake(quick, wrong, seed):
-                if not named.is_easy:
-                    names.add(named.mistake.name)
-                yield Candidate(answer, change, named.mistake.name, named.is_easy)
-            if time.process_time() > ends:
-                break
+        with Child(name_of_changes(limited(exercise), answer, seed)) as child:
+            for change in line_changes(answer.text, exercise):
+                if is_odd(change.wrong, change.right):
+                    continue
+                try:
+                    named = child.ask(change)
+                except ChildEnded:
+                    continue
+                if named is None:
+                    continue
+                name, is_easy = named
+                if not is_easy:
+                    names.add(name)
+                yield Candidate(answer, change, name, is_easy)
+                if child.seconds > LONGEST:
+                    break
+
+
+def name_of_changes(
+    exercise: Exercise, answer: RightAnswer, seed: int
+) -> Callable[[LineChange], tuple[str, bool] | None]:
+    """Return a function that gives the name of a change of an answer, and whether it is easy.
+
+    It returns None where the checks have no name, where the answer itself is not right in a
+    process of its own, and for what does the same as some changes before.
+    """
+    seen: Counter[bytes] = Counter()
+    right: list[bool] = []
+
+    def name_of(change: LineChange) -> tuple[str, bool] | None:
+        if not right:
+            own = implementation_of(answer.name, answer.setup, answer.text)
+            right.append(is_right(exercise, own, (seed,)))
+        wrong = implementation_of(
+            answer.name, answer.setup, "\n".join(change.applied_to(answer.lines))
+        )
+        if wrong is None or not right[0]:
+            return None
+        first = first_trials(exercise, wrong, seed)
+        seen[alike := fingerprint(first)] += 1
+        if seen[alike] > ALIKE or not may_be_known(exercise, first, seed):
+            return None
+        named = named_mistake(exercise, wrong, seed)
+        return (named.mistake.name, named.is_easy) if named else None
+
+    return name_of

@@ -23,6 +23,7 @@ from typing import Any
 from attncourse.checks import Exercise
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining.changes import changes, like, method_name, names_in, nodes, put
+from drill_making.wrong_lines import WRONG_LINES
 
 SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 ROUND = re.compile(r"\b1(0{5,})\.0\b")
@@ -79,6 +80,7 @@ def line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
 
 def all_line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
     definition: Any = ast.parse(text).body[0]
+    yield from changes_by_hand(text, exercise)
     spelling = Spelling(text, definition)
     if not spelling.is_known:
         return
@@ -94,6 +96,15 @@ def all_line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
             undo()
         if made:
             yield made
+
+
+def changes_by_hand(text: str, exercise: Exercise) -> Iterator[LineChange]:
+    """The wrong lines that were written for lines of this answer."""
+    for right, wrong in WRONG_LINES.get(exercise.target, ()):
+        for row, line in enumerate(text.splitlines()):
+            if line.strip() == right:
+                indent = line[: len(line) - len(line.lstrip())]
+                yield LineChange(row, indent + wrong, line, 0)
 
 
 def other_lines_changed(text: str, line: int) -> Iterator[str]:

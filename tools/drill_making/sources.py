@@ -23,10 +23,12 @@ from course import ROOT, Chapter
 
 from attncourse import STEMS
 from attncourse.checks import Exercise
+from attncourse.checks.index import index
+from attncourse.practice.excerpt import MOST_LINES, count_of
 from drill_making.line_changes import Spelling, written
 
 WIDTH = 80  # of a line of code
-LINES = range(4, 21)  # of a drill that a person reads, blank ones not counted
+LINES = range(4, 41)  # of an answer, blank ones not counted; pages show a part of a long one
 ALLOWED = {"math", "numpy", "torch", "itertools", "functools", "collections", "__future__"}
 PUBLISHED = "solutions"
 CELL = re.compile(r"(?m)^# %%.*$")
@@ -52,13 +54,27 @@ class RightAnswer:
 
 
 def right_answers(chapter: Chapter, exercise: Exercise) -> list[RightAnswer]:
-    """Return the readable right answers of an exercise, the published one first."""
+    """Return the readable right answers of an exercise: short ones, the published one first."""
     found = [published(chapter, exercise), *of_the_tests(exercise)]
     kept: dict[str, RightAnswer] = {}
     for answer in found:
-        if answer and sum(bool(line.strip()) for line in answer.lines) in LINES:
+        if answer and is_readable(answer):
             kept.setdefault(answer.text, answer)
-    return list(kept.values())
+    return sorted(kept.values(), key=lambda answer: count_of(answer.lines) > MOST_LINES)
+
+
+def is_readable(answer: RightAnswer) -> bool:
+    """True if an answer has lines to choose from, not too many, and needs no unknown function."""
+    return count_of(answer.lines) in LINES and (
+        answer.origin == PUBLISHED or not has_helpers(answer)
+    )
+
+
+def has_helpers(answer: RightAnswer) -> bool:
+    """True if the code calls a function that no reader knows: one of the tests' own."""
+    defined = re.findall(r"(?m)^(?:def|class) (\w+)", answer.setup)
+    known = {target.split(".")[1] for target in index()}
+    return not set(defined) <= known
 
 
 def published(chapter: Chapter, exercise: Exercise) -> RightAnswer | None:
