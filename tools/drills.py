@@ -60,17 +60,18 @@ def main() -> None:
 
 
 def make(stem: str, targets: set[str], seed: int) -> None:
-    """Makes the drills that these exercises of a chapter lack, and writes its file."""
-    made = []
+    """Makes the drills that these exercises of a chapter lack, and writes its file after each."""
+    drills: dict[str, list[Drill]] = {exercise.target: [] for exercise in exercises_of(stem)}
+    for drill in drills_of(stem):
+        drills.setdefault(drill.exercise, []).append(drill)
     for exercise in exercises_of(stem):
-        standing = [drill for drill in drills_of(stem) if drill.exercise == exercise.target]
-        if exercise.target in targets:
-            began = time.monotonic()
-            chosen = with_what_lacks(exercise, standing, seed)
-            print_made(exercise.target, chosen, time.monotonic() - began)
-            standing = chosen.drills
-        made += standing
-    write(stem, seed, made)
+        if exercise.target not in targets:
+            continue
+        began = time.monotonic()
+        chosen = with_what_lacks(exercise, drills[exercise.target], seed)
+        print_made(exercise.target, chosen, time.monotonic() - began)
+        drills[exercise.target] = chosen.drills
+        write(stem, seed, [drill for own in drills.values() for drill in own])
 
 
 def with_what_lacks(exercise: Exercise, standing: Sequence[Drill], seed: int) -> DrillChoice:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from course import Chapter
 
 from attncourse.checks import Exercise
 from drill_making.child import Child, ChildEnded
-from drill_making.line_changes import LineChange, is_odd, line_changes
+from drill_making.line_changes import (
+    LineChange,
+    changes_by_hand,
+    is_odd,
+    leaves_unused,
+    line_changes,
+)
 from drill_making.proving import (
     fingerprint,
     first_trials,
@@ -22,7 +28,8 @@ from drill_making.proving import (
 )
 from drill_making.sources import RightAnswer, right_answers
 
-LONGEST = 20.0  # seconds of processor time for the changes of one answer, the likeliest first
+LONGEST = 9.0  # seconds of processor time for the changes of one answer, the likeliest first
+LONGEST_OF_ALL = 45.0  # for those of all answers
 SPARE = 4  # names more than an exercise lacks, with which no further answer is changed
 MOST_ANSWERS = 8  # right answers of an exercise that are changed
 ALIKE = 3  # changes that do the same in the first cases, of which more are not tried
@@ -47,28 +54,42 @@ def candidates_of(
 ) -> Iterator[Candidate]:
     """The candidates of an exercise, answer by answer, until there are enough for what it lacks.
 
+    Lines that were written by hand come before changes that a program makes.
+
     ``standing`` are the names that it has drills of, ``lacks`` how many more drills it is to have.
     """
     names: set[str] = set()  # of candidates that are not easy
-    for answer in right_answers(chapter, exercise)[:MOST_ANSWERS]:
-        if len(names.difference(standing)) >= lacks + SPARE:
+    answers = right_answers(chapter, exercise)
+    by_hand = [(answer, changes_by_hand(answer.text, exercise)) for answer in answers]
+    by_program = [(a, line_changes(a.text, exercise)) for a in answers[:MOST_ANSWERS]]
+    seconds = 0.0
+    for answer, changes in [*by_hand, *by_program]:
+        if len(names.difference(standing)) >= lacks + SPARE or seconds > LONGEST_OF_ALL:
             return
         with Child(name_of_changes(limited(exercise), answer, seed)) as child:
-            for change in line_changes(answer.text, exercise):
-                if is_odd(change.wrong, change.right):
-                    continue
-                try:
-                    named = child.ask(change)
-                except ChildEnded:
-                    continue
-                if named is None:
-                    continue
-                name, is_easy = named
-                if not is_easy:
-                    names.add(name)
-                yield Candidate(answer, change, name, is_easy)
-                if child.seconds > LONGEST:
-                    break
+            for candidate in named_changes(child, answer, changes):
+                if not candidate.is_easy:
+                    names.add(candidate.name)
+                yield candidate
+            seconds += child.seconds
+
+
+def named_changes(
+    child: Child, answer: RightAnswer, changes: Iterable[LineChange]
+) -> Iterator[Candidate]:
+    """The changes of an answer that the checks give a name, as long as there is time."""
+    for change in changes:
+        if child.seconds > LONGEST:
+            return
+        if is_odd(change.wrong, change.right) or leaves_unused(change, answer.lines):
+            continue
+        try:
+            named = child.ask(change)
+        except ChildEnded:
+            continue
+        if named:
+            name, is_easy = named
+            yield Candidate(answer, change, name, is_easy)
 
 
 def name_of_changes(

@@ -23,7 +23,7 @@ from typing import Any
 from attncourse.checks import Exercise
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining.changes import changes, like, method_name, names_in, nodes, put
-from drill_making.wrong_lines import WRONG_LINES
+from drill_making.by_hand import wrong_lines_by_hand
 
 SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 ROUND = re.compile(r"\b1(0{5,})\.0\b")
@@ -34,6 +34,7 @@ SILLY = re.compile(
     r"|\)\(|\bself, self\b|\.T\.mT|\.mT\.T|\+ 1\[|\bFalse -|keepdim=True, keepdim|\*\* 2 \*\* "
 )
 LIBRARIES = {"torch", "np", "math", "F"}
+OPTION = 3  # the rank of a wrong option in the place of an expression
 MOST_COMBINATIONS = 12  # of pieces of the code that a wrong option is given
 
 
@@ -80,7 +81,6 @@ def line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
 
 def all_line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
     definition: Any = ast.parse(text).body[0]
-    yield from changes_by_hand(text, exercise)
     spelling = Spelling(text, definition)
     if not spelling.is_known:
         return
@@ -100,7 +100,7 @@ def all_line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
 
 def changes_by_hand(text: str, exercise: Exercise) -> Iterator[LineChange]:
     """The wrong lines that were written for lines of this answer."""
-    for right, wrong in WRONG_LINES.get(exercise.target, ()):
+    for right, wrong in wrong_lines_by_hand(exercise.stem).get(exercise.target, ()):
         for row, line in enumerate(text.splitlines()):
             if line.strip() == right:
                 indent = line[: len(line) - len(line.lstrip())]
@@ -406,7 +406,7 @@ def with_wrong_options(
                 if len(set(dumps)) < len(dumps) or not inside & set(dumps):
                     continue
                 filled = filled_in(option.body, dict(zip(arguments, chosen, strict=True)))
-                yield 3, put(parent, field, node, filled)
+                yield OPTION, put(parent, field, node, filled)
 
 
 def wrong_options(exercise: Exercise) -> list[ast.Lambda]:
@@ -531,6 +531,23 @@ def filled_in(body: ast.expr, arguments: dict[str, ast.expr]) -> ast.expr:
 
 
 # --- what nobody would write ----------------------------------------------------------------------
+
+
+def leaves_unused(change: LineChange, lines: list[str]) -> bool:
+    """True if a wrong option in the place of an expression leaves a value unread that was computed.
+
+    A reader would find the line by that. What somebody forgets may leave one, and is no option.
+    """
+    if change.rank != OPTION:
+        return False
+    before, after = (ast.parse("\n".join(text)) for text in (lines, change.applied_to(lines)))
+    stored = {n.id for n in ast.walk(before) if is_name(n, ast.Store)}
+    read, still = ({n.id for n in ast.walk(t) if is_name(n, ast.Load)} for t in (before, after))
+    return bool(stored & (read - still))
+
+
+def is_name(node: ast.AST, context: type) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, context)
 
 
 def is_odd(wrong: str, right: str) -> bool:

@@ -13,11 +13,14 @@ from attncourse.checks.explaining.suspects import suspects
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import Trial, try_out
+from drill_making.overlapping import overlap
 from drill_making.proving import as_checked, true_names
 
 WANTED = 3
 AMONG = 6  # of the likeliest, of which so many are drawn
-VAGUE = re.compile(r"^(an?|the )?\s*(other|another|wrong)\b|does not follow|not (low|far) enough")
+VAGUE = re.compile(
+    r"^(an?|the )?\s*(other|another|wrong|something)\b|does not follow|not (low|far) enough"
+)
 
 
 def wrong_names(
@@ -44,6 +47,8 @@ def wrong_names(
             first.setdefault(suspect.mistake.name, suspect)
         for other in exercise.mistakes:
             if other.name in true or is_vague_beside(other, own):
+                continue
+            if overlap(other.name, mistake.name):
                 continue
             outcome = first[other.name].trial(place).outcome
             tier, distance = belief(trials[place], outcome)

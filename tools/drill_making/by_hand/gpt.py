@@ -1,0 +1,56 @@
+"""Chapter 13: right answers in steps, and wrong lines for them."""
+
+import torch
+
+
+def filter_logits(logits, top_k=None, top_p=None):
+    if top_k is not None:
+        rank = logits.argsort(dim=-1, descending=True, stable=True).argsort(dim=-1)
+        logits = logits.masked_fill(rank >= top_k, -torch.inf)
+    if top_p is not None:
+        shares, order = logits.softmax(dim=-1).sort(dim=-1, descending=True, stable=True)
+        before = shares.cumsum(dim=-1) - shares
+        dropped = (before >= top_p).scatter(-1, order, before >= top_p)
+        logits = logits.masked_fill(dropped, -torch.inf)
+    return logits
+
+
+def token_in_steps(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    scaled = logits / temperature
+    kept = filter_logits(scaled, top_k, top_p)
+    shares = kept.softmax(dim=-1)
+    rows = shares.reshape(-1, shares.shape[-1])
+    drawn = torch.multinomial(rows, 1, generator=generator)
+    return drawn.reshape(logits.shape[:-1])
+
+
+RIGHT = {"gpt.sample_token": [token_in_steps]}
+KEPT = "kept = filter_logits(scaled, top_k, top_p)"
+SHARES = "shares = kept.softmax(dim=-1)"
+DRAWN = "drawn = torch.multinomial(rows, 1, generator=generator)"
+WRONG_LINES = {
+    "gpt.sample_token": (
+        ("scaled = logits / temperature", "scaled = logits * temperature"),
+        ("scaled = logits / temperature", "scaled = logits"),
+        ("scaled = logits / temperature", "scaled = logits / temperature**2"),
+        (KEPT, "kept = scaled"),
+        (KEPT, "kept = filter_logits(logits, top_k, top_p) / temperature"),
+        (KEPT, "kept = filter_logits(logits, top_k, top_p)"),
+        (SHARES, "shares = kept.softmax(dim=-1).softmax(dim=-1)"),
+        (SHARES, "shares = kept.exp()"),
+        (SHARES, "shares = kept.softmax(dim=-1) ** 2"),
+        (SHARES, "shares = kept.clamp(min=0)"),
+        (SHARES, "shares = (kept > -torch.inf).to(kept.dtype)"),
+        (DRAWN, "drawn = torch.multinomial(rows, 1)"),
+        (DRAWN, "drawn = rows.argmax(dim=-1, keepdim=True)"),
+        (DRAWN, "drawn = torch.multinomial(rows[:1], 1, generator=generator).repeat(len(rows), 1)"),
+        ("rows = shares.reshape(-1, shares.shape[-1])", "rows = shares"),
+        ("return drawn.reshape(logits.shape[:-1])", "return drawn"),
+        ("return drawn.reshape(logits.shape[:-1])", "return drawn.reshape(*logits.shape[:-1], 1)"),
+        ("if temperature == 0:", "if temperature <= 1:"),
+        ("if temperature == 0:", "if temperature is None:"),
+        ("return logits.argmax(dim=-1)", "return logits.argmin(dim=-1)"),
+    ),
+}
