@@ -2,7 +2,7 @@
 
 import course as settings
 import pytest
-from conftest import ROOT
+
 from drill_making.by_hand import right_answers_by_hand, wrong_lines_by_hand
 from drill_making.line_changes import changes_by_hand
 from drill_making.overlapping import OVERLAPPING, overlap
@@ -10,6 +10,7 @@ from drill_making.sources import right_answers
 
 from attncourse import STEMS
 from attncourse.checks import exercises, find_exercise
+from helpers.project import ROOT
 
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 TARGETS = [target for stem in STEMS for target in wrong_lines_by_hand(stem)]
