@@ -22,7 +22,7 @@ from course import ROOT, load
 
 sys.path.append(str(ROOT / "tests"))  # the other right answers stand in the chapters' tests
 
-from drill_making.candidates import candidates_of
+from drill_making.candidates import candidates_by_hand, candidates_of
 from drill_making.child import Child, ChildEnded
 from drill_making.choosing import WANTED_EACH, DrillChoice, chosen_drills, with_ids
 from drill_making.proving import drill_problem
@@ -79,9 +79,13 @@ def with_what_lacks(exercise: Exercise, standing: Sequence[Drill], seed: int) ->
     if len(kept) >= WANTED_EACH:
         return DrillChoice(exercise, seed, kept)
     chapter = next(c for c in load().chapters if c.stem == exercise.stem)
-    names, lacks = {drill.name for drill in kept}, WANTED_EACH - len(kept)
+    chosen = chosen_drills(exercise, candidates_by_hand(chapter, exercise, seed), seed, kept)
+    lacks = WANTED_EACH - len(chosen.drills)
+    if lacks <= 0:
+        return chosen
+    names = {drill.name for drill in chosen.drills}
     candidates = candidates_of(chapter, exercise, seed, names, lacks)
-    return chosen_drills(exercise, candidates, seed, kept)
+    return chosen_drills(exercise, candidates, seed, chosen.drills)
 
 
 def still_true(drills: Sequence[Drill], seed: int) -> Iterator[Drill]:

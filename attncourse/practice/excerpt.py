@@ -115,9 +115,10 @@ def names_set(text: str, rows: Collection[int]) -> Iterator[str]:
             yield "return"
 
 
-def nodes_in(text: str, rows: Collection[int]) -> list:
-    """Return the nodes of code that begin in some rows, in the order of the text."""
-    found = [node for node in ast.walk(ast.parse(text)) if getattr(node, "lineno", 0) - 1 in rows]
+def nodes_in(text: str, rows: Collection[int]) -> list[ast.stmt | ast.expr]:
+    """Return the statements and expressions that begin in some rows, in the order of the text."""
+    every = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.stmt | ast.expr)]
+    found = [node for node in every if node.lineno - 1 in rows]
     return sorted(found, key=lambda node: (node.lineno, node.col_offset))
 
 

@@ -2,7 +2,6 @@
 
 import course as settings
 import pytest
-
 from drill_making.by_hand import right_answers_by_hand, wrong_lines_by_hand
 from drill_making.line_changes import changes_by_hand
 from drill_making.overlapping import OVERLAPPING, overlap

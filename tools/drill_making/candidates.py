@@ -29,7 +29,7 @@ from drill_making.proving import (
 from drill_making.sources import RightAnswer, right_answers
 
 LONGEST = 9.0  # seconds of processor time for the changes of one answer, the likeliest first
-LONGEST_OF_ALL = 45.0  # for those of all answers
+LONGEST_OF_ALL = 27.0  # for those of all answers
 SPARE = 4  # names more than an exercise lacks, with which no further answer is changed
 MOST_ANSWERS = 8  # right answers of an exercise that are changed
 ALIKE = 3  # changes that do the same in the first cases, of which more are not tried
@@ -49,42 +49,43 @@ class Candidate:
         return self.change.applied_to(self.answer.lines)
 
 
+def candidates_by_hand(chapter: Chapter, exercise: Exercise, seed: int) -> Iterator[Candidate]:
+    """The candidates of the lines that were written by hand for an exercise's right answers."""
+    with Child(name_of_changes(limited(exercise), seed)) as child:
+        for answer in right_answers(chapter, exercise):
+            yield from named_changes(child, answer, changes_by_hand(answer.text, exercise))
+
+
 def candidates_of(
     chapter: Chapter, exercise: Exercise, seed: int, standing: Collection[str] = (), lacks: int = 8
 ) -> Iterator[Candidate]:
     """The candidates of an exercise, answer by answer, until there are enough for what it lacks.
 
-    Lines that were written by hand come before changes that a program makes.
-
     ``standing`` are the names that it has drills of, ``lacks`` how many more drills it is to have.
     """
     names: set[str] = set()  # of candidates that are not easy
-    answers = right_answers(chapter, exercise)
-    by_hand = [(answer, changes_by_hand(answer.text, exercise)) for answer in answers]
-    by_program = [(a, line_changes(a.text, exercise)) for a in answers[:MOST_ANSWERS]]
-    seconds = 0.0
-    for answer, changes in [*by_hand, *by_program]:
-        if len(names.difference(standing)) >= lacks + SPARE or seconds > LONGEST_OF_ALL:
-            return
-        with Child(name_of_changes(limited(exercise), answer, seed)) as child:
-            for candidate in named_changes(child, answer, changes):
+    with Child(name_of_changes(limited(exercise), seed)) as child:
+        for answer in right_answers(chapter, exercise)[:MOST_ANSWERS]:
+            if len(names.difference(standing)) >= lacks + SPARE or child.seconds > LONGEST_OF_ALL:
+                return
+            for candidate in named_changes(child, answer, line_changes(answer.text, exercise)):
                 if not candidate.is_easy:
                     names.add(candidate.name)
                 yield candidate
-            seconds += child.seconds
 
 
 def named_changes(
     child: Child, answer: RightAnswer, changes: Iterable[LineChange]
 ) -> Iterator[Candidate]:
     """The changes of an answer that the checks give a name, as long as there is time."""
+    ends = child.seconds + LONGEST
     for change in changes:
-        if child.seconds > LONGEST:
+        if child.seconds > ends:
             return
         if is_odd(change.wrong, change.right) or leaves_unused(change, answer.lines):
             continue
         try:
-            named = child.ask(change)
+            named = child.ask(answer, change)
         except ChildEnded:
             continue
         if named:
@@ -93,28 +94,30 @@ def named_changes(
 
 
 def name_of_changes(
-    exercise: Exercise, answer: RightAnswer, seed: int
-) -> Callable[[LineChange], tuple[str, bool] | None]:
+    exercise: Exercise, seed: int
+) -> Callable[[RightAnswer, LineChange], tuple[str, bool] | None]:
     """Return a function that gives the name of a change of an answer, and whether it is easy.
 
     It returns None where the checks have no name, where the answer itself is not right in a
     process of its own, and for what does the same as some changes before.
     """
-    seen: Counter[bytes] = Counter()
-    right: list[bool] = []
+    seen: dict[str, Counter[bytes]] = {}
+    right: dict[str, bool] = {}
 
-    def name_of(change: LineChange) -> tuple[str, bool] | None:
-        if not right:
-            own = implementation_of(answer.name, answer.setup, answer.text)
-            right.append(is_right(exercise, own, (seed,)))
-        wrong = implementation_of(
-            answer.name, answer.setup, "\n".join(change.applied_to(answer.lines))
-        )
-        if wrong is None or not right[0]:
+    def name_of(answer: RightAnswer, change: LineChange) -> tuple[str, bool] | None:
+        text = answer.text
+        if text not in right:
+            own = implementation_of(answer.name, answer.setup, text)
+            right[text] = is_right(exercise, own, (seed,))
+        code = "\n".join(change.applied_to(answer.lines))
+        wrong = implementation_of(answer.name, answer.setup, code)
+        if wrong is None or not right[text]:
             return None
         first = first_trials(exercise, wrong, seed)
-        seen[alike := fingerprint(first)] += 1
-        if seen[alike] > ALIKE or not may_be_known(exercise, first, seed):
+        alike = fingerprint(first)
+        counts = seen.setdefault(text, Counter())
+        counts[alike] += 1
+        if counts[alike] > ALIKE or not may_be_known(exercise, first, seed):
             return None
         named = named_mistake(exercise, wrong, seed)
         return (named.mistake.name, named.is_easy) if named else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,30 +54,32 @@ def chosen_drills(
             continue
         by_name.setdefault(candidate.name, []).append(candidate)
     order = sorted(by_name, key=lambda name: min((c.is_easy, c.change.rank) for c in by_name[name]))
-    for turn in range(OF_ONE_NAME):
-        for name in order:
+    with Child(partial(proved_drill, exercise, seed)) as child:
+        for turn, name in itertools.product(range(OF_ONE_NAME), order):
             if sum(drill.name == name for drill in chosen.drills) > turn:
                 continue
             if turn and (len(chosen.drills) >= WANTED_EACH or len(by_name[name]) <= turn):
                 continue
-            take_one(chosen, by_name[name])
+            take_one(chosen, child, by_name[name])
     return chosen
 
 
 WANTED_EACH = 8  # drills of an exercise for which a second of one name is taken
 
 
-def take_one(chosen: DrillChoice, candidates: list[Candidate]) -> None:
+def take_one(chosen: DrillChoice, child: Child, candidates: list[Candidate]) -> None:
     """Adds the first of some candidates that can be proved, and is unlike those that are there."""
     there = {(d.code[d.line].strip(), d.mended[0].strip()) for d in chosen.drills}
     places = {(d.name, d.right, d.line) for d in chosen.drills}
     texts = [tuple(d.right) for d in chosen.drills]
+    lines = [(tuple(d.right), d.line) for d in chosen.drills]
 
     def looks(c: Candidate) -> tuple:
         """What speaks against a candidate, the weightiest first."""
         used = texts.count(tuple(c.answer.lines))
+        same_line = lines.count((tuple(c.answer.lines), c.change.line))
         is_unlikely = c.change.rank > 3
-        return c.is_easy, is_unlikely, used, c.change.rank, len(c.change.wrong)
+        return c.is_easy, is_unlikely, same_line, used, c.change.rank, len(c.change.wrong)
 
     order = sorted(candidates, key=looks)
     for candidate in order[:ANYWHERE]:
@@ -86,23 +89,22 @@ def take_one(chosen: DrillChoice, candidates: list[Candidate]) -> None:
             continue
         if not chosen.has_room(candidate):
             continue
-        made = proved_in_child(chosen.exercise, candidate, chosen.seed)
+        made = proved_in_child(child, candidate)
         if isinstance(made, Drill):
             chosen.drills.append(made)
             return
         chosen.refused[made] = chosen.refused.get(made, 0) + 1
 
 
-def proved_in_child(exercise: Exercise, candidate: Candidate, seed: int) -> Drill | str:
+def proved_in_child(child: Child, candidate: Candidate) -> Drill | str:
     """Return the candidate as a drill; why it cannot be one, where it cannot."""
-    with Child(partial(proved_drill, exercise, candidate, seed)) as child:
-        try:
-            return child.ask()
-        except ChildEnded:
-            return "it ends the process"
+    try:
+        return child.ask(candidate)
+    except ChildEnded:
+        return "it ends the process"
 
 
-def proved_drill(whole: Exercise, candidate: Candidate, seed: int) -> Drill | str:
+def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | str:
     """Return the candidate as a drill; why it cannot be one, where it cannot."""
     exercise = limited(whole)
     answer, change = candidate.answer, candidate.change

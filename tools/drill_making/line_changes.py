@@ -541,13 +541,15 @@ def leaves_unused(change: LineChange, lines: list[str]) -> bool:
     if change.rank != OPTION:
         return False
     before, after = (ast.parse("\n".join(text)) for text in (lines, change.applied_to(lines)))
-    stored = {n.id for n in ast.walk(before) if is_name(n, ast.Store)}
-    read, still = ({n.id for n in ast.walk(t) if is_name(n, ast.Load)} for t in (before, after))
-    return bool(stored & (read - still))
+    stored = names_with(before, ast.Store)
+    no_more_read = names_with(before, ast.Load) - names_with(after, ast.Load)
+    return bool(stored & no_more_read)
 
 
-def is_name(node: ast.AST, context: type) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, context)
+def names_with(tree: ast.AST, context: type) -> set[str]:
+    """The names that are stored, or read, in a tree."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    return {name.id for name in names if isinstance(name.ctx, context)}
 
 
 def is_odd(wrong: str, right: str) -> bool:

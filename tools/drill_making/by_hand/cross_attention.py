@@ -2,7 +2,7 @@
 
 READ = "self.W_q(x), self.W_k(y), self.W_v(y), mask"
 WEIGHTS = "return attention_weights(self.W_q(x), self.W_k(y), mask)"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "cross_attention.CrossAttention": (
         (READ, "self.W_q(x), self.W_k(y), y, mask"),
         (READ, "self.W_q(x), self.W_v(y), self.W_k(y), mask"),

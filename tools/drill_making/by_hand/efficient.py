@@ -9,7 +9,7 @@ TILE_TOTAL = "total = total * shrink + weights @ value[..., j : j + block, :]"
 TILE_WEIGHTS = "weights, shrink = ((scores - seen).exp(), (maximum - seen).exp())"
 TILE_MASK = "~mask[..., i : i + block, j : j + block], -math.inf"
 TILE_QUERY = "q = query[..., i : i + block, :] / math.sqrt(query.shape[-1])"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "efficient.online_softmax": (
         (RESCALED, "normaliser = normaliser + new"),
         (RESCALED, "normaliser = normaliser * (seen - maximum).exp() + new"),

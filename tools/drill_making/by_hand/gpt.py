@@ -30,7 +30,7 @@ RIGHT = {"gpt.sample_token": [token_in_steps]}
 KEPT = "kept = filter_logits(scaled, top_k, top_p)"
 SHARES = "shares = kept.softmax(dim=-1)"
 DRAWN = "drawn = torch.multinomial(rows, 1, generator=generator)"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "gpt.sample_token": (
         ("scaled = logits / temperature", "scaled = logits * temperature"),
         ("scaled = logits / temperature", "scaled = logits"),

@@ -7,7 +7,7 @@ MEAN = "mean = seen[0][..., own].flatten(0, -2).mean(dim=0)"
 SAID = "said = W_o.weight[:, own] @ mean"
 SILENT = "W_o.weight[:, own] = 0"
 BIAS = "said if W_o.bias is None else W_o.bias + said"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "interpret.ablate": (
         (SILENT, "W_o.weight[own] = 0"),
         (SILENT, "W_o.weight[:] = 0"),

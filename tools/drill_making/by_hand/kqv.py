@@ -71,4 +71,4 @@ SCORES = (
     ("return torch.matmul(query, turned)", f"return torch.matmul(query, turned) / {ROOT}"),
     ("return torch.matmul(query, turned)", "return torch.matmul(query, turned).softmax(dim=-1)"),
 )
-WRONG_LINES = {"kqv.attention_scores": SCORES}
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {"kqv.attention_scores": SCORES}

@@ -27,7 +27,7 @@ ATTEND = "x = x + self.attend(self.norm_1(x), mask, positions)"
 FEED = "return x + self.feed_forward(self.norm_2(x))"
 BEST = "best = min(known, key=ranks.get)"
 JOINED = "pieces[i : i + 2] = [pieces[i] + pieces[i + 1]]"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "llama.LlamaBlock": (
         (QUERY, "query = apply_rope(query, -positions, self.base)"),
         (QUERY, "query = apply_rope(key, positions, self.base)"),

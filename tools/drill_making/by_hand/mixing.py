@@ -30,7 +30,7 @@ def mix_row_by_row(A, X):
 
 
 RIGHT = {"mixing.mix": [mix_by_token, mix_by_sums, mix_row_by_row]}
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "mixing.mix": (
         ("weight = A[..., i, j, None]", "weight = A[..., j, i, None]"),
         ("U[..., i, :] += weight * X[..., j, :]", "U[..., i, :] = weight * X[..., j, :]"),

@@ -62,7 +62,7 @@ SLICE = "heads[..., h, :, :] = x[..., h * width : (h + 1) * width]"
 PARTS = "parts = x.reshape(*batch, n, n_heads, width)"
 MERGED = "return by_token.reshape(*batch, n, h * d_head)"
 LAYERS = "layers = [getattr(head, name) for head in naive.heads]"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "multihead.split_heads": (
         (SLICE, "heads[..., h, :, :] = x[..., h::n_heads]"),
         (SLICE, "heads[..., h, :, :] = x[..., :width]"),

@@ -5,7 +5,7 @@ ANGLES = "angles = positions.double()[:, None] * frequencies"
 PARTS = "cos, sin = (angles.cos().to(x.dtype), angles.sin().to(x.dtype))"
 PAIRS = "a, b = (x[..., 0::2], x[..., 1::2])"
 TURNED = "return torch.stack([a * cos - b * sin, a * sin + b * cos], dim=-1).flatten("
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "positions.apply_rope": (
         (FREQUENCIES, "frequencies = base ** (torch.arange(0, d, 2).double() / d)"),
         (FREQUENCIES, "frequencies = base ** (-torch.arange(2, d + 2, 2).double() / d)"),

@@ -17,7 +17,7 @@ QUERY = "query = torch.randn(n_samples, d_k, generator=generator)"
 KEY = "key = torch.randn(n_samples, d_k, generator=generator)"
 SCORES = "scores = (query * key).sum(dim=-1)"
 RETURN = "return scores.var().item()"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "scaling.score_variance": (
         (RETURN, "return scores.std().item()"),
         (SCORES, "scores = (query * key).sum(dim=0)"),

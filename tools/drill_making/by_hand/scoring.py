@@ -40,7 +40,7 @@ RIGHT = {
 PARAMETER = "self.W = nn.Parameter(spread * torch.randn(d_q, d_k))"
 TURNED = "turned = key.transpose(-2, -1)"
 SUMS = "return (queries * keys).sum(dim=-1)"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "scoring.dot_score": SCORES,
     "scoring.BilinearScore": (
         (PARAMETER, "self.W = nn.Parameter(spread * torch.randn(d_k, d_q))"),

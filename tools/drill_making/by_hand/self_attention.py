@@ -24,7 +24,7 @@ FIRST = "shuffled_first = f(X[..., order, :])"
 AFTER = "shuffled_after = f(X)[..., order, :]"
 DIFFERENCE = "difference = np.abs(shuffled_first - shuffled_after)"
 REFUSED = "if difference.max() > atol:"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "self_attention.is_permutation_equivariant": (
         (AFTER, "shuffled_after = f(X)"),
         (FIRST, "shuffled_first = f(X)[..., order, :]"),

@@ -33,7 +33,7 @@ RIGHT = {"sequences.encode_cdr3": [encoded_by_letters, encoded_as_a_list]}
 NUMBER = "ids[place] = ALPHABET.index(letter.upper()) + 1"
 ENDS = "low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])"
 FOUND = "found.append(statistic(*(array[rows] for array in arrays)))"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "sequences.encode_cdr3": (
         (NUMBER, "ids[place] = ALPHABET.index(letter.upper())"),
         (NUMBER, "ids[max_length - 1 - place] = ALPHABET.index(letter.upper()) + 1"),

@@ -1,7 +1,7 @@
 """Chapter 20: wrong lines for right answers."""
 
 LAST = "return (ids, positions.clamp(min=0), causal_mask(n) & real[:, None, :])"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "serving.pad_left": (
         ("real = positions >= 0", "real = positions > 0"),
         ("real = positions >= 0", "real = ids != pad"),

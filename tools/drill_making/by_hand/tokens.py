@@ -24,7 +24,7 @@ def embed_one_by_one(ids, table):
 
 
 RIGHT = {"tokens.embed": [embed_by_rows, embed_one_by_one]}
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "tokens.embed": (
         ("n_tokens = len(table)", "n_tokens = table.shape[1]"),
         ("n_tokens = len(table)", "n_tokens = len(table) - 1"),

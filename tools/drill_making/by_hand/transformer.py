@@ -10,7 +10,7 @@ D_SELF = "x, lambda x: self.self_attention(x, mask=mask), self.norm_1"
 D_CROSS = "lambda x: self.cross_attention(x, memory, mask=memory_mask),"
 D_LAST = "return self.add(x, self.feed_forward, self.norm_3)"
 DROPOUT = "self.dropout = nn.Dropout(dropout)"
-WRONG_LINES = {
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "transformer.EncoderBlock": (
         (E_ATTENTION, "x = x + self.dropout(self.attention(self.norm_1(x)))"),
         (E_ATTENTION, "x = x + self.dropout(self.attention(x, mask=mask))"),
