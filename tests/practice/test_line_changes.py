@@ -27,6 +27,12 @@ def test_an_option_that_leaves_a_value_unread_is_refused(line, wrong, unused):
     assert not leaves_unused(LineChange(line, wrong, LINES[line], OPTION - 1), LINES)
 
 
+def test_an_array_of_which_entries_are_set_is_not_read_by_that():
+    lines = ["def f(x):", "    y = x + 0", "    y[0] = 1", "    return y"]
+    assert leaves_unused(LineChange(3, "    return x", lines[3], OPTION), lines)
+    assert not leaves_unused(LineChange(3, "    return -y", lines[3], OPTION), lines)
+
+
 @pytest.mark.parametrize(
     ("wrong", "right", "odd"),
     [

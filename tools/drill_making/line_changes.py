@@ -182,6 +182,8 @@ class Spelling:
             before += " "
         if there[new[-1].end[1] :].startswith(" ") and behind and not behind.startswith(" "):
             behind = f" {behind}"
+        elif new[-1].string in ("-", "~") and not there[new[-1].end[1] :].startswith(" "):
+            behind = behind.lstrip()  # a sign stands beside what it is of
         wrong = before + piece + behind
         if wrong == line or (SILLY.search(wrong) and not SILLY.search(line)):
             return None
@@ -541,15 +543,22 @@ def leaves_unused(change: LineChange, lines: list[str]) -> bool:
     if change.rank != OPTION:
         return False
     before, after = (ast.parse("\n".join(text)) for text in (lines, change.applied_to(lines)))
-    stored = names_with(before, ast.Store)
-    no_more_read = names_with(before, ast.Load) - names_with(after, ast.Load)
-    return bool(stored & no_more_read)
+    stored = {n.id for n in names_in_tree(before) if isinstance(n.ctx, ast.Store)}
+    return bool(stored & (names_read(before) - names_read(after)))
 
 
-def names_with(tree: ast.AST, context: type) -> set[str]:
-    """The names that are stored, or read, in a tree."""
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    return {name.id for name in names if isinstance(name.ctx, context)}
+def names_read(tree: ast.AST) -> set[str]:
+    """The names whose values are read; an array of which only entries are set is none."""
+    places = [n.value for n in ast.walk(tree) if isinstance(n, ast.Subscript) and is_set(n)]
+    return {n.id for n in names_in_tree(tree) if isinstance(n.ctx, ast.Load) and n not in places}
+
+
+def is_set(node: ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def names_in_tree(tree: ast.AST) -> list[ast.Name]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 
 def is_odd(wrong: str, right: str) -> bool:

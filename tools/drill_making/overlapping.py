@@ -167,6 +167,15 @@ OVERLAPPING = (
     {"one mask for all sequences", "the first sequence's padding for all"},
     {"padding has positions below 0", "positions of padding are those of tokens"},
     {"the mask forgets the padding", "rows of padding are hidden, not columns"},
+    # chapter 21
+    {"the state is never carried on", "nothing is corrected", "the state fades"},
+    {"no tokens are let through", "nothing is refused"},
+    {".T on a batch", "a product that knows no batch", "axes 0 and 1 swapped"},
+    {
+        "neither latents nor turned keys have an axis for the heads",
+        "the latents are lined up with something else",
+        "the shared turned key is lined up with something else",
+    },
 )
 
 

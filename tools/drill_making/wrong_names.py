@@ -18,9 +18,8 @@ from drill_making.proving import as_checked, true_names
 
 WANTED = 3
 AMONG = 6  # of the likeliest, of which so many are drawn
-VAGUE = re.compile(
-    r"^(an?|the )?\s*(other|another|wrong|something)\b|does not follow|not (low|far) enough"
-)
+ALWAYS_VAGUE = re.compile(r"^something\b")
+VAGUE = re.compile(r"^(an?|the )?\s*(other|another|wrong)\b|does not follow|not (low|far) enough")
 
 
 def wrong_names(
@@ -96,8 +95,10 @@ def decisions_of(mistake: Mistake) -> set[str]:
 
 def is_vague_beside(other: Mistake, own: set[str]) -> bool:
     """True for a name such as *another power of d_k*, which is true in words of a mistake in the
-    same decision.
+    same decision, and for one such as *something is done to the vectors*.
     """
+    if ALWAYS_VAGUE.search(other.name):
+        return True
     return bool(VAGUE.search(other.name)) and (not own or bool(own & decisions_of(other)))
 
 

@@ -53,4 +53,55 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("if temperature == 0:", "if temperature is None:"),
         ("return logits.argmax(dim=-1)", "return logits.argmin(dim=-1)"),
     ),
+    "gpt.filter_logits": (
+        ("kept = shares.cumsum(dim=-1) - shares < top_p", "kept = shares.cumsum(dim=-1) < top_p"),
+        (
+            "kept = shares.cumsum(dim=-1) - shares < top_p",
+            "kept = shares.cumsum(dim=-1) - shares <= top_p",
+        ),
+        ("kept = shares.cumsum(dim=-1) - shares < top_p", "kept = shares >= top_p"),
+        (
+            "kept = shares.cumsum(dim=-1) - shares < top_p",
+            "kept = logits.gather(-1, order).cumsum(dim=-1) < top_p",
+        ),
+        ("keep = torch.zeros_like(kept).scatter(-1, order, kept)", "keep = kept"),
+        ("keep = torch.zeros_like(kept).scatter(-1, order, kept)", "keep = kept.gather(-1, order)"),
+        ("shares = logits.softmax(dim=-1).gather(-1, order)", "shares = logits.softmax(dim=-1)"),
+        (
+            "order = logits.argsort(dim=-1, descending=True, stable=True)",
+            "order = logits.argsort(dim=-1, stable=True).flip(-1)",
+        ),
+        (
+            "order = logits.argsort(dim=-1, descending=True, stable=True)",
+            "order = logits.argsort(dim=-1, stable=True)",
+        ),
+        (
+            "logits = logits.masked_fill(~keep, -math.inf)",
+            "logits = logits.masked_fill(~keep, math.inf)",
+        ),
+        ("logits = logits.masked_fill(~keep, -math.inf)", "logits = logits.masked_fill(~keep, 0)"),
+        ("return logits", "return logits.gather(-1, order)"),
+    ),
+    "gpt.perplexity": (
+        (
+            "return math.exp(total / sum((int(count) for count in counts)))",
+            "return math.exp(total)",
+        ),
+        (
+            "return math.exp(total / sum((int(count) for count in counts)))",
+            "return math.exp(total / len(counts))",
+        ),
+        (
+            "return math.exp(total / sum((int(count) for count in counts)))",
+            "return math.exp(-total / sum((int(count) for count in counts)))",
+        ),
+        (
+            "return math.exp(total / sum((int(count) for count in counts)))",
+            "return 2 ** (total / sum((int(count) for count in counts)))",
+        ),
+        ("float(loss) * int(count)", "float(loss)"),
+        ("if count:", "if count and loss:"),
+        ("every = [", "every = [0.0] + ["),
+        ("return math.e**mean", "return 2**mean"),
+    ),
 }

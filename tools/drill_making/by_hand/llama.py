@@ -133,4 +133,30 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("_, i = min(found)", "_, i = found[0]"),
         ("_, i = min(found)", "_, i = found[-1]"),
     ),
+    "llama.pairs_from_halves": (
+        (
+            "halves = weight.reshape(n_heads, 2, -1, d_in)",
+            "halves = weight.reshape(n_heads, 2, -1, d_in).flip(1)",
+        ),
+        (
+            "halves = weight.reshape(n_heads, 2, -1, d_in)",
+            "halves = weight.reshape(1, 2, -1, d_in)",
+        ),
+        (
+            "halves = weight.reshape(n_heads, 2, -1, d_in)",
+            "halves = weight.float().reshape(n_heads, 2, -1, d_in)",
+        ),
+        (
+            "return halves.transpose(1, 2).reshape(n_rows, d_in)",
+            "return halves.transpose(0, 2).reshape(n_rows, d_in)",
+        ),
+        (
+            "return halves.transpose(1, 2).reshape(n_rows, d_in)",
+            "return halves.transpose(1, 2).reshape(n_heads, -1, d_in)",
+        ),
+        (
+            "return halves.transpose(1, 2).reshape(n_rows, d_in)",
+            "return halves.transpose(1, 2).reshape(n_rows, d_in).T",
+        ),
+    ),
 }

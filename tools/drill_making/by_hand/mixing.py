@@ -50,6 +50,7 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("return products.sum(axis=-2)", "return products.sum(axis=-1)"),
         ("return products.sum(axis=-2)", "return products.sum(axis=-3)"),
         ("return products.sum(axis=-2)", "return products.mean(axis=-2)"),
+        ("return products.sum(axis=-2)", "return products[..., :-1, :].sum(axis=-2)"),
         ("return products.sum(axis=-2)", "return products.sum(axis=-2) + X"),
         ("return products.sum(axis=-2)", "return products.sum(axis=(-3, -2))"),
         ("weights = A[..., i, :]", "weights = A[..., :, i]"),
@@ -65,5 +66,24 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("return np.stack(rows, axis=-2)", "return np.stack(rows, axis=-1)"),
         ("return np.stack(rows, axis=-2)", "return np.sum(rows, axis=0)"),
+    ),
+    "mixing.is_row_stochastic": (
+        (
+            "sums_to_one = (np.abs(A.sum(axis=-1) - 1) <= atol).all()",
+            "sums_to_one = (A.sum(axis=-1) == 1).all()",
+        ),
+        (
+            "sums_to_one = (np.abs(A.sum(axis=-1) - 1) <= atol).all()",
+            "sums_to_one = (A.sum(axis=-1) - 1 <= atol).all()",
+        ),
+        (
+            "sums_to_one = (np.abs(A.sum(axis=-1) - 1) <= atol).all()",
+            "sums_to_one = (np.abs(A.sum(axis=-1) - 1) < atol).all()",
+        ),
+        (
+            "sums_to_one = (np.abs(A.sum(axis=-1) - 1) <= atol).all()",
+            "sums_to_one = np.allclose(A.sum(axis=-1), 1, atol=atol)",
+        ),
+        ("return bool(nonnegative and sums_to_one)", "return bool(nonnegative or sums_to_one)"),
     ),
 }

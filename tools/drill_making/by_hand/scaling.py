@@ -58,4 +58,14 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("for i in range(n):", "for i in range(n - 1):"),
         ("diagonal = torch.zeros_like(outer)", "diagonal = torch.ones_like(outer)"),
     ),
+    "scaling.attention_entropy": (
+        ("information = torch.where(", "information = -torch.where("),
+        (
+            "return (a * information).sum(-1).to(weights.dtype)",
+            "return (a * information).sum().to(weights.dtype)",
+        ),
+        ("a == 0, 0, -a.clamp_min(1e-300).log2()", "a == 0, 0, -a.clamp_min(1e-2).log2()"),
+        ("a == 0, 0, -a.clamp_min(1e-300).log2()", "a == 0, 0, a.clamp_min(1e-300).log2()"),
+        ("a == 0, 0, -a.clamp_min(1e-300).log2()", "a < 0.1, 0, -a.clamp_min(1e-300).log2()"),
+    ),
 }

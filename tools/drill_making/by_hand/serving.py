@@ -28,4 +28,47 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
             "mask[i, start + j, : start + j + 1] = True",
         ),
     ),
+    "serving.quantize": (
+        ("minimum = blocks.amin(-1)", "minimum = torch.zeros_like(blocks.amin(-1))"),
+        ("minimum = blocks.amin(-1)", "minimum = blocks.amin(-1).clamp(max=0)"),
+        (
+            "scale = (blocks.amax(-1) - minimum) / (2**bits - 1)",
+            "scale = (blocks.amax(-1) - minimum) / 2**bits",
+        ),
+        (
+            "scale = (blocks.amax(-1) - minimum) / (2**bits - 1)",
+            "scale = blocks.amax(-1) - minimum",
+        ),
+        (
+            "scale = (blocks.amax(-1) - minimum) / (2**bits - 1)",
+            "scale = blocks.amax(-1) / (2**bits - 1)",
+        ),
+        ("step = scale.where(scale > 0, 1)", "step = scale"),
+        ("step = scale.where(scale > 0, 1)", "step = scale + 1e-3"),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).floor()",
+        ),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = (blocks - minimum[..., None]) / step[..., None]",
+        ),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = ((blocks - minimum[..., None]) / step[..., None] + 0.5).floor()",
+        ),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = (blocks / step[..., None]).round()",
+        ),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = ((blocks - minimum[..., None]) * step[..., None]).round()",
+        ),
+        ("blocks = x.unflatten(-1, (-1, block))", "blocks = x.unflatten(-1, (block, -1)).mT"),
+        (
+            "return (codes.flatten(-2).to(torch.uint8), scale, minimum)",
+            "return (codes.flatten(-2).to(torch.uint8), scale, blocks.amax(-1))",
+        ),
+    ),
 }

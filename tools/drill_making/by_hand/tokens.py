@@ -65,4 +65,16 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("vectors[place] = table[token]", "vectors[place] = table[token - 1]"),
         ("vectors[place] = table[token]", "vectors[place] = table[token] * np.sqrt(len(table[0]))"),
     ),
+    "tokens.tokenize": (
+        ("if word:", "if len(word) > 1:"),
+        ("return [*found, word] if word else found", "return [*found, word]"),
+        (
+            "return [*found, word] if word else found",
+            "return sorted([*found, word] if word else found)",
+        ),
+        ("if not character.isspace():", 'if character in ".,":'),
+        ("if not character.isspace():", "if not character.isspace() and not word:"),
+        ('if character.isalnum() or character == "_":', "if not character.isspace():"),
+        ("found.append(word)", "found.insert(0, word)"),
+    ),
 }

@@ -1,4 +1,56 @@
-"""Chapter 12: wrong lines for right answers."""
+"""Chapter 12: right answers in steps, and wrong lines for them."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attncourse.multihead import MultiHeadAttention
+
+
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff=None, activation=F.gelu, bias=True):
+        super().__init__()
+        d_ff = 4 * d_model if d_ff is None else d_ff
+        self.activation = activation
+        self.W_1 = nn.Linear(d_model, d_ff, bias=bias)
+        self.W_2 = nn.Linear(d_ff, d_model, bias=bias)
+
+    def forward(self, x):
+        return self.W_2(self.activation(self.W_1(x)))
+
+
+class LayerNorm(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(d))
+        self.bias = nn.Parameter(torch.zeros(d))
+
+    def forward(self, x):
+        return F.layer_norm(x, x.shape[-1:], self.gain, self.bias)
+
+
+class EncoderInSteps(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff=None, pre_norm=True, dropout=0.0):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, n_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm_1, self.norm_2 = LayerNorm(d_model), LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.pre_norm = pre_norm
+
+    def forward(self, x, mask=None):
+        read = self.norm_1(x) if self.pre_norm else x
+        mixed = self.attention(read, mask=mask)
+        x = x + self.dropout(mixed)
+        x = x if self.pre_norm else self.norm_1(x)
+        read = self.norm_2(x) if self.pre_norm else x
+        changed = self.feed_forward(read)
+        x = x + self.dropout(changed)
+        return x if self.pre_norm else self.norm_2(x)
+
+
+RIGHT = {"transformer.EncoderBlock": [EncoderInSteps]}
+MIXED = "mixed = self.attention(read, mask=mask)"
 
 E_ATTENTION = "x = x + self.dropout(self.attention(self.norm_1(x), mask=mask))"
 E_POST = "x = self.norm_1(x + self.dropout(self.attention(x, mask=mask)))"
@@ -12,6 +64,35 @@ D_LAST = "return self.add(x, self.feed_forward, self.norm_3)"
 DROPOUT = "self.dropout = nn.Dropout(dropout)"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "transformer.EncoderBlock": (
+        (MIXED, "mixed = self.attention(read)"),
+        (MIXED, "mixed = self.attention(read, mask)"),
+        (MIXED, "mixed = self.attention(read, x, mask=mask)"),
+        (MIXED, "mixed = self.attention(x, mask=mask)"),
+        (MIXED, "mixed = self.attention(read, mask=None if mask is None else ~mask)"),
+        (MIXED, "mixed = self.attention(read, mask=None if mask is None else mask.mT)"),
+        (MIXED, "mixed = self.dropout(self.attention(read, mask=mask))"),
+        ("x = x + self.dropout(mixed)", "x = self.dropout(mixed)"),
+        ("x = x + self.dropout(mixed)", "x = x + mixed"),
+        ("x = x + self.dropout(mixed)", "x = self.dropout(x + mixed)"),
+        ("x = x + self.dropout(mixed)", "x += self.dropout(mixed)"),
+        ("x = x + self.dropout(mixed)", "x = read + self.dropout(mixed)"),
+        ("x = x + self.dropout(mixed)", "x = x + x + self.dropout(mixed)"),
+        ("changed = self.feed_forward(read)", "changed = self.feed_forward(x)"),
+        ("changed = self.feed_forward(read)", "changed = read"),
+        ("changed = self.feed_forward(read)", "changed = read + self.feed_forward(read)"),
+        ("x = x + self.dropout(changed)", "x = self.dropout(changed)"),
+        ("x = x + self.dropout(changed)", "x = x + changed"),
+        ("x = x + self.dropout(changed)", "x = mixed + self.dropout(changed)"),
+        ("return x if self.pre_norm else self.norm_2(x)", "return self.norm_2(x)"),
+        ("return x if self.pre_norm else self.norm_2(x)", "return x"),
+        (
+            "return x if self.pre_norm else self.norm_2(x)",
+            "return x if self.pre_norm else self.norm_1(x)",
+        ),
+        (
+            "read = self.norm_2(x) if self.pre_norm else x",
+            "read = self.norm_1(x) if self.pre_norm else x",
+        ),
         (E_ATTENTION, "x = x + self.dropout(self.attention(self.norm_1(x)))"),
         (E_ATTENTION, "x = x + self.dropout(self.attention(x, mask=mask))"),
         (E_ATTENTION, "x = self.dropout(self.attention(self.norm_1(x), mask=mask))"),
@@ -75,5 +156,21 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
             "self.feed_forward = FeedForward(d_model)",
         ),
         ("if self.pre_norm:", "if not self.pre_norm:"),
+    ),
+    "transformer.FeedForward": (
+        ("self.W_2 = nn.Linear(d_ff, d_model, bias=bias)", "self.W_2 = nn.Linear(d_ff, d_model)"),
+        ("self.activation = activation", "self.activation = F.gelu"),
+        (
+            "d_ff = 4 * d_model if d_ff is None else d_ff",
+            "d_ff = 2 * d_model if d_ff is None else d_ff",
+        ),
+        (
+            "d_ff = 4 * d_model if d_ff is None else d_ff",
+            "d_ff = 4 * d_model if d_ff is None else d_ff * d_model",
+        ),
+        (
+            "self.activation = activation",
+            "self.activation = lambda x: F.gelu(x, approximate='tanh')",
+        ),
     ),
 }
