@@ -40,6 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="chapters by their stems, exercises; none: all")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--by-hand", action="store_true", help="try no changes by program")
     parser.add_argument("--prove", action="store_true")
     parser.add_argument("--count", action="store_true")
     given = parser.parse_args()
@@ -55,10 +56,10 @@ def main() -> None:
         print_counts(stems)
         return
     for stem in stems:
-        make(stem, {*targets}, given.seed)
+        make(stem, {*targets}, given.seed, given.by_hand)
 
 
-def make(stem: str, targets: set[str], seed: int) -> None:
+def make(stem: str, targets: set[str], seed: int, by_hand: bool) -> None:
     """Makes the drills that these exercises of a chapter lack, and writes its file after each."""
     drills: dict[str, list[Drill]] = {exercise.target: [] for exercise in exercises_of(stem)}
     for drill in drills_of(stem):
@@ -67,13 +68,15 @@ def make(stem: str, targets: set[str], seed: int) -> None:
         if exercise.target not in targets:
             continue
         began = time.monotonic()
-        chosen = with_what_lacks(exercise, drills[exercise.target], seed)
+        chosen = with_what_lacks(exercise, drills[exercise.target], seed, by_hand)
         print_made(exercise.target, chosen, time.monotonic() - began)
         drills[exercise.target] = chosen.drills
         write(stem, seed, [drill for own in drills.values() for drill in own])
 
 
-def with_what_lacks(exercise: Exercise, standing: Sequence[Drill], seed: int) -> DrillChoice:
+def with_what_lacks(
+    exercise: Exercise, standing: Sequence[Drill], seed: int, by_hand: bool
+) -> DrillChoice:
     """Return the drills of an exercise that are still true, with as many new ones as it lacks."""
     kept = list(still_true(standing, seed))
     if len(kept) >= WANTED_EACH:
@@ -81,7 +84,7 @@ def with_what_lacks(exercise: Exercise, standing: Sequence[Drill], seed: int) ->
     chapter = next(c for c in load().chapters if c.stem == exercise.stem)
     chosen = chosen_drills(exercise, candidates_by_hand(chapter, exercise, seed), seed, kept)
     lacks = WANTED_EACH - len(chosen.drills)
-    if lacks <= 0:
+    if lacks <= 0 or by_hand:
         return chosen
     names = {drill.name for drill in chosen.drills}
     candidates = candidates_of(chapter, exercise, seed, names, lacks)

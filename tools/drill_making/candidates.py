@@ -18,6 +18,7 @@ from drill_making.line_changes import (
     line_changes,
 )
 from drill_making.proving import (
+    fewer_draws,
     fingerprint,
     first_trials,
     implementation_of,
@@ -30,6 +31,7 @@ from drill_making.sources import RightAnswer, right_answers
 
 LONGEST = 9.0  # seconds of processor time for the changes of one answer, the likeliest first
 LONGEST_OF_ALL = 27.0  # for those of all answers
+LONGEST_BY_HAND = 90.0  # for the lines that were written by hand for an answer, which are few
 SPARE = 4  # names more than an exercise lacks, with which no further answer is changed
 MOST_ANSWERS = 8  # right answers of an exercise that are changed
 ALIKE = 3  # changes that do the same in the first cases, of which more are not tried
@@ -53,7 +55,8 @@ def candidates_by_hand(chapter: Chapter, exercise: Exercise, seed: int) -> Itera
     """The candidates of the lines that were written by hand for an exercise's right answers."""
     with Child(name_of_changes(limited(exercise), seed)) as child:
         for answer in right_answers(chapter, exercise):
-            yield from named_changes(child, answer, changes_by_hand(answer.text, exercise))
+            changes = changes_by_hand(answer.text, exercise)
+            yield from named_changes(child, answer, changes, LONGEST_BY_HAND)
 
 
 def candidates_of(
@@ -68,17 +71,18 @@ def candidates_of(
         for answer in right_answers(chapter, exercise)[:MOST_ANSWERS]:
             if len(names.difference(standing)) >= lacks + SPARE or child.seconds > LONGEST_OF_ALL:
                 return
-            for candidate in named_changes(child, answer, line_changes(answer.text, exercise)):
+            changes = line_changes(answer.text, exercise)
+            for candidate in named_changes(child, answer, changes, LONGEST):
                 if not candidate.is_easy:
                     names.add(candidate.name)
                 yield candidate
 
 
 def named_changes(
-    child: Child, answer: RightAnswer, changes: Iterable[LineChange]
+    child: Child, answer: RightAnswer, changes: Iterable[LineChange], seconds: float
 ) -> Iterator[Candidate]:
     """The changes of an answer that the checks give a name, as long as there is time."""
-    ends = child.seconds + LONGEST
+    ends = child.seconds + seconds
     for change in changes:
         if child.seconds > ends:
             return
@@ -119,7 +123,8 @@ def name_of_changes(
         counts[alike] += 1
         if counts[alike] > ALIKE or not may_be_known(exercise, first, seed):
             return None
-        named = named_mistake(exercise, wrong, seed)
+        with fewer_draws():
+            named = named_mistake(exercise, wrong, seed)
         return (named.mistake.name, named.is_easy) if named else None
 
     return name_of

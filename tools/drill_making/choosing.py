@@ -14,7 +14,13 @@ from drill_making.candidates import Candidate
 from drill_making.child import Child, ChildEnded
 from drill_making.examples import example_of, example_place
 from drill_making.line_changes import is_odd, other_lines_changed
-from drill_making.proving import implementation_of, limited, named_mistake, passes_quickly
+from drill_making.proving import (
+    fewer_draws,
+    implementation_of,
+    limited,
+    named_mistake,
+    passes_quickly,
+)
 from drill_making.wrong_names import WANTED, draws_of, wrong_names
 
 MOST = 12  # drills of an exercise
@@ -109,7 +115,8 @@ def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | st
     exercise = limited(whole)
     answer, change = candidate.answer, candidate.change
     wrong = implementation_of(answer.name, answer.setup, "\n".join(candidate.code))
-    named = named_mistake(exercise, wrong, seed) if wrong else None
+    with fewer_draws():
+        named = named_mistake(exercise, wrong, seed) if wrong else None
     if named is None or named.mistake.name != candidate.name:
         return "named otherwise on another seed"
     place = example_place(exercise, named.trials)

@@ -57,8 +57,10 @@ def split_by_groups(sequences, max_distance=1, test_fraction=0.2, seed=0):
     return np.array(train, dtype=int), np.array(sorted(test), dtype=int)
 
 
-RIGHT = {"sequences.encode_cdr3": [encoded_by_letters, encoded_as_a_list]}
-RIGHT["sequences.split_by_similarity"] = [split_by_groups]
+RIGHT = {
+    "sequences.encode_cdr3": [encoded_by_letters, encoded_as_a_list],
+    "sequences.split_by_similarity": [split_by_groups],
+}
 NUMBER = "ids[place] = ALPHABET.index(letter.upper()) + 1"
 ENDS = "low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])"
 FOUND = "found.append(statistic(*(array[rows] for array in arrays)))"
