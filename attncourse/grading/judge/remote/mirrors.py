@@ -7,24 +7,22 @@ is one node in the graph of gradients, whose backward is computed where the call
 """
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
+from attncourse.grading.judge.remote.session_type import ObjectSession
 from attncourse.grading.judge.wire import encoding
 from attncourse.grading.judge.wire.decoding import HANDLE, NAME, Decoder, natural
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.limits import MB
 
-if TYPE_CHECKING:
-    from attncourse.grading.judge.remote.session import Session
-
 
 class Mirrors:
     """The copies of a submission's modules."""
 
-    def __init__(self, session: "Session"):
+    def __init__(self, session: ObjectSession):
         self.session = session
         self.described: dict[int, dict[str, Any]] = {}  # modules that no copy was made of yet
         self.sizes: dict[int, float] = {}  # bytes of their descriptions
@@ -150,7 +148,7 @@ class Mirrors:
 class Call:
     """A call in the submission's process whose gradients can be asked for."""
 
-    def __init__(self, session: "Session", number: int):
+    def __init__(self, session: ObjectSession, number: int):
         self.session = session
         self.number = number
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case, Exercise
@@ -28,18 +28,16 @@ from attncourse.checks.trying.outcome import (
 )
 from attncourse.checks.trying.trials import draw
 from attncourse.grading.judge.remote.conversation import sent_text
+from attncourse.grading.judge.remote.session_type import ObjectSession
 from attncourse.grading.judge.wire import decoding
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.support.alarm import TimeUp
 
-if TYPE_CHECKING:
-    from attncourse.grading.judge.remote.session import Session
-
 KINDS = {int(kind): kind for kind in inspect._ParameterKind}
 
 
-def proxy(session: "Session", told: Any) -> Any:
+def proxy(session: ObjectSession, told: Any) -> Any:
     """The proxy for what the submission's process told of an object."""
     if not isinstance(told, dict):
         raise WireError("sent no object")
@@ -58,7 +56,7 @@ def proxy(session: "Session", told: Any) -> Any:
 class Remote:
     """Something that lives in the submission's process."""
 
-    def __init__(self, session: "Session", number: int, told: dict[str, Any]):
+    def __init__(self, session: ObjectSession, number: int, told: dict[str, Any]):
         object.__setattr__(self, "_session", session)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_type", name_in(told, "type"))
@@ -93,7 +91,7 @@ class Remote:
 class RemoteFunction(Remote):
     """A function, method or other callable of the submission."""
 
-    def __init__(self, session: "Session", number: int, told: dict[str, Any]):
+    def __init__(self, session: ObjectSession, number: int, told: dict[str, Any]):
         super().__init__(session, number, told)
         self.__dict__["__name__"] = name_in(told, "name")
         self.__dict__["__signature__"] = signature_of(told)
@@ -191,7 +189,7 @@ class RemoteClass(type):
         return cls
 
 
-def class_proxy(session: "Session", number: int, told: dict[str, Any]) -> RemoteClass:
+def class_proxy(session: ObjectSession, number: int, told: dict[str, Any]) -> RemoteClass:
     """The proxy for a class; one for modules is below ``torch.nn.Module``."""
     bases: tuple[type, ...] = ()
     if told.get("module") is True:
@@ -229,7 +227,9 @@ Known = dict[tuple, Outcome]  # by a case's number, a reply's text and its array
 _kept: dict[tuple[Exercise, int], tuple[list[bytes], Known]] = {}
 
 
-def outcomes(session: "Session", target: int, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+def outcomes(
+    session: ObjectSession, target: int, exercise: Exercise, seed: int
+) -> Iterator[Outcome]:
     """Yield the outcomes of a submission's object on the cases, up to one that hangs.
 
     Functions that the cases hand over may be called until the last one is answered.
@@ -242,7 +242,7 @@ def outcomes(session: "Session", target: int, exercise: Exercise, seed: int) -> 
 
 
 def remote_outcomes(
-    session: "Session", target: int, exercise: Exercise, seed: int
+    session: ObjectSession, target: int, exercise: Exercise, seed: int
 ) -> Iterator[Outcome]:
     """``outcomes``, while the functions are lent."""
     cases = [case for _, case, _ in draw(exercise, seed)]
@@ -282,7 +282,7 @@ def remote_outcomes(
 
 
 def case_outcome(
-    session: "Session", reply: Any, decoder: decoding.Decoder, names: list[str]
+    session: ObjectSession, reply: Any, decoder: decoding.Decoder, names: list[str]
 ) -> Outcome:
     """A case's outcome, as the submission's process tells it."""
     changed_names = reply.get("changed")
@@ -321,7 +321,7 @@ PLAIN = {"kind", "changed", "value", "out", "over", "arrays"}
 
 
 def packed(
-    session: "Session", exercise: Exercise, seed: int, cases: list[Case]
+    session: ObjectSession, exercise: Exercise, seed: int, cases: list[Case]
 ) -> tuple[list[bytes], Known]:
     """The cases as the buffers of a request, what they are, then their arrays; known replies.
 
@@ -341,7 +341,7 @@ def packed(
     return _kept.get(key, (buffers, {}))
 
 
-def case_as_message(case: Case, session: "Session", buffers: list[bytes]) -> Any:
+def case_as_message(case: Case, session: ObjectSession, buffers: list[bytes]) -> Any:
     """One case: caller, what is bound to it, arguments; its arrays are added to the buffers."""
     encoder = Encoder(session.form_of)
     encoder.buffers = buffers
