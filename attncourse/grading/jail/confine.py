@@ -17,7 +17,7 @@ SOON = 2  # seconds of processor time between the warning signal and the end
 
 
 def check_ready() -> None:
-    """Raises ``JailError`` where this process has what namespaces cannot take away from it."""
+    """Raise ``JailError`` where this process has what namespaces cannot take away from it."""
     if len(os.listdir("/proc/self/task")) > 1:
         raise JailError("no jail: expected a process of one thread: set OMP_NUM_THREADS=1")
     for line in Path("/proc/self/maps").read_text().splitlines():
@@ -43,7 +43,7 @@ def outer_ids() -> int | None:
 
 
 def wait_in_place_of(child: int, lane: int) -> NoReturn:
-    """Ends as ``child`` does; ends at once where the lane has ended."""
+    """End as ``child`` does, or at once where the lane has ended; never return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the lane decides
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() == lane:
@@ -55,7 +55,7 @@ def wait_in_place_of(child: int, lane: int) -> NoReturn:
 
 
 def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None:
-    """Sets the limits of this process.
+    """Set the limits of this process.
 
     It takes up ``size`` bytes of addresses as it is, ``data`` of them for what it may write.
     Addresses for ``libraries`` bytes more are for those that it has yet to import: memory is what
@@ -85,7 +85,7 @@ def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None
 
 
 def replace_descriptors(keep: tuple[int, ...]) -> None:
-    """Closes all descriptors but ``keep``; the standard ones lead to and from nothing."""
+    """Close all descriptors but ``keep``; the standard ones lead to and from nothing."""
     if any(descriptor <= 2 for descriptor in keep):
         raise ValueError(f"keep: expected descriptors above 2, got {keep}")
     kernel.close_all_but(keep)

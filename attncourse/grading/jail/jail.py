@@ -59,7 +59,7 @@ class Jail:
 
     @contextmanager
     def _building(self, name: str) -> Iterator[list[str]]:
-        """Notes whether the layer was built; raises ``JailError`` where the floor needs it."""
+        """Note whether the layer was built; raise ``JailError`` where the floor needs it."""
         detail: list[str] = []
         try:
             yield detail
@@ -74,7 +74,7 @@ class Jail:
     # --- the zygote -----------------------------------------------------------------------------
 
     def enter(self) -> None:
-        """Locks this process in, for good. It must have a single thread.
+        """Lock this process in, for good. It must have a single thread.
 
         It goes on as a child, the first process of a namespace of its own: whatever ends it ends
         all its workers. The process that called stays behind to wait: it ends as the child does,
@@ -103,10 +103,10 @@ class Jail:
         self._forget()
 
     def _become_root_inside(self) -> None:
-        """A user namespace in which this process may set up all the rest.
+        """Enter a user namespace in which this process may set up all the rest.
 
-        Real root sees to it that workers are a user that nobody else is: root's limits do not
-        bind, and root's files are its own. A helper that stays outside has the right to say so.
+        Real root sees to it that workers are a user that nobody else is: root's limits do not bind,
+        and root's files are its own. A helper that stays outside has the right to say so.
         """
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self is not this process's own
         owner = confine.outer_ids()
@@ -139,13 +139,17 @@ class Jail:
             raise OSError("root here lacks the capabilities SETUID and SETGID")
 
     def _map(self, uid: int, gid: int) -> None:
-        """Makes the user of those numbers outside the only one inside."""
+        """Make the user of those numbers outside the only one inside."""
         with suppress(OSError):  # denied already, in a namespace within such a one
             self._write("self/setgroups", "deny")
         self._write("self/uid_map", f"{confine.INSIDE} {uid} 1")
         self._write("self/gid_map", f"{confine.INSIDE} {gid} 1")
 
     def _become_first_process(self) -> None:
+        """Go on as the first process of a new namespace of processes.
+
+        The process that called waits in its place; see ``enter``.
+        """
         lane, this = os.getppid(), kernel.pidfd_open(os.getpid())
         kernel.unshare(kernel.CLONE_NEWPID)
         child = os.fork()
@@ -158,7 +162,7 @@ class Jail:
         self._zygote = kernel.pidfd_open(os.getpid())
 
     def _forget(self) -> None:
-        """Empties what this process was started with: arguments and environment."""
+        """Empty what this process was started with: arguments and environment."""
         with suppress(OSError):
             kernel.syscall("keyctl", 1, None)  # a session keyring of its own, and empty
         fields = self._read("self/stat").rpartition(")")[2].split()
@@ -182,7 +186,7 @@ class Jail:
         return child
 
     def _return_from(self, child: int) -> None:
-        """Goes back to the namespace of before; a child that nobody would wait for is ended."""
+        """Go back to the namespace of before; end a child that nobody would wait for."""
         try:
             kernel.call("setns", self._namespace, kernel.CLONE_NEWPID)
         except OSError:
@@ -194,7 +198,7 @@ class Jail:
     # --- its worker -----------------------------------------------------------------------------
 
     def enter_worker(self, keep: tuple[int, ...] = ()) -> None:
-        """Takes the rest away, in the child that ``fork`` made, but the descriptors ``keep``."""
+        """Take the rest away, in the child that ``fork`` made, but the descriptors ``keep``."""
         pages = self._read("self/statm").split()
         size, data = (int(pages[field]) * os.sysconf("SC_PAGE_SIZE") for field in (0, 5))
         os.setsid()
@@ -221,7 +225,7 @@ class Jail:
             kernel.prctl(kernel.PR_SET_SECCOMP, 2, rules.address)
 
     def _become_user(self) -> None:
-        """Becomes a user without rights, the only one of a namespace that nobody shares."""
+        """Become a user without rights, the only one of a namespace that nobody shares."""
         if self._as_root:
             os.setgroups([])
             os.setresgid(confine.INSIDE, confine.INSIDE, confine.INSIDE)
@@ -231,6 +235,7 @@ class Jail:
         self._map(confine.INSIDE, confine.INSIDE)
 
     def _make_work(self) -> None:
+        """Mount the folder that a worker may write to, and go there."""
         kernel.unshare(kernel.CLONE_NEWNS)
         flags = kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXEC
         size = self.limits.disk * MB
@@ -283,7 +288,7 @@ def _available() -> tuple[Layer, ...]:
 
 
 def run_probe() -> list[dict[str, Any]]:
-    """The layers as a process of its own finds them, which starts as a lane does.
+    """Return the layers as a process of its own finds them, which starts as a lane does.
 
     Raises ``JailError`` with what it said instead.
     """
@@ -303,10 +308,10 @@ def run_probe() -> list[dict[str, Any]]:
 
 
 def available() -> list[Layer]:
-    """Each layer, and whether it holds on this machine: a whole jail is built and tried."""
+    """Return each layer, and whether it holds here: a whole jail is built and tried."""
     return list(_available())
 
 
 def missing_floor() -> list[Layer]:
-    """The layers that grading needs and this machine does not have."""
+    """Return the layers that grading needs and this machine does not have."""
     return [layer for layer in available() if layer.floor and not layer.in_force]

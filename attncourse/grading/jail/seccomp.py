@@ -75,14 +75,14 @@ Instruction = tuple[int, int, int, int]
 
 
 def syscall_numbers(table: str, machine: str) -> dict[str, int]:
-    """The numbers of a table's system calls on that machine, by name."""
+    """Return the numbers of a table's system calls on that machine, by name."""
     column = {"x86_64": 1, "aarch64": 2}.get(machine)
     rows = [entry.split(":") for entry in table.split()]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"} if column else {}
 
 
 def program(machine: str, processes: int) -> list[Instruction]:
-    """The filter's instructions, each (code, jump if true, jump if false, operand)."""
+    """Return the filter's instructions, each (code, jump if true, jump if false, operand)."""
     lines = [
         (LOAD, 0, 0, 4),
         (EQUAL, 1, 0, AUDIT_ARCH[machine]),
@@ -122,11 +122,12 @@ def rule(name: str, processes: int) -> list[Instruction]:
 
 
 def filter_result(value: int) -> Instruction:
+    """Return the instruction that ends the filter with a verdict."""
     return (RETURN, 0, 0, value)
 
 
 def ranges(values: list[int]) -> list[tuple[int, int]]:
-    """The runs of consecutive numbers in a sorted list, as (first, last)."""
+    """Return the runs of consecutive numbers in a sorted list, as (first, last)."""
     runs = groupby(values, key=lambda value, place=count(): value - next(place))
     return [(run[0], run[-1]) for run in (list(numbers) for _, numbers in runs)]
 

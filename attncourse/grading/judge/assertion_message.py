@@ -24,11 +24,11 @@ NOWHERE = Said()
 
 
 def said_of(error: BaseException, source: str, file: str) -> Said:
-    """Return the sentence of the instructor's ``source`` where ``error`` was raised; it ran as
-    ``file``.
+    """Return the sentence of the instructor's ``source`` where ``error`` was raised.
 
-    The innermost line of the source counts, for a helper of the test's own may assert. Where that
-    line asserts nothing, the next assertion is what the test was on its way to.
+    ``file`` is the name that the source ran under. Its innermost line counts, for a helper of the
+    test's own may assert. Where that line asserts nothing, the next assertion is what the test was
+    on its way to.
     """
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f.lineno or 0 for f in frames if f.filename == file]
@@ -43,14 +43,14 @@ def said_of(error: BaseException, source: str, file: str) -> Said:
 
 @lru_cache(maxsize=256)
 def assertions(source: str) -> tuple[tuple[int, int, str], ...]:
-    """The first line, the last line and the sentence of each assertion in a cell, in order."""
+    """Return the first line, last line and sentence of each assertion in a cell, in order."""
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
     nodes.sort(key=lambda node: node.lineno)
     return tuple((n.lineno, n.end_lineno or n.lineno, literal(n.msg)) for n in nodes)
 
 
 def literal(message: ast.expr | None) -> str:
-    """The literal text of a message; nothing where it is computed."""
+    """Return the literal text of an assertion's message; nothing where it is computed."""
     if isinstance(message, ast.Constant) and isinstance(message.value, str):
         return message.value
     if isinstance(message, ast.JoinedStr):

@@ -14,10 +14,10 @@ class Budget(Stopwatch):
         super().__init__(seconds, self.spent)
 
     def spent(self) -> float:
-        """Seconds of processor time up to now."""
+        """Return the seconds of processor time that were used up to now."""
         return time.process_time() + self.gone + self.clock.used()
 
     def moves_to(self, clock: Clock) -> None:
-        """The submission's present process is another one from now on, or none."""
+        """Count another process's time from now on; ``clock`` is the new one's, or nobody's."""
         self.gone += self.clock.used()
         self.clock = clock

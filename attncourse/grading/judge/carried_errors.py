@@ -61,15 +61,16 @@ class Followed:
 
     @property
     def note(self) -> str:
+        """The remark on this answer that its student reads."""
         if self.outcomes and self.right:
             return f"{self.name} is right{given_right(self.given)}"
         return f"{self.name} calls a wrong {' and '.join(self.given)}: mend that first"
 
 
 def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
-    """The wrong answers of a run that call wrong ones, with what came of right ones.
+    """Judge the wrong answers that call wrong ones again, with ours in the place of those.
 
-    And whether one of the runs that this took was cut.
+    Returns what came of each, and whether one of the runs that this took was cut.
     """
     followed, cut = [], False
     assignment, wrong = means.assignment, wrong_answers(found, means.assignment)
@@ -91,10 +92,9 @@ def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
 
 
 def differs(second: Findings, found: Findings) -> bool:
-    """True if our solutions change the verdict on an answer that is wrong all the same, as in a
-    notebook.
+    """True if our solutions change the verdict on an answer that is wrong all the same.
 
-    It is told that only in a student's own check: see above.
+    A notebook says so. Here it is told only in a student's own check: see above.
     """
     first = found.tests()
     return any(
@@ -103,18 +103,19 @@ def differs(second: Findings, found: Findings) -> bool:
 
 
 def told_verdicts(outcome: StepOutcome | None) -> list[tuple]:
+    """Return what a student is told of each verdict of a test, to be compared."""
     names = ("earned", "mistake", "symptom", "reason")
     return [tuple(v[name] for name in names) for v in outcome.verdicts] if outcome else []
 
 
 def our_answers(assignment: Assignment) -> dict[str, str]:
-    """Ours, by the exercises' names, in order."""
+    """Return our answers' sources by the exercises' names, in the assignment's order."""
     cells = assignment.cells
     return {c.grade_id: c.source for c in cells if c.code and c.solution and c.grade_id}
 
 
 def wrong_answers(found: Findings, assignment: Assignment) -> list[str]:
-    """The exercises that did not earn all they can, in order."""
+    """Return the exercises that did not earn all they can, in the assignment's order."""
     lost = {
         exercise_of(test)
         for test, outcome in found.tests().items()
@@ -124,7 +125,7 @@ def wrong_answers(found: Findings, assignment: Assignment) -> list[str]:
 
 
 def right_as_published(found: Findings) -> set[str]:
-    """The answers that are right as they were published, where a variant is asked for.
+    """Return the answers that are right as published, where a variant is asked for.
 
     Given ours, one that only hands on what it gets would be right in the variant as well.
     """
@@ -137,6 +138,7 @@ def right_as_published(found: Findings) -> set[str]:
 
 
 def is_full(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) -> bool:
+    """True if a test's outcome earns all its points; also for a test that earns none."""
     cell = assignment.graded.get(grade_id)
     return cell is None or judge_cell(cell, outcome).points == cell.points
 
@@ -144,7 +146,7 @@ def is_full(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) 
 def wrong_ones_called(
     name: str, wrong: list[str], steps: Sequence[Step], assignment: Assignment
 ) -> tuple[str, ...]:
-    """The wrong answers to earlier exercises that an answer calls, itself or through others."""
+    """Return the wrong answers to earlier exercises that an answer reaches by calls."""
     ours, earlier = our_answers(assignment), wrong[: wrong.index(name)]
     instead = {
         earlier_name: loads(ours[earlier_name]) for earlier_name in earlier
@@ -156,9 +158,10 @@ def wrong_ones_called(
 def steps_with_ours(
     name: str, given: tuple[str, ...], steps: Sequence[Step], assignment: Assignment
 ) -> list[Step]:
-    """The steps with ours behind these answers, wherever they stand, and no tests but its own.
+    """Return the steps with our answers behind the ``given`` ones, wherever they stand.
 
-    None where there is nothing to exchange, or an answer that stands nowhere.
+    Of the tests only the answer's own stay. Empty where nothing is to be exchanged, and where an
+    answer stands nowhere.
     """
     sources = {replaced: provided_source(replaced, assignment) for replaced in given}
     places = {replaced: answer_place(replaced, steps) for replaced in given}
@@ -177,14 +180,17 @@ def steps_with_ours(
 
 
 def answer_place(name: str, steps: Sequence[Step]) -> int:
-    """The answer's cell; where that has lost its name, the last that binds the answer's, or -1."""
+    """Return the place of an answer's cell among the steps, or -1.
+
+    Where that cell has lost its name, it is the last cell that binds the answer's.
+    """
     cell_steps = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
     named = [n for n, step in cell_steps if step.name == f"cell {name}"]
     return max(named or [n for n, s in cell_steps if name in touched(s.source).changes], default=-1)
 
 
 def provided_source(name: str, assignment: Assignment) -> str:
-    """A cell with our answer, in the convention in which the assignment asks for it.
+    """Return a cell with our answer, in the convention that the assignment asks for.
 
     Empty where that cannot be told to another process (``as_data``).
     """

@@ -33,13 +33,23 @@ def grade_submission(
     hidden: tuple[str, ...] = (),
     alone: bool = False,
 ) -> Report:
-    """The report on a submission. Never raises for anything that a submission does.
+    """Return the report on a submission. Never raises for what a submission does.
 
-    ``hidden`` are the course's folders, which it must not see wherever they lie. The same seed
-    gives the same cases; without one, they are fresh. Where something did not end by itself (its
-    time was up, its process was gone, the lane was), the whole runs once more with no other lane at
-    work, at once with ``alone``. That is final. Raises ``UserError`` where submissions cannot run,
-    with ``sandbox`` where they cannot run safely.
+    Args:
+        notebook: The submission's file.
+        assignment: The instructor's notebook.
+        student: The name that the report is under.
+        limits: What the submission may use up.
+        seed: The same one gives the same cases; without one, they are fresh.
+        sandbox: Whether submissions are jailed.
+        hidden: The course's folders, which a submission must not see wherever they lie.
+        alone: Whether no other lane may be at work meanwhile.
+
+    Raises:
+        UserError: Where submissions cannot run here, with ``sandbox`` where they cannot safely.
+
+    Where something did not end by itself (its time was up, its process was gone, the lane was), the
+    whole runs once more with no other lane at work, at once with ``alone``. That is final.
     """
     require_linux()
     key = lane_key(assignment, limits, sandbox, hidden)
@@ -109,19 +119,23 @@ def lane_key(
 def start_lanes(
     assignments: Sequence[Assignment], limits: Limits, sandbox: bool, hidden: tuple[str, ...] = ()
 ) -> None:
-    """Starts a lane for each of these for ``grade_submission`` to find, and waits for none."""
+    """Start a lane for each assignment, for ``grade_submission`` to find; wait for none."""
     require_linux()
     LANES.prepare([lane_key(assignment, limits, sandbox, hidden) for assignment in assignments])
 
 
 @lru_cache(maxsize=4)
 def as_json(assignment: Assignment) -> bytes:
+    """Return an assignment as the bytes that a lane gets."""
     return json.dumps(asdict(assignment)).encode()
 
 
 @lru_cache(maxsize=8)
 def libraries(assignment: Assignment) -> tuple[str, ...]:
-    """The installed libraries that the instructor's notebook imports: a worker starts with them."""
+    """Return the installed libraries that the instructor's notebook imports.
+
+    A worker starts with them.
+    """
     modules = {"numpy": None}
     for cell in assignment.cells:
         tree = parse_or_none(cell.source) if cell.code else None
@@ -136,7 +150,7 @@ def libraries(assignment: Assignment) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def taught_before(assignment: Assignment) -> tuple[str, ...]:
-    """The chapters before the first that the assignment has exercises of."""
+    """Return the chapters before the first that the assignment has exercises of."""
     targets = [stem for cell in assignment.cells for stem in TARGET.findall(cell.source)]
     assigned = [stem for stem in STEMS if stem in targets or assignment.name.endswith(stem)]
     return STEMS[: STEMS.index(assigned[0])] if assigned else STEMS

@@ -20,6 +20,7 @@ from attncourse.grading.judge.wire.frames import receive, send
 
 
 def main() -> None:
+    """Import the libraries, become the lanes that were asked for, and serve one of them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
     libraries, *ends = sys.argv[1:]
     places = [tuple(map(int, pair.split(","))) for pair in ends]
@@ -46,7 +47,7 @@ def main() -> None:
 
 
 def divide(lanes: int) -> int:
-    """Makes so many processes of this one; which of them one is."""
+    """Fork until there are so many processes, and return the number of this one."""
     for number in range(1, lanes):
         between = os.fork()
         if between == 0:
@@ -59,7 +60,7 @@ def divide(lanes: int) -> int:
 
 
 def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
-    """Is a lane, until the driver hangs up."""
+    """Serve one driver as its lane, until it hangs up."""
     if order["core"] is not None:
         with suppress(OSError):
             os.sched_setaffinity(0, {order["core"]})
@@ -83,7 +84,7 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
 
 
 def load_libraries(modules: list[str]) -> None:
-    """Imports what submissions need, single-threaded, and uses it a few times."""
+    """Import what submissions need, single-threaded, and use it a few times."""
     from attncourse.grading.judge.worker.zygote import rehearse_worker
 
     for name in modules:
@@ -100,7 +101,7 @@ def load_libraries(modules: list[str]) -> None:
 
 
 def end_with(lifeline: int, zygote: int, folder: str) -> None:
-    """Ends this process, and the zygote with its worker, once the driver is gone.
+    """End this process, and the zygote with its worker, once the driver is gone.
 
     The zygote first: it may be filling the folder that is removed.
     """

@@ -43,7 +43,7 @@ class LaneLoop:
         self.size = resident()
 
     def serve(self) -> None:
-        """Grades what the driver sends until it hangs up."""
+        """Grade what the driver sends until it hangs up."""
         hold_memory()
         with suppress(EOFError):
             while True:
@@ -51,7 +51,7 @@ class LaneLoop:
                 send(self.driver, self.answer_to(request, *map(bytes, books)))
 
     def answer_to(self, request: dict[str, Any], notebook: bytes, course: bytes) -> dict[str, Any]:
-        """The report that a request asks for, or why there can be none.
+        """Return the report that a request asks for, or why there can be none.
 
         ``undone`` is what came of the steps where not all ended by itself: the driver hands it back
         with the request to run this once more.
@@ -69,9 +69,9 @@ class LaneLoop:
     def grade(
         self, notebook: bytes, assignment: Assignment, request: dict[str, Any]
     ) -> tuple[Report, dict[str, Any]]:
-        """The report on a submission; of several versions of it, on the one that earns most.
+        """Return the report on a submission, and what is undone of it, by version.
 
-        And what is undone, by version.
+        Of several versions, the report is on the one that earns most.
         """
         started, student = time.monotonic(), request["student"]
         self.earned, self.told = {}, 0.0
@@ -100,9 +100,9 @@ class LaneLoop:
         assignment: Assignment,
         request: dict[str, Any],
     ) -> tuple[Report, dict[str, Any]]:
-        """The report on one of the versions, which share the time of a submission.
+        """Return the report on one version, and what is undone of it.
 
-        And what of it is undone; the request has what an earlier run left so.
+        The versions share a submission's time; the request has what an earlier run left undone.
         """
         steps, mended = plan(reading.versions[number], assignment)
         sources = (
@@ -142,9 +142,10 @@ class LaneLoop:
         return report, {"outcomes": outcomes, "cut": sorted(cut)} if cut else {}
 
     def begins(self, what: str, seconds: float) -> None:
-        """Has the driver watch over what may take so many seconds of processor time.
+        """Have the driver watch over what may take so many seconds of processor time.
 
-        It hears of what was earned before; of a cell that follows at once on another, nothing.
+        It is told what was earned before with it. Of a cell that follows at once on another, it is
+        told nothing.
         """
         now = time.monotonic()
         if self.earned or seconds != self.told or now - self.told_at > SOON:
@@ -169,19 +170,20 @@ def limits_met(
 
 
 def use_of(used: float, limit: float) -> dict[str, Any]:
+    """Return what a report keeps of one limit."""
     return {"limit": limit, "used": round(used, 3), "met": used >= limit}
 
 
 @lru_cache(maxsize=4)
 def assignment_of(text: bytes) -> Assignment:
-    """An assignment as the driver sent it."""
+    """Return the assignment that the driver sent as these bytes."""
     data = json.loads(text)
     cells, added = tuple(Cell(**cell) for cell in data["cells"]), tuple(data["added"])
     return Assignment(**data | {"cells": cells, "added": added})
 
 
 def hold_memory(size: int = CHECKER) -> None:
-    """Has the kernel refuse this process more than so many MB beyond what it has."""
+    """Have the kernel refuse this process more than so many MB beyond what it has."""
     with suppress(ImportError, OSError, ValueError):  # elsewhere than on Linux
         import resource
 
@@ -192,13 +194,13 @@ def hold_memory(size: int = CHECKER) -> None:
 
 
 def resident() -> int:
-    """The bytes of memory that this process has; 0 where nobody counts."""
+    """Return the bytes of memory that this process has; 0 where nobody counts."""
     with suppress(OSError):
         return pages(1)
     return 0
 
 
 def pages(which: int) -> int:
-    """One of the sizes of this process, in bytes: of its addresses, of what lies in memory."""
+    """Return one of the sizes of this process in bytes: 0 is its addresses, 1 what is in memory."""
     with open("/proc/self/statm") as sizes:
         return int(sizes.read().split()[which]) * os.sysconf("SC_PAGE_SIZE")

@@ -48,7 +48,7 @@ class Lane:
         self.ended, self.lifeline = os.pipe()
 
     def become(self, key: tuple, core: int | None) -> None:
-        """Says what the lane is for; it waits for that once its libraries are there."""
+        """Tell the lane what it is for; it waits for that once its libraries are there."""
         _, chapters, sandbox, processes, hidden = key
         self.core = core
         order = {"chapters": chapters, "sandbox": sandbox, "processes": processes}
@@ -57,7 +57,7 @@ class Lane:
             send(self.connection, order)
 
     def ask(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
-        """The answer to a request; ``progress`` hears of what comes before it.
+        """Return the answer to a request; ``progress`` is called with what was earned meanwhile.
 
         The lane keeps the submission's limits. It cannot where it is itself kept busy in one
         instruction, so it says what it begins and how long that may take, and is held to it.
@@ -100,6 +100,7 @@ class Lane:
             return True
 
     def last_words(self) -> str:
+        """Return the last line that an ended lane wrote, or its exit status."""
         if self.process is None:
             return "with those that were started with it"
         with suppress(Exception):
@@ -109,7 +110,7 @@ class Lane:
         return lines[-1] if lines else f"status {self.process.returncode}"
 
     def close(self) -> None:
-        """Ends the lane with everything below it; a second time does nothing."""
+        """End the lane with everything below it; a second time does nothing."""
         if self.closed:
             return
         self.closed = True
@@ -128,7 +129,7 @@ class Lane:
 
 
 def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
-    """So many lanes with these libraries: processes that share what they import."""
+    """Start so many lanes with these libraries: processes that share what they import."""
     lanes = [Lane() for _ in range(number)]
     ends = [(lane.theirs.fileno(), lane.ended) for lane in lanes]
     lanes[0].errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
@@ -142,9 +143,9 @@ def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
 def launch(
     modules: Sequence[str], ends: Sequence[tuple[int, int]], errors: IO[bytes]
 ) -> subprocess.Popen:
-    """The process that becomes the lanes, with these libraries.
+    """Start the process that becomes the lanes, with these libraries.
 
-    ``ends`` are theirs of each one's socket and lifeline.
+    ``ends`` has for each lane its end of the socket and of the lifeline.
     """
     return subprocess.Popen(
         [
@@ -181,9 +182,9 @@ class Lanes:
         self.stopped = False
 
     def take(self, key: tuple, alone: bool = False) -> Lane:
-        """A lane for this key, a waiting one or a new one; ``alone``: once no other is busy.
+        """Return a lane for this key, a waiting one or a new one.
 
-        Nobody else gets one meanwhile.
+        With ``alone`` it waits until no other is busy, and nobody else gets one meanwhile.
         """
         with self.lock:
             self.wishes += alone
@@ -207,13 +208,14 @@ class Lanes:
         return lane
 
     def leave(self, lane: Lane) -> None:
-        """Takes a lane from the busy ones."""
+        """Take a lane from the busy ones. The lock is held."""
         self.busy.discard(lane)
         if self.alone is lane:
             self.alone = None
         self.lock.notify_all()
 
     def give_back(self, key: tuple, lane: Lane) -> None:
+        """Keep a lane for the next submission with its key; end the oldest beyond the room."""
         with self.lock:
             self.leave(lane)
             self.idle.append((key, lane))
@@ -223,14 +225,14 @@ class Lanes:
             self.end(old)
 
     def expect(self, modules: Sequence[str], number: int) -> None:
-        """Starts so many lanes with these libraries before it is known what for.
+        """Start so many lanes with these libraries before it is known what for.
 
         They are the next to begin if those are as many with these; else they end.
         """
         self.expected = modules, start_processes(modules, number)
 
     def begin(self, keys: list[tuple]) -> list[Lane]:
-        """A lane for each key, all of which name the same libraries."""
+        """Return a lane for each key, all of which name the same libraries."""
         (modules, lanes), self.expected = self.expected, ((), [])
         if modules != keys[0][0] or len(lanes) != len(keys):
             for lane in lanes:
@@ -241,13 +243,15 @@ class Lanes:
         return lanes
 
     def end(self, lane: Lane) -> None:
+        """End a lane; its core is free again."""
         lane.close()
         if lane.core is not None:
             self.cores.append(lane.core)
 
     def prepare(self, keys: Sequence[tuple]) -> None:
-        """Starts a lane for each key, if none waits, before it is needed: it loads its libraries
-        meanwhile, and those with the same libraries load them once.
+        """Start a lane for each key, if none waits, before it is needed.
+
+        It loads its libraries meanwhile; those with the same libraries load them once.
         """
         with self.lock:
             self.stopped = False
@@ -261,12 +265,13 @@ class Lanes:
                 self.idle += zip(alike, self.begin(alike), strict=True)
 
     def lose(self, lane: Lane) -> None:
+        """End a lane that was at work."""
         with self.lock:
             self.leave(lane)
         self.end(lane)
 
     def close(self) -> None:
-        """Ends the lanes that wait for work."""
+        """End the lanes that wait for work."""
         with self.lock:
             lanes = [lane for _, lane in self.idle] + self.expected[1]
             self.idle.clear()
@@ -275,7 +280,7 @@ class Lanes:
             self.end(lane)
 
     def stop(self) -> None:
-        """Ends every lane, those at work too; no more are started."""
+        """End every lane, those at work too; no more are started."""
         with self.lock:
             self.stopped = True
             self.lock.notify_all()
@@ -289,7 +294,7 @@ atexit.register(LANES.close)
 
 
 def remove(folder: str) -> None:
-    """Removes the lane's folder: whoever comes second, of two threads that end it, waits.
+    """Remove the lane's folder: whoever comes second, of two threads that end it, waits.
 
     Again, where somebody who is about to end put something into it meanwhile.
     """

@@ -27,7 +27,7 @@ def make_report(
     followed: Collection[Followed] = (),
     taken: Collection[Overwritten] = (),
 ) -> Report:
-    """The report on a run, without its times.
+    """Return the report on a run, without its times.
 
     ``followed`` are the answers that call wrong ones, ``taken`` those that use a name which
     something else has taken.
@@ -87,7 +87,7 @@ def make_report(
 def cell_result(
     cell: Cell, outcome: StepOutcome | None, empty: bool, found: Findings
 ) -> CellResult:
-    """The points of a graded cell, with a reason of its own where there is no answer to test."""
+    """Return the points of a graded cell, and why where there is no answer to test."""
     result, name = judge_cell(cell, outcome), exercise_of(cell.grade_id)
     if empty and not result.points:
         return replace(result, message=NOT_ATTEMPTED)
@@ -106,7 +106,7 @@ def provided(outcome: StepOutcome, given: tuple[str, ...]) -> StepOutcome:
 
 
 def on_condition(text: str, given: tuple[str, ...]) -> str:
-    """A verdict's text with the condition behind its first line."""
+    """Return a verdict's text with the condition behind its first line."""
     head, *rest = text.split("\n")
     other_lines = (
         line for line in rest if not line.startswith(IN_FULL)

@@ -16,7 +16,7 @@ MISSED = re.compile(r"raised NameError: name '(\w+)' is not defined[^\n]*")
 
 
 def not_imported(found: Findings) -> dict[str, str]:
-    """The names that imports of what is not there would have bound, each with what to say of it."""
+    """Return what to say of each name that a failed import would have bound."""
     why = {}
     for step, outcome in found.pairs():
         if step.kind == "cell" and outcome and outcome.error in ("ImportError", MISSING):
@@ -33,6 +33,7 @@ def because(outcome: StepOutcome, lacking: dict[str, str]) -> StepOutcome:
 
 
 def explained_verdict(verdict: dict[str, Any], lacking: dict[str, str]) -> dict[str, Any]:
+    """Return a verdict in which a name that was not imported is said to be that."""
     missing = MISSED.search(verdict["reason"])
     if missing is None or missing[1] not in lacking:
         return verdict
@@ -61,7 +62,7 @@ def is_nowhere(name: str, outcome: StepOutcome | None) -> bool:
 
 
 def why_nowhere(name: str, found: Findings) -> str:
-    """Why an import failed, what became of an answer's cell, or that nothing is called so."""
+    """Return why an answer's name is nowhere: an import failed, or its cell, or none has it."""
     if sentence := not_imported(found).get(name):
         return sentence
     for step, outcome in found.pairs():

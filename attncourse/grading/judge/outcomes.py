@@ -38,15 +38,17 @@ class StepOutcome:
 
 
 def outcome_from_json(told: dict[str, Any]) -> StepOutcome:
-    """The outcome that JSON was made of."""
+    """Return the outcome that JSON was made of."""
     return StepOutcome(**told | {"said": Said(*told["said"])})
 
 
 def earns_all(outcome: StepOutcome | None) -> bool:
+    """True if a test ended without a number: it earns all its points."""
     return outcome is not None and outcome.kind == "none"
 
 
 def earns_more(a: StepOutcome, b: StepOutcome) -> bool:
+    """True if one outcome earns more than another."""
     rank = {"none": 2, "number": 1}
     return (rank.get(a.kind, 0), a.value) > (rank.get(b.kind, 0), b.value)
 
@@ -75,7 +77,7 @@ def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[
 
 
 def verdict_of(told: dict[str, Any], said: Callable[[str], str] = str) -> Verdict:
-    """The verdict that this was made of, with each text as ``said`` gives it.
+    """Return the verdict that a report's entry was made of, each text as ``said`` gives it.
 
     What an older report does not say is as a verdict has it from the start.
     """
@@ -94,7 +96,10 @@ def verdict_of(told: dict[str, Any], said: Callable[[str], str] = str) -> Verdic
 
 
 def shortened_value(value: Any, limit: int = MESSAGE) -> Any:
-    """A text that a submission may have made, cut and without control characters; others as is."""
+    """Return a text that a submission may have made, cut and without control characters.
+
+    What is no text is returned as it is.
+    """
     if not isinstance(value, str):
         return value
     shown = UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
@@ -102,7 +107,7 @@ def shortened_value(value: Any, limit: int = MESSAGE) -> Any:
 
 
 def text_of(error: BaseException) -> str:
-    """An exception's class and message; nobody can show some whole numbers."""
+    """Return an exception's class and message; nobody can show some whole numbers."""
     text = ""
     with suppress(Exception):
         text = shortened_value(str(error))

@@ -38,6 +38,7 @@ class Taken:
 
     @property
     def mistake(self) -> Mistake:
+        """The mistake that a verdict names for this."""
         return name_taken(self.name, self.statement, self.place)
 
 
@@ -50,7 +51,10 @@ class Overwritten:
 
 
 def overwritten_answers(found: Findings, means: Means) -> tuple[list[Overwritten], bool]:
-    """The wrong answers of a run that use a taken name, and whether another run was cut."""
+    """Try the wrong answers that use a taken name with what the name meant before.
+
+    Returns those that are better then, and whether a run that this took was cut.
+    """
     overwritten, cut = [], False
     names = our_answers(means.assignment)
     for name in wrong_answers(found, means.assignment):
@@ -71,7 +75,7 @@ def overwritten_answers(found: Findings, means: Means) -> tuple[list[Overwritten
 
 
 def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
-    """The names that an answer uses and that something else has taken before its tests."""
+    """Yield the names that an answer uses and that something else took before its tests."""
     end = first_test(name, steps)
     bound_sources: dict[str, str] = {}
     taken: dict[str, Taken] = {}
@@ -95,12 +99,16 @@ def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
 
 
 def first_test(name: str, steps: Sequence[Step]) -> int:
+    """Return the place of an answer's first test among the steps; behind all if it has none."""
     tests = [n for n, s in enumerate(steps) if s.kind == "test" and exercise_of(s.grade_id) == name]
     return min(tests, default=len(steps))
 
 
 def put_back(name: str, taken: Taken, steps: Sequence[Step]) -> list[Step]:
-    """The steps with what a name meant in front of an answer's tests, and no tests but these."""
+    """Return the steps with what a name meant in front of an answer's tests.
+
+    Of the tests only these stay.
+    """
     at = first_test(name, steps)
     later_steps = [s for s in steps[at:] if s.kind != "test" or exercise_of(s.grade_id) == name]
     cells_before = [s for s in steps[:at] if s.kind != "test"]
@@ -108,6 +116,7 @@ def put_back(name: str, taken: Taken, steps: Sequence[Step]) -> list[Step]:
 
 
 def earned(tests: dict[str, StepOutcome | None]) -> int:
+    """Return how much the verdicts of these tests earned."""
     return sum(verdict["earned"] for o in tests.values() if o for verdict in o.verdicts)
 
 
@@ -120,6 +129,7 @@ def retold(first: StepOutcome | None, again: StepOutcome | None, mistake: Mistak
 
 
 def told_so(verdict: dict[str, Any], mended: dict[str, Any], mistake: Mistake) -> dict[str, Any]:
+    """Return a verdict with the overwritten name as its mistake, if the answer is better then."""
     if not verdict["failed"] or mended["earned"] <= verdict["earned"]:
         return verdict
     rest = mended["mistake"] or mended["symptom"] or mended["reason"]

@@ -10,10 +10,11 @@ from attncourse.grading.submission.notebook import Cell
 
 
 def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
-    """The points of a graded cell, and why they are not full. What is not clearly earned is not.
+    """Return the points of a graded cell, and why they are not full.
 
-    Of a hidden test nothing is said in the submission's words. What that saw there it could tell:
-    in a message, in a class's name, in a number. The instructor's source says why it failed.
+    What is not clearly earned is not. Of a hidden test nothing is said in the submission's words.
+    What that saw there it could tell: in a message, in a class's name, in a number. The
+    instructor's source says why it failed.
     """
     if outcome is None:
         return CellResult(0.0, cell.points, "was not run to its end")
@@ -44,14 +45,14 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
 
 
 def unpaid(cell: Cell, outcome: StepOutcome | None, given: tuple[str, ...]) -> CellResult:
-    """The points without ours, in a course where an answer has to be right by itself."""
+    """Return the points without ours, in a course where an answer has to be right by itself."""
     result = judge_cell(cell, outcome)
     message = f"right{given_right(given)}, which earns nothing more in this course"
     return result if result.points == result.maximum else replace(result, message=message)
 
 
 def failed(outcome: StepOutcome) -> str:
-    """That a hidden test failed, and what the instructor's source says there."""
+    """Return that a hidden test failed, and what the instructor's source says there."""
     sentence, reached = outcome.said
     if outcome.error == "AssertionError" and reached:
         return f"a hidden test failed: {sentence}" if sentence else "a hidden test failed"
@@ -65,5 +66,6 @@ def why(verdict: dict[str, Any]) -> str:
 
 
 def failure_line(message: Any) -> str:
+    """Return the first line of a message, for a list of reasons."""
     lines = str(message or "").splitlines()
     return lines[0] if lines else "failed"

@@ -28,8 +28,7 @@ UNASKED = "for which the test did not ask: the test went on with its own"
 
 
 def remarks(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return remarks on errors in the submission's own cells and on answers without a known
-    mistake.
+    """Return what the student is told of errors in own cells, and of unexplained wrong answers.
 
     Exceptions in cells that the assignment gave come from the answers, which have their own.
     """
@@ -61,7 +60,7 @@ def remarks(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
 
 
 def unwritten(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
-    """The exercises whose answers are what was handed out, and say so where they are used.
+    """Return the exercises whose answers are as they were handed out, and say so when used.
 
     A class that was handed out without a body says it when its cell is run.
     """
@@ -93,7 +92,7 @@ def unforeseen_remarks(
 def unexplained(
     cells: dict[str, CellResult], told: list[str], seen: Collection[tuple[str, str]]
 ) -> list[str]:
-    """Why points are missing of exercises that nothing else speaks of."""
+    """Return why points are missing of exercises that nothing else speaks of."""
     named = " ".join([*told, *(exercise_of(target) for target, _ in seen)])
     lost = {}
     for grade_id, cell in cells.items():
@@ -107,7 +106,10 @@ def unexplained(
 
 
 def unread(found: Findings, assignment: Assignment) -> list[str]:
-    """Cells that are no Python here: answers, and whatever a newer Python would run."""
+    """Return a sentence on each cell that is no Python here.
+
+    That is an answer's, or one that a newer Python would run.
+    """
     names = [c.grade_id for c in assignment.cells if c.code and c.solution and c.grade_id]
     answer = re.compile(rf"^[ \t]*(?:def|class)\s+(?:{'|'.join(map(re.escape, names))})\b", re.M)
     sentences = []
@@ -123,7 +125,7 @@ def unread(found: Findings, assignment: Assignment) -> list[str]:
 
 
 def suspicions(found: Findings, assignment: Assignment) -> tuple[str, ...]:
-    """Why a person should look at a submission whose grade is otherwise sure."""
+    """Return why a person should look at a submission whose grade is otherwise sure."""
     instructor_sources = {cell.source for cell in assignment.cells}
     students_cells = [
         s for s in found.steps if s.kind == "cell" and s.source not in instructor_sources
@@ -137,4 +139,5 @@ def suspicions(found: Findings, assignment: Assignment) -> tuple[str, ...]:
 
 
 def first_notes(notes: list[str]) -> list[str]:
+    """Return the notes, of very many the first and how many more there are."""
     return notes if len(notes) <= MOST else [*notes[:MOST], f"and {len(notes) - MOST} notes more"]

@@ -98,6 +98,7 @@ class StepRunner:
         return outcome
 
     def outcome(self, step: Step) -> StepOutcome:
+        """Run a test within its time and the submission's; return its outcome."""
         # One call may take as long as the test. Its own process is the one to stop it, and then
         # goes on: so this clock always rings later, and not by chance first.
         longest = Stopwatch(self.limits.cell + self.limits.grace, self.budget.spent)
@@ -123,7 +124,7 @@ class StepRunner:
         return StepOutcome("other", f"a value of type {type(value).__name__}")
 
     def evaluate(self, step: Step) -> Any:
-        """The value of a test's last line where that is an expression, else None."""
+        """Return the value of a test's last line where that is an expression, else None."""
         for source in self.instructor.needed(step.grade_id, self.laid_out):
             self.bind(source)
             body, _ = compile_cell(source, self.instructor.foreign(source))
@@ -136,7 +137,7 @@ class StepRunner:
         return None if last is None else eval(last, self.namespace)
 
     def bind(self, source: str, grade_id: str = "") -> None:
-        """Binds the names that a piece of the instructor's code takes from the submission."""
+        """Bind the names that a piece of the instructor's code takes from the submission."""
         instructor_names = self.namespace.keys() - self.borrowed
         wanted = [
             n for n in loads(source) if self.instructor.is_students(n, grade_id, instructor_names)
@@ -150,7 +151,10 @@ class StepRunner:
             self.namespace.update(values)
 
     def stale(self) -> list[str]:
-        """Names that an instructor's function may use, of objects in a process that is no more."""
+        """Return names that an instructor's function may use, of objects that are no more.
+
+        They were in a process that has ended.
+        """
         if self.bound_in is self.session:
             return []
         self.bound_in = self.session
@@ -162,8 +166,9 @@ class StepRunner:
         ]
 
     def failure(self, error: BaseException, watch: Stopwatch | None = None) -> StepOutcome:
-        """Return the outcome of a step that raised this; its time limit is that of ``watch``, or of
-        the last request.
+        """Return the outcome of a step that raised this.
+
+        Its time limit is that of ``watch``, or of the last request.
         """
         if isinstance(error, TimeUp):
             if not self.session.ended and self.session.midway:
@@ -184,7 +189,9 @@ class StepRunner:
         return StepOutcome("error", text_of(error)[:MESSAGE], error=kind, missing=missing)
 
     def is_deferred(self, step: Step) -> bool:
+        """True if a step is a test that runs behind all others."""
         return step.kind == "test" and step.grade_id in self.instructor.deferred
 
     def gave_empty(self) -> bool:
+        """True if the present test has handed the submission something empty."""
         return self.session is not None and self.session.gave_empty
