@@ -85,10 +85,15 @@ class Jail:
         confine.check_ready()
         import resource  # noqa: F401  now: workers find it loaded
 
+        # All that is read from the machine is read first: inside, none of it can be found.
         self._root = Root(self.view, self.hidden, programs=self.limits.processes > 1)
         self._libraries = library_bytes(python_folders())
+        # For one process and for several; made here, so that no worker has to.
         self._filters = {n: Filter(kernel.MACHINE, n) for n in (1, 2)}
+        # The private root has no /proc. This descriptor reaches the machine's until a worker closes
+        # it.
         self._proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        # First, for a user without rights may make the other namespaces only inside of this one.
         with self._building(layers.USER):
             self._become_root_inside()
         with self._building(layers.PROCESSES):
@@ -100,6 +105,7 @@ class Jail:
         with self._building(layers.FILES):
             kernel.unshare(kernel.CLONE_NEWNS)
             self._root.enter()
+        # Workers are forks of this process: what lies in its memory they can read.
         self._forget()
 
     def _become_root_inside(self) -> None:
@@ -152,10 +158,10 @@ class Jail:
         """
         lane, this = os.getppid(), kernel.pidfd_open(os.getpid())
         kernel.unshare(kernel.CLONE_NEWPID)
-        child = os.fork()
+        child = os.fork()  # the new namespace holds this process's children, not itself
         if child:
             confine.wait_in_place_of(child, lane)
-        os.setsid()
+        os.setsid()  # a signal to its own group would reach out of the namespace
         kernel.die_with_parent(this)
         os.close(this)
         self._namespace = self._open("self/ns/pid", os.O_RDONLY)
@@ -165,6 +171,7 @@ class Jail:
         """Empty what this process was started with: arguments and environment."""
         with suppress(OSError):
             kernel.syscall("keyctl", 1, None)  # a session keyring of its own, and empty
+        # Behind the program's name, which may hold anything: where the kernel put both texts.
         fields = self._read("self/stat").rpartition(")")[2].split()
         argument_start, argument_end, start, end = map(int, fields[45:49])
         os.environ.clear()
@@ -199,10 +206,11 @@ class Jail:
 
     def enter_worker(self, keep: tuple[int, ...] = ()) -> None:
         """Take the rest away, in the child that ``fork`` made, but the descriptors ``keep``."""
+        # Limits count what is there already, which is the zygote's: measured before anything.
         pages = self._read("self/statm").split()
         size, data = (int(pages[field]) * os.sysconf("SC_PAGE_SIZE") for field in (0, 5))
-        os.setsid()
-        with suppress(OSError):
+        os.setsid()  # a signal to its own group would reach the zygote's
+        with suppress(OSError):  # where memory runs out, the kernel is to end this one first
             self._write("self/oom_score_adj", "1000")
         with self._building(layers.USER):
             self._become_user()
@@ -212,14 +220,14 @@ class Jail:
             self._make_work()
         with self._building(layers.LIMITS):
             confine.set_limits(self.limits, size, data, self._libraries)
-        with self._building(layers.CAPABILITIES):
+        with self._building(layers.CAPABILITIES):  # after the mounts, which take some
             kernel.drop_capabilities()
         kernel.die_with_parent(self._zygote)
         confine.replace_descriptors(keep)
         with self._building(layers.LANDLOCK) as detail:
             programs = ["/usr"] if self.limits.processes > 1 else []
             detail.append(f"version {landlock.restrict([WORK], ['/dev/null'], programs)}")
-        with self._building(layers.SECCOMP):
+        with self._building(layers.SECCOMP):  # last, since it refuses most of the calls above
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
             rules = self._filters[min(self.limits.processes, 2)]
             kernel.prctl(kernel.PR_SET_SECCOMP, 2, rules.address)

@@ -122,10 +122,10 @@ def drop_capabilities() -> None:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError:  # beyond the last one that this kernel knows
             break
-    prctl(PR_CAP_AMBIENT, 4)
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    prctl(PR_CAP_AMBIENT, 4)  # PR_CAP_AMBIENT_CLEAR_ALL
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
     call("capset", ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    prctl(PR_SET_NO_NEW_PRIVS, 1)  # without it neither Landlock nor seccomp may be set
 
 
 def close_all_but(keep: tuple[int, ...]) -> None:

@@ -39,6 +39,7 @@ def restrict(folders: list[str], files: list[str], programs: list[str]) -> int:
     known = landlock_version()
     handled = HANDLED & ~sum(right for right, since in SINCE.items() if known < since)
     net, scopes = TCP if known >= 4 else 0, SCOPES if known >= 6 else 0
+    # The size of the kernel's structure in that version.
     size = 24 if known >= 6 else 16 if known >= 4 else 8
     ruleset = kernel.syscall(
         "landlock_create_ruleset", struct.pack("QQQ", handled, net, scopes), size, 0

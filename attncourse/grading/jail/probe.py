@@ -33,7 +33,7 @@ def main() -> None:
         zygote = os.fork()
         if zygote == 0:
             os.close(listen)
-            signal.alarm(SECONDS)
+            signal.alarm(SECONDS)  # a probe that hangs is to end by itself
             end_after(tell, lambda: in_zygote(Jail(view, LIMITS), secret, server, tell))
         os.close(tell)
         with open(listen) as file:

@@ -142,6 +142,7 @@ class Root:
     def enter(self) -> None:
         """Make this the root of this process, which is in a mount namespace of its own."""
         os.umask(0o022)
+        # Nothing that is mounted from here on reaches the machine's own mounts.
         kernel.call("mount", None, b"/", None, kernel.MS_REC_PRIVATE, None)
         trees, files = self.clone(), etc_files()
         # The copies are made, so the new root can be put upon /usr, which is everywhere.
@@ -155,11 +156,12 @@ class Root:
             kernel.attach(tree, place[1:])
         self.fill(files)
         self.cover()
+        # The new root comes to lie under the old one, in the same place, and that one is taken off.
         kernel.syscall("pivot_root", b".", b".")
         kernel.call("umount2", b".", kernel.DETACH)
         os.chdir("/")
         root = os.open("/", os.O_PATH | os.O_CLOEXEC)
-        kernel.set_mount_flags(root, DATA | NO_EXEC)
+        kernel.set_mount_flags(root, DATA | NO_EXEC)  # only now: up to here it was written to
         os.close(root)
 
     def clone(self) -> dict[str, int]:

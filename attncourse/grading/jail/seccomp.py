@@ -84,10 +84,11 @@ def syscall_numbers(table: str, machine: str) -> dict[str, int]:
 def program(machine: str, processes: int) -> list[Instruction]:
     """Return the filter's instructions, each (code, jump if true, jump if false, operand)."""
     lines = [
+        # The architecture first: the same numbers mean other calls in another one.
         (LOAD, 0, 0, 4),
         (EQUAL, 1, 0, AUDIT_ARCH[machine]),
         filter_result(KILL),
-        (LOAD, 0, 0, 0),
+        (LOAD, 0, 0, 0),  # the call's number
         (ABOVE, 0, 1, NEWEST),  # also the x32 calls, whose numbers have a high bit
         filter_result(ERRNO | errno.ENOSYS),
     ]
@@ -101,9 +102,12 @@ def program(machine: str, processes: int) -> list[Instruction]:
 
 def rule(name: str, processes: int) -> list[Instruction]:
     """Return the filter's instructions for a call that is allowed in part."""
+    # Newer forms of calls that are on the list: the C library falls back to those. What clone3
+    # asks for lies in memory, where no filter can look.
     if name in ("clone3", "fchmodat2"):
         return [filter_result(ERRNO | errno.ENOSYS)]
     if name == "clone":
+        # The first of the arguments, which begin at byte 16 with eight bytes each.
         block = [(LOAD, 0, 0, 16), (ANY_BIT, 0, 1, NEVER), filter_result(ERRNO | errno.EPERM)]
         if processes == 1:
             block += [(ANY_BIT, 1, 0, CLONE_THREAD), filter_result(ERRNO | errno.EAGAIN)]

@@ -25,7 +25,8 @@ def main() -> None:
     libraries, *ends = sys.argv[1:]
     places = [tuple(map(int, pair.split(","))) for pair in ends]
     drivers = [socket.socket(fileno=end) for end, _ in places]
-    gc.disable()  # of what is imported, nothing goes again
+    # What is imported stays: the collector would go through it in vain.
+    gc.disable()
     try:
         load_libraries(list(filter(None, libraries.split(","))))
     except Exception as problem:
@@ -39,7 +40,9 @@ def main() -> None:
         if number != mine:
             driver.close()
             os.close(lifeline)
-    order, _ = receive(drivers[mine])  # names of chapters and folders, nothing of the course
+    # Names of chapters and folders: the zygote is forked after this, and is to hold nothing of the
+    # course.
+    order, _ = receive(drivers[mine])
     try:
         work(drivers[mine], places[mine][1], order)
     finally:
@@ -53,6 +56,7 @@ def divide(lanes: int) -> int:
         if between == 0:
             if os.fork():
                 os._exit(0)  # nobody is then left who would have to wait for the other
+            # A session of its own, as a lane has that is started alone.
             os.setsid()
             return number
         os.waitpid(between, 0)
@@ -66,6 +70,7 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
             os.sched_setaffinity(0, {order["core"]})
     send(driver, {"pid": os.getpid()})
     os.mkdir(order["folder"], mode=0o700)
+    # Packets, not a stream: each comes whole, with the descriptors that belong to it.
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     zygote_pid = os.fork()
     if zygote_pid == 0:
@@ -78,6 +83,7 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
     theirs.close()
     ending = (lifeline, zygote_pid, order["folder"])
     threading.Thread(target=end_with, args=ending, daemon=True).start()
+    # Only now: it brings the checks, whose answers the zygote must not have had in its memory.
     from attncourse.grading.judge.lane_loop import LaneLoop
 
     LaneLoop(driver, ours, order).serve()
@@ -90,10 +96,12 @@ def load_libraries(modules: list[str]) -> None:
     for name in modules:
         importlib.import_module(name)
     if any(name.split(".")[0] == "matplotlib" for name in modules):
+        # Else each worker would import it, and look for fonts, when it first draws.
         importlib.import_module("matplotlib.font_manager")
     if "torch" in modules:
         import torch
 
+        # A process that ever ran an operation in two threads makes its forks hang on their first.
         torch.set_num_threads(1)
         with suppress(RuntimeError):
             torch.set_num_interop_threads(1)

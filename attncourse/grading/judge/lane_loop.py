@@ -40,6 +40,7 @@ class LaneLoop:
         self.workers = Workers(zygote, Limits(processes=order["processes"]))
         self.earned: dict[str, Any] = {}  # of which the driver was not told yet
         self.told, self.told_at = 0.0, 0.0  # how long the last may take, and when it began
+        # What the checker grows by is counted from here: see SPENT.
         self.size = resident()
 
     def serve(self) -> None:
@@ -111,6 +112,7 @@ class LaneLoop:
         mended = [*mended, *other_variant(*sources)]
         first = request["first"].get(str(number), {"outcomes": {}, "cut": ()})
         limits = self.workers.limits
+        # A merge conflict earns nobody more time.
         limits = replace(limits, submission=limits.submission / len(reading.versions))
         budget = Budget(limits.submission)
         seed, launch = request["seed"], self.workers.launch
@@ -127,6 +129,7 @@ class LaneLoop:
         }
         findings = agreed_findings(known, doubted, PlanRunner(steps, means, heard, doubted).run())
         taken, followed, cut = [], [], set(findings.cut)
+        # Where a step was cut, all of this runs again: in that run these are looked for.
         if request["final"] or not cut:
             taken, once = overwritten_answers(findings, means)
             followed, again = follow_ons(findings, means)
@@ -134,6 +137,7 @@ class LaneLoop:
         self.begins("the report", limits.cell)
         notes = [*reading.notes, *mended]
         report = make_report(findings, assignment, request["student"], notes, followed, taken)
+        # Only an ended worker tells what it used.
         self.workers.end_all()
         met = limits_met(findings, limits, budget, self.workers.used)
         self.workers.used.clear()

@@ -41,10 +41,12 @@ class Lane:
         self.closed = False
         self.pid = 0  # once it has said so
         self.process: Any = None  # of the first of those that were started together
-        # The lane makes it: one made here would stay if this process were killed before that runs.
         self.errors: IO[bytes]  # of the first lane of those that are started together
+        # The lane makes it: one made here would stay if this process were killed before that runs.
         self.folder = f"{tempfile.gettempdir()}/attncourse-lane-{secrets.token_hex(8)}"
         self.connection, self.theirs = socket.socketpair()
+        # The lane reads ``ended``: however this process ends, the kernel closes ``lifeline``, and the
+        # lane ends itself (``lane.end_with``).
         self.ended, self.lifeline = os.pipe()
 
     def become(self, key: tuple, core: int | None) -> None:
@@ -65,6 +67,7 @@ class Lane:
         doing, limit = "its start", START
         watch = Stopwatch(START, Clock(self.pid).used, waits=CLOCK * START)
         try:
+            # The clock has a say as well: a lane that was stopped uses no processor time.
             self.connection.settimeout(CLOCK * START)
             send(self.connection, request | dict.fromkeys(BOOKS), [request[b] for b in BOOKS])
             while True:
@@ -73,12 +76,16 @@ class Lane:
                         words = watch.in_words(limit)
                         raise LaneLost(f"was busy with {doing} for more than {words}")
                 message, _ = receive(self.connection)
+                # Only now can its processor time be asked for: a lane that is started together with
+                # others is a fork of a fork, which nobody here has as a child.
                 if "pid" in message:
                     self.pid = message["pid"]
                 elif "begins" in message:
                     self.began = True
                     progress(message["earned"])
                     doing, used = message["begins"], Clock(self.pid).used
+                    # Limits are stretched on a slow machine; a sentence names what they are on
+                    # others.
                     limit = message["seconds"] / request["limits"]["stretch"]
                     seconds = message["seconds"] + GRACE  # it may have to wait for its worker
                     watch = Stopwatch(seconds, used, waits=CLOCK * seconds)
@@ -91,6 +98,7 @@ class Lane:
 
     def gone(self) -> bool:
         """True if the lane has ended while it waited."""
+        # A lane sends nothing unasked: what can be read while it waits is its end.
         self.connection.setblocking(False)
         try:
             return not self.connection.recv(1, socket.MSG_PEEK)
@@ -114,7 +122,8 @@ class Lane:
         if self.closed:
             return
         self.closed = True
-        remove(self.folder)  # as long as there is someone to do it, should this process be killed
+        # Twice: now, and again below for what the zygote put there until it was ended.
+        remove(self.folder)  # while there is someone to do it, should this process be killed
         os.close(self.lifeline)
         if self.process is not None:
             self.process.kill()
@@ -149,6 +158,7 @@ def launch(
     """
     return subprocess.Popen(
         [
+            # -P: a file of the folder that grading was started in hides no library.
             *(sys.executable, "-P", "-m", "attncourse.grading.judge.lane", ",".join(modules)),
             *(f"{fd},{lifeline}" for fd, lifeline in ends),
         ],
@@ -157,6 +167,7 @@ def launch(
         stderr=errors,
         env=lane_environment(),
         pass_fds=[fd for pair in ends for fd in pair],
+        # an interrupt from the keyboard is the driver's alone
         start_new_session=True,
     )
 
@@ -219,6 +230,7 @@ class Lanes:
         with self.lock:
             self.leave(lane)
             self.idle.append((key, lane))
+            # Ended outside of the lock, which other threads wait for: to end a lane takes a while.
             surplus = self.idle[: -self.kept]
             del self.idle[: -self.kept]
         for _, old in surplus:
@@ -256,6 +268,7 @@ class Lanes:
         with self.lock:
             self.stopped = False
             self.kept = max(self.kept, len(keys))
+            # Only before the first lanes: those that are there have their cores or none.
             if not self.idle and not self.busy and hasattr(os, "sched_getaffinity"):
                 cores = sorted(os.sched_getaffinity(0))
                 self.cores = cores if len(keys) >= len(cores) else []

@@ -65,6 +65,7 @@ class PlanRunner:
 
     def run(self) -> Findings:
         """Run every step."""
+        # Tests draw their numbers here: a second run is to draw the same.
         seed(self.means.seed)
         try:
             self.process.begin()
@@ -93,6 +94,8 @@ class PlanRunner:
         self.running = number
         if not self.means.budget.left():
             raise OutOfTime
+        # What was cut may have been an earlier test's doing: this time it gets a process without
+        # one.
         if self.process.session is None or (self.process.tested and number in self.doubted):
             self.process.begin()
         self.catch_up(number)

@@ -45,6 +45,7 @@ class Process:
         session = self.launch(self.runner.budget, self.runner.instructor.seeds)
         self.runner.present = session
         session.forbids, session.careful = self.runner.instructor.forbids, self.careful
+        # Of the old process the budget keeps what it had used; the new one's time counts from here.
         self.runner.budget.moves_to(session.clock)
 
     def hang_up(self) -> None:
@@ -66,9 +67,11 @@ class Process:
         while self.had < len(order) and (self.cells_again or order[self.had] < before):
             number, again = order[self.had], self.had >= len(self.cells)
             self.had += 1
+            # It would end this process as well.
             if number in self.fatal:
                 continue
             limits = self.runner.limits
+            # It has shown that it does not end: the submission's time is for the other cells.
             limit = REPLAY * limits.stretch if number in self.endless else limits.cell
             outcome = self.runner.cell(self.steps[number], limit)
             if self.runner.session.ended:

@@ -86,6 +86,7 @@ class StepRunner:
         self.begins(step.name, self.limits.cell)
         with observe(self.seed) as verdicts:
             outcome = self.outcome(step)
+        # What the test handed over computes with what the test knows: see ``lent``.
         self.session.lent.end()
         if not outcome.cut:  # a test may catch what a call raises, and a check does
             ended = self.session.ended and f"the submission {self.session.ended}"
@@ -104,6 +105,8 @@ class StepRunner:
         longest = Stopwatch(self.limits.cell + self.limits.grace, self.budget.spent)
         watch = min(longest, self.budget, key=Stopwatch.left)
         try:
+            # Nobody reads what a test prints; the test itself may, with a redirection inside of
+            # this one.
             with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
                 value = within(watch, lambda: self.evaluate(step))
         except OutOfTime:
@@ -158,6 +161,7 @@ class StepRunner:
         if self.bound_in is self.session:
             return []
         self.bound_in = self.session
+        # The names are taken from the submission again: proxies of an ended process would raise.
         borrowed_values = {
             name: self.namespace[name] for name in self.borrowed & self.namespace.keys()
         }
@@ -171,6 +175,7 @@ class StepRunner:
         Its time limit is that of ``watch``, or of the last request.
         """
         if isinstance(error, TimeUp):
+            # Whatever it still sends would come when another request waits for its answer.
             if not self.session.ended and self.session.midway:
                 self.session.close(DEAF)
             if watch is None:

@@ -58,6 +58,7 @@ class Conversation:
         self.longest = 0.0
         self.dropped: list[int] = []  # objects that the process may forget
         self.buffer = bytearray()
+        # Nothing here waits for the process but ``wait``, which knows how long.
         connection.setblocking(False)
 
     def meant(self, told: Any) -> Any:
@@ -83,6 +84,7 @@ class Conversation:
         if self.ended:
             raise self.time_up() if self.ended == DEAF else Ended(self.ended)
         self.listen()
+        # Not to be guessed: a reply that was made up in advance answers nothing.
         self.asked = secrets.token_hex(8)
         request |= {"id": self.asked, "limit": limit, "drop": self.dropped.copy()}
         self.dropped.clear()  # the same list: what is forgotten later is appended to it
@@ -141,6 +143,7 @@ class Conversation:
         """Print what a call has printed, where a test may read it."""
         if isinstance(text, str) and text and self.shown < self.limits.output * MB:
             self.shown += len(text)
+            # Into the redirection of the test that made the call, if it has one.
             print(text[:SHOWN], end="")
 
     def talk(self) -> None:
@@ -150,6 +153,7 @@ class Conversation:
             if message.get("id") != self.asked:
                 raise WireError("sent what it was not asked for")
             if "callback" in message:
+                # Of its own: however often its process called back, a reply may be as large as any.
                 room = Room(self.limits.message * MB)
                 self.send(self.call_back(message, Decoder(raw, self.meant, (), room)))
                 continue
@@ -231,6 +235,7 @@ class Conversation:
         while left := min(self.watch.left(), self.whole.left()):
             if any(select.select(read, write, [], min(left, GLANCE))):
                 return
+            # No limit of the kernel's counts all that is written, so it is looked at meanwhile.
             if self.memory.is_beyond(self.limits.memory):
                 self.close(f"used more than {self.limits.memory} MB of memory")
                 raise Ended(self.ended)

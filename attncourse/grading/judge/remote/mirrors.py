@@ -72,8 +72,11 @@ class Mirrors:
         if description is None:
             raise WireError("sent a module that it did not describe")
         base = self.base(description["bases"])
+        # Torch's class wants the arguments that the submission made its module with: only what
+        # every module has is set up.
         copy: Any = object.__new__(base)
         nn.Module.__init__(copy)
+        # Past ``__setattr__``, which looks up this very entry.
         copy.__dict__["_attncourse"] = (self.session, number)
         self.alive[number] = weakref.ref(copy)
         self.session.forget_with(copy, number)
@@ -93,6 +96,7 @@ class Mirrors:
             if not isinstance(value, nn.Parameter):
                 copy._buffers[name] = value
                 continue
+            # The same parameter stays the same object: an optimizer of the test's may hold it.
             known = shared.get(number, self.parameter(number))
             if known is not None and known.shape == value.shape and known.dtype == value.dtype:
                 if encoding.content(known)[3] != encoding.content(value)[3]:
@@ -121,6 +125,7 @@ class Mirrors:
         """Return what goes with a call: gradients on or off, and how the copies were changed."""
         inner = [n for n, t in enumerate(encoder.tracked, start=1) if t.grad_fn is not None]
         state = {}
+        # All copies, not the called one alone: a test may have changed one that its module calls.
         for number, reference in list(self.alive.items()):
             copy = reference()
             if copy is None:
@@ -172,6 +177,7 @@ class RemoteCall(torch.autograd.Function):
         """Hand on what the call gave; note what the gradients have to fit."""
         ctx.node = node
         ctx.shapes = [(t.shape, t.dtype) for t in inputs]
+        # An output that nothing depends on has None, and no zeros are sent for it.
         ctx.set_materialize_grads(False)
         return tuple(outputs)
 

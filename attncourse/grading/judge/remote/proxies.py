@@ -44,6 +44,7 @@ def proxy(session: ObjectSession, told: Any) -> Any:
     number, kind = decoding.natural(told.get("h")), told.get("kind")
     if kind == "module":
         return session.mirrors.mirror(number)
+    # One object, one proxy, while there is one: a test may compare by ``is``.
     made = session.proxies.get(number)
     if made is None:
         makers: dict[Any, Any] = {"class": class_proxy, "function": RemoteFunction}
@@ -57,6 +58,7 @@ class Remote:
     """Something that lives in the submission's process."""
 
     def __init__(self, session: ObjectSession, number: int, told: dict[str, Any]):
+        # The class's own ``__setattr__`` sets attributes in the other process.
         object.__setattr__(self, "_session", session)
         object.__setattr__(self, "_number", number)
         object.__setattr__(self, "_type", name_in(told, "type"))
@@ -287,6 +289,7 @@ def remote_outcomes(
             if known is None:
                 buffers, known = packed(session, exercise, seed, cases)
                 session.request(request, buffers, limit)
+            # The process ends a case itself after ``limit``; this is for one that cannot.
             reply, arrays, size = session.heard(limit + 1, last=number + 1 == len(cases))
             key = reply_key(number, reply, arrays) if size <= SHORT else ()
             outcome = known.get(key)

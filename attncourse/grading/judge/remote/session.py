@@ -156,6 +156,7 @@ class Session(Conversation):
         """Let the process forget an object once ``thing`` is gone here."""
         if number in self.dropped:  # told of again before it could be forgotten
             self.dropped.remove(number)
+        # Sent with the next request. Of no use when this process ends, so not done then.
         weakref.finalize(thing, self.dropped.append, number).atexit = False
 
     def call_back(self, message: dict[str, Any], decoder: Decoder) -> bytes:

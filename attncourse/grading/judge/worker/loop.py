@@ -287,6 +287,7 @@ class Worker:
             return {"gradients": encoder.encode([None] * len(leaves))}
         sums = [(o * g.conj()).real.sum() for o, g in pairs]
         total = sum(sums[1:], start=sums[0])  # one number, as in the callers
+        # Retained: the test may ask for gradients of this call again.
         leaf_gradients = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
         return {"gradients": encoder.encode(list(leaf_gradients))}
 
@@ -355,6 +356,7 @@ class Worker:
         def call(*args: Any, **kwargs: Any) -> Any:
             encoder = Encoder(self.handle)
             request = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
+            # By the name of the present request: the checker takes nothing without it.
             request |= {"id": self.asked, "callback": number}
             self.send()
             send(self.connection, request, encoder.buffers)

@@ -116,6 +116,7 @@ class Zygote:
     def stop(self, pid: int) -> dict[str, Any]:
         """End a worker and everything in its jail; return what it used."""
         with suppress(ProcessLookupError):
+            # A jailed worker is the first process of its namespace: what it started ends with it.
             if not self.jail:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
@@ -136,6 +137,7 @@ def see_only(view: str) -> None:
     others = [p for p in sys.path if p and (installed or os.path.abspath(p) != PACKAGE)]
     sys.path[:] = [view, *others]
     sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__name__.lower()]
+    # What Python has found and imported elsewhere is forgotten, so that the view's is found.
     sys.path_importer_cache.clear()
     for name in [n for n in sys.modules if n.split(".")[0] == "attncourse"]:
         del sys.modules[name]
