@@ -10,20 +10,20 @@ import traceback
 from functools import lru_cache
 from typing import NamedTuple
 
-HELD = "…"  # in the place of a value
+VALUE_PLACEHOLDER = "…"  # in the place of a value
 
 
-class Said(NamedTuple):
+class AssertionMessage(NamedTuple):
     """An assertion's sentence, and whether it failed itself or was not come to."""
 
     sentence: str = ""
     reached: bool = True
 
 
-NOWHERE = Said()
+NO_ASSERTION = AssertionMessage()
 
 
-def said_of(error: BaseException, source: str, file: str) -> Said:
+def assertion_message_of(error: BaseException, source: str, file: str) -> AssertionMessage:
     """Return the sentence of the instructor's ``source`` where ``error`` was raised.
 
     ``file`` is the name that the source ran under. Its innermost line counts, for a helper of the
@@ -36,9 +36,9 @@ def said_of(error: BaseException, source: str, file: str) -> Said:
     for line in reversed(lines):
         for first, last, sentence in sentences:
             if first <= line <= last:
-                return Said(sentence)
+                return AssertionMessage(sentence)
     start = lines[0] if lines else 0
-    return Said(next((s for first, _, s in sentences if first > start > 0), ""), False)
+    return AssertionMessage(next((s for first, _, s in sentences if first > start > 0), ""), False)
 
 
 @lru_cache(maxsize=256)
@@ -54,6 +54,6 @@ def literal(message: ast.expr | None) -> str:
     if isinstance(message, ast.Constant) and isinstance(message.value, str):
         return message.value
     if isinstance(message, ast.JoinedStr):
-        parts = [literal(part) or HELD for part in message.values]
-        return "".join(parts) if any(part != HELD for part in parts) else ""
+        parts = [literal(part) or VALUE_PLACEHOLDER for part in message.values]
+        return "".join(parts) if any(part != VALUE_PLACEHOLDER for part in parts) else ""
     return ""

@@ -39,7 +39,8 @@ class LaneLoop:
         self.order = order
         self.workers = Workers(zygote, Limits(processes=order["processes"]))
         self.earned: dict[str, Any] = {}  # of which the driver was not told yet
-        self.told, self.told_at = 0.0, 0.0  # how long the last may take, and when it began
+        self.announced_seconds = 0.0  # how long what was announced last may take
+        self.announced_at = 0.0  # when it began
         # What the checker grows by is counted from here: see SPENT.
         self.size = resident()
 
@@ -75,7 +76,7 @@ class LaneLoop:
         Of several versions, the report is on the one that earns most.
         """
         started, student = time.monotonic(), request["student"]
-        self.earned, self.told = {}, 0.0
+        self.earned, self.announced_seconds = {}, 0.0
         self.begins("the notebook", self.workers.limits.cell)
         try:
             reading = read_submission_cells(notebook)
@@ -88,9 +89,10 @@ class LaneLoop:
             return report_without_points(assignment, "unreadable", reason, student), {}
         reports, undone = [], {}
         for number in range(len(reading.versions)):
-            report, left = self.grade_version(number, reading, assignment, request)
+            report, version_undone = self.grade_version(number, reading, assignment, request)
             reports.append(report)
-            undone |= {number: left} if left else {}
+            if version_undone:
+                undone[number] = version_undone
         best = max(reports, key=lambda report: report.points)
         return replace(best, duration=time.monotonic() - started), undone
 
@@ -106,11 +108,10 @@ class LaneLoop:
         The versions share a submission's time; the request has what an earlier run left undone.
         """
         steps, mended = plan(reading.versions[number], assignment)
-        sources = (
-            [cell.source for cell in of] for of in (reading.versions[number], assignment.cells)
-        )
-        mended = [*mended, *other_variant(*sources)]
-        first = request["first"].get(str(number), {"outcomes": {}, "cut": ()})
+        handed_in = [cell.source for cell in reading.versions[number]]
+        asked_for = [cell.source for cell in assignment.cells]
+        mended = [*mended, *other_variant(handed_in, asked_for)]
+        earlier = request["first"].get(str(number), {"outcomes": {}, "cut": ()})
         limits = self.workers.limits
         # A merge conflict earns nobody more time.
         limits = replace(limits, submission=limits.submission / len(reading.versions))
@@ -118,32 +119,34 @@ class LaneLoop:
         seed, launch = request["seed"], self.workers.launch
         means = Means(assignment, seed, limits, budget, launch, self.begins)
 
-        def heard(number: int, outcome: StepOutcome) -> None:
+        def on_outcome(number: int, outcome: StepOutcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
             if steps[number].kind == "test" and cell is not None:
                 self.earned[steps[number].grade_id] = vars(judge_cell(cell, outcome))
 
-        doubted = set(first["cut"])
-        known = {
-            int(n): outcome_from_json(outcome_data) for n, outcome_data in first["outcomes"].items()
-        }
-        findings = agreed_findings(known, doubted, PlanRunner(steps, means, heard, doubted).run())
-        taken, followed, cut = [], [], set(findings.cut)
+        doubted = set(earlier["cut"])
+        outcomes = {int(n): outcome_from_json(data) for n, data in earlier["outcomes"].items()}
+        second = PlanRunner(steps, means, on_outcome, doubted).run()
+        findings = agreed_findings(outcomes, doubted, second)
+        overwritten, carried, cut = [], [], set(findings.cut)
         # Where a step was cut, all of this runs again: in that run these are looked for.
         if request["final"] or not cut:
-            taken, once = overwritten_answers(findings, means)
-            followed, again = follow_ons(findings, means)
-            cut |= {len(steps)} if once or again else set()  # behind them all
+            overwritten, overwritten_cut = overwritten_answers(findings, means)
+            carried, follow_ons_cut = follow_ons(findings, means)
+            if overwritten_cut or follow_ons_cut:
+                cut.add(len(steps))  # behind them all
         self.begins("the report", limits.cell)
         notes = [*reading.notes, *mended]
-        report = make_report(findings, assignment, request["student"], notes, followed, taken)
+        report = make_report(findings, assignment, request["student"], notes, carried, overwritten)
         # Only an ended worker tells what it used.
         self.workers.end_all()
         met = limits_met(findings, limits, budget, self.workers.used)
         self.workers.used.clear()
         report = replace(report, limits=met, version=number)
-        outcomes = {n: vars(outcome) for n, outcome in findings.outcomes.items()}
-        return report, {"outcomes": outcomes, "cut": sorted(cut)} if cut else {}
+        if not cut:
+            return report, {}
+        undone = {n: vars(outcome) for n, outcome in findings.outcomes.items()}
+        return report, {"outcomes": undone, "cut": sorted(cut)}
 
     def begins(self, what: str, seconds: float) -> None:
         """Have the driver watch over what may take so many seconds of processor time.
@@ -152,21 +155,21 @@ class LaneLoop:
         told nothing.
         """
         now = time.monotonic()
-        if self.earned or seconds != self.told or now - self.told_at > SOON:
+        if self.earned or seconds != self.announced_seconds or now - self.announced_at > SOON:
             send(self.driver, {"begins": what, "seconds": seconds, "earned": self.earned})
-            self.earned, self.told, self.told_at = {}, seconds, now
+            self.earned, self.announced_seconds, self.announced_at = {}, seconds, now
 
 
 def limits_met(
-    found: Findings, limits: Limits, budget: Budget, uses: list[dict[str, float]]
+    findings: Findings, limits: Limits, budget: Budget, uses: list[dict[str, float]]
 ) -> dict[str, Any]:
     """Return the use of each limit; of the workers' ``uses`` the largest counts."""
     used = {name: max((use[name] for use in uses), default=0.0) for name in ("cpu", "memory")}
     whole = use_of(budget.worked(), limits.submission) | {"met": not budget.left()}
-    output = {"limit": limits.output, "used": None, "met": bool(found.flooded)}
+    output = {"limit": limits.output, "used": None, "met": bool(findings.flooded)}
     return {
         "submission": whole,
-        "call": use_of(found.longest, limits.call),
+        "call": use_of(findings.longest, limits.call),
         "cpu": use_of(used["cpu"], limits.cpu),
         "memory": use_of(used["memory"], limits.memory),
         "output": output,
@@ -191,10 +194,10 @@ def hold_memory(size: int = CHECKER) -> None:
     with suppress(ImportError, OSError, ValueError):  # elsewhere than on Linux
         import resource
 
-        most = pages(0) + size * MB
+        limit = pages(0) + size * MB
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        if hard == resource.RLIM_INFINITY or most < hard:
-            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        if hard == resource.RLIM_INFINITY or limit < hard:
+            resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def resident() -> int:

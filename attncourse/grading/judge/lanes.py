@@ -45,8 +45,8 @@ class Lane:
         # The lane makes it: one made here would stay if this process were killed before that runs.
         self.folder = f"{tempfile.gettempdir()}/attncourse-lane-{secrets.token_hex(8)}"
         self.connection, self.theirs = socket.socketpair()
-        # The lane reads ``ended``: however this process ends, the kernel closes ``lifeline``, and the
-        # lane ends itself (``lane.end_with``).
+        # The lane reads ``ended``: however this process ends, the kernel closes ``lifeline``,
+        # and the lane ends itself (``lane.end_with``).
         self.ended, self.lifeline = os.pipe()
 
     def become(self, key: tuple, core: int | None) -> None:

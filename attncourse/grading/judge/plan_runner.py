@@ -21,7 +21,7 @@ from attncourse.grading.submission.plan import Step
 NAMED = re.compile(r"name '(\w+)' is not defined")
 LAST_MINUTE = 10.0  # seconds, and those of the cells, for deferred tests where the time is over
 
-Heard = Callable[[int, StepOutcome], None]
+OnOutcome = Callable[[int, StepOutcome], None]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Means:
 
 
 class PlanRunner:
-    """One run of a plan; ``heard`` is called with each outcome as it comes.
+    """One run of a plan; ``on_outcome`` is called with each outcome as it comes.
 
     ``doubted`` are the steps that did not end by themselves in a run before it: these have a
     process of their own now.
@@ -47,10 +47,10 @@ class PlanRunner:
         self,
         steps: list[Step],
         means: Means,
-        heard: Heard = lambda number, outcome: None,
+        on_outcome: OnOutcome = lambda number, outcome: None,
         doubted: Collection[int] = (),
     ):
-        self.steps, self.means, self.heard, self.doubted = steps, means, heard, doubted
+        self.steps, self.means, self.on_outcome, self.doubted = steps, means, on_outcome, doubted
         self.runner = StepRunner(
             means.assignment, means.seed, means.limits, means.budget, means.begins
         )
@@ -119,7 +119,7 @@ class PlanRunner:
         """Keep what came of a step if it is the first of it, or earns more than before."""
         if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
             self.outcomes[number] = outcome
-            self.heard(number, outcome)
+            self.on_outcome(number, outcome)
 
     # --- the parts of a run, in their order -----------------------------------------------------
 
@@ -133,7 +133,7 @@ class PlanRunner:
             self.outcomes[number] = self.step(number)
             if step.kind != "test":
                 self.cells_took += self.means.budget.spent() - began
-            self.heard(number, self.outcomes[number])
+            self.on_outcome(number, self.outcomes[number])
 
     def for_last(self) -> None:
         """Run the tests that were left for last.
@@ -215,11 +215,11 @@ class PlanRunner:
         return sentence if self.running in self.deferred else f"{sentence} ({words})"
 
 
-def again(steps: list[Step], means: Means) -> Findings:
+def run_again(steps: list[Step], means: Means) -> Findings:
     """Run these steps within the time left to a submission, and return the findings."""
     rest = Budget(means.budget.left())
     findings = PlanRunner(steps, replace(means, budget=rest)).run()
-    means.budget.gone += rest.gone
+    means.budget.ended_seconds += rest.ended_seconds
     return findings
 
 

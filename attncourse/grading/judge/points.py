@@ -24,36 +24,36 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
     if outcome.kind == "number" and 0 <= outcome.value <= cell.points:  # which NaN is not
         points = float(outcome.value)
         failed_at = [v["mistake"] or why(v) for v in outcome.verdicts if v["failed"]]
-        said = ("" if hidden else "; ".join(failed_at)) or f"{points:g} of {cell.points:g} points"
-        return CellResult(points, cell.points, "" if points == cell.points else said)
+        lost = ("" if hidden else "; ".join(failed_at)) or f"{points:g} of {cell.points:g} points"
+        return CellResult(points, cell.points, "" if points == cell.points else lost)
     wanted = f"a number from 0 to {cell.points:g}"
-    said = {
+    open_messages = {
         "number": f"gave {outcome.value}, not {wanted}",
         "other": f"gave {outcome.message}, not {wanted}",
     }
-    silent = {
+    hidden_messages = {
         "error": failed(outcome),
         "timeout": "did not end in time",
         "lost": "was not run to its end",
     }
     message = (
-        silent.get(outcome.kind, f"a hidden test gave no {wanted.removeprefix('a ')}")
+        hidden_messages.get(outcome.kind, f"a hidden test gave no {wanted.removeprefix('a ')}")
         if hidden
-        else said.get(outcome.kind, outcome.message or "failed")
+        else open_messages.get(outcome.kind, outcome.message or "failed")
     )
     return CellResult(0.0, cell.points, message)
 
 
-def unpaid(cell: Cell, outcome: StepOutcome | None, given: tuple[str, ...]) -> CellResult:
+def unpaid(cell: Cell, outcome: StepOutcome | None, replaced: tuple[str, ...]) -> CellResult:
     """Return the points without ours, in a course where an answer has to be right by itself."""
     result = judge_cell(cell, outcome)
-    message = f"right{given_right(given)}, which earns nothing more in this course"
+    message = f"right{given_right(replaced)}, which earns nothing more in this course"
     return result if result.points == result.maximum else replace(result, message=message)
 
 
 def failed(outcome: StepOutcome) -> str:
     """Return that a hidden test failed, and what the instructor's source says there."""
-    sentence, reached = outcome.said
+    sentence, reached = outcome.assertion
     if outcome.error == "AssertionError" and reached:
         return f"a hidden test failed: {sentence}" if sentence else "a hidden test failed"
     way = ": " if reached else " on the way to: "

@@ -11,12 +11,12 @@ import numpy as np
 from attncourse.checks import observe
 from attncourse.checks.reading.cells import went_on
 from attncourse.checks.trying.trials import NoReference
-from attncourse.grading.judge.assertion_message import said_of
+from attncourse.grading.judge.assertion_message import assertion_message_of
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.guard import compile_cell, guards
 from attncourse.grading.judge.instructor_namespace import instructor_namespace_for, loads
 from attncourse.grading.judge.outcomes import (
-    MESSAGE,
+    MAX_MESSAGE_CHARS,
     StepOutcome,
     describe_verdict,
     shortened_value,
@@ -117,7 +117,7 @@ class StepRunner:
                 raise OutOfTime from None
             outcome = self.failure(error, None if longest.left() else longest)
             if outcome.kind == "error":
-                outcome.said = said_of(error, step.source, TEST)
+                outcome.assertion = assertion_message_of(error, step.source, TEST)
             return outcome
         if value is None:
             return StepOutcome("none")
@@ -191,7 +191,7 @@ class StepRunner:
             return StepOutcome("lost", sentence, cut=sentence)
         missing = (type(error) is NameError and error.name) or ""  # one from there has no name
         kind = known_name(type(error))
-        return StepOutcome("error", text_of(error)[:MESSAGE], error=kind, missing=missing)
+        return StepOutcome("error", text_of(error)[:MAX_MESSAGE_CHARS], error=kind, missing=missing)
 
     def is_deferred(self, step: Step) -> bool:
         """True if a step is a test that runs behind all others."""
