@@ -49,8 +49,8 @@ class LaneLoop:
         hold_memory()
         with suppress(EOFError):
             while True:
-                request, books = receive(self.driver)
-                send(self.driver, self.answer_to(request, *map(bytes, books)))
+                request, buffers = receive(self.driver)
+                send(self.driver, self.answer_to(request, *map(bytes, buffers)))
 
     def answer_to(self, request: dict[str, Any], notebook: bytes, course: bytes) -> dict[str, Any]:
         """Return the report that a request asks for, or why there can be none.
