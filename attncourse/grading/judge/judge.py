@@ -73,8 +73,10 @@ def grade_submission(
             lost = problem
             continue
         report = report_from_json(answer["report"])
+        if not answer["undone"]:
+            break
         rest = limits_of_second_run(limits, report.limits["submission"])
-        if not answer["undone"] or rest is None:
+        if rest is None:
             break
         request |= {"first": answer["undone"], "limits": asdict(rest)}
     if report is not None:
