@@ -6,8 +6,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from normals import normal
-from refused import refused
 from torch import nn
 from torch.nn import functional as F
 
@@ -16,6 +14,8 @@ from attncourse.checks.judging import call_text
 from attncourse.checks.trying.trials import draw
 from attncourse.cross_attention import AttentionPooling, CrossAttention
 from attncourse.kqv import AttentionHead, attention_weights, scaled_dot_product_attention
+from helpers.random_arrays import normal
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 
@@ -476,7 +476,7 @@ test_bad_input_is_refused = refused(
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
+def test_no_masked_score_is_50_above_the_allowed(seed):
     tested = 0
     for target in RIGHT:
         for _, case, _ in draw(exercises()[target], seed):

@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
-from refused import refused
 from torch import nn
 
 from attncourse import interpret
@@ -32,6 +30,8 @@ from attncourse.interpret import (
 )
 from attncourse.masking import causal_mask
 from attncourse.multihead import merge_heads
+from helpers.project import ROOT
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 
@@ -400,7 +400,7 @@ def ids_of(*shape, seed=1):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_a_model_that_is_handed_over_is_one_that_was_built_and_no_other_knows_of_it(tied):
+def test_a_model_that_is_handed_over_is_built_afresh(tied):
     config = SIZES | {"tied": tied}
     state = {name: x.float() for name, x in state_of_gpt(np.random.default_rng(5), config).items()}
     built = GPT(GPTConfig(**config)).eval()

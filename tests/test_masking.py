@@ -8,8 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from normals import normal
-from refused import refused
 from torch import nn
 from torch.nn import functional as F
 
@@ -29,6 +27,8 @@ from attncourse.masking import (
     sliding_window_mask,
 )
 from attncourse.multihead import MultiHeadAttention, MultiHeadNaive
+from helpers.random_arrays import normal
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 
@@ -332,7 +332,7 @@ def test_causal_mask_counts_from_the_last_key(n, more):
 
 
 @pytest.mark.parametrize("m", [1, 3, 7])
-def test_causal_attention_on_the_last_queries_is_part_of_the_whole(m):
+def test_causal_attention_of_last_queries_is_part_of_all(m):
     query, key = normal(7, 4), normal(7, 4, seed=1)
     whole = attention_weights(query, key, causal_mask(7))
     torch.testing.assert_close(attention_weights(query[-m:], key, causal_mask(m, 7)), whole[-m:])

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refused import refused
 from sklearn.metrics import pairwise
 
 from attncourse.tokens import Vocabulary, cosine_similarity, embed, one_hot, tokenize
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 
@@ -232,7 +232,7 @@ def test_decode_undoes_encode_for_texts_of_the_vocabulary(texts):
         assert vocabulary.decode(ids) == tokenize(text)
 
 
-def test_vocabulary_counts_by_first_appearance_and_knows_what_it_does_not_know():
+def test_vocabulary_counts_by_first_appearance():
     vocabulary = Vocabulary.from_texts(TEXTS)
     assert vocabulary.tokens[:6] == ("<unk>", "the", "man", "walked", "dog", "i")
     assert (

@@ -9,7 +9,6 @@ from itertools import cycle
 from types import FunctionType
 
 import pytest
-from conftest import ROOT
 
 from attncourse import STEMS
 from attncourse.checks import exercises
@@ -21,6 +20,7 @@ from attncourse.checks.showing.verdict import LINES, sentence
 from attncourse.checks.trying import trials
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import NoReference, draw
+from helpers.project import ROOT
 
 SEEDS = (0, 1, 2)  # what is told holds on further ones, too, which are kept
 ALL = exercises()
@@ -119,7 +119,7 @@ def test_a_grader_finds_what_its_cases_do_by_name(exercise):
 
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=name)
-def test_a_function_in_a_case_answers_no_exercise_and_does_not_say_which_it_is(exercise):
+def test_a_function_in_a_case_does_not_reveal_itself(exercise):
     """A submission may call it with what it likes and look at it: it runs no line of a chapter."""
     ran = set()
 
@@ -168,7 +168,7 @@ def test_section_is_a_heading_of_the_chapters_page(exercise):
     assert f"\n## {heading}\n" in page.read_text(encoding="utf-8")
 
 
-def test_a_reference_that_does_not_answer_is_no_ones_mistake_and_is_not_kept(monkeypatch):
+def test_a_silent_reference_is_no_mistake_and_not_kept(monkeypatch):
     """As where the machine was stopped in the middle of it."""
     exercise, run = exercises()["mixing.mix"], trials.run
 

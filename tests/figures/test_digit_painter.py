@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 import vendor
-from moving_pages import FigureReader, needs_browser
 from torch.nn import functional as F
 
 from attncourse.figures.moving import DigitPainter
@@ -19,6 +18,7 @@ from attncourse.figures.moving.figure import lean
 from attncourse.figures.theme import read_asset
 from attncourse.tasks.digits import normalise_ink, vit
 from attncourse.vision import VisionTransformer, attention_on_image
+from helpers.figure_reader import FigureReader, needs_browser
 
 RNG = np.random.default_rng(4)
 INK = RNG.integers(0, 17, (10, 8, 8))
@@ -89,7 +89,7 @@ def test_the_first_state_is_what_the_model_reads():
     assert f"It reads a {expected['chances'].argmax()}, " in html
 
 
-def test_the_trained_model_fits_into_400_kb_and_the_script_is_small():
+def test_the_trained_model_fits_into_400_kb():
     html = DigitPainter(vit(), INK)._repr_html_()
     assert len(html.encode()) < 400_000
     assert len(lean(read_asset("moving/digit_painter.js")).encode()) < 4_500

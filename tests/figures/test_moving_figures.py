@@ -9,7 +9,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.lookup import kernel_regression, softmax
@@ -19,22 +18,15 @@ from attncourse.positions import apply_rope, sinusoidal_encoding
 from attncourse.scaling import attention_entropy, scale_scores, softmax_jacobian
 from attncourse.self_attention import attention_weights, self_attention
 from attncourse.tokens import cosine_similarity, unit_rows
+from helpers.figure_reader import FigureReader, needs_browser
+from helpers.figure_samples import CIRCLE, MAPS, RNG, VALUES, W_O, WORDS, heads
 
-RNG = np.random.default_rng(5)
-CIRCLE = unit_rows(RNG.normal(size=(13, 2)))
 TRIANGLE = np.array([[0.0, 0.0], [4.0, 1.0], [1.0, 3.5]])
 ARROW_WORDS, SENTENCES = ["dog", "bites", "man"], [[0, 1, 2], [2, 1, 0], [0, 1, 0]]
 ARROWS = np.array([[1.6, 0.9], [-0.9, 1.2], [1.5, -0.7]])
 AGES, PRICES = [1.0, 3.0, 5.0, 9.0, 14.0], [31.0, 24.0, 18.0, 12.0, 45.0]
-WORDS = ["the", "man", "walked", "the", "dog"]
 X = RNG.normal(size=(5, 4))
-MAPS = RNG.dirichlet(np.ones(5), size=(3, 5))
-VALUES, W_O = RNG.normal(size=(3, 5, 2)), RNG.normal(size=(6, 7))
 EVIL = "<img src=x onerror=alert(1)>"
-
-
-def heads(tokens=WORDS, **more):
-    return moving.heads_off(**{"maps": MAPS, "values": VALUES, "W_o": W_O, **more}, tokens=tokens)
 
 
 FIGURES = {
@@ -500,7 +492,7 @@ def test_means_and_cosines_of_arrows(opened):
 
 
 @needs_browser
-def test_arrows_are_dragged_and_slid_and_two_sentences_keep_one_mean(opened):
+def test_dragged_arrows_keep_one_mean_for_two_sentences(opened):
     reader = opened(moving.two_means(ARROW_WORDS, ARROWS, SENTENCES))
     vectors = ARROWS.copy()
     box = reader.figure.locator(".am-stage svg").bounding_box()
@@ -679,7 +671,7 @@ def test_points_glide_unless_motion_is_not_wanted(opened):
 
 
 @needs_browser
-def test_two_figures_do_not_disturb_each_other_and_words_never_run(opened):
+def test_two_figures_are_independent_and_words_never_run(opened):
     nasty = [EVIL, "</script>", '"&<', "مرحبا", "x"]
     reader = opened(moving.worked_row(X, nasty), moving.worked_row(2 * X, WORDS))
     reader.button(EVIL).click()
@@ -748,7 +740,7 @@ def test_a_finger_that_scrolls_past_changes_nothing(opened, name):
 
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_where_the_system_sets_the_colours_a_pressed_button_is_told_from_others(opened, scheme):
+def test_a_pressed_button_shows_in_forced_colours(opened, scheme):
     reader = opened(heads(), forced_colors="active", color_scheme=scheme)
     reader.figure.locator(".am-stage [data-part^=switch]").first.click()
     buttons = reader.figure.locator(".am-stage button[aria-pressed]")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from bs4 import BeautifulSoup
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.figures.moving.cache_pages import WAYS, a_day, simulated
+from helpers.figure_reader import FigureReader, needs_browser
 
 ROOM = {"rows": 3, "longest": 28, "page": 4, "common": 9}
 STEPS = 90
@@ -137,7 +137,7 @@ def test_first_state_and_script_say_and_draw_the_same(opened):
 
 
 @needs_browser
-def test_ways_steps_and_questions_are_chosen_by_keyboard_and_mouse(opened):
+def test_steps_are_chosen_by_keyboard_and_mouse(opened):
     reader = opened(figure())
     for i, way in enumerate(WAYS):
         if i:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import PAGES, contrast, linear, sheet
 from matplotlib import colormaps
 from matplotlib import pyplot as plt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -27,6 +26,7 @@ from attncourse.figures import (
 )
 from attncourse.figures.cells import cells_outline, number_ink
 from attncourse.figures.plots import spread_heights
+from helpers.plot_colours import PAGES, contrast, linear, sheet
 
 NAMES = {
     "query": style.QUERY,
@@ -82,7 +82,7 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 # Colours
 
 
-def test_the_style_sheet_has_the_colours_that_plots_are_drawn_in():
+def test_the_style_sheet_has_the_plots_colours():
     light = sheet("light")
     assert {name: light[name] for name in NAMES} == NAMES
     assert set(COLOURS) | {style.GREY, style.INK} == set(NAMES.values())

@@ -10,11 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from jsonschema import Draft202012Validator
-from small_class import NAME, refuses, run
-from small_course import make_course, small
-from test_export import RESULTS
 
 import attncourse.grading.autograder.bundle as autograder
 from attncourse.grading.autograder import run as harness
@@ -22,6 +18,10 @@ from attncourse.grading.autograder.bundle import bundle, requirements
 from attncourse.grading.course.variants import choose_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.layers import Layer
+from helpers.gradescope_format import RESULTS
+from helpers.project import ROOT
+from helpers.small_class import NAME, refuses, run
+from helpers.small_course import make_course, small
 
 # Not among what is installed there.
 OTHERS = ("nbgrader", "nbformat", "bleach", "jupyter_core", "fastjsonschema")
@@ -74,7 +74,7 @@ def test_without_a_jail_it_grades_and_says_so(root, monkeypatch):
     assert results(root)["extra_data"]["sandbox"] is False
 
 
-def test_nothing_handed_in_is_no_points_and_a_zip_of_nothing_fails(root):
+def test_nothing_handed_in_is_no_points(root):
     harness.main(root)
     assert results(root)["score"] == 0
     assert "nothing handed in" in results(root)["output"]
@@ -83,7 +83,7 @@ def test_nothing_handed_in_is_no_points_and_a_zip_of_nothing_fails(root):
         harness.main(root)
 
 
-def test_the_zip_has_what_is_needed_in_its_root_and_is_the_same_again(tmp_path):
+def test_the_zip_is_complete_and_reproducible(tmp_path):
     course = make_course(tmp_path)
     done = run("export", NAME, "--format", "gradescope-autograder", cwd=course)
     assert done.stdout.endswith("written: upload it as the autograder\n")
@@ -105,7 +105,7 @@ def test_the_zip_has_what_is_needed_in_its_root_and_is_the_same_again(tmp_path):
     refuses(run("export", "--all", "--format", "gradescope-autograder", cwd=course), "name it")
 
 
-def test_its_scripts_have_a_shell_s_line_ends_whatever_the_checkout_has(tmp_path, monkeypatch):
+def test_scripts_have_a_shells_line_ends(tmp_path, monkeypatch):
     course = make_course(tmp_path)
     for name in autograder.SCRIPTS:
         text = (autograder.HERE / name).read_bytes()
@@ -117,7 +117,7 @@ def test_its_scripts_have_a_shell_s_line_ends_whatever_the_checkout_has(tmp_path
     assert all(script.startswith(b"#!/usr/bin/env bash\n") for script in scripts)
 
 
-def test_the_zip_grades_in_the_variant_and_by_the_settings_of_the_course(tmp_path):
+def test_the_zip_grades_the_variant_by_the_courses_settings(tmp_path):
     name = "11_positions"
     course, root = tmp_path / "course", tmp_path / "autograder"
     shutil.copytree(ROOT / "solutions" / name, course / "solutions" / name)

@@ -16,9 +16,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from corpus.assignment import KQV, MIXING
-from corpus.hostile import HONEST
-from small_course import NAME, cell, graded, notebook, small, solution
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail import kernel
@@ -40,6 +37,9 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import CellResult, Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
+from corpus.assignment import KQV, MIXING
+from corpus.hostile import HONEST
+from helpers.small_course import NAME, cell, graded, notebook, small, solution
 
 # --- before anything is built -----------------------------------------------------------------
 
@@ -201,7 +201,7 @@ def test_a_lane_that_has_grown_is_replaced(monkeypatch):
 FOREVER = "assert f() > 1\nassert sum(range(f()))"  # one instruction that no alarm interrupts
 
 
-def test_a_lane_that_is_stuck_is_ended_soon_and_keeps_what_was_earned(monkeypatch):
+def test_a_stuck_lane_is_ended_and_keeps_what_was_earned(monkeypatch):
     monkeypatch.setattr("attncourse.grading.judge.lanes.GRACE_SECONDS", 1.0)  # it works that long
     began = time.monotonic()
     report = judged(
@@ -381,7 +381,7 @@ ON_THE_CLOCK = r"4 s on the clock, with 0\.\d s of processor time"
 
 
 @pytest.mark.parametrize("jailed", [True, False])
-def test_a_worker_without_a_descriptor_has_a_clock_where_its_number_is_known(monkeypatch, jailed):
+def test_a_worker_has_a_clock_by_its_number(monkeypatch, jailed):
     """Else an endless call ends only when so much has passed on the clock that it may be asleep."""
 
     def refuse(pid):

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from small_course import cell, graded, notebook, solution
 
 from attncourse.grading.judge.deferred_tests import disturbed
 from attncourse.grading.judge.judge import grade_submission
@@ -12,6 +11,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.report import to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
+from helpers.small_course import cell, graded, notebook, solution
 
 SECRET = "8675309"
 IMPORTS = cell("import numpy as np\nimport torch", "imports", locked=True)
@@ -105,7 +105,7 @@ def test_a_check_in_a_hidden_test_gives_points_and_no_words():
     assert "8675" not in json.dumps(to_json(report))
 
 
-def test_a_visible_test_that_needs_a_hidden_ones_names_is_late_as_well():
+def test_a_test_that_needs_a_hidden_ones_names_is_deferred():
     test = hidden("h", f"secret = {SECRET}")
     shown = graded("t", "assert f(secret) == 1, f(secret)", 1)
     cells = [IMPORTS, solution("f", "f = 1"), test, shown]

@@ -10,9 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from small_class import made, refuses, run, write_gradebook
-from small_course import NAME, hand_in, make_course, small
-from test_driver import grade, marker  # noqa: F401
 from traitlets.config import Config
 from typer.testing import CliRunner
 
@@ -39,6 +36,9 @@ from attncourse.grading.course.extensions import (
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.release import record, release_assignment
 from attncourse.grading.errors import UserError
+from helpers.driver_runs import grade
+from helpers.small_class import made, refuses, run, write_gradebook
+from helpers.small_course import NAME, hand_in, make_course, small
 
 CONFIG = """
 c = get_config()
@@ -116,7 +116,7 @@ def test_every_way_to_write_a_moment_is_read_as_that_moment(local, zone, form, s
 
 
 @given(MOMENTS, ZONES)
-def test_a_time_without_a_zone_is_the_classs_and_doubt_counts_for_students(local, zone):
+def test_a_time_without_a_zone_favours_the_student(local, zone):
     text = f"{local:%Y-%m-%d %H:%M:%S}"
     first, last = sorted(
         local.replace(tzinfo=zone, fold=fold).astimezone(UTC).replace(tzinfo=None)
@@ -150,7 +150,7 @@ WORDED = [
 
 
 @pytest.mark.parametrize("text", WORDED)
-def test_platforms_and_spreadsheets_dates_are_read_in_their_languages(text):
+def test_dates_are_read_in_platforms_languages(text):
     assert instant(text, BERLIN) == datetime(2026, 10, 12, 21, 59)
 
 
@@ -215,7 +215,7 @@ def test_lengths_are_said_as_people_say_them():
 # --- what counts --------------------------------------------------------------------------------
 
 
-def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):  # noqa: F811
+def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):
     grant_extension(find_book(course), "extended", NAME, 2)  # before there is anything to extend
     grade(course)
     tenth = 0.6
@@ -239,7 +239,7 @@ def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker): 
 
 
 @given(MOMENTS, ZONES, st.integers(1, 9))
-def test_a_day_more_ends_at_the_same_time_whatever_the_clocks_do(due, zone, days):
+def test_an_extra_day_ends_at_the_same_hour_across_clocks(due, zone, days):
     clock = due.replace(tzinfo=UTC).astimezone(zone)
     end = days_after(due, days, zone).replace(tzinfo=UTC).astimezone(zone)
     wanted = clock.replace(tzinfo=None) + timedelta(days=days)
@@ -249,7 +249,7 @@ def test_a_day_more_ends_at_the_same_time_whatever_the_clocks_do(due, zone, days
         assert end.replace(tzinfo=None) == wanted
 
 
-def test_days_are_those_of_the_clocks(course, marker):  # noqa: F811
+def test_days_are_those_of_the_clocks(course, marker):
     """Clocks go back in the night after the work was due: that day has 25 hours."""
     (course / "nbgrader_config.py").write_text(
         CONFIG.replace("2026-10-12 23:59", "2026-10-24 20:00")
@@ -280,7 +280,7 @@ def test_days_are_those_of_the_clocks(course, marker):  # noqa: F811
     assert "2026-10-25 21:00:00 +0100" in table
 
 
-def test_a_time_that_says_none_any_more_costs_nothing_any_more(course, marker):  # noqa: F811
+def test_a_time_that_says_none_any_more_costs_nothing_any_more(course, marker):
     stamp = course / "submitted" / "days" / NAME / "timestamp.txt"
     for text, off in (("2026-10-14 12:00:00 +0200", True), ("yesterday", False)):
         stamp.write_text(text + "\n")
@@ -291,7 +291,7 @@ def test_a_time_that_says_none_any_more_costs_nothing_any_more(course, marker): 
     assert "counted as handed in on time" in report
 
 
-def test_a_due_date_of_the_formgrader_stays_where_the_settings_have_none(course, marker):  # noqa: F811
+def test_the_formgraders_due_date_stays_without_a_setting(course, marker):
     (course / "nbgrader_config.py").write_text(CONFIG.replace("01_small", "02_other"))
     grade(course)
     with opened(find_book(course)) as gradebook:
@@ -316,7 +316,7 @@ def test_a_penalty_is_a_share_for_each_day_begun():
 # --- what is shown ------------------------------------------------------------------------------
 
 
-def test_the_table_of_a_class_has_who_was_late(course, marker, capsys):  # noqa: F811
+def test_the_table_of_a_class_has_who_was_late(course, marker, capsys):
     grade(course)
     lines = capsys.readouterr().out.splitlines()
     place = next(n for n, line in enumerate(lines) if line.split()[:1] == ["days"])
@@ -424,7 +424,7 @@ def test_one_day_is_one_day(course):
     assert "has 1 day more" in done.output
 
 
-def test_a_due_date_of_no_assignment_is_refused_where_it_would_count(course):
+def test_a_due_date_of_no_assignment_is_refused(course):
     settings = course / "nbgrader_config.py"
     settings.write_text(CONFIG.replace("01_small", "01_smal"))
     book = find_book(course)

@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-import forked
 import pytest
-from disturbing import lanes_of
-from small_course import NAME, STUB, make_course, small
 
 from attncourse.grading.course.settings import require_nbgrader
 from attncourse.grading.driver.journal import intact
 from attncourse.grading.judge.lane import end_with
+from helpers import forked_commands
+from helpers.disturbances import lanes_of
+from helpers.small_course import NAME, STUB, make_course, small
 
 STUDENTS = 40
 TIME = 120.0  # seconds after which something hangs
@@ -145,7 +145,7 @@ def large_class(folder: Path) -> dict[str, float]:
 
 
 def run(course: Path, *options: str, **more: str) -> subprocess.CompletedProcess:
-    return forked.run("grade", NAME, *options, cwd=course, **more)
+    return forked_commands.run("grade", NAME, *options, cwd=course, **more)
 
 
 def scores(course: Path) -> dict[str, float]:
@@ -212,7 +212,7 @@ def assert_whole(course: Path) -> None:
 # --- kill -9 --------------------------------------------------------------------------------------
 
 
-def test_a_lane_leaves_no_folder_where_its_zygote_is_still_filling_it(tmp_path):
+def test_a_lane_leaves_no_folder_of_a_busy_zygote(tmp_path):
     """It ends as if the driver had just been killed."""
     folder, (lifeline, driver) = tmp_path / "lane", os.pipe()
     zygote = os.fork()
@@ -276,9 +276,7 @@ def some_time_after(journal: Path, count: int, seconds: float) -> Callable[[], b
 
 
 @pytest.mark.slow
-def test_killed_while_it_writes_the_next_run_completes_the_class(
-    nursery, tmp_path, record_property
-):
+def test_after_a_kill_the_next_run_completes_the_class(nursery, tmp_path, record_property):
     points = large_class(tmp_path)
     reports, autograded = tmp_path / "reports" / NAME, tmp_path / "autograded"
     moments = {

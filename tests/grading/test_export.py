@@ -13,16 +13,6 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_class import (
-    NAME,
-    made,
-    refuses,
-    run,
-    seen,
-    write_gradebook,
-    write_reports,
-)
-from small_course import small
 
 from attncourse.grading.class_.export import write_export
 from attncourse.grading.class_.gradescope import is_folder
@@ -31,6 +21,17 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.spreadsheet import csv_cell, csv_table, line_of_cell, plain_number
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.gradescope_format import RESULTS
+from helpers.small_class import (
+    NAME,
+    made,
+    refuses,
+    run,
+    seen,
+    write_gradebook,
+    write_reports,
+)
+from helpers.small_course import small
 
 REPORTS = [
     made("ada", 2, 1, 4),
@@ -79,7 +80,7 @@ def test_no_cell_begins_with_a_formula(text):
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
-def test_a_file_split_at_another_separator_has_no_formula_either(row):
+def test_no_formula_survives_another_separator(row):
     for piece in re.split(r"[;\t\r\n]", csv_table([["id", *row]])):
         for start in {piece, piece.lstrip(" \"'\x00")}:
             # A comma inside of a quoted cell is none of these separators' business.
@@ -227,7 +228,7 @@ def test_of_equal_ones_the_one_that_counts_most_is_dropped():
     assert lowest({"a": 0.25, "b": 0.5, "c": 0}, weights) == ["a"]
 
 
-def test_totals_weigh_drop_the_lowest_and_leave_out_what_is_excused(term):
+def test_totals_weigh_drop_and_excuse(term):
     """Excused is not the lowest; one of a group always counts; what is left out weighs nothing."""
     assert write_export(term, None, "totals").number == 3
     head, *rows = read(term / "reports" / "totals.csv")
@@ -341,7 +342,7 @@ def test_canvas_keeps_the_rosters_order_and_ids(course, tmp_path, separator):
         assert words in done.remarks
 
 
-def test_canvas_rows_whose_numbers_slipped_get_nobody_elses_points(course, tmp_path):
+def test_slipped_canvas_rows_get_nobody_elses_points(course, tmp_path):
     turned = ROSTER.replace("102,,BOB@x.org,", "102,,ada,").replace("101,,ada,", "101,,BOB@x.org,")
     with pytest.raises(UserError, match=r"row of Lovelace, Ada: .* is of bob.* is ada.*--trust"):
         with_roster(course, tmp_path, turned)
@@ -446,7 +447,7 @@ def moodle_reads(path: Path, users: set[str]) -> dict[str, tuple[float, str]]:
 
 
 @pytest.mark.parametrize("form", ["csv", "canvas", "moodle", "gradescope"])
-def test_what_no_person_has_scored_yet_is_not_exported_in_silence(course, tmp_path, form):
+def test_unscored_work_is_not_exported_in_silence(course, tmp_path, form):
     done = write_export(course, NAME, form, output=tmp_path / "out")
     said = "a person's score is still missing for points_twice of 1 student, and is 0 here"
     assert f"{NAME}: {said}" in done.remarks
@@ -509,47 +510,6 @@ def test_moodle_feedback_is_text_and_identifiers_are_unique(tmp_path):
 
 
 # --- Gradescope -------------------------------------------------------------------------------
-
-FORMAT = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
-VISIBILITY = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
-TEXT = {"type": "string"}
-RESULTS = {
-    "type": "object",
-    "additionalProperties": False,
-    "anyOf": [{"required": ["score"]}, {"required": ["tests"]}],
-    "properties": {
-        "score": {"type": "number"},
-        "execution_time": {"type": "number", "minimum": 0},
-        "output": TEXT,
-        "output_format": FORMAT,
-        "test_output_format": FORMAT,
-        "test_name_format": FORMAT,
-        "visibility": VISIBILITY,
-        "stdout_visibility": VISIBILITY,
-        "extra_data": {"type": "object"},
-        "leaderboard": {"type": "array"},
-        "tests": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    "score": {"type": "number"},
-                    "max_score": {"type": "number"},
-                    "status": {"enum": ["passed", "failed"]},
-                    "name": TEXT,
-                    "name_format": FORMAT,
-                    "number": TEXT,
-                    "output": TEXT,
-                    "output_format": FORMAT,
-                    "tags": {"type": "array", "items": TEXT},
-                    "visibility": VISIBILITY,
-                    "extra_data": {"type": "object"},
-                },
-            },
-        },
-    },
-}
 
 
 def test_gradescope_files_keep_to_the_specification(course, tmp_path):

@@ -10,14 +10,11 @@ from pathlib import Path
 import nbformat
 import pytest
 from chromium import ABSENT, BROWSER, FLAGS
-from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markup import Markup, acts
 from nbconvert.filters.markdown_mistune import InvalidNotebook
 from nbconvert.filters.markdown_mistune import markdown2html_mistune as stock_html
 from nbgrader.utils import determine_grade, is_grade
-from small_course import NAME, STUB, cell, graded, notebook, small, solution
 
 from attncourse.grading import harmless
 from attncourse.grading.nbgrader.autograded import (
@@ -32,6 +29,9 @@ from attncourse.grading.nbgrader.markdown import clean, mathml, page_markdown
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
+from helpers.html_markup import Markup, acts
+from helpers.project import ROOT
+from helpers.small_course import NAME, STUB, cell, graded, notebook, small, solution
 
 CANARY = "http://canary.invalid/"
 
@@ -370,7 +370,7 @@ def test_outputs_of_another_grader_are_cleaned():
     assert one.outputs[0].metadata == {}
 
 
-def test_hidden_tests_that_a_student_claims_to_have_keep_no_feedback_back():
+def test_claimed_hidden_tests_hold_no_feedback_back():
     content = nbformat.from_dict(json.loads(notebook(cell("### BEGIN HIDDEN TESTS"), *TESTS)))
     made, _ = HideTests().preprocess(content, {})
     assert made.cells[0].source == "### BEGIN HIDDEN TESTS"
@@ -419,7 +419,7 @@ def dom(page: Path, folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_in_a_browser_nothing_of_a_submission_runs_or_is_fetched(tmp_path, canary):
+def test_nothing_of_a_submission_runs_in_a_browser(tmp_path, canary):
     from attncourse.grading.nbgrader.feedback import FeedbackExporter
 
     here = f"http://127.0.0.1:{canary.server_port}/"
@@ -488,5 +488,5 @@ TASKS = [f"Explain.\n{SCHEME}", f"{SCHEME}\nExplain.\n", f"a\n{SCHEME}\nb\n{SCHE
         *(Cell(text, code=False, grade_id="q", task=True) for text in TASKS),
     ],
 )
-def test_what_stands_in_an_answers_place_is_what_nbgrader_puts_there(one):
+def test_an_answers_stub_is_nbgraders(one):
     assert as_released(one) == by_nbgrader(one)

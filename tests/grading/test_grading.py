@@ -14,8 +14,6 @@ from contextlib import suppress
 
 import psutil
 import pytest
-from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, make_course, notebook, small
-from small_course import solution as answer
 
 from attncourse.grading import cli
 from attncourse.grading.course import folders
@@ -29,6 +27,18 @@ from attncourse.grading.judge.wire.frames import HEAD
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import report_from_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
+from helpers.small_course import (
+    NAME,
+    RIGHT,
+    STUB,
+    TESTS,
+    cell,
+    graded,
+    make_course,
+    notebook,
+    small,
+)
+from helpers.small_course import solution as answer
 
 pytestmark = pytest.mark.from_exec  # it counts the processes below it
 LIMITS = Limits(submission=30, cell=2)
@@ -213,7 +223,7 @@ def test_what_a_submission_starts_is_ended_with_it():
     assert [p for p in started if p["status"] != psutil.STATUS_ZOMBIE] == []
 
 
-def test_a_submission_has_a_folder_of_its_own_and_cannot_shadow_modules(tmp_path, monkeypatch):
+def test_a_submission_cannot_shadow_modules(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_SECRET", "42")
     source = (
         "import os\nassert os.listdir() == [] and os.getcwd() == os.environ['HOME']\n"
@@ -259,7 +269,7 @@ def test_a_class_is_graded_whatever_some_of_it_is(tmp_path):
     assert "my answers.ipynb" in notes["renamed"][0]
 
 
-def test_a_class_is_graded_in_lanes_that_start_before_anything_is_read(tmp_path, monkeypatch):
+def test_lanes_start_before_anything_is_read(tmp_path, monkeypatch):
     course, did = make_course(tmp_path, one=small(), two=small()), []
     for place, name in ((holding, "launch"), (folders, "find_assignment")):
 
@@ -289,7 +299,7 @@ def test_a_lost_title_or_a_note_of_ones_own_changes_nothing():
 ENDLESS_DRIVER = """
 import sys
 sys.path.insert(0, {tests!r})
-from small_course import NAME, small
+from helpers.small_course import NAME, small
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.lanes import Lane, Lanes, LaneSettings
 from attncourse.grading.submission.notebook import Assignment, read_cells
@@ -368,7 +378,7 @@ def test_lanes_that_were_started_ahead_are_the_next_or_end(modules, number, take
         made.stop()
 
 
-def test_lanes_that_start_together_come_of_one_process_and_keep_to_a_core_each(lanes):
+def test_lanes_share_a_process_and_keep_to_a_core_each(lanes):
     pids = [told(lane) for _, lane in lanes.idle]
     assert len(set(pids)) == 2
     assert [lane.process and lane.process.pid for _, lane in lanes.idle] == [pids[0], None]
@@ -415,7 +425,7 @@ def test_a_lane_is_closed_once(lanes):
         os.close(number)
 
 
-def test_a_lane_that_ended_at_its_start_takes_an_order_and_is_gone():
+def test_a_lane_that_ended_at_its_start_is_gone():
     """A command must not end by the broken pipe, which it would take for its own output's."""
     lane = Lane()
     lane.lane_socket.close()

@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from small_course import cell, graded, notebook, solution
-from test_hidden_tests import NAMED
 
 from attncourse.grading.class_.results import ClassResults, from_report
 from attncourse.grading.class_.scores import Person
@@ -21,6 +19,8 @@ from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import UNFORESEEN, Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.hidden_tests import NAMED
+from helpers.small_course import cell, graded, notebook, solution
 
 # --- every hidden test of the course --------------------------------------------------------------
 
@@ -71,7 +71,7 @@ def test_the_sentence_is_that_of_the_line_which_failed():
     assert said(lambda x: x + 1, seen=[0]) == AssertionMessage("seen … times, …")
 
 
-def test_a_call_that_raises_stops_on_the_way_to_the_next_assertion():
+def test_a_raising_call_stops_before_the_next_assertion():
     assert said(lambda x: 1 / 0) == AssertionMessage("one more than it was", False)
 
 
@@ -163,7 +163,7 @@ def report_of(answer: str, number: int) -> Report:
     )
 
 
-def test_an_answer_that_passes_its_check_and_not_the_hidden_test_is_told_in_a_note():
+def test_failing_only_the_hidden_test_is_told_in_a_note():
     told = "mix passes its check, but a hidden test failed: two tokens, each by itself, come back"
     right, wrong = "def mix(A, X):\n    return A @ X", "def mix(A, X):\n    return X.T @ A"
     report = report_of(right, 2)

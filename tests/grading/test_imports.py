@@ -1,17 +1,17 @@
 """What a notebook imports that few do is told to a person; what is usual is not."""
 
 import pytest
-from conftest import ROOT
-from corpus.assignment import KQV
-from corpus.honest import CASES as HONEST
-from corpus.ordinary import CELLS
-from small_course import NAME, RIGHT, cell, notebook, small
-from small_course import solution as answer
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.submission.imports import ORDINARY, imported, unusual
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import plan
+from corpus.assignment import KQV
+from corpus.honest import CASES as HONEST
+from corpus.ordinary import CELLS
+from helpers.project import ROOT
+from helpers.small_course import NAME, RIGHT, cell, notebook, small
+from helpers.small_course import solution as answer
 
 
 def told(*sources: str, given: tuple[str, ...] = ()) -> list[str]:
@@ -40,7 +40,7 @@ def test_a_module_of_no_usual_package_or_a_private_one_is_told(source, names):
     assert told(source) == names
 
 
-def test_what_the_assignment_imports_and_what_the_student_writes_is_not():
+def test_assignment_imports_are_no_student_imports():
     assert told("import socket.x", given=("import socket",)) == []
     assert told("import helper\nfrom tools.rows import f") == ["helper", "tools.rows"]
     files = ("%%writefile helper.py\nx = 1", "%%file -a tools/rows.py\nf = 1")

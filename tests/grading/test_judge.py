@@ -1,6 +1,5 @@
 """Split execution: what a test can do with a submission that lives in another process."""
 
-import ast
 import inspect
 import socket
 import threading
@@ -8,8 +7,6 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from corpus.assignment import TORCH_RIGHT
-from small_course import cell, graded, notebook, solution
 
 from attncourse.checks import examine, find_exercise, observe
 from attncourse.checks.callers import CALLERS
@@ -26,57 +23,9 @@ from attncourse.grading.judge.wire.frames import pack, unpack_frame
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.support.alarm import Stopwatch
-
-LIMITS = Limits(submission=30, cell=3, call=3, grace=0.5)
-IMPORTS = cell("import numpy as np\nimport torch\nfrom torch import nn", "imports", locked=True)
-
-
-def judged(
-    answer: str,
-    *tests: str,
-    given: str = "",
-    defines: tuple[str, ...] = (),
-    limits: Limits = LIMITS,
-    seed: int = 7,
-):
-    """The messages of the tests, "" for each that holds, run against a submission.
-
-    ``defines`` are the names of the instructor's solution, those of the answer unless given.
-    """
-    stub = "### BEGIN SOLUTION\n" + "\n".join(f"{n} = None" for n in defines or names_in(answer))
-    cells = [
-        IMPORTS,
-        *([cell(given, "given")] if given else []),
-        solution("answer", stub + "\n### END SOLUTION"),
-        *(graded(f"t{i}", test, 1) for i, test in enumerate(tests)),
-    ]
-    assignment = Assignment("01_split", read_cells(notebook(*cells)))
-    place = next(i for i, c in enumerate(cells) if c["id"] == "answer")
-    handed_in = [*cells[:place], solution("answer", answer), *cells[place + 1 :]]
-    data = notebook(*handed_in)
-    report = grade_submission(data, assignment, limits=limits, seed=seed)
-    assert [c.points for c in report.cells.values()] == [
-        0 if c.message else 1 for c in report.cells.values()
-    ]
-    return [c.message for c in report.cells.values()]
-
-
-def names_in(answer: str) -> list[str]:
-    """What an answer defines; nothing where it is no Python."""
-    try:
-        body = ast.parse(answer).body
-    except SyntaxError:
-        return ["f"]
-    made = [n.name for n in body if hasattr(n, "name")]
-    made += [t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if hasattr(t, "id")]
-    return made or ["f"]
-
-
-def holds(answer: str, *tests: str, **options) -> bool:
-    found = judged(answer, *tests, **options)
-    assert found == [""] * len(tests), found
-    return True
-
+from corpus.assignment import TORCH_RIGHT
+from helpers.judged_cells import LIMITS, holds, judged
+from helpers.small_course import cell, graded, notebook, solution
 
 # --- values -----------------------------------------------------------------------------------
 
@@ -121,7 +70,7 @@ def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
     )
 
 
-def test_a_number_class_of_the_submissions_own_is_the_number_it_holds():
+def test_a_submitted_number_class_is_the_number_it_holds():
     answer = "class N(float):\n    def __eq__(self, other):\n        return True\n"
     answer += "    __hash__ = None\ndef f():\n    return N(2)"
     assert judged(answer, "assert f() == 2", "assert f() == 3") == ["", "AssertionError"]
@@ -158,7 +107,7 @@ def test_closures_keywords_and_callbacks():
     )
 
 
-def test_an_assertion_in_a_function_of_the_tests_own_cannot_be_caught():
+def test_a_tests_own_assertion_cannot_be_caught():
     answer = "def f(function):\n    try:\n        return function(5)\n    except AssertionError:\n"
     answer += "        return function(2)"
     test = "def g(n):\n    assert n < 4, 'at most 3'\n    return n\n"
@@ -305,7 +254,7 @@ def test_objects_of_the_submissions_classes():
     )
 
 
-def test_an_object_that_says_it_equals_everything_equals_nothing():
+def test_an_object_equal_to_everything_equals_nothing():
     answer = "class Yes:\n    __hash__ = None\n"
     for name in ("eq", "lt", "le", "gt", "ge", "sub", "rsub", "contains"):
         answer += f"    def __{name}__(self, other):\n        return True\n"
@@ -478,7 +427,7 @@ def test_names_a_test_defines_stay_for_the_next_one():
     assert holds("def f():\n    return 1", "best = f()\nassert best == 1", "assert best + f() == 2")
 
 
-def test_what_a_cell_imports_from_the_future_holds_for_later_cells():
+def test_future_imports_hold_for_later_cells():
     given = "from __future__ import annotations\nx = 1"
     answer = "def f(x: Float[Array, 'n']) -> Nowhere:\n    return x"
     assert holds(answer, "assert f(3) == 3", given=given)
@@ -500,7 +449,7 @@ def test_a_call_that_never_ends_costs_its_test_alone():
     assert found[1].startswith("did not end within ")
 
 
-def test_a_call_that_will_not_be_interrupted_costs_its_test_alone():
+def test_an_uninterruptible_call_costs_its_test_alone():
     answer = (
         "import signal\ndef f():\n    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
     )
@@ -549,7 +498,7 @@ def test_a_worker_starts_with_the_libraries_of_the_assignment():
     assert libraries(Assignment("x", cells)) == ("numpy", "torch", "torch.nn")
 
 
-def test_libraries_are_the_checkers_own_wherever_they_are_imported():
+def test_imported_libraries_are_the_checkers_own():
     solved = "import numpy as np\n### BEGIN SOLUTION\ndef f():\n    return 3\n### END SOLUTION"
     cells = [solution("answer", solved), graded("t", "assert np.allclose(f(), 3)", 1)]
     forged = "import numpy as np\nnp.allclose = lambda *a: True\ndef f():\n    return 4"
@@ -599,7 +548,7 @@ def mix(A, X):
     return A @ X"""
 
 
-def test_the_cases_before_one_that_ends_the_process_keep_their_outcomes():
+def test_cases_before_a_crash_keep_their_outcomes():
     test = TRIED + (
         "assert kinds[:3] == ['value', 'value', 'raised'] and {*kinds[3:]} == {'raised'}, kinds\n"
         "assert 'ended its process' in found[2].outcome.text, found[2]"
@@ -709,7 +658,7 @@ def test_a_modules_own_methods_have_no_say_in_what_it_is_given():
         ({"unwritten": True}, ["not attempted: project"]),
     ],
 )
-def test_a_wrong_answer_without_a_known_mistake_is_remarked_by_its_name(more, said):
+def test_a_wrong_answer_without_a_name_is_remarked(more, said):
     symptom = "the result is the expected one times 2"
     verdict = {"target": "kqv.project", "failed": ["values"], "symptom": symptom}
     verdict |= {"mistake": "", "reason": "", "unwritten": False, **more}
@@ -756,7 +705,7 @@ def test_a_reply_to_another_request_ends_the_conversation(conversation):
         session.names(["f"])
 
 
-def test_a_second_reply_ends_the_conversation_before_the_next_request(conversation):
+def test_a_second_reply_ends_the_conversation(conversation):
     session, _ = conversation(lambda r: [reply(r), reply(r)])
     assert session.names(["f"]) == {}
     with pytest.raises(Ended, match="not asked for"):
@@ -818,7 +767,7 @@ def test_who_judges_starts_no_thread_to_say_that_it_still_runs(monkeypatch):
     assert len(verdicts) == 1
 
 
-def test_the_driver_hears_of_what_begins_with_what_was_earned_before():
+def test_the_driver_is_told_what_was_earned_before():
     """But for what follows at once and may take no longer."""
     theirs, ours = socket.socketpair()
     with theirs, ours, theirs.makefile("rb") as stream:
@@ -834,7 +783,7 @@ def test_the_driver_hears_of_what_begins_with_what_was_earned_before():
     assert [message["earned"] for message in told] == [{}, {}, {"points_mix": {"points": 2.0}}, {}]
 
 
-def test_a_caller_that_no_process_would_find_is_the_authors_mistake(conversation):
+def test_an_unimportable_caller_is_the_authors_mistake(conversation):
     session, _ = conversation()
     case = Case((1,), use=lambda implementation, x: implementation(x))
     with pytest.raises(TypeError, match="none of the CALLERS"):
@@ -845,9 +794,7 @@ def test_a_caller_that_no_process_would_find_is_the_authors_mistake(conversation
     ("limits", "told"),
     [(Limits(), 5), (Limits().stretched(4), 5), (Limits(call=2).stretched(4), 2)],
 )
-def test_a_checks_call_has_longer_on_a_slow_machine_and_is_told_what_was_set(
-    conversation, limits, told
-):
+def test_a_check_has_longer_on_a_slow_machine_and_says_so(conversation, limits, told):
     """An exercise gives a call 5 s; where the limits give less, that."""
     had = []
 
@@ -869,7 +816,7 @@ def test_a_checks_call_has_longer_on_a_slow_machine_and_is_told_what_was_set(
         "import requests\nrequests.get('https://example.org')",
     ],
 )
-def test_a_cell_that_asks_the_network_is_told_that_there_is_none(asking):
+def test_a_cell_is_told_that_there_is_no_network(asking):
     right = solution("answer", "def f():\n    return 1")
     test = graded("t", "assert f() == 1", 1)
     assignment = Assignment("01_split", read_cells(notebook(right, test)))

@@ -4,10 +4,8 @@ from itertools import product
 from unicodedata import category, normalize
 
 import pytest
-from downloads import archive
 from hypothesis import given
 from hypothesis import strategies as st
-from small_course import NAME, make_course, small
 
 from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect.collect import collect_downloads
@@ -22,6 +20,8 @@ from attncourse.grading.names import (
     same_id,
     spellings,
 )
+from helpers.platform_downloads import archive
+from helpers.small_course import NAME, make_course, small
 
 FILE = f"{NAME}.ipynb"
 NEAR = {  # pairs of people, in many scripts, whose names differ in marks or in likes of them alone
@@ -142,7 +142,7 @@ def test_form_capitals_and_signs_make_no_other_name(name, form, sign):
 
 
 @given(st.lists(LETTERS, min_size=1, max_size=6, unique_by=name_without_marks), LETTERS)
-def test_names_know_everybody_by_their_own_and_nobody_by_another(names, asked):
+def test_names_know_everybody_by_their_own_alone(names, asked):
     known = NameIndex()
     for n, name in enumerate(names):
         known.add(str(n), name)

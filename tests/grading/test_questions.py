@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from small_course import NAME, RIGHT, cell, graded, notebook, solution
 
 from attncourse.grading.driver.bulk import untouched_answers
 from attncourse.grading.judge.judge import grade_submission
@@ -12,6 +11,7 @@ from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import parts_in_order, plan
+from helpers.small_course import NAME, RIGHT, cell, graded, notebook, solution
 
 QUESTION = (
     "## Why twice?\n\nExplain in *one* sentence.\n\n| points | for |\n| --: | --- |\n| 3 | why |"
@@ -155,7 +155,7 @@ def test_a_note_says_where_it_was_found():
     assert parts_in_order(read_cells(notebook(*WAYS["in place"])), ONE)[1] == []
 
 
-def test_two_questions_get_what_stands_with_each_or_else_all_of_it():
+def test_two_questions_get_what_stands_with_each():
     cells = made(STUB, STUB)
     near = [*cells[:4], new(ANSWER), *cells[4:6], new(OTHER), *cells[6:]]
     assert OTHER not in answer_of(near, "why", TWO)

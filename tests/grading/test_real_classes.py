@@ -9,12 +9,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from conftest import ROOT
-from downloads import archive, packed, table
-from small_class import refuses, run
-from small_course import NAME, graded, hand_in, make_course, notebook, released, small, solution
-from test_changes import score, scores, with_question, write_solved
-from test_driver import grade, marker  # noqa: F401
 
 from attncourse.grading.class_.canvas import canvas_rows as canvas_rows
 from attncourse.grading.class_.late_days import late_days
@@ -31,6 +25,21 @@ from attncourse.grading.driver import command
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.command import give_feedback
 from attncourse.grading.limits import Limits
+from helpers.driver_runs import grade
+from helpers.gradebook_scores import score, scores, with_question, write_solved
+from helpers.platform_downloads import archive, packed, table
+from helpers.project import ROOT
+from helpers.small_class import refuses, run
+from helpers.small_course import (
+    NAME,
+    graded,
+    hand_in,
+    make_course,
+    notebook,
+    released,
+    small,
+    solution,
+)
 
 FILE = f"{NAME}.ipynb"
 CONFIG = """
@@ -146,7 +155,7 @@ LISTED = {
 
 
 @pytest.mark.parametrize("listed", LISTED.values(), ids=LISTED)
-def test_what_a_group_hands_in_is_each_members(listed, course, marker):  # noqa: F811
+def test_what_a_group_hands_in_is_each_members(listed, course, marker):
     (course / "groups.csv").write_text(listed)
     found = gathered(course, TWO)
     assert found.left == found.absent == []
@@ -172,7 +181,7 @@ def test_what_a_group_hands_in_is_each_members(listed, course, marker):  # noqa:
     assert not any({"ada", "bob"} <= {p.first.split()[0], p.second.split()[0]} for p in pairs)
 
 
-def test_pages_of_a_group_that_differ_are_not_given_to_all_of_it(course, marker):  # noqa: F811
+def test_a_groups_different_pages_are_not_shared(course, marker):
     (course / "groups.csv").write_text(LISTED["a row a member"])
     gathered(course, TWO)
     grade(course)
@@ -184,7 +193,7 @@ def test_pages_of_a_group_that_differ_are_not_given_to_all_of_it(course, marker)
         assert len(back.namelist()) == 1
 
 
-def test_a_roster_says_who_is_in_a_group_and_moodles_old_names_are_read(course):
+def test_a_roster_gives_groups_and_reads_moodles_old_names(course):
     (course / "r.csv").write_text(f"{ROSTER}".replace("email", "email,group", 1).replace(
         "ada@x", "ada@x,Rot").replace("bob@x", "bob@x,Rot;Lab 2"))  # fmt: skip
     found = gathered(course, {moodle("Lab 2", 3): small()}, "r.csv")
@@ -209,7 +218,7 @@ def test_a_list_of_groups_that_is_none_is_told_in_a_line(listed, said, course):
         gathered(course, TWO)
 
 
-def test_without_a_list_a_group_is_asked_for_and_newcomers_are_named(course):
+def test_a_group_is_asked_for_without_a_list(course):
     found = gathered(course, TWO)
     (left,) = found.left
     assert left.reason == (
@@ -239,7 +248,7 @@ def test_two_of_one_name_are_told_apart_by_a_second_roster(course):
 # --- sections, trials, the anonymous, links ---------------------------------------------------
 
 
-def test_a_person_in_two_sections_is_one_person(course, marker):  # noqa: F811
+def test_a_person_in_two_sections_is_one_person(course, marker):
     head = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", f"{NAME} (77)")
     ada = ("Lovelace, Ada", 11, "", "ada")
     rows = [(*ada, "A", ""), (*ada, "B", ""), ("Bell, Bob", 12, "", "bob", "A and B", "")]
@@ -305,7 +314,7 @@ def test_a_name_that_begins_with_a_dot_is_somebodys(course):
     assert (owners(found), found.left) == ({"net": path}, [])
 
 
-def test_what_was_written_on_moodle_itself_gets_its_page_back(course, marker):  # noqa: F811
+def test_what_was_written_on_moodle_itself_gets_its_page_back(course, marker):
     text = "Ada Lovelace_1_assignsubmission_onlinetext/onlinetext.html"
     gathered(course, {text: b"<p>mine</p>", moodle("Bob Bell", 2): small()})
     grade(course)
@@ -353,7 +362,7 @@ def test_a_test_added_after_release_is_nobodys_fault(tmp_path):
     assert not any("put back" in note for note in report["notes"])
 
 
-def test_a_hand_score_is_doubted_where_its_own_answer_changed(tmp_path, marker):  # noqa: F811
+def test_a_hand_score_is_doubted_where_its_own_answer_changed(tmp_path, marker):
     course = make_course(tmp_path, ada=b"")
     write_solved(course, with_question(small()))
     hand_in(course, "ada", with_question(small(), "Because."))
@@ -397,7 +406,7 @@ def of_source(text: str) -> bytes:
     )  # fmt: skip
 
 
-def test_grading_says_that_a_source_is_newer_than_its_notebook(course, marker, capsys):  # noqa: F811
+def test_grading_says_that_a_source_is_newer_than_its_notebook(course, marker, capsys):
     place = course / "solutions" / NAME
     assert outdated(course, NAME) == []  # there is no source
     source, made = place / f"{NAME}.py", place / FILE
@@ -437,7 +446,7 @@ def sheet(path: Path) -> dict[tuple[str, str], dict[str, str]]:
     return {(row["student"], row["assignment"]): row for row in rows}
 
 
-def test_late_days_are_shared_by_a_terms_assignments(course, marker):  # noqa: F811
+def test_late_days_are_shared_by_a_terms_assignments(course, marker):
     second = course / "solutions" / "02_more"
     second.mkdir()
     (second / "02_more.ipynb").write_bytes(small())
@@ -497,7 +506,7 @@ def test_late_days_are_shared_by_a_terms_assignments(course, marker):  # noqa: F
     assert read_extensions(course)["ada", NAME] == (1, 2)
 
 
-def test_the_command_for_late_days_says_what_to_do_with_them(course, marker):  # noqa: F811
+def test_the_command_for_late_days_says_what_to_do_with_them(course, marker):
     hand_in(course, "ada", small())
     grade(course)
     done = run("export", "--all", "--late-days", "5", cwd=course)
@@ -507,7 +516,7 @@ def test_the_command_for_late_days_says_what_to_do_with_them(course, marker):  #
     refuses(run("export", "--all", "--late-days", "-1", cwd=course), "expected a number of days")
 
 
-def test_an_archive_in_a_team_download_is_opened_for_each_member(course):
+def test_a_team_archive_is_opened_for_each_member(course):
     (course / "groups.csv").write_text(LISTED["a row a member"])
     found = gathered(course, {moodle("Team Rot", 4, "all.zip"): packed([(FILE, small())])})
     assert list(owners(found)) == ["ada", "bob"]

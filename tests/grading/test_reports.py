@@ -14,22 +14,9 @@ import jsonschema
 import pytest
 import report_format as schema
 from chromium import ABSENT, BROWSER, FLAGS
-from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from small_class import (
-    MAXIMA,
-    NAME,
-    made,
-    refuses,
-    run,
-    seen,
-    write_gradebook,
-    write_reports,
-)
-from small_course import STUB, TESTS, notebook, small
-from small_course import solution as answer
 
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.class_.page import HERE, class_page
@@ -53,6 +40,19 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.report import SCHEMA, CellResult, Report, count, report_from_json, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.project import ROOT
+from helpers.small_class import (
+    MAXIMA,
+    NAME,
+    made,
+    refuses,
+    run,
+    seen,
+    write_gradebook,
+    write_reports,
+)
+from helpers.small_course import STUB, TESTS, notebook, small
+from helpers.small_course import solution as answer
 
 NOTHING = "nothing handed in"
 SMALL = Assignment(NAME, read_cells(small()))
@@ -237,7 +237,7 @@ def printed(what, width: int = 80) -> str:
 LONG = "scaled_dot_product_attention"
 
 
-def test_the_table_of_a_class_has_a_line_for_a_finding_and_cuts_no_name():
+def test_a_class_table_has_a_line_for_each_finding():
     named = seen(f"kqv.{LONG}", "masked after the softmax, not renormalised")
     words = " ".join(["scores"] * 30)
     notes = (f"{LONG}: {words} end", "two\nlines")

@@ -10,8 +10,6 @@ import tracemalloc
 import numpy as np
 import pytest
 import test_masking
-from conftest import ROOT
-from small_course import NAME, cell, hand_in, make_course, small
 from typer.testing import CliRunner
 
 from attncourse.grading.class_ import similar as similar_module
@@ -30,6 +28,8 @@ from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError
 from attncourse.grading.submission.fingerprints import OTHER, answers_of, fingerprints
 from attncourse.grading.submission.notebook import Cell, read_cells
+from helpers.project import ROOT
+from helpers.small_course import NAME, cell, hand_in, make_course, small
 
 WRITTEN = '''
 def window(n, width, causal=False):
@@ -123,7 +123,7 @@ def test_what_is_expected_by_chance_is_what_honest_classes_have():
     assert 1.5 < within_3 < 6
 
 
-def test_a_copy_of_rare_answers_stands_out_and_one_of_common_answers_does_not():
+def test_copies_of_rare_answers_stand_out_common_ones_do_not():
     common, rng = frozenset({("a",), ("b",)}), random.Random(1)
     exercises = [f"exercise-{k}" for k in range(4)]
 

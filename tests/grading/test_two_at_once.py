@@ -5,7 +5,6 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from small_course import NAME, hand_in, make_course, small
 
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.course.extensions import More, grant_extension, read_extensions
@@ -13,6 +12,7 @@ from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.driver.journal import open_journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
+from helpers.small_course import NAME, hand_in, make_course, small
 
 STUDENTS = [f"s{n:02}" for n in range(12)]
 

@@ -1,11 +1,11 @@
 """What an exercise forbids is watched in every test that uses the answer, not only in its check."""
 
 import pytest
-from small_course import graded, notebook, solution
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.small_course import graded, notebook, solution
 
 SDPA = """
 from torch.nn import functional as F
@@ -90,7 +90,7 @@ def test_a_function_is_watched_whatever_it_says_of_itself(disguise):
     assert FORBIDDEN in told
 
 
-def test_finished_attention_is_watched_wherever_the_library_has_it():
+def test_library_attention_is_watched_everywhere():
     assert FORBIDDEN in message("kqv.scaled_dot_product_attention", QUANTIZABLE, ATTENTION)
 
 

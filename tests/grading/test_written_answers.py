@@ -4,32 +4,21 @@ import csv
 import io
 
 import pytest
-from small_class import refuses, run
-from small_course import NAME, cell, graded, hand_in, make_course, notebook, solution
-from small_course import RIGHT as RIGHT_ANSWERS
 
 from attncourse.grading.class_.results import class_results
 from attncourse.grading.class_.written_answers import LOG, enter_answers, write_answers
 from attncourse.grading.errors import UserError
 from attncourse.grading.spreadsheet import csv_table
+from helpers.small_class import refuses, run
+from helpers.small_course import NAME, hand_in, make_course
+from helpers.written_question import SOLVED, with_answer
 
-QUESTION = "## Why twice?\n\nExplain in *one* sentence, as you would to a friend."
-SOLVED = "\n\n### BEGIN SOLUTION\nBecause.\n### END SOLUTION"
 ANSWERS = {
     "ada": "Doubling adds a number to itself, and that needs no table at all.",
     "bob": "=2+2 is what a machine would say, I think.",
     "cy": "Doubling adds a number to itself; that needs no table.",
     "dee": "YOUR ANSWER HERE",
 }
-
-
-def with_answer(text: str) -> bytes:
-    question = cell(QUESTION + text, "why", code=False, solution=True, grade=True, points=3)
-    return notebook(
-        solution("twice", RIGHT_ANSWERS[1]),
-        graded("points_twice", "4 * (twice(2) == 4)", 4),
-        question,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +82,7 @@ def test_points_and_comments_are_entered_and_who_did_it_is_kept(graded_course, t
         (("bob", "nan", ""), "expected from 0 to 3 points, got nan"),
     ],
 )
-def test_points_that_a_question_does_not_have_are_refused_and_nothing_is_entered(
-    graded_course, tmp_path, change, said
-):
+def test_points_beyond_a_questions_are_refused(graded_course, tmp_path, change, said):
     student, *marks = change
     before = rows(graded_course)
     path = filled(graded_course, tmp_path, ada=("2", "x"), **{student: marks})

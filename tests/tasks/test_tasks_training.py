@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
 from execution import for_small_models
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -27,6 +26,7 @@ from attncourse.tasks.side_by_side import train_side_by_side
 from attncourse.tasks.training import contest, train
 from attncourse.tasks.translator import Seq2Seq
 from attncourse.tasks.two_lookups import answering, explained, two_colours
+from helpers.project import ROOT
 
 
 def model() -> nn.Sequential:
@@ -90,7 +90,7 @@ def test_training_leaves_the_compiler_where_it_is():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_kernel_is_told_of_narrow_registers_where_there_are_wider_ones(tmp_path):
+def test_a_kernel_uses_narrow_registers_if_told(tmp_path):
     cpu = tmp_path / "cpuinfo"
     for flags, told in (("avx2 avx512f", "avx2"), ("avx2 fma", None)):
         cpu.write_text(f"flags : sse {flags}\n")
