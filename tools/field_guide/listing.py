@@ -52,6 +52,7 @@ def sources() -> list[Path]:
     """Return the files that the entries are computed from."""
     package = Path(attncourse.__file__).parent
     modules = [*package.glob("*.py"), *(package / "checks").rglob("*.py")]
+    modules += (package / "bank").rglob("*.py")
     return sorted(modules) + [Path(__file__).with_name(name) for name in TOOLS]
 
 
