@@ -404,13 +404,13 @@ def call_text(exercise: Exercise, case: Case) -> str:
         if is_array(value):
             array = known_numbers(value)
             small = 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT
-            lines.append(f"{name} =\n{indent(array)}" if small else shape_in_words(name, array))
+            lines.append(f"{name} =\n{indent(array)}" if small else name_with_shape(name, array))
     return "\n".join(
         [call_line(exercise, case, bool(lines)), *first_sizes(lines, MAX_ARRAYS_IN_FULL)]
     )
 
 
-def shape_in_words(name: str, array: np.ndarray) -> str:
+def name_with_shape(name: str, array: np.ndarray) -> str:
     """Return an array's name, shape and, where it is not the usual one, dtype."""
     kind = "" if array.dtype == np.float64 else f", {array.dtype}"
     return f"{name} of shape {array.shape}{kind}"
@@ -472,7 +472,7 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     arrays = [(n, known_numbers(v)) for n, v in arguments if is_array(v)]
     lines = [call_line(exercise, trial.case, bool(arrays))]
     full = [n for n, a in arrays if array_in_a_line(a)][:MAX_ARRAYS_IN_EXAMPLE]
-    sizes = [shape_in_words(n, a) for n, a in arrays if n not in full]
+    sizes = [name_with_shape(n, a) for n, a in arrays if n not in full]
     lines += [f"{n} = {array_in_a_line(a)}" for n, a in arrays if n in full]
     if sizes:
         lines.append(", ".join(first_sizes(sizes)))
