@@ -167,7 +167,7 @@ def two_lists(edges):
 
 
 def shared_by(choose: Callable):
-    """What was cut goes in equal parts to the others, those that ``choose`` says."""
+    """Share what was cut in equal parts among the others, those that ``choose`` says."""
 
     def after(weights, left):
         others = choose(weights, left)

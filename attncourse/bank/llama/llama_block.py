@@ -137,7 +137,7 @@ def behind_the_norm(x, branch, norm, first):
 
 
 def at_first(x, branch, norm, first):
-    """Whether this is the first branch: nothing has been added to what came in."""
+    """True for the first branch: nothing has been added to what came in."""
     return x is first
 
 
@@ -303,7 +303,7 @@ def gated_by(hidden):
 
 
 class MeanTakenOff(llama.RMSNorm):
-    """What chapter 12's norm does, without its bias."""
+    """Chapter 12's norm without its bias."""
 
     def forward(self, x):
         return super().forward(x - mean(x))

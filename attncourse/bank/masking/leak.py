@@ -157,7 +157,7 @@ def as_many_rows_as_tokens(J, hidden):
 
 
 def moved(f, x, change):
-    """How far the outputs move when a feature of a token is changed, ``(..., m, d', n, d)``."""
+    """Return how far outputs move when a feature of a token is changed, ``(..., m, d', n, d)``."""
     steps = []
     for j, c in product(range(x.shape[-2]), range(x.shape[-1])):
         other = x.clone()
