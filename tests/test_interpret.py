@@ -401,7 +401,7 @@ def ids_of(*shape, seed=1):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_a_model_that_is_handed_over_is_one_that_was_built_and_no_other_knows_of_it(tied):
+def test_a_model_that_is_handed_over_is_built_afresh(tied):
     config = SIZES | {"tied": tied}
     state = {name: x.float() for name, x in state_of_gpt(np.random.default_rng(5), config).items()}
     built = GPT(GPTConfig(**config)).eval()

@@ -270,7 +270,7 @@ def test_markup_of_ours_comes_into_the_page_as_it_is():
     assert b"<b>ours</b>" in publish_from_doctree(document, writer_name="html5")
 
 
-def test_every_mistake_is_on_the_page_once_and_every_link_resolves(built):
+def test_every_mistake_is_once_on_the_page(built):
     built_pages = built / "book"
     page = (built_pages / "field_guide.html").read_text(encoding="utf-8")
     article = page[page.index("<article") : page.index("</article>")]

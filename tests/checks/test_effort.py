@@ -67,7 +67,7 @@ def test_every_claim_is_tried_on_three_draws_more(monkeypatch):
     assert seeds == [40, 41, 42, 43]
 
 
-def test_a_named_mistake_asks_for_the_right_results_of_its_own_draw_alone(monkeypatch):
+def test_a_named_mistake_needs_right_results_of_one_draw(monkeypatch):
     worked, before = [], trials.expected
 
     def noted(exercise, case):
@@ -101,7 +101,7 @@ def test_who_profiles_is_left_alone():
     assert number == USUAL
 
 
-def test_a_result_is_looked_at_once_beside_each_mistakes_and_counts_once():
+def test_a_result_is_compared_once_with_each_mistake():
     found = search.Search(ROPE, trials.try_out(ROPE, ROPE.mistakes[0].wrong, 5), 5)
     assert found.effort.spent == 0
     for _ in range(2):
@@ -123,7 +123,7 @@ def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
     assert late.is_over()
 
 
-def test_of_an_answer_that_stops_no_right_result_is_worked_out_but_what_is_shown(
+def test_a_stopping_answer_needs_only_the_shown_result(
     monkeypatch,
 ):
     asked, real = [], trials.expected
@@ -163,7 +163,7 @@ def test_what_is_loaded_the_first_time_does_not_weigh():
     assert work_in(loads) < 100
 
 
-def test_cases_that_are_used_in_one_way_weigh_the_same_and_others_what_they_take():
+def test_cases_used_alike_weigh_the_same():
     tiled = exercises()["efficient.tiled_attention"]
     cases = trials.draw(tiled, 0)
     names = [criterion.name for criterion, _, _ in cases]
@@ -173,7 +173,7 @@ def test_cases_that_are_used_in_one_way_weigh_the_same_and_others_what_they_take
     assert weight(tiled, 10**6) == weight(tiled, len(cases) - 1)  # another draw may have more
 
 
-def test_a_size_that_fits_is_found_and_one_that_does_not_is_soon_given_up():
+def test_a_fitting_size_is_found_others_are_given_up():
     for size in (0.013, 0.5, 1.7, 3.0):  # also where the search ends
         assert nearest(lambda x, size=size: abs(x - size), 0.0, 3.0) == pytest.approx([size])
     asked = []

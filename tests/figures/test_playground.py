@@ -83,7 +83,7 @@ def chips(reader: FigureReader) -> list[str]:
 # --- without a browser ----------------------------------------------------------------------------
 
 
-def test_equal_bytes_and_a_first_state_in_which_it_asks_for_sushi():
+def test_equal_bytes_and_it_asks_for_sushi_first():
     html = playground()._repr_html_()
     assert html == playground()._repr_html_()
     weights, output = by_package(SENTENCE.split(), 1.0, True, "none", 2)
@@ -96,7 +96,7 @@ def test_equal_bytes_and_a_first_state_in_which_it_asks_for_sushi():
     )
 
 
-def test_unknown_words_have_a_feature_of_their_own_and_known_ones_do_not():
+def test_only_unknown_words_have_their_own_feature():
     X, own = feature_rows(["Sushi,", "zebra", "ZEBRA!", "quux"])
     assert own == ["zebra", "quux"]
     assert X[0, [FEATURES.index("thing"), FEATURES.index("food")]].tolist() == [STRENGTH] * 2

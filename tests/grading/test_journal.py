@@ -79,7 +79,7 @@ def test_any_text_and_number_comes_back(tmp_path_factory, points, student, note)
         assert journal.notes == []
 
 
-def test_each_line_is_json_with_the_checksum_of_what_stands_before_it(path):
+def test_each_line_is_json_with_a_checksum(path):
     lines = path.read_bytes().splitlines()
     assert json.loads(lines[0])["assignment"] == NAME
     assert len(lines) == 6
@@ -95,7 +95,7 @@ def test_of_two_results_the_later_one_counts(path):
     assert kept(path) == ALL | {2: 1.0}
 
 
-def test_wherever_the_file_breaks_off_the_whole_records_before_it_are_kept(path):
+def test_whole_records_before_a_break_are_kept(path):
     whole = path.read_bytes()
     ends = [i + 1 for i, byte in enumerate(whole) if byte == ord("\n")]
     for cut in range(0, len(whole), 13):
@@ -223,7 +223,7 @@ def test_a_key_depends_on_all_that_a_result_depends_on(monkeypatch):
     assert all(len(bytes.fromhex(k)) == 32 for k in made)
 
 
-def test_the_same_conditions_have_the_same_key_in_another_process():
+def test_equal_conditions_have_equal_keys_elsewhere():
     code = (
         "import sys; from attncourse.grading.driver import journal as keys\n"
         "import test_journal as t\n"

@@ -45,7 +45,7 @@ def test_an_exercise_is_a_file_of_its_name(chapter):
     assert len(files & {"cases", "mistakes", "shared"}) <= 2
 
 
-def test_tests_stand_in_rooms_and_at_the_top_only_those_of_modules_at_the_top():
+def test_tests_stand_in_the_rooms_of_their_modules():
     top = {path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py")}
     assert sorted(top - {path.stem for path in (ROOT / "attncourse").glob("*.py")}) == []
 
@@ -55,6 +55,22 @@ def test_no_two_tests_have_one_name():
     files = [path for path in (ROOT / "tests").rglob("*.py") if "fixtures" not in path.parts]
     names = [path.stem for path in files if path.stem != "__init__"]
     assert sorted({name for name in names if names.count(name) > 1}) == []
+
+
+def test_a_tests_name_is_shorter_than_60_characters():
+    files = (path for path in (ROOT / "tests").rglob("test_*.py") if "fixtures" not in path.parts)
+    names = [
+        name for path in files for name in re.findall(r"def (test_\w+)", path.read_text("utf-8"))
+    ]
+    assert [name for name in names if len(name) >= 60] == []
+
+
+def test_no_test_imports_another():
+    """What several share stands in ``tests/helpers``; right answers in their chapter's."""
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if "fixtures" not in path.parts]
+    imports = re.compile(r"^(?:from|import) (test_\w+)", re.MULTILINE)
+    taken = {name for path in files for name in imports.findall(path.read_text("utf-8"))}
+    assert taken <= {f"test_{chapter.stem}" for chapter in CHAPTERS}
 
 
 def test_no_two_classes_have_one_name():
