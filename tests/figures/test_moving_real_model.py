@@ -583,12 +583,15 @@ def test_nothing_is_drawn_to_words_that_the_model_does_not_see(figure):
 
 
 def test_which_heads_look_from_here_to_there(figure):
+    figure.page.set_viewport_size({"width": 390, "height": 500})
     figure.figure.locator("[data-part=key]").select_option("2")
     ready(figure)
     figure.button("Which heads look there?").click()
     ready(figure)
     assert figure.figure.locator("[data-part=order]").input_value() == "word"
     last = len(figure.now["ids"]) - 1
+    words = figure.figure.locator(".rm-words")
+    assert words.evaluate("box => box.getBoundingClientRect().top") >= 0  # the arcs are in sight
     best = max(range(12), key=lambda head: row_weight(figure, head, last, 2))
     assert figure.now["head"] == best
     figure.figure.locator(".rm-words button").nth(last - 3).click()  # from there, the same head
@@ -651,6 +654,13 @@ def test_examples_start_from_a_clean_state_and_say_so(opened, path):
     assert without_times(reader.now) == without_times(clean)
     assert reader.says.startswith("Put back: head ")
     assert "Pairs turned: halves; Temperature 0.3. Likeliest next" in reader.says
+    reader.figure.locator("[data-part=temperature]").fill("0.3")
+    reader.button("halves").click()
+    ready(reader)
+    reader.button("Put all back").click()
+    ready(reader)
+    assert without_times(reader.now) == without_times(clean)
+    assert reader.button("halves").get_attribute("aria-pressed") == "false"
 
 
 def without_times(now: dict) -> dict:

@@ -338,7 +338,7 @@ onPress("sort", sort);
 part("order").onchange = () => { order = part("order").value; sort(); };
 const keyed = async get => { await look(get); if (order === "word") await field(get, true); };
 part("key").onchange = () => { keyAt = +part("key").value; during(async get => { await keyed(get); await because(get, ""); }); };
-onPress("find", () => { order = "word"; sort(); });
+onPress("find", async () => { order = "word"; await sort(); inSight(part("words")); });
 const chosen = at => { place = at; arcs(); said(); if (whyOpen() && !writing) during(because); };
 part("rank").oninput = event => chosen(+event.target.value - 1);
 onPress("field", event => {
@@ -499,7 +499,7 @@ const clean = () => {
   part("turned").ariaPressed = "true";
   return words.length ? `Put back: ${words.join("; ")}. ` : "";
 };
-const putBack = () => { clean(); alter(RIGHT, "Everything is as it was. "); };
+const putBack = () => { clean(); alter(RIGHT, "All is as it was. "); };
 onPress("back", putBack);
 
 // --- the first heads of an order, and ten orders by lot ---
