@@ -74,7 +74,7 @@ root.take = async steps => {
   let done = false;
   await during(async get => {
     const back = clean(), given = Object.fromEntries(own);
-    const setting = more => tell(root, `Setting what was asked${more} …`);
+    const setting = more => tell(root, `Setting it up${more} …`);
     setting("");
     await beginFrom(get, given);
     let unsorted = true, undone = -1;
