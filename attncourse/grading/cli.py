@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from attncourse.grading.class_.summary import Summary
+    from attncourse.grading.results.summary import Summary
 
 app = typer.Typer(
     add_completion=False,
@@ -134,7 +134,7 @@ def check(
 
     start_ahead(notebook)
     from attncourse.checks.showing.spinner import ticking
-    from attncourse.grading.class_.terminal import own_verdicts
+    from attncourse.grading.results.terminal import own_verdicts
     from attncourse.grading.student.selfcheck import check_file
 
     with stopping("nothing was changed"), ticking(notebook.name):
@@ -492,7 +492,7 @@ def written(
     db: str | None = DB,
 ) -> None:
     """Write what students wrote to the questions as one table, or enter its points and comments."""
-    from attncourse.grading.class_.written_answers import enter_answers, write_answers
+    from attncourse.grading.results.written_answers import enter_answers, write_answers
 
     if enter is not None:
         say("\n".join(enter_answers(course, assignment, enter, db)))
@@ -513,7 +513,7 @@ def list_questions(
 
     Answers that are entered go into the next feedback pages.
     """
-    from attncourse.grading.class_.grade_questions import (
+    from attncourse.grading.results.grade_questions import (
         enter_question_answers,
         question_lines,
         unanswered_questions,
@@ -591,10 +591,10 @@ def report(
     db: str | None = DB,
 ) -> None:
     """Show the class at a glance: here, and as a web page of one file."""
-    from attncourse.grading.class_.page import write_page
-    from attncourse.grading.class_.results import class_results
-    from attncourse.grading.class_.summary import Summary
-    from attncourse.grading.class_.terminal import at_a_glance, wide_console
+    from attncourse.grading.results.class_results import class_results
+    from attncourse.grading.results.page import write_page
+    from attncourse.grading.results.summary import Summary
+    from attncourse.grading.results.terminal import at_a_glance, wide_console
 
     summary = Summary(class_results(course, assignment, db, gradebook=False))
     for said in summary.results.left_out:
@@ -608,7 +608,7 @@ def report(
 
 def print_warm_up(course: Path, summary: "Summary", place: Path | None) -> None:
     """Writes the page for the next lecture, and says where it is and what it lacks."""
-    from attncourse.grading.class_.warm_up import write_warm_up
+    from attncourse.grading.results.warm_up import write_warm_up
 
     made = write_warm_up(course, summary, place)
     if made.without:
@@ -661,11 +661,11 @@ def export(
     db: str | None = DB,
 ) -> None:
     """Write the gradebook's points, with manual scores and late penalties, to files."""
-    from attncourse.grading.class_.export import write_export as write_export
+    from attncourse.grading.results.export import write_export as write_export
 
     one_or_all(assignment, everything, list)
     if late_days is not None:
-        from attncourse.grading.class_.late_days import late_days as share
+        from attncourse.grading.results.late_days import late_days as share
 
         if not everything:
             raise UserError("late days are shared by all assignments: --all --late-days 5")
@@ -709,9 +709,9 @@ def similar(
     """List pairs of submissions that are more alike than chance explains. No code is run."""
     from rich.console import Console
 
-    from attncourse.grading.class_.similar import similar_pairs as find_similar
-    from attncourse.grading.class_.terminal import pairs_to_look_at
     from attncourse.grading.course.mending import has_functions_to_mend
+    from attncourse.grading.results.similar import similar_pairs as find_similar
+    from attncourse.grading.results.terminal import pairs_to_look_at
 
     if has_functions_to_mend(course, assignment):
         say(

@@ -44,7 +44,7 @@ from attncourse import (
     vision,
 )
 from attncourse.checks import examine, exercises
-from attncourse.grading.class_.similar import listing_cell
+from attncourse.grading.results.similar import listing_cell
 
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 LINES, COLUMNS = range(10, 61), 72

@@ -15,7 +15,6 @@ from downloads import CLASS, archive, packed
 from small_class import refuses, run
 from small_course import NAME, hand_in, make_course, small
 
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect import drops, sort
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import NUMBERS, ROSTER, SHOW, SPELLING, owner
@@ -30,6 +29,7 @@ from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.folders import read_submission, record_of
 from attncourse.grading.course.handed_in import LARGEST
 from attncourse.grading.errors import UserError
+from attncourse.grading.results.scores import Person
 
 FILE = f"{NAME}.ipynb"
 GOOD = small()

@@ -24,7 +24,6 @@ from rich.console import Console
 from small_course import NAME, hand_in, make_course, released, small
 
 from attncourse.grading import machine
-from attncourse.grading.class_.results import class_results
 from attncourse.grading.course import folders as course
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.driver import command, progress, saver
@@ -36,6 +35,7 @@ from attncourse.grading.files import replace_file
 from attncourse.grading.judge import lanes
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import CellResult, Report
+from attncourse.grading.results.class_results import class_results
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
 

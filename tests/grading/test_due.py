@@ -16,11 +16,6 @@ from test_driver import grade, marker  # noqa: F401
 from traitlets.config import Config
 from typer.testing import CliRunner
 
-from attncourse.grading.class_.export import FORMATS, write_export
-from attncourse.grading.class_.page import class_page
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.class_.summary import Summary
-from attncourse.grading.class_.terminal import at_a_glance
 from attncourse.grading.cli import app
 from attncourse.grading.course.dates import (
     days_after,
@@ -39,6 +34,11 @@ from attncourse.grading.course.extensions import (
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.release import record, release_assignment
 from attncourse.grading.errors import UserError
+from attncourse.grading.results.class_results import class_results
+from attncourse.grading.results.export import FORMATS, write_export
+from attncourse.grading.results.page import class_page
+from attncourse.grading.results.summary import Summary
+from attncourse.grading.results.terminal import at_a_glance
 
 CONFIG = """
 c = get_config()

@@ -24,11 +24,11 @@ from small_class import (
 )
 from small_course import small
 
-from attncourse.grading.class_.export import write_export
-from attncourse.grading.class_.gradescope import is_folder
-from attncourse.grading.class_.totals import Weighted, lowest
 from attncourse.grading.errors import UserError
 from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.results.export import write_export
+from attncourse.grading.results.gradescope import is_folder
+from attncourse.grading.results.totals import Weighted, lowest
 from attncourse.grading.spreadsheet import csv_cell, csv_table, line_of_cell, plain_number
 from attncourse.grading.submission.notebook import Assignment, read_cells
 

@@ -13,12 +13,12 @@ from forked import command
 from small_class import NAME, made, refuses, run, write_gradebook, write_reports
 from small_course import hand_in, make_course, small
 
-from attncourse.grading.class_.export import write_export
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.course.folders import find_students
 from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.driver.journal import open_journal
 from attncourse.grading.errors import UserError
+from attncourse.grading.results.export import write_export
 
 ADA = {
     "first_name": "Ada",

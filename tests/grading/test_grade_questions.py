@@ -12,7 +12,11 @@ from small_class import refuses, run
 from small_course import NAME, make_course, small
 from test_written_answers import SOLVED, with_answer
 
-from attncourse.grading.class_.grade_questions import (
+from attncourse.grading.collect.collect import collect_downloads
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.course.gradebook import find_book, opened
+from attncourse.grading.errors import UserError
+from attncourse.grading.results.grade_questions import (
     ANSWERED,
     MOST_BYTES,
     enter_question_answers,
@@ -23,10 +27,6 @@ from attncourse.grading.class_.grade_questions import (
     unanswered_questions,
     write_questions,
 )
-from attncourse.grading.collect.collect import collect_downloads
-from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.course.gradebook import find_book, opened
-from attncourse.grading.errors import UserError
 from attncourse.grading.spreadsheet import csv_table
 
 WRONG = small(add="def add(a, b):\n    return a - b")

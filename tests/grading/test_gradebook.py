@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
-from attncourse.grading.class_.results import class_results
 from attncourse.grading.course import gradebook
 from attncourse.grading.course.folders import Submission, find_assignment
 from attncourse.grading.course.gradebook import find_book, opened
@@ -25,6 +24,7 @@ from attncourse.grading.driver.bulk import Graded, save
 from attncourse.grading.errors import UserError
 from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import CellResult, Report, report_without_points
+from attncourse.grading.results.class_results import class_results
 
 PLUGIN = """
 from nbgrader.plugins import BasePlugin

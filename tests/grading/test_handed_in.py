@@ -11,10 +11,10 @@ import pytest
 from small_class import made
 from small_course import NAME, make_course, small
 
-from attncourse.grading.class_.results import from_report
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.course.folders import find_students, read_submission, with_remarks
 from attncourse.grading.course.handed_in import LARGEST, MOST
+from attncourse.grading.results.class_results import from_report
+from attncourse.grading.results.scores import Person
 
 GOOD = small()
 EXACT = f"{NAME}/{NAME}.ipynb"

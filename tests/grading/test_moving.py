@@ -9,9 +9,9 @@ from conftest import ROOT
 from small_class import NAME, made, refuses, run, write_gradebook, write_reports
 from small_course import hand_in, make_course, small
 
-from attncourse.grading.class_.results import class_results
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.settings import read_settings
+from attncourse.grading.results.class_results import class_results
 
 PAGE = (ROOT / "book" / "during_the_term.md").read_text(encoding="utf-8")
 

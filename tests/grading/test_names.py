@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_course import NAME, make_course, small
 
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SPELLING
 from attncourse.grading.collect.roster import Class, Member
@@ -22,6 +21,7 @@ from attncourse.grading.names import (
     same_id,
     spellings,
 )
+from attncourse.grading.results.scores import Person
 
 FILE = f"{NAME}.ipynb"
 NEAR = {  # pairs of people, in many scripts, whose names differ in marks or in likes of them alone

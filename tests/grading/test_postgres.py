@@ -15,9 +15,9 @@ import forked
 import pytest
 from small_course import NAME, STUB, hand_in, make_course, small
 
-from attncourse.grading.class_.results import class_results
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.errors import UserError
+from attncourse.grading.results.class_results import class_results
 from attncourse.grading.term.moving import copy_gradebook
 
 PASSWORD = "se/cr:e@t %41"

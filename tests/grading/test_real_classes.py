@@ -16,10 +16,6 @@ from small_course import NAME, graded, hand_in, make_course, notebook, released,
 from test_changes import score, scores, with_question, write_solved
 from test_driver import grade, marker  # noqa: F401
 
-from attncourse.grading.class_.canvas import canvas_rows as canvas_rows
-from attncourse.grading.class_.late_days import late_days
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.class_.similar import similar_pairs
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SHOW, TEST
 from attncourse.grading.collect.roster import read_roster
@@ -31,6 +27,10 @@ from attncourse.grading.driver import command
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.command import give_feedback
 from attncourse.grading.limits import Limits
+from attncourse.grading.results.canvas import canvas_rows as canvas_rows
+from attncourse.grading.results.class_results import class_results
+from attncourse.grading.results.late_days import late_days
+from attncourse.grading.results.similar import similar_pairs
 
 FILE = f"{NAME}.ipynb"
 CONFIG = """

@@ -32,26 +32,26 @@ from small_course import STUB, TESTS, notebook, small
 from small_course import solution as answer
 
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
-from attncourse.grading.class_.page import HERE, class_page
-from attncourse.grading.class_.results import (
+from attncourse.grading.course.changes import differences
+from attncourse.grading.harmless import one_line
+from attncourse.grading.judge.judge import grade_submission
+from attncourse.grading.report import SCHEMA, CellResult, Report, count, report_from_json, to_json
+from attncourse.grading.results.class_results import (
     ClassResults,
     StudentResult,
     class_results,
     from_report,
 )
-from attncourse.grading.class_.scores import Person, how_late
-from attncourse.grading.class_.summary import Summary, histogram, quartiles
-from attncourse.grading.class_.terminal import (
+from attncourse.grading.results.page import HERE, class_page
+from attncourse.grading.results.scores import Person, how_late
+from attncourse.grading.results.summary import Summary, histogram, quartiles
+from attncourse.grading.results.terminal import (
     LONGEST,
     at_a_glance,
     class_table,
     own_verdicts,
     wide_console,
 )
-from attncourse.grading.course.changes import differences
-from attncourse.grading.harmless import one_line
-from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.report import SCHEMA, CellResult, Report, count, report_from_json, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 NOTHING = "nothing handed in"
@@ -350,7 +350,7 @@ def test_mended_files_are_to_be_looked_at():
     kept = [cell for cell in TESTS if cell["id"] != "points_add"]
     answers = [answer("add", "def add(a, b):\n    return a + b"), answer("twice", STUB)]
     report = grade_submission(notebook(*answers, *kept), SMALL, student="ada")
-    from attncourse.grading.class_.results import from_report
+    from attncourse.grading.results.class_results import from_report
 
     result = from_report(Person("ada"), NAME, report)
     assert any("put back" in reason for reason in result.attention)

@@ -15,8 +15,6 @@ from moving_pages import needs_browser
 from small_class import NAME, made, refuses, run, write_gradebook, write_reports
 from small_course import STUB, cell, graded, make_course, notebook, small, solution
 
-from attncourse.grading.class_.results import StudentResult
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback import page as page_module
 from attncourse.grading.feedback.command import give_feedback
@@ -31,6 +29,8 @@ from attncourse.grading.feedback.returned import (
 from attncourse.grading.feedback.told import told_by_exercise
 from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded, graded_cell_texts
 from attncourse.grading.report import CellResult, Report
+from attncourse.grading.results.class_results import StudentResult
+from attncourse.grading.results.scores import Person
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 SMALL = Assignment(NAME, read_cells(small()))

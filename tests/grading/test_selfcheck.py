@@ -9,10 +9,10 @@ from conftest import ROOT
 from test_cli import refuses, run
 from test_student import MIX, released
 
-from attncourse.grading.class_.terminal import own_verdicts
 from attncourse.grading.judge.judge import libraries
 from attncourse.grading.judge.prestart import likely
 from attncourse.grading.limits import Limits
+from attncourse.grading.results.terminal import own_verdicts
 from attncourse.grading.student.progress import states_of
 from attncourse.grading.student.selfcheck import (
     chapter_of,

@@ -8,9 +8,9 @@ from small_class import refuses, run
 from small_course import NAME, cell, graded, hand_in, make_course, notebook, solution
 from small_course import RIGHT as RIGHT_ANSWERS
 
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.class_.written_answers import LOG, enter_answers, write_answers
 from attncourse.grading.errors import UserError
+from attncourse.grading.results.class_results import class_results
+from attncourse.grading.results.written_answers import LOG, enter_answers, write_answers
 from attncourse.grading.spreadsheet import csv_table
 
 QUESTION = "## Why twice?\n\nExplain in *one* sentence, as you would to a friend."

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from attncourse.grading.class_.grade_questions import QUESTION_FILE, keep_question
-from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
 from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.collect.groups import with_groups
@@ -31,6 +29,8 @@ from attncourse.grading.driver.journal import only_process
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors, replace_bytes, replace_file
 from attncourse.grading.report import count
+from attncourse.grading.results.grade_questions import QUESTION_FILE, keep_question
+from attncourse.grading.results.scores import Person, has_gradebook, people_in
 from attncourse.grading.slips import require_no_slip, require_trust
 from attncourse.grading.spreadsheet import csv_table
 

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
 from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.course.gradebook import find_book, gradebook_to_read, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
+from attncourse.grading.results.scores import Person, has_gradebook, people_in
 from attncourse.grading.slips import require_trust
 
 

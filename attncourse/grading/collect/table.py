@@ -7,12 +7,12 @@ from itertools import islice
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.collect.attempts import Chosen
 from attncourse.grading.collect.collect import NEW, Collected
 from attncourse.grading.course.dates import Zone, clock
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
+from attncourse.grading.results.terminal import empty_table
 
 LONGEST = 60  # rows that a person still reads
 

@@ -26,8 +26,8 @@ from attncourse.grading.report import Report, count
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from attncourse.grading.class_.scores import Standing
     from attncourse.grading.driver.bulk import Graded
+    from attncourse.grading.results.scores import Standing
 
 MOST_CHANGES = 20  # cells with other points than before that are told one by one
 LONGEST = 60  # rows of a table that a person still reads
@@ -75,9 +75,9 @@ def grade_course(
             from attncourse.grading.judge.judge import start_lanes
 
             start_lanes([assignment] * lanes, limits, sandbox, hidden)
-        from attncourse.grading.class_.terminal import wide_console
         from attncourse.grading.driver.progress import show_progress
         from attncourse.grading.driver.run import Order, grade_class
+        from attncourse.grading.results.terminal import wide_console
 
         console, tally, regraded = wide_console(), Tally(len(students)), []
         with show_progress(console, f"grading {name}", len(students)) as step:
@@ -144,7 +144,7 @@ def told_when_stopped(tally: Tally, journal: Journal) -> Iterator[None]:
 
 def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "Standing"]:
     """The submissions that came late, as the gradebook has them now."""
-    from attncourse.grading.class_.scores import assignments, scores
+    from attncourse.grading.results.scores import assignments, scores
 
     zone = zone_of(read_settings(course))
     with gradebook_to_read(course, db) as connection:
@@ -154,7 +154,7 @@ def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "Standing
 
 def show_class(console: "Console", tally: Tally, name: str, late: dict[str, "Standing"]) -> None:
     """The table, or for a larger class its figures."""
-    from attncourse.grading.class_.terminal import class_table
+    from attncourse.grading.results.terminal import class_table
 
     if tally.total <= LONGEST:
         reports = sorted(tally.reports, key=lambda report: report.student)

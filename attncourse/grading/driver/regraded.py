@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from attncourse.grading.class_.results import read_report
 from attncourse.grading.files import replace_file
 from attncourse.grading.report import Report
+from attncourse.grading.results.class_results import read_report
 from attncourse.grading.spreadsheet import csv_table
 
 FILE = "changed_points.csv"

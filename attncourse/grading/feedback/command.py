@@ -3,11 +3,6 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attncourse.grading.class_.grade_questions import open_in_words
-from attncourse.grading.class_.page import feedback_page, write_page
-from attncourse.grading.class_.results import StudentResult, class_results, read_report
-from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.summary import Summary
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
 from attncourse.grading.course.newer_hand_ins import graded_digest, notebook_digest
 from attncourse.grading.errors import UserError
@@ -18,6 +13,11 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
 from attncourse.grading.nbgrader.autograded import autograded, graded_cell_texts
 from attncourse.grading.report import Report, count
+from attncourse.grading.results.class_results import StudentResult, class_results, read_report
+from attncourse.grading.results.grade_questions import open_in_words
+from attncourse.grading.results.page import feedback_page, write_page
+from attncourse.grading.results.scores import Person
+from attncourse.grading.results.summary import Summary
 from attncourse.grading.submission.notebook import Assignment
 
 

@@ -18,11 +18,11 @@ from attncourse.checks.showing.verdict import (
     TRIED,
     points_in_words,
 )
-from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report, count
+from attncourse.grading.results.terminal import empty_table
 from attncourse.grading.student import selfcheck
 from attncourse.grading.student.package import REACHED, milestones_reached
 from attncourse.grading.submission.notebook import Cell

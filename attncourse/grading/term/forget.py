@@ -15,8 +15,6 @@ from html import escape
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from attncourse.grading.class_.scores import Person, has_gradebook, people_in
-from attncourse.grading.class_.totals import FILE as WEIGHTS
 from attncourse.grading.collect.columns import columns_of
 from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.course.extensions import FILE as EXTENSIONS
@@ -29,6 +27,8 @@ from attncourse.grading.files import explained_file_errors, replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, did_you_mean, same_id
 from attncourse.grading.report import count
+from attncourse.grading.results.scores import Person, has_gradebook, people_in
+from attncourse.grading.results.totals import FILE as WEIGHTS
 from attncourse.grading.spreadsheet import csv_table, line_of_cell, rows_in
 from attncourse.grading.term.holdings import empty_comments, held_by, remove_student
 

@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from attncourse.grading.class_.scores import rows_of
 from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.course.extensions import FILE as EXTENSIONS
 from attncourse.grading.course.folders import folders_in, unusable
@@ -20,6 +19,7 @@ from attncourse.grading.course.gradebook import (
 from attncourse.grading.course.variants import FILE as VARIANTS
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors as file_explained
+from attncourse.grading.results.scores import rows_of
 
 WORK = ("submitted", "autograded", "feedback", "reports", EXTENSIONS, GROUPS, FORGOTTEN, VARIANTS)
 # What grades it, and weighs it.

@@ -13,11 +13,11 @@ from pathlib import Path
 from markupsafe import Markup
 
 from attncourse.checks.index import address_of
-from attncourse.grading.class_.page import HERE, template
-from attncourse.grading.class_.summary import Summary, most_first
 from attncourse.grading.course.dates import shown_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.results.page import HERE, template
+from attncourse.grading.results.summary import Summary, most_first
 from attncourse.practice.cells import value_text
 from attncourse.practice.drills import Drill, drills_of
 

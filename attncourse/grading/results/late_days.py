@@ -9,7 +9,6 @@ from collections import defaultdict
 from datetime import timedelta
 from pathlib import Path
 
-from attncourse.grading.class_.scores import DAY, assignments, people_in, submissions
 from attncourse.grading.course.dates import moment_in_tables, time_between, zone_of
 from attncourse.grading.course.extensions import FILE, HEAD, LATE_DAYS, More, read_extensions
 from attncourse.grading.course.gradebook import gradebook_to_read
@@ -17,6 +16,7 @@ from attncourse.grading.course.late import seconds_late
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.results.scores import DAY, assignments, people_in, submissions
 from attncourse.grading.spreadsheet import Value, csv_table
 
 COLUMNS = (*HEAD, LATE_DAYS, "late", "not_covered", "left", "last_name", "first_name")

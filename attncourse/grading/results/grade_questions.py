@@ -13,13 +13,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from attncourse.grading.class_.written_answers import user_here
 from attncourse.grading.course.folders import find_assignment, folders_in
 from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_bytes, replace_file
 from attncourse.grading.harmless import made_visible, one_line, shortened_text
 from attncourse.grading.report import count
+from attncourse.grading.results.written_answers import user_here
 from attncourse.grading.spreadsheet import csv_table, records_in, rows_in, text_of_file
 from attncourse.grading.submission.notebook import Assignment
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, StudentResult
 from attncourse.grading.report import TOLERANCE, UNFORESEEN, count, exercise_of
+from attncourse.grading.results.class_results import NO_POINTS, OLDER, ClassResults, StudentResult
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
 

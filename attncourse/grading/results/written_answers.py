@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from attncourse.grading.class_.scores import COMMENTS, assignments, rows_of
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.course.gradebook import find_book, gradebook_to_read, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_file
 from attncourse.grading.report import count
+from attncourse.grading.results.scores import COMMENTS, assignments, rows_of
 from attncourse.grading.spreadsheet import csv_table, records_in, rows_in
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from attncourse.grading.class_.gradescope import is_folder
-from attncourse.grading.class_.summary import Summary, urgency
 from attncourse.grading.course.dates import shown_in, span_in_words
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count, shown_mistakes
+from attncourse.grading.results.gradescope import is_folder
+from attncourse.grading.results.summary import Summary, urgency
 
 HERE = Path(__file__).parent
 ROWS = 1000  # students in the table

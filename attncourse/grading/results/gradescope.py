@@ -13,9 +13,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attncourse.grading.class_.results import ClassResults, Remark, StudentResult, read_report
 from attncourse.grading.harmless import made_visible, one_line, shortened_text
 from attncourse.grading.report import Report
+from attncourse.grading.results.class_results import (
+    ClassResults,
+    Remark,
+    StudentResult,
+    read_report,
+)
 
 LONGEST = 20_000  # characters of one output
 

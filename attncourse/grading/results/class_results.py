@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-from attncourse.grading.class_ import scores
-from attncourse.grading.class_.failures import Failure, failures
 from attncourse.grading.course.dates import Zone, zone_of
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.gradebook import gradebook_to_read
@@ -19,6 +17,8 @@ from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import CellResult, Report, count, report_from_json
+from attncourse.grading.results import scores
+from attncourse.grading.results.failures import Failure, failures
 
 Remark = Callable[[str], None]  # who hears what an export or a zip leaves out
 MISSING = "nothing handed in"  # which the counts say already

@@ -11,13 +11,13 @@ from rich.text import Text
 
 from attncourse.checks.showing.session import hidden_points
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
-from attncourse.grading.class_.results import StudentResult
-from attncourse.grading.class_.scores import Standing, how_late
-from attncourse.grading.class_.similar import Likenesses
-from attncourse.grading.class_.summary import SeenMistake, Summary
 from attncourse.grading.course.dates import span_in_words
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import Report, count, score_in_words, shown_mistakes
+from attncourse.grading.results.class_results import StudentResult
+from attncourse.grading.results.scores import Standing, how_late
+from attncourse.grading.results.similar import Likenesses
+from attncourse.grading.results.summary import SeenMistake, Summary
 
 SHOWN = 10
 HALF = 0.5

@@ -15,7 +15,6 @@ import numpy as np
 
 import attncourse
 from attncourse import STEMS
-from attncourse.grading.class_.likeness import best, bits_of, by_chance, likeness_matrix
 from attncourse.grading.course.folders import (
     find_assignment,
     find_students,
@@ -23,6 +22,7 @@ from attncourse.grading.course.folders import (
     record_of,
 )
 from attncourse.grading.errors import Unreadable, UserError
+from attncourse.grading.results.likeness import best, bits_of, by_chance, likeness_matrix
 from attncourse.grading.submission.fingerprints import (
     MOST,
     Prints,

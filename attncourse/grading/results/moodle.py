@@ -15,11 +15,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from html import escape
 
-from attncourse.grading.class_.results import ClassResults, Remark, StudentResult, people
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import shown_mistakes
+from attncourse.grading.results.class_results import ClassResults, Remark, StudentResult, people
+from attncourse.grading.results.scores import Person
 from attncourse.grading.spreadsheet import Rows, Value, csv_cell
 
 IDENTIFIERS = {

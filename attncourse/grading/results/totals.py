@@ -10,10 +10,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from attncourse.grading.class_.results import ClassResults, Remark, people
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
+from attncourse.grading.results.class_results import ClassResults, Remark, people
 from attncourse.grading.spreadsheet import Rows, Value, records_in
 
 FILE = "weights.csv"
