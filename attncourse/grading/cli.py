@@ -275,11 +275,11 @@ def release(
     ),
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
-    from attncourse.grading.course.release import releasable
-    from attncourse.grading.course.release import release_assignment as make_release
+    from attncourse.grading.course.folders import releasable_assignments
     from attncourse.grading.course.solution import outdated
     from attncourse.grading.course.variants import variants_in
     from attncourse.grading.driver.rehearsal import rehearse_assignment
+    from attncourse.grading.nbgrader.release import release_assignment as make_release
 
     if everything and (variant or mend):
         option = "--variant" if variant else "--mend"
@@ -288,7 +288,7 @@ def release(
         assignment = mend_assignment(course, assignment, mend, seed, variant)
     elif seed:
         raise UserError("--seed says which functions are drawn with --mend, and nothing else")
-    for name in one_or_all(assignment, everything, lambda: releasable(course)):
+    for name in one_or_all(assignment, everything, lambda: releasable_assignments(course)):
         if not untested:
             rehearse_assignment(course, name)
         written, changed = make_release(course, name, db, variant)
@@ -417,7 +417,7 @@ def move_gradebook(
     db: str | None = DB,
 ) -> None:
     """Copy the gradebook to another database, with the points and comments that people gave."""
-    from attncourse.grading.term.moving import copy_gradebook as move
+    from attncourse.grading.gradebook.copying import copy_gradebook as move
 
     numbers = move(course, to, db)
     words = {"student": "student", "submitted_assignment": "submission", "comment": "comment"}
@@ -457,16 +457,16 @@ def extend(
     """
     from attncourse.grading.collect.enter import ids_listed
     from attncourse.grading.course.dates import shown_in, zone_of
-    from attncourse.grading.course.extensions import grant_extension as give
-    from attncourse.grading.course.extensions import require_student
     from attncourse.grading.course.folders import folders_in, require_known
-    from attncourse.grading.course.gradebook import find_book
+    from attncourse.grading.gradebook.connection import find_gradebook
+    from attncourse.grading.gradebook.submissions import grant_extension as give
+    from attncourse.grading.gradebook.submissions import require_student
 
     known = folders_in(course / "solutions")
     names = one_or_all(assignment, everything, lambda: known)
     for name in names:
         require_known(name, known)
-    book = find_book(course, db)
+    book = find_gradebook(course, db)
     more = f"{count(days, 'day')} more" if days else "no more time than others"
     who, students = f"{student} has", [student]
     if student.lower().endswith(".csv"):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import forked
 
-from attncourse.grading.course.gradebook import tables_version
 from attncourse.grading.course.settings import require_nbgrader
+from attncourse.grading.gradebook.connection import tables_version
 from attncourse.grading.report import CellResult, Report, to_json
 
 NAME = "01_small"

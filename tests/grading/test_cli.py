@@ -25,9 +25,9 @@ import attncourse
 from attncourse.checks import exercises
 from attncourse.grading import demo, sample
 from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.errors import UserError, missing_module_sentence
 from attncourse.grading.files import reserved
+from attncourse.grading.gradebook.connection import find_gradebook
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
 
@@ -445,7 +445,7 @@ def test_the_settings_of_a_user_do_name_the_gradebook_of_other_commands(tmp_path
     monkeypatch.setattr(sys, "path", list(sys.path))
     names = []
     for unset in ("ATTNCOURSE_DB", "", ""):
-        names.append(find_book(tmp_path).file.name)
+        names.append(find_gradebook(tmp_path).file.name)
         monkeypatch.delenv(unset, raising=False)
         if len(names) == 2:
             (tmp_path / "nbgrader_config.py").unlink()

@@ -29,7 +29,7 @@ from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.folders import read_submission, record_of
 from attncourse.grading.course.handed_in import LARGEST
 from attncourse.grading.errors import UserError
-from attncourse.grading.results.scores import Person
+from attncourse.grading.gradebook.read import Person
 
 FILE = f"{NAME}.ipynb"
 GOOD = small()

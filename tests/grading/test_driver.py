@@ -25,13 +25,13 @@ from small_course import NAME, hand_in, make_course, released, small
 
 from attncourse.grading import machine
 from attncourse.grading.course import folders as course
-from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.driver import command, progress, saver
 from attncourse.grading.driver import journal as keys
 from attncourse.grading.driver import run as driver
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.judge import lanes
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import CellResult, Report
@@ -223,10 +223,10 @@ def test_only_some_of_a_class_is_in_memory_at_a_time(tmp_path, marker, monkeypat
 
     original = course.read_submission
     monkeypatch.setattr(course, "read_submission", reading)
-    save = saver.save
+    save = saver.save_batch
     monkeypatch.setattr(
         saver,
-        "save",
+        "save_batch",
         lambda book, name, found, late: (save(book, name, found, late), saved.extend(found))[0],
     )
     outcome = grade(tmp_path)
@@ -442,9 +442,9 @@ def test_the_time_of_submission_goes_into_the_gradebook_and_beside_the_notebook(
 
 def test_what_a_person_scored_is_to_be_looked_at_again_only_if_it_changed(tmp_path, marker):
     class_of(tmp_path, 2)
-    book = find_book(tmp_path)
+    book = find_gradebook(tmp_path)
     grade(tmp_path)
-    with opened(book) as gradebook:  # as the formgrader does
+    with open_gradebook(book) as gradebook:  # as the formgrader does
         for student in ("s0", "s1"):
             row = gradebook.find_grade("points_add", NAME, NAME, student)
             row.manual_score, row.needs_manual_grade = 1.5, False

@@ -25,7 +25,7 @@ from small_class import (
 from small_course import small
 
 from attncourse.grading.errors import UserError
-from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.graded_notebook import autograded
 from attncourse.grading.results.export import write_export
 from attncourse.grading.results.gradescope import is_folder
 from attncourse.grading.results.totals import Weighted, lowest

@@ -20,7 +20,7 @@ from nbgrader.utils import determine_grade, is_grade
 from small_course import NAME, STUB, cell, graded, notebook, small, solution
 
 from attncourse.grading import harmless
-from attncourse.grading.nbgrader.autograded import (
+from attncourse.grading.graded_notebook import (
     LONGEST,
     ROOM,
     autograded,

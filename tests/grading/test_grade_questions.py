@@ -14,8 +14,8 @@ from test_written_answers import SOLVED, with_answer
 
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.results.grade_questions import (
     ANSWERED,
     MOST_BYTES,
@@ -69,7 +69,7 @@ def page_text(course, student: str = "ada") -> str:
 
 def comment_on(course, exercise: str, student: str = "ada", text: str | None = None) -> str:
     """The comment in nbgrader's gradebook, which becomes this text where there is one."""
-    with opened(find_book(course)) as gradebook:
+    with open_gradebook(find_gradebook(course)) as gradebook:
         found = gradebook.find_comment(exercise, NAME, NAME, student)
         if text is not None:
             found.manual_comment = text

@@ -13,8 +13,8 @@ from small_course import NAME, make_course, small
 
 from attncourse.grading.course.folders import find_students, read_submission, with_remarks
 from attncourse.grading.course.handed_in import LARGEST, MOST
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.results.class_results import from_report
-from attncourse.grading.results.scores import Person
 
 GOOD = small()
 EXACT = f"{NAME}/{NAME}.ipynb"

@@ -8,12 +8,12 @@ from rich.console import Console
 from small_course import cell, graded, notebook, solution
 from test_hidden_tests import NAMED
 
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.judge.assertion_message import Said, assertions, said_of
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import UNFORESEEN, Report
 from attncourse.grading.results.class_results import ClassResults, from_report
-from attncourse.grading.results.scores import Person
 from attncourse.grading.results.summary import Summary
 from attncourse.grading.results.terminal import at_a_glance, class_table
 from attncourse.grading.submission.notebook import Assignment, read_cells

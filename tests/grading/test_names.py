@@ -13,6 +13,7 @@ from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SPELLING
 from attncourse.grading.collect.roster import Class, Member
 from attncourse.grading.feedback.returned import Home, StudentPage, owners_of
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.names import (
     NameIndex,
     file_name,
@@ -21,7 +22,6 @@ from attncourse.grading.names import (
     same_id,
     spellings,
 )
-from attncourse.grading.results.scores import Person
 
 FILE = f"{NAME}.ipynb"
 NEAR = {  # pairs of people, in many scripts, whose names differ in marks or in likes of them alone

@@ -23,8 +23,8 @@ from forked import command
 from markup import Markup, acts
 from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, small, solution
 
-from attncourse.grading.course.gradebook import find_book
-from attncourse.grading.course.release import record
+from attncourse.grading.gradebook.assignments import record_assignment
+from attncourse.grading.gradebook.connection import find_gradebook
 from attncourse.grading.nbgrader.steps import JudgeExporter
 
 pytestmark = pytest.mark.slow
@@ -163,7 +163,7 @@ def every_chapter(tmp_path_factory) -> tuple[dict, dict[str, dict[str, tuple[flo
         ):
             place.mkdir(parents=True)
             shutil.copy(ROOT / part / chapter / f"{chapter}.ipynb", place)
-        record(find_book(course), chapter)
+        record_assignment(find_gradebook(course), chapter)
     return json.loads(with_api(course, GRADED).splitlines()[-1]), exported(course)
 
 

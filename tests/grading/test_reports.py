@@ -33,6 +33,7 @@ from small_course import solution as answer
 
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.course.changes import differences
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.report import SCHEMA, CellResult, Report, count, report_from_json, to_json
@@ -41,9 +42,9 @@ from attncourse.grading.results.class_results import (
     StudentResult,
     class_results,
     from_report,
+    lateness_in_words,
 )
 from attncourse.grading.results.page import HERE, class_page
-from attncourse.grading.results.scores import Person, how_late
 from attncourse.grading.results.summary import Summary, histogram, quartiles
 from attncourse.grading.results.terminal import (
     LONGEST,
@@ -123,7 +124,7 @@ def test_one_point_is_one_point_wherever_it_is_said():
     said += (
         own_verdicts(single) + printed(at_a_glance(summary)) + class_page(summary) + summary.fullest
     )
-    said += how_late(60, 1) + " ".join(differences({}, {"add": ("", 1.0)}))
+    said += lateness_in_words(60, 1) + " ".join(differences({}, {"add": ("", 1.0)}))
     said += " ".join(differences({"add": ("", 1.0)}, {}))
     assert len(re.findall(r"\b1 point\b", said)) > 8
     assert not re.search(r"\b1 points", said)

@@ -27,10 +27,10 @@ from attncourse.grading.feedback.returned import (
     read_download,
 )
 from attncourse.grading.feedback.told import told_by_exercise
-from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded, graded_cell_texts
+from attncourse.grading.gradebook.read import Person
+from attncourse.grading.graded_notebook import LONGEST, ROOM, autograded, graded_cell_texts
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.results.class_results import StudentResult
-from attncourse.grading.results.scores import Person
 from attncourse.grading.submission.notebook import Assignment, read_cells
 
 SMALL = Assignment(NAME, read_cells(small()))

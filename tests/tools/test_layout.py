@@ -61,7 +61,7 @@ SHARED_NAMES = {
     "cached", "check", "cloud", "copy", "data_flow", "dot", "exchanged", "in_variant",
     "is_tensor", "kept", "largest", "leaves_of", "load", "main", "masked", "measured", "model",
     "normal", "one_hot", "pair", "parameters_of", "prepare", "price_list", "product",
-    "progress", "put", "require_finite", "require_pair", "ring", "rows_of", "run",
+    "progress", "put", "require_finite", "require_pair", "ring", "run",
     "same_numbers", "shapes_of", "split", "square", "summed", "train", "turned", "unit",
     "unit_rows", "weights", "within", "without",
 }

@@ -22,15 +22,15 @@ from attncourse.grading.course import folders
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.dates import Zone, moment_in_stamp, moment_in_tables, zone_of
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.gradebook import gradebook_to_read
 from attncourse.grading.course.late import time_in
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.driver.journal import only_process
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors, replace_bytes, replace_file
+from attncourse.grading.gradebook.connection import gradebook_to_read
+from attncourse.grading.gradebook.read import Person, has_gradebook, read_people
 from attncourse.grading.report import count
 from attncourse.grading.results.grade_questions import QUESTION_FILE, keep_question
-from attncourse.grading.results.scores import Person, has_gradebook, people_in
 from attncourse.grading.slips import require_no_slip, require_trust
 from attncourse.grading.spreadsheet import csv_table
 
@@ -176,7 +176,7 @@ def class_of(
     known: list[Person] = []
     if has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
-            known = people_in(connection)
+            known = read_people(connection)
     if closed:
         members = with_known_ids(listed, known, trust)
     else:

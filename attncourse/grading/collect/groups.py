@@ -11,9 +11,9 @@ from pathlib import Path
 from attncourse.grading.collect.columns import columns_of
 from attncourse.grading.collect.roster import Class, Member, why_no_folder
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import name_parts
-from attncourse.grading.results.scores import Person
 from attncourse.grading.spreadsheet import rows_in
 
 FILE = "groups.csv"

@@ -14,9 +14,9 @@ from unicodedata import normalize
 from attncourse.grading.collect.columns import IDS, columns_of
 from attncourse.grading.course.folders import unusable
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, is_test_student, same_id
-from attncourse.grading.results.scores import Person
 from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import rows_in
 

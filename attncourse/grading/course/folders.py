@@ -64,6 +64,15 @@ def folders_in(place: Path) -> list[str]:
     return sorted(p.name for p in place.iterdir() if p.is_dir() and not p.name.startswith("."))
 
 
+def releasable_assignments(course: Path) -> list[str]:
+    """Return the assignments with a solved notebook; raise ``UserError`` where there are none."""
+    source = course / "solutions"
+    names = [name for name in folders_in(source) if (source / name / f"{name}.ipynb").is_file()]
+    if not names:
+        raise UserError(f"no assignment in {source}: run this in the course's folder: --course")
+    return names
+
+
 def require_known(name: str, known: list[str]) -> None:
     """Raises ``UserError`` where no assignment is called so, with the nearest that is."""
     if name not in known:

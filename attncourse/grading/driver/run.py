@@ -13,12 +13,12 @@ from queue import Empty, SimpleQueue
 
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.folders import Submission, with_remarks
-from attncourse.grading.course.gradebook import Book
-from attncourse.grading.driver.bulk import Graded
 from attncourse.grading.driver.journal import Journal, conditions, result_key
 from attncourse.grading.driver.regraded import PointChange
 from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.connection import CourseGradebook
+from attncourse.grading.gradebook.write import Graded
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
@@ -152,7 +152,7 @@ class Runner:
 def grade_class(
     order: Order,
     submissions: Iterable[Submission],
-    book: Book,
+    book: CourseGradebook,
     journal: Journal,
     executor: Executor,
     lanes: int,

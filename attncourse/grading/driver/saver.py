@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Self
 
 from attncourse.grading.course.folders import Submission
-from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.late import LatePenalty
-from attncourse.grading.driver.bulk import Graded, save
 from attncourse.grading.driver.regraded import PointChange, changes_between, report_before
 from attncourse.grading.files import explained_file_errors, replace_bytes, replace_file
-from attncourse.grading.nbgrader.autograded import autograded, same_answers
+from attncourse.grading.gradebook.connection import CourseGradebook
+from attncourse.grading.gradebook.write import Graded, save_batch
+from attncourse.grading.graded_notebook import autograded, same_answers
 from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment
 
@@ -30,11 +30,14 @@ class Saver:
     """
 
     def __init__(
-        self, book: Book, assignment: Assignment, changes: list[PointChange] | None = None
+        self,
+        book: CourseGradebook,
+        assignment: Assignment,
+        changes: list[PointChange] | None = None,
     ) -> None:
         self._book, self._assignment = book, assignment
         self._changes = [] if changes is None else changes
-        self._penalty = LatePenalty(book)
+        self._penalty = LatePenalty(book.course, book.config)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="saver")
         self._saving: Future[None] | None = None
         self._batch: list[Future[Graded]] = []
@@ -70,7 +73,9 @@ class Saver:
 
     def _save(self, batch: list[Future[Graded]]) -> None:
         """Saves a batch, of which the gradebook comes last: what it knows of has its files."""
-        save(self._book, self._assignment.name, [done.result() for done in batch], self._penalty)
+        save_batch(
+            self._book, self._assignment.name, [done.result() for done in batch], self._penalty
+        )
 
     def _write(self, graded: Graded) -> Graded:
         """Writes the files of one result."""

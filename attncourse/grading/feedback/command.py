@@ -9,14 +9,14 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.page import student_page
 from attncourse.grading.feedback.returned import StudentPage, give_back
 from attncourse.grading.files import replace_file
+from attncourse.grading.gradebook.read import Person
+from attncourse.grading.graded_notebook import autograded, graded_cell_texts
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
-from attncourse.grading.nbgrader.autograded import autograded, graded_cell_texts
 from attncourse.grading.report import Report, count
 from attncourse.grading.results.class_results import StudentResult, class_results, read_report
 from attncourse.grading.results.grade_questions import open_in_words
 from attncourse.grading.results.page import feedback_page, write_page
-from attncourse.grading.results.scores import Person
 from attncourse.grading.results.summary import Summary
 from attncourse.grading.submission.notebook import Assignment
 

@@ -6,8 +6,8 @@ from markupsafe import Markup
 
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.feedback.told import others, told_by_exercise
+from attncourse.grading.graded_notebook import verdict_html
 from attncourse.grading.harmless import defused_markdown, message
-from attncourse.grading.nbgrader.autograded import verdict_html
 from attncourse.grading.nbgrader.markdown import page_markdown
 from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.results.class_results import StudentResult

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from attncourse.grading.graded_notebook import LONGEST, released_cells, standing_that_fits
 from attncourse.grading.harmless import made_visible, message, shortened_text
-from attncourse.grading.nbgrader.autograded import LONGEST, released_cells, standing_that_fits
 from attncourse.grading.report import TOLERANCE, CellResult, Report, exercise_of
 from attncourse.grading.results.class_results import StudentResult
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.report import count
 from attncourse.grading.results.class_results import ClassResults, Remark, people
-from attncourse.grading.results.scores import Person
 from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import Rows, Value, rows_in
 

@@ -8,9 +8,9 @@ from typing import NamedTuple
 from attncourse.grading.course.newer_hand_ins import newer_hand_ins
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.gradebook.read import graded_assignments
 from attncourse.grading.results import canvas, gradescope, moodle, totals
 from attncourse.grading.results.class_results import ClassResults, StudentResult, class_results
-from attncourse.grading.results.scores import graded_assignments
 from attncourse.grading.slips import require_trust
 from attncourse.grading.spreadsheet import Value, csv_table
 

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from html import escape
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import shown_mistakes
 from attncourse.grading.results.class_results import ClassResults, Remark, StudentResult, people
-from attncourse.grading.results.scores import Person
 from attncourse.grading.spreadsheet import Rows, Value, csv_cell
 
 IDENTIFIERS = {

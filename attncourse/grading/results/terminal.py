@@ -12,10 +12,10 @@ from rich.text import Text
 from attncourse.checks.showing.session import hidden_points
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.course.dates import span_in_words
+from attncourse.grading.gradebook.read import SubmissionScores
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import Report, count, score_in_words, shown_mistakes
-from attncourse.grading.results.class_results import StudentResult
-from attncourse.grading.results.scores import Standing, how_late
+from attncourse.grading.results.class_results import StudentResult, lateness_in_words
 from attncourse.grading.results.similar import Likenesses
 from attncourse.grading.results.summary import SeenMistake, Summary
 
@@ -139,7 +139,7 @@ def delay(r: StudentResult) -> tuple[str, str, str, str]:
 
 
 def class_table(
-    reports: Sequence[Report], width: int, late: Mapping[str, Standing] | None = None
+    reports: Sequence[Report], width: int, late: Mapping[str, SubmissionScores] | None = None
 ) -> Text:
     """Each student's points, and under them what was seen: one finding a line, one line a finding.
 
@@ -155,8 +155,8 @@ def class_table(
     for report, name, earned in zip(reports, names, points, strict=True):
         full = report.points == report.maximum
         made.append(f" {name:<{across}}  ").append(f"{earned:>{down}}", "green" if full else "")
-        standing = (late or {}).get(report.student)
-        said = [how_late(standing.late, standing.penalty)] if standing else []
+        scores = (late or {}).get(report.student)
+        said = [lateness_in_words(scores.late, scores.penalty)] if scores else []
         for line in [*said, *findings(report)]:  # as many words as there is room for
             room = max(width - 4, 20)
             short = textwrap.shorten(line, room, placeholder=" …", break_on_hyphens=False)

@@ -17,20 +17,24 @@ from zipfile import BadZipFile, ZipFile
 
 from attncourse.grading.collect.columns import columns_of
 from attncourse.grading.collect.groups import FILE as GROUPS
-from attncourse.grading.course.extensions import FILE as EXTENSIONS
+from attncourse.grading.course.extensions import EXTENSIONS_FILE
 from attncourse.grading.course.folders import folders_in
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.gradebook import find_book, gradebook_to_read
 from attncourse.grading.driver.journal import JOURNAL, only_process, records_of, without_student
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors, replace_file
+from attncourse.grading.gradebook.connection import find_gradebook, gradebook_to_read
+from attncourse.grading.gradebook.read import Person, has_gradebook, read_people
+from attncourse.grading.gradebook.students import (
+    empty_comments,
+    remove_student,
+    student_records,
+)
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, did_you_mean, same_id
 from attncourse.grading.report import count
-from attncourse.grading.results.scores import Person, has_gradebook, people_in
 from attncourse.grading.results.totals import FILE as WEIGHTS
 from attncourse.grading.spreadsheet import csv_table, line_of_cell, rows_in
-from attncourse.grading.term.holdings import empty_comments, held_by, remove_student
 
 MADE_AGAIN = ("*.html", "feedback-*.zip")  # of a class, by a command
 IDS = ("id", "email", "number", "other", "name")  # a name's column holds the id of who has no name
@@ -78,7 +82,7 @@ def find_person(course: Path, student: str, db: str | None = None) -> Person:
     known: dict[str, Person] = {}
     if has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
-            known = {person.id: person for person in people_in(connection)}
+            known = {person.id: person for person in read_people(connection)}
     if student in known or student in people_in_files(course):
         return known.get(student, Person(student))
     names = NameIndex()
@@ -117,8 +121,8 @@ def person_traces(
     who = Wanted(person)
     traces = [*of_folders(course, who), *of_reports(course, who), *of_lists(course, who)]
     if has_gradebook(course, db):
-        book = find_book(course, db)
-        if said := held_by(book, person.id):
+        book = find_gradebook(course, db)
+        if said := student_records(book, person.id):
             if keep_grade:
                 what = f"comments ({said} stays, without them)"
                 traces.append(
@@ -163,7 +167,7 @@ def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
 
 def of_lists(course: Path, who: Wanted) -> Iterator[Trace]:
     """The person's rows in what collecting, extending and exporting have written."""
-    places = [course / EXTENSIONS, course / GROUPS, course / WEIGHTS]
+    places = [course / EXTENSIONS_FILE, course / GROUPS, course / WEIGHTS]
     places += sorted((course / "submitted" / ".collected").glob("*.csv"))
     places += sorted((course / "reports").rglob("*.csv"))
     for path in places:
@@ -228,7 +232,7 @@ def mentions(path: Path, who: Wanted) -> bool:
 
 def left_alone(course: Path, person: Person) -> list[str]:
     """Return the files in the course's folder that are the instructor's and name the person."""
-    who, ours = Wanted(person), {EXTENSIONS, GROUPS, WEIGHTS, "gradebook.db"}
+    who, ours = Wanted(person), {EXTENSIONS_FILE, GROUPS, WEIGHTS, "gradebook.db"}
     names = []
     for path in sorted(course.iterdir()):
         is_list = path.suffix in (".csv", ".zip", ".log") or path.name.startswith("gradebook.db.")

@@ -226,3 +226,22 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 def verdict_html(verdict: dict[str, Any]) -> str:
     """The verdict as a notebook shows it when a student runs the check."""
     return FRAME.format(verdict_of(verdict, message)._repr_html_())
+
+
+def untouched_answers(notebook: str) -> dict[str, bool]:
+    """Of each answer in a graded notebook, whether nbgrader takes it for none.
+
+    That is told by the checksum of what was released, which the notebook has beside the answer.
+    """
+    from nbformat.notebooknode import from_dict
+    from nbgrader.utils import compute_checksum
+
+    untouched = {}
+    if notebook:
+        for cell in json.loads(notebook)["cells"]:
+            marks = cell["metadata"].get("nbgrader", {})
+            if marks.get("solution") or marks.get("task"):
+                whole: Any = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
+                same = marks.get("checksum") == compute_checksum(whole)
+                untouched[marks["grade_id"]] = same and not marks.get("task")
+    return untouched
