@@ -67,7 +67,7 @@ packages: # what the tests use of the system; what cannot be installed, its test
 test: ## everything that must hold: style, contracts, generated files, tests
 	@$(MAKE) --no-print-directory --jobs=2 packages tidy
 	@$(MAKE) --no-print-directory --jobs=2 fresh book
-	@# A run does not depend on luck (tests/luck.py), nor does the order of a set of words.
+	@# A run does not depend on luck (tests/helpers/seeding.py), nor does the order of a set of words.
 	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n 3 --dist loadscope --no-loadscope-reorder
 
 quick: tidy ## style, contracts and the tests near what changed, in under three minutes

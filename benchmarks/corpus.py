@@ -28,7 +28,7 @@ from pathlib import Path
 import attncourse
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests" / "grading")]
+sys.path[:0] = [str(ROOT / "tests")]
 
 from corpus.assignment import MARK, MIXING, PORT, WORKS, Hostile, Work, keeps  # noqa: E402
 from corpus.course import hand_in, lost, make_course, scores, unearned  # noqa: E402

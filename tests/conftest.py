@@ -9,19 +9,18 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
-import parting
 import pytest
 from hypothesis import HealthCheck, settings
-from luck import SEED, settle
 
 from attncourse.grading.isolation import isolate
+from helpers import forked_lanes
+from helpers.project import ROOT, run_tool
+from helpers.seeding import SEED, settle
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # all cores have test processes of their own
 os.environ.setdefault("ATTNCOURSE_MODEL", "kept")  # no test fetches 93 MB
@@ -38,36 +37,10 @@ settings.register_profile(  # a busy machine is no mistake
 )
 settings.load_profile("course")
 
-ROOT = Path(__file__).resolve().parent.parent
-FIXTURE = ROOT / "tests" / "fixtures" / "course"
 WHOLE = 100  # files: so many are no run of a few
 DEALT = ("tests/checks/test_checks.py", "tests/checks/test_diagnosis.py")  # long for one process
 MANY = 1000  # tests of a file, which take as long as slow ones
 UNTIL = float(os.environ.get("ATTNCOURSE_TESTS_UNTIL", "0"))  # when `make quick` begins no more
-
-
-def run_tool(name: str, *arguments: object) -> subprocess.CompletedProcess:
-    """Run `tools/<name>.py` as the Makefile does."""
-    command = [sys.executable, ROOT / "tools" / f"{name}.py", *arguments]
-    return subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, cwd=ROOT, check=False
-    )
-
-
-def copy_course(target: Path, *folders: str, source: Path = ROOT) -> Path:
-    """A copy of the sources that the tools read: settings, pages and the named folders."""
-    ignore = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints")
-    target.mkdir(parents=True, exist_ok=True)
-    for name in ("_config.yml", "requirements.txt"):
-        shutil.copy(ROOT / name, target)
-    for name in ("_toc.yml", "README.md"):
-        if (source / name).exists():
-            shutil.copy(source / name, target)
-    for name in ("book", *folders):
-        shutil.copytree(source / name, target / name, ignore=ignore)
-    if source != ROOT:
-        shutil.copytree(ROOT / "book" / "assets", target / "book" / "assets")
-    return target
 
 
 @pytest.fixture(scope="session")
@@ -95,6 +68,20 @@ def real_model():
         pytest.skip(f"no real model: {reason}")
 
 
+@pytest.fixture(scope="session")
+def transformers():
+    """The library, for the tests that compare the package's models with its."""
+    return pytest.importorskip("transformers")
+
+
+@pytest.fixture
+def marker(monkeypatch):
+    """The executor of every run in the test, which runs nothing and gives points."""
+    from helpers.driver_runs import marking
+
+    return marking(monkeypatch)
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Chromium, for the figures of one test file."""
@@ -107,7 +94,7 @@ def browser():
 @pytest.fixture
 def opened(browser):
     """Opens figures for a reader, and looks afterwards whether anything went wrong."""
-    from moving_pages import FigureReader
+    from helpers.figure_reader import FigureReader
 
     readers = []
 
@@ -136,7 +123,7 @@ def from_exec(request):
     started = request.node.get_closest_marker("from_exec") is not None
     if started:
         LANES.close()  # that waited
-    parting.adopt(not started)
+    forked_lanes.adopt(not started)
     yield
     if started:
         LANES.close()

@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from drawn import randomised
 from torch import nn
 
 from attncourse.checks import examine
@@ -23,6 +22,7 @@ from attncourse.circuits import (
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.interpret import ablate, attention_maps, residual_stream
 from attncourse.llama import Llama, LlamaConfig
+from helpers.random_arguments import randomised
 
 N_VOCAB, HEADS, LAYERS = 29, 3, 4
 

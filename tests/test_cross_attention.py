@@ -6,8 +6,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from normals import normal
-from refused import refused
 from torch import nn
 from torch.nn import functional as F
 
@@ -16,6 +14,8 @@ from attncourse.checks.judging import call_text
 from attncourse.checks.trying.trials import draw
 from attncourse.cross_attention import AttentionPooling, CrossAttention
 from attncourse.kqv import AttentionHead, attention_weights, scaled_dot_product_attention
+from helpers.random_arrays import normal
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from refused import refused
 from torch.autograd import grad
 from torch.nn import functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -28,6 +27,7 @@ from attncourse.efficient import (
 )
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.masking import causal_mask, sliding_window_mask
+from helpers.refusals import refused
 
 DOUBLE = {"dtype": torch.float64}
 SHAPES = [

@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refused import refused
 from scipy.stats import binom
 from torch import nn
 from torch.nn import functional as F
@@ -31,6 +30,7 @@ from attncourse.gpt import (
 )
 from attncourse.kqv import scaled_dot_product_attention
 from attncourse.masking import causal_mask
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 
@@ -437,11 +437,6 @@ def small_gpt(**changed) -> GPT:
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.5)
     return model.eval().double()
-
-
-@pytest.fixture(scope="module")
-def transformers():
-    return pytest.importorskip("transformers")
 
 
 def gpt2(transformers, **changed):

@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
-from refused import refused
 from torch import nn
 
 from attncourse import interpret
@@ -32,6 +30,8 @@ from attncourse.interpret import (
 )
 from attncourse.masking import causal_mask
 from attncourse.multihead import merge_heads
+from helpers.project import ROOT
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

@@ -8,8 +8,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from normals import normal
-from refused import refused
 from torch import nn
 from torch.nn import functional as F
 
@@ -23,6 +21,8 @@ from attncourse.kqv import (
     project,
     scaled_dot_product_attention,
 )
+from helpers.random_arrays import normal
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

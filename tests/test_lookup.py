@@ -7,9 +7,9 @@ import pytest
 import scipy.special
 from hypothesis import given
 from hypothesis import strategies as st
-from refused import refused
 
 from attncourse.lookup import kernel_regression, soft_lookup, softmax
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

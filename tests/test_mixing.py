@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refused import refused
 
 from attncourse.mixing import (
     causal_mean_weights,
@@ -14,6 +13,7 @@ from attncourse.mixing import (
     uniform_weights,
     window_weights,
 )
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

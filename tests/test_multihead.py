@@ -8,8 +8,6 @@ import torch
 from einops import rearrange
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from normals import normal, some
-from refused import refused
 from torch import nn
 from torch.nn import functional as F
 
@@ -28,6 +26,8 @@ from attncourse.multihead import (
     split_heads,
 )
 from attncourse.tasks.training import count_parameters
+from helpers.random_arrays import normal, some
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

@@ -7,8 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from normals import normal
-from refused import refused
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.trying.trials import draw
@@ -20,6 +18,8 @@ from attncourse.positions import (
     rotation_matrix,
     sinusoidal_encoding,
 )
+from helpers.random_arrays import normal
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

@@ -9,8 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from normals import normal
-from refused import refused
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.callers import typical_sizes
@@ -20,6 +18,8 @@ from attncourse.scaling import (
     score_variance,
     softmax_jacobian,
 )
+from helpers.random_arrays import normal
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

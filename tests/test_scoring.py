@@ -9,8 +9,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from normals import normal
-from refused import refused
 from test_kqv import RIGHT as CHAPTER_5
 from torch import nn
 from torch.nn import functional as F
@@ -22,6 +20,8 @@ from attncourse.scoring import AdditiveScore, BilinearScore, attend, dot_score, 
 from attncourse.tasks.characters import to_ids, to_texts
 from attncourse.tasks.dates import FORMATS, ISO, MONTHS, WEEKDAYS, WRITTEN, date_pairs
 from attncourse.tasks.translator import Seq2Seq
+from helpers.random_arrays import normal
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

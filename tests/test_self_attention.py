@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refused import refused
 
 from attncourse.checks import examine
 from attncourse.checks.bank import self_attention as bank
@@ -23,6 +22,7 @@ from attncourse.self_attention import (
     random_order,
     self_attention,
 )
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

@@ -12,7 +12,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
-from refused import refused
 from sklearn.metrics import balanced_accuracy_score, recall_score
 
 from attncourse.sequences import (
@@ -25,6 +24,7 @@ from attncourse.sequences import (
     split_by_similarity,
 )
 from attncourse.tasks.receptors import MOTIFS, load_vdjdb, simulate_repertoire
+from helpers.refusals import refused
 
 
 def test_letters_become_ids():

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from drawn import randomised
 from scipy.stats import chi2
 
 from attncourse.checks import examine
@@ -28,6 +27,7 @@ from attncourse.serving import (
     top_k_gate,
     with_layers,
 )
+from helpers.random_arguments import randomised
 
 N_VOCAB = 29
 SEQUENCES = [[3, 1, 4], [1], [5, 9, 2, 6, 5, 3, 5], [0, 0]]

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from luck import SEED
 from torch import nn
 from torch.nn import functional as F
 
@@ -29,6 +28,7 @@ from attncourse.today import (
     select_keys,
     sink_softmax,
 )
+from helpers.seeding import SEED
 
 
 def rng(seed: int = 0) -> torch.Generator:
@@ -54,11 +54,6 @@ def agree(ours: torch.Tensor, theirs: torch.Tensor, atol: float = 1e-5) -> None:
 
 
 # --- against transformers ------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def transformers():
-    return pytest.importorskip("transformers")
 
 
 N = 11

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refused import refused
 from sklearn.metrics import pairwise
 
 from attncourse.tokens import Vocabulary, cosine_similarity, embed, one_hot, tokenize
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

@@ -7,8 +7,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from normals import normal, some
-from refused import refused
 from torch import nn
 from torch.nn import functional as F
 
@@ -34,6 +32,8 @@ from attncourse.transformer import (
     layer_norm,
     noam_schedule,
 )
+from helpers.random_arrays import normal, some
+from helpers.refusals import refused
 
 # --- right answers in other styles -----------------------------------------------------------
 

@@ -6,7 +6,6 @@ The right answers here are those that the checks must accept.
 import pytest
 import torch
 from einops import rearrange
-from refused import refused
 from torch.nn import functional as F
 
 from attncourse.vision import (
@@ -18,6 +17,7 @@ from attncourse.vision import (
     window_merge,
     window_partition,
 )
+from helpers.refusals import refused
 
 # --- other right answers --------------------------------------------------------------------
 

@@ -75,10 +75,10 @@ class Imports:
         return path.relative_to(self.root).as_posix()
 
     def module(self, path: Path) -> str:
-        """Return the name that a file is imported by: tests' rooms and tools are on the path."""
+        """Return the name that a file is imported by: tests and tools are on the path."""
         parts = list(path.relative_to(self.root).with_suffix("").parts)
         if parts[0] == "tests":
-            parts = parts[-1:] if "corpus" not in parts else parts[parts.index("corpus") :]
+            parts = parts[1:] if parts[1] in ("corpus", "helpers") else parts[-1:]
         elif parts[0] == "tools":
             parts = parts[1:]
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -16,9 +16,9 @@ import course as settings
 import execution
 import nbformat
 import pytest
-from conftest import FIXTURE, ROOT, copy_course, run_tool
 
 import book
+from helpers.project import FIXTURE, ROOT, copy_course, run_tool
 
 pytestmark = pytest.mark.slow
 OTHER = "https://github.com/someone/else"

@@ -20,11 +20,8 @@ import formulas
 import pdf
 import pytest
 import strip
-import vendor
 from bs4 import BeautifulSoup
 from chromium import ABSENT, BROWSER, launched
-from conftest import ROOT, run_tool
-from looks import LETTERS
 from PIL import Image
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pypdf import PdfReader
@@ -32,15 +29,13 @@ from pypdf import PdfReader
 from attncourse import __version__
 from attncourse.checks import exercises
 from attncourse.grading.serve import Quiet, Server
+from helpers.page_visitor import AXE, PHONE, WCAG, WIDE, axe, visitor
+from helpers.plot_colours import LETTERS
+from helpers.project import ROOT, run_tool
 
 PAGES = [f"{page}.html" for page in settings.load(ROOT).pages]
 CHAPTERS = [f"{chapter.page}.html" for chapter in settings.load(ROOT).chapters]
-WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable"]
-WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-AXE = """tags => axe.run(document, {runOnly: tags, resultTypes: ["violations"]}).then(
-    found => found.violations.map(
-    one => [one.id, ...one.nodes.slice(0, 3).map(node => node.target.join(" "))]))"""
 
 # Axe goes through all that is on a page some forty times. So what says nothing goes before: lines
 # of a drawing that bear no text and no role, and of the tokens of code in one kind of box those
@@ -103,14 +98,6 @@ def browser() -> Iterator[Browser]:
         yield made
 
 
-def visitor(browser: Browser, **options) -> BrowserContext:
-    """Somebody who reads: it jumps, where it would glide for seconds."""
-    options = {"viewport": WIDE, "color_scheme": "light", "reduced_motion": "reduce"} | options
-    made = browser.new_context(**options)
-    made.set_default_timeout(60_000)
-    return made
-
-
 class PageReader:
     """A page as somebody reads it, and what went wrong meanwhile."""
 
@@ -170,11 +157,6 @@ def page(read) -> Page:
 def on_phone(read) -> Page:
     read.page.set_viewport_size(PHONE)
     return read.page
-
-
-@cache
-def axe() -> str:
-    return (vendor.library("axe-core") / "axe.min.js").read_text(encoding="utf-8")
 
 
 # --- what the theme and its scripts leave to mend -------------------------------------------------

@@ -4,8 +4,9 @@ import course as settings
 import navigation
 import pytest
 from bs4 import BeautifulSoup
-from conftest import ROOT
 from course import Chapter
+
+from helpers.project import ROOT
 
 COURSE = settings.load(ROOT)
 TITLES = {chapter.stem: f"The title <of> {chapter.stem}" for chapter in COURSE.chapters}

@@ -19,7 +19,6 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 import yaml
-from conftest import ROOT, copy_course, run_tool
 from docutils.core import publish_from_doctree
 from docutils.utils import new_document
 from field_guide import (
@@ -38,6 +37,7 @@ from attncourse.checks.judging import judge
 from attncourse.figures.moving.real_model import UNDONE
 from attncourse.milestones import undone
 from attncourse.practice.drills import drills_of
+from helpers.project import ROOT, copy_course, run_tool
 
 ALL = exercises()
 WRONG = [(e, m) for e in ALL.values() for m in e.mistakes]

@@ -7,23 +7,16 @@ import re
 
 import course as settings
 import pytest
-from conftest import ROOT
 
 from attncourse.checks import exercises
+from helpers.page_numbers import numbers_of
+from helpers.project import ROOT
 
 CHAPTERS = settings.load(ROOT).chapters
 CELL = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROMPT = re.compile(
     r'code_prompt_show: "One way to write it, which exercises? (.*?) asks? of you: '
 )
-SECTION = re.compile(r"^# ## (\d+) · `(\w+)`", re.MULTILINE)
-
-
-def numbers_of(chapter: settings.Chapter) -> dict[str, str]:
-    """The exercises of a chapter by name, as its notebook numbers them: `18.5`."""
-    path = ROOT / "solutions" / chapter.folder / f"{chapter.folder}.py"
-    found = SECTION.findall(path.read_text(encoding="utf-8"))
-    return {name: f"{chapter.number}.{number}" for number, name in found}
 
 
 def shown(cell: str) -> list[str]:

@@ -14,20 +14,15 @@ from textwrap import dedent
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
 
 from attncourse.checks import exercises
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.hidden_tests import HIDDEN, NAMED, cells_of
+from helpers.project import ROOT
 
-FOLDERS = sorted(path for path in (ROOT / "solutions").iterdir() if path.is_dir())
 SEEDS = (0, 1, 20261122)
-
-
-@cache
-def cells_of(folder: Path) -> tuple:
-    return read_cells((folder / f"{folder.name}.ipynb").read_bytes())
 
 
 GIVEN = ("import ", "from ", "class ", "def ")  # begins what the answers are given to build on
@@ -41,15 +36,6 @@ def solved(folder: Path) -> dict:
         if cell.code and (cell.solution or cell.source.startswith(GIVEN)):
             exec(cell.source, names)
     return names
-
-
-HIDDEN = [
-    (folder, cell.grade_id.removeprefix("hidden_"), cell.source)
-    for folder in FOLDERS
-    for cell in cells_of(folder)
-    if cell.grade_id.startswith("hidden_")
-]
-NAMED = [pytest.param(*hidden, id=f"{hidden[0].name}-{hidden[1]}") for hidden in HIDDEN]
 
 
 def passes(folder: Path, source: str, seed: int, **answers) -> bool:

@@ -17,9 +17,7 @@ import course as settings
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
 from docutils.nodes import make_id
-from test_folds import numbers_of
 
 from attncourse import (
     circuits,
@@ -45,6 +43,8 @@ from attncourse import (
 )
 from attncourse.checks import examine, exercises
 from attncourse.grading.results.similar import listing_cell
+from helpers.page_numbers import numbers_of
+from helpers.project import ROOT
 
 CHAPTERS = {chapter.stem: chapter for chapter in settings.load(ROOT).chapters}
 LINES, COLUMNS = range(10, 61), 72

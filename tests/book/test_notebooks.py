@@ -23,9 +23,9 @@ import course as settings
 import jupytext
 import nbformat
 import pytest
-from conftest import FIXTURE, ROOT, copy_course, run_tool
 
 from attncourse import __version__
+from helpers.project import FIXTURE, ROOT, copy_course, run_tool
 
 COURSE = settings.load(ROOT)
 FOLDERS = [chapter.folder for chapter in COURSE.chapters]
@@ -277,7 +277,12 @@ def run_away(elsewhere: Path, *paths: Path) -> dict[Path, dict[str, str]]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))}
     inline = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}  # as in Jupyter
     done = subprocess.run(
-        [elsewhere / "env/bin/python", ROOT / "tests/book/away.py", elsewhere / "empty", *paths],
+        [
+            elsewhere / "env/bin/python",
+            ROOT / "tests/helpers/notebook_runs.py",
+            elsewhere / "empty",
+            *paths,
+        ],
         cwd=elsewhere,
         env=environment | inline | {"OMP_NUM_THREADS": "1"},
         capture_output=True,

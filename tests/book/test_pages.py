@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import course as settings
 import pytest
 from chromium import ABSENT, BROWSER, launched
-from conftest import ROOT
 from playwright.sync_api import Page
+
+from helpers.project import ROOT
 
 # Chapters that have not been brought to this shape yet. One that has it must leave.
 NOT_YET: set[str] = set()

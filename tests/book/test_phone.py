@@ -7,8 +7,9 @@ from collections.abc import Iterator
 import course as settings
 import pytest
 from chromium import ABSENT, BROWSER, launched
-from conftest import ROOT
 from playwright.sync_api import Page
+
+from helpers.project import ROOT
 
 CHAPTERS = settings.load(ROOT).chapters
 PHONE = {"width": 390, "height": 844}

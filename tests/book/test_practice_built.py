@@ -12,11 +12,12 @@ import course as settings
 import pytest
 from bs4 import BeautifulSoup
 from chromium import ABSENT, BROWSER
-from conftest import ROOT
 from drill_links import PRACTICE, SHOWN, drills_by_chapter, drills_by_entry
 from drill_pages import STILL
 from playwright.sync_api import expect
-from test_browser import AXE, PHONE, WCAG, WIDE, axe, visitor
+
+from helpers.page_visitor import AXE, PHONE, WCAG, WIDE, axe, visitor
+from helpers.project import ROOT
 
 COURSE = settings.load(ROOT)
 DRILLS = drills_by_chapter(COURSE)

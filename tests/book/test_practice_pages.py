@@ -13,12 +13,12 @@ import drill_pages
 import pytest
 from bs4 import BeautifulSoup
 from chromium import ABSENT, BROWSER
-from conftest import ROOT
 from drill_pages import markup
-from drill_reader import FIXTURE, DrillReader, drills_by_hand, write_pages
 from playwright.sync_api import expect
 
 from attncourse.practice.drills import DrillExample
+from helpers.drill_reader import FIXTURE, DrillReader, drills_by_hand, write_pages
+from helpers.project import ROOT
 
 DRILLS = drills_by_hand()
 BY_ID = {drill.id: drill for drill in DRILLS}

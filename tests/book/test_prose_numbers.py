@@ -10,12 +10,12 @@ import sys
 import nbformat
 import prose_numbers
 import pytest
-from conftest import ROOT
 from course import load
 from forked_kernel import checks_that_may_fail
 from jupyter_cache.executors.utils import single_nb_execution
 
 from attncourse.figures.prose_numbers import MIME, PROSE_TAG, compare_prose, written_numbers
+from helpers.project import ROOT
 
 PAGES = [  # that compute something
     page

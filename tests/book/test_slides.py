@@ -7,8 +7,9 @@ import pytest
 import slides
 from bs4 import BeautifulSoup
 from chromium import ABSENT, BROWSER, launched
-from conftest import ROOT
 from course import load
+
+from helpers.project import ROOT
 
 COURSE = load(ROOT)
 

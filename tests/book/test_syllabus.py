@@ -5,11 +5,11 @@ import re
 import pytest
 import syllabus
 from bs4 import BeautifulSoup
-from conftest import ROOT
 from course import CourseError, load
 from navigation import line, needs
 
 from attncourse import STEMS, milestones
+from helpers.project import ROOT
 
 COURSE = load(ROOT)
 PLANS = re.findall(

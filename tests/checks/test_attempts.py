@@ -7,10 +7,10 @@ import threading
 import time
 
 import pytest
-from played import played
 
 from attncourse.checks.reading.cells import KEEPS, went_on
 from attncourse.checks.showing import spinner
+from helpers.student_cells import played
 
 HEAD = "import math\nimport torch\nfrom attncourse.checks import check, examine, progress"
 CHECK = 'check("kqv.project", project)'

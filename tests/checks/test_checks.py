@@ -9,7 +9,6 @@ from itertools import cycle
 from types import FunctionType
 
 import pytest
-from conftest import ROOT
 
 from attncourse import STEMS
 from attncourse.checks import exercises
@@ -21,6 +20,7 @@ from attncourse.checks.showing.verdict import LINES, sentence
 from attncourse.checks.trying import trials
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import NoReference, draw
+from helpers.project import ROOT
 
 SEEDS = (0, 1, 2)  # what is told holds on further ones, too, which are kept
 ALL = exercises()

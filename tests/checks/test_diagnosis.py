@@ -3,7 +3,6 @@
 import copy
 import math
 import re
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -18,6 +17,7 @@ from attncourse.checks.explaining.suspects import suspects
 from attncourse.checks.judging import judge, named_arguments
 from attncourse.checks.trying.trials import FRESH, KEPT, draw
 from attncourse.kqv import project, scaled_dot_product_attention
+from helpers.double_mistakes import doubles
 
 ALL = exercises()
 COMPOSITIONS = {
@@ -27,7 +27,6 @@ COMPOSITIONS = {
     if (parts := parts_of(m.wrong))
 }
 FAMILIES = [(e, m) for e in ALL.values() for m in e.mistakes if m.family]
-DOUBLES = 2  # of each exercise
 
 
 @pytest.fixture(autouse=True)
@@ -58,17 +57,6 @@ def test_a_member_of_a_family_has_its_name(exercise, mistake):
         assert not verdict.passed, value
         assert verdict.diagnosis is not None, (value, verdict.full)
         assert verdict.diagnosis.name == mistake.name, (value, verdict.full)
-
-
-def doubles(exercise):
-    """Pairs of mistakes of one composition, spread over all there are."""
-    composed = [m for m in exercise.mistakes if parts_of(m.wrong)]
-    found = []
-    for a, b in combinations(composed, 2):
-        one, other = parts_of(a.wrong), parts_of(b.wrong)
-        if one.compose is other.compose and not one.chosen.keys() & other.chosen.keys():
-            found.append((a, b, one.compose(**one.chosen, **other.chosen)))
-    return found[:: max(1, len(found) // DOUBLES)][:DOUBLES]
 
 
 def test_two_mistakes_at_once_are_named(record_property):

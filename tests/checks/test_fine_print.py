@@ -4,11 +4,11 @@ import re
 from functools import cache
 
 import pytest
-from conftest import ROOT
 from grid import covered
 
 from attncourse.checks import examine, exercises
 from attncourse.llama import merge_pairs
+from helpers.project import ROOT
 
 ALL = exercises()
 

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
 
 from attncourse.checks.trying.settings import as_a_process_starts
+from helpers.project import ROOT
 
 # torch's device "lazy" refuses, as a GPU's does, to be mixed with the processor's.
 SETTINGS = {

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from test_diagnosis import doubles
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import parts_of
@@ -11,6 +10,7 @@ from attncourse.checks.judging import answers_something, judge
 from attncourse.checks.showing.verdict import FOLLOWS, Picture, picture_html
 from attncourse.checks.trying.outcome import identical
 from attncourse.checks.trying.trials import draw, try_out
+from helpers.double_mistakes import doubles
 
 ALL = exercises()
 SOME = ("mixing.normalize_rows", "kqv.attention_scores", "scaling.attention_entropy")

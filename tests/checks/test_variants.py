@@ -12,7 +12,6 @@ import nbformat
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
 from course import load
 
 from attncourse import STEMS, lookup
@@ -31,6 +30,7 @@ from attncourse.grading.student.selfcheck import check_file
 from attncourse.grading.submission.notebook import HIDDEN
 from attncourse.grading.submission.varied import CALL, OTHER, notebook_in_variant, other_variant
 from exercises import released
+from helpers.project import ROOT
 
 SEED = 20261123
 ANY = find_exercise("masking.leak")

@@ -7,7 +7,6 @@ from functools import cache
 
 import pytest
 import torch
-from conftest import ROOT
 from torch import nn
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode, handle_torch_function, wrap_torch_function
@@ -20,6 +19,7 @@ from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS, IMPORTS
 from attncourse.kqv import scaled_dot_product_attention as right
+from helpers.project import ROOT
 
 FINISHED = F.scaled_dot_product_attention
 MULTIHEAD = F.multi_head_attention_forward

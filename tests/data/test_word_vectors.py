@@ -4,11 +4,11 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import ROOT
 
 from attncourse.data import kept
 from attncourse.data.words import word_vectors
 from attncourse.tokens import Vocabulary, cosine_similarity
+from helpers.project import ROOT
 
 TEXTS = [
     "The man walked the dog",

@@ -7,12 +7,12 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from moving_pages import needs_browser
 
 from attncourse.figures.moving import block_parts
 from attncourse.figures.moving.block_parts import NAMES, example_block
 from attncourse.multihead import MultiHeadAttention
 from attncourse.transformer import EncoderBlock, FeedForward, layer_norm
+from helpers.figure_reader import needs_browser
 
 RNG = np.random.default_rng(3)
 X, LAYERS = example_block()

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import torch
 import vendor
-from moving_pages import FigureReader, needs_browser
 from torch.nn import functional as F
 
 from attncourse.figures.moving import DigitPainter
@@ -19,6 +18,7 @@ from attncourse.figures.moving.figure import lean
 from attncourse.figures.theme import read_asset
 from attncourse.tasks.digits import normalise_ink, vit
 from attncourse.vision import VisionTransformer, attention_on_image
+from helpers.figure_reader import FigureReader, needs_browser
 
 RNG = np.random.default_rng(4)
 INK = RNG.integers(0, 17, (10, 8, 8))

@@ -7,12 +7,12 @@ import re
 
 import numpy as np
 import pytest
-from moving_pages import needs_browser
 
 from attncourse.figures.moving import family_split
 from attncourse.figures.moving.family_split import LOOPS, nested
 from attncourse.sequences import encode_cdr3, similarity_clusters
 from attncourse.tasks.receptor_readers import near_copies
+from helpers.figure_reader import needs_browser
 
 
 def test_equal_arguments_equal_bytes_and_letters_are_never_markup():

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from moving_pages import FigureReader, needs_browser
-from test_moving_figures import CIRCLE
 
 from attncourse.figures import moving
+from helpers.figure_reader import FigureReader, needs_browser
+from helpers.figure_samples import CIRCLE
 
 pytestmark = needs_browser
 

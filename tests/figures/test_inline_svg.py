@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 from chromium import ABSENT, BROWSER, launched
-from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inline_svg import LARGEST, SMALLEST, SvgError, inline
-from looks import LETTERS, PAGES, sheet
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 from PIL import Image
@@ -33,6 +31,8 @@ from attncourse.figures import (
     style,
     weight_matrix,
 )
+from helpers.plot_colours import LETTERS, PAGES, sheet
+from helpers.project import ROOT
 
 PHONE = 358  # pixels that an article is wide where the screen has 390
 RNG = np.random.default_rng(3)

@@ -20,10 +20,8 @@ import numpy as np
 import pytest
 import sphinx_attncourse
 import torch
-from conftest import ROOT
 from docutils import nodes
 from docutils.utils import new_document
-from drawn import Draw, can_be_drawn, parameters, randomised
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -34,6 +32,8 @@ from attncourse.lookup import soft_lookup
 from attncourse.multihead import merge_heads
 from attncourse.support.arrays import require_count, require_finite, require_positive
 from attncourse.support.shapes import shaped
+from helpers.project import ROOT
+from helpers.random_arguments import Draw, can_be_drawn, parameters, randomised
 
 WIDTH = 72
 

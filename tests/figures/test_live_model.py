@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import torch
 import vendor
-from moving_pages import FigureReader, needs_browser
 from torch.nn import functional as F
 
 from attncourse.figures.moving import LiveModel
@@ -23,6 +22,7 @@ from attncourse.figures.theme import read_asset
 from attncourse.gpt import GPT, GPTConfig
 from attncourse.masking import causal_mask
 from attncourse.tasks.pronouns import PronounWorld
+from helpers.figure_reader import FigureReader, needs_browser
 
 WORLD = PronounWorld()
 BEGINNING = "today the doctor is small and cute ."

@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures.moving import mask_painter
 from attncourse.masking import (
@@ -17,6 +16,7 @@ from attncourse.masking import (
     padding_mask,
     sliding_window_mask,
 )
+from helpers.figure_reader import FigureReader, needs_browser
 
 TOKENS = ["I", "am", "hungry", "and", "you"]
 SCORES = [

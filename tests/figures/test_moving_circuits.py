@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pytest
 import torch
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.interpret import (
@@ -17,6 +16,7 @@ from attncourse.interpret import (
     previous_token_pattern,
 )
 from attncourse.tasks.explored import pack_maps, unpack_maps
+from helpers.figure_reader import FigureReader, needs_browser
 
 LAYERS, HEADS, N = 3, 4, 7
 TOKENS = ["Tom", " saw", " Ann", " <b>", " saw", " Ann", "."]

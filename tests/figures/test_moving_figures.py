@@ -9,7 +9,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.lookup import kernel_regression, softmax
@@ -19,22 +18,15 @@ from attncourse.positions import apply_rope, sinusoidal_encoding
 from attncourse.scaling import attention_entropy, scale_scores, softmax_jacobian
 from attncourse.self_attention import attention_weights, self_attention
 from attncourse.tokens import cosine_similarity, unit_rows
+from helpers.figure_reader import FigureReader, needs_browser
+from helpers.figure_samples import CIRCLE, MAPS, RNG, VALUES, W_O, WORDS, heads
 
-RNG = np.random.default_rng(5)
-CIRCLE = unit_rows(RNG.normal(size=(13, 2)))
 TRIANGLE = np.array([[0.0, 0.0], [4.0, 1.0], [1.0, 3.5]])
 ARROW_WORDS, SENTENCES = ["dog", "bites", "man"], [[0, 1, 2], [2, 1, 0], [0, 1, 0]]
 ARROWS = np.array([[1.6, 0.9], [-0.9, 1.2], [1.5, -0.7]])
 AGES, PRICES = [1.0, 3.0, 5.0, 9.0, 14.0], [31.0, 24.0, 18.0, 12.0, 45.0]
-WORDS = ["the", "man", "walked", "the", "dog"]
 X = RNG.normal(size=(5, 4))
-MAPS = RNG.dirichlet(np.ones(5), size=(3, 5))
-VALUES, W_O = RNG.normal(size=(3, 5, 2)), RNG.normal(size=(6, 7))
 EVIL = "<img src=x onerror=alert(1)>"
-
-
-def heads(tokens=WORDS, **more):
-    return moving.heads_off(**{"maps": MAPS, "values": VALUES, "W_o": W_O, **more}, tokens=tokens)
 
 
 FIGURES = {

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.efficient import kv_cache_bytes
 from attncourse.figures.moving import LoopReader, StoryHeads, length_slider
@@ -24,6 +23,7 @@ from attncourse.interpret import ablate, attention_maps
 from attncourse.sequences import ReceptorClassifier
 from attncourse.tasks.pronouns import PronounWorld
 from attncourse.tasks.receptor_readers import AttentionReader, ablated, telling
+from helpers.figure_reader import FigureReader, needs_browser
 
 WORLD = PronounWorld()
 RNG = np.random.default_rng(6)

@@ -8,11 +8,11 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.figures.moving.induction_steps import induction_row
 from attncourse.interpret import induction_pattern
+from helpers.figure_reader import FigureReader, needs_browser
 
 WORDS = ["7", "2", "9", "4", "7", "2", "9"]
 TYPED = [

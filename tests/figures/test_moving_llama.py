@@ -9,7 +9,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import Table, moving
 from attncourse.figures.moving.block_today import PARTS, counted
@@ -17,6 +16,7 @@ from attncourse.gpt import GPT, GPTConfig
 from attncourse.llama import Llama, LlamaConfig, merge_pairs
 from attncourse.pretrained.byte_pairs import learn_merges, symbols_of
 from attncourse.tasks.training import count_parameters
+from helpers.figure_reader import FigureReader, needs_browser
 
 TEXT = "the cat sat on the mat and the rat sat on the cat while the thin hat ran to the theatre"
 RANKS = learn_merges([" " + word for word in TEXT.split()], 30)

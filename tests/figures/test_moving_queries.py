@@ -9,7 +9,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures.drawings import cross_attention as drawings
 from attncourse.figures.moving import line_writer, other_sentence
@@ -21,6 +20,7 @@ from attncourse.tasks.characters import to_ids, to_texts
 from attncourse.tasks.dates import ISO, WRITTEN
 from attncourse.tasks.days import N_IDS, day_lines
 from attncourse.tasks.translator import Seq2Seq
+from helpers.figure_reader import FigureReader, needs_browser
 
 WORDS = ["The", "man", "walked", "the", "dog"]
 EVIL = "<img src=x onerror=alert(1)>"

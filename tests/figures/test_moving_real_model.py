@@ -13,12 +13,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from moving_pages import PAGE, FigureReader, needs_browser
-from test_byte_pairs import texts
+
+from helpers.figure_reader import PAGE, FigureReader, needs_browser
+from helpers.small_byte_pairs import texts
 
 pytest.importorskip("gguf")
-from small_llama import KINDS, WORDS, small_file, small_model
-
 from attncourse.circuits import logit_lens, patched, sink_mask, without_edges, without_heads
 from attncourse.data import kept
 from attncourse.figures import moving
@@ -36,12 +35,13 @@ from attncourse.interpret import (
 )
 from attncourse.milestones.undone import ROWS, TEXTS, undone
 from attncourse.tasks.explored import unpack_maps
+from helpers.live_model_page import SENTENCE, ready
+from helpers.small_llama import KINDS, WORDS, small_file, small_model
 
 pytestmark = needs_browser
 RIGHT = {"off": [], "cuts": []}
 for _, _, options in DECISIONS:
     RIGHT |= options[0][1]
-SENTENCE = "Bettina's 7 otters weren't asleep. They sorted pebbles, größere links; otters sorted"
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +66,6 @@ def loaded(reader: FigureReader, path: Path) -> FigureReader:
     reader.figure.locator("[data-part=file]").set_input_files(path)
     ready(reader)
     return reader
-
-
-def ready(reader: FigureReader) -> None:
-    """Until nothing is being computed."""
-    reader.page.wait_for_function("() => document.querySelector('.attncourse-moving').still?.()")
 
 
 def ask(reader: FigureReader, job: str, **given):

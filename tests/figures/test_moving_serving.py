@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from bs4 import BeautifulSoup
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.figures.moving.cache_pages import WAYS, a_day, simulated
+from helpers.figure_reader import FigureReader, needs_browser
 
 ROOM = {"rows": 3, "longest": 28, "page": 4, "common": 9}
 STEPS = 90

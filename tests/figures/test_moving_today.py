@@ -5,12 +5,12 @@ import re
 
 import pytest
 from chromium import launched
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures import moving
 from attncourse.figures.drawings import today as drawings
 from attncourse.figures.moving.two_models import LENGTHS, PARTS, part_words, token_cost, two_digits
 from attncourse.today import MODELS, cache_bytes_of
+from helpers.figure_reader import FigureReader, needs_browser
 
 EVIL = "<img src=x onerror=alert(1)></script>"
 

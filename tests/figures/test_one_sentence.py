@@ -8,12 +8,12 @@ import sys
 from urllib.parse import unquote
 
 import pytest
-from conftest import ROOT
 
 from attncourse import STEMS
 from attncourse.data import kept
 from attncourse.figures import moving
 from attncourse.figures.one_sentence import NOTHING, STATES, in_percent, same_in_real_model
+from helpers.project import ROOT
 
 ANSWER = kept("one_sentence")["answer"]
 

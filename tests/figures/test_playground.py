@@ -7,7 +7,6 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures.moving import playground
 from attncourse.figures.moving.playground import (
@@ -28,6 +27,7 @@ from attncourse.figures.moving.playground import (
 )
 from attncourse.kqv import attention_weights, project
 from attncourse.masking import causal_mask, sliding_window_mask
+from helpers.figure_reader import FigureReader, needs_browser
 
 VIEWS = ["one: X", "two: Q, K", "three: Q, K, V"]
 MASKS = {"none": "none", "causal": "causal", "window": "window of 3"}

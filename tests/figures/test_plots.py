@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from looks import PAGES, contrast, linear, sheet
 from matplotlib import colormaps
 from matplotlib import pyplot as plt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -27,6 +26,7 @@ from attncourse.figures import (
 )
 from attncourse.figures.cells import cells_outline, number_ink
 from attncourse.figures.plots import spread_heights
+from helpers.plot_colours import PAGES, contrast, linear, sheet
 
 NAMES = {
     "query": style.QUERY,

@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 import torch
-from moving_pages import needs_browser
 
 from attncourse.figures.moving import sampling
 from attncourse.gpt import filter_logits
+from helpers.figure_reader import needs_browser
 
 LOGITS = [2.0, 1.0, 1.0, 0.25, -1.0, -3.0]
 WORDS = ["sushi", "pizza", "bread", "salad", "soup", "cake"]

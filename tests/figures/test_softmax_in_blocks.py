@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from moving_pages import needs_browser
 
 from attncourse.efficient import online_softmax
 from attncourse.figures.moving import softmax_in_blocks
+from helpers.figure_reader import needs_browser
 
 SCORES = [1.0, 0.0, 3.0, 2.0, -1.0, 4.0, 2.0]
 VALUES = [4.0, 0.0, 8.0, 2.0, 6.0, 1.0, 5.0]

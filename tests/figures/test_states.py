@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from conftest import ROOT
-from moving_pages import needs_browser
-from test_moving_figures import heads
-from test_moving_real_model import SENTENCE, path, ready  # noqa: F401
-from test_stepper import NUMBERS, TOKENS
 
 from attncourse.figures import attention_view, moving, slider
 from attncourse.figures.bars import Bars
+from helpers.figure_reader import needs_browser
+from helpers.figure_samples import NUMBERS, TOKENS, heads
+from helpers.live_model_page import SENTENCE, ready
+from helpers.project import ROOT
+from helpers.small_llama import small_file
 
 SCRIPT = (ROOT / "book" / "assets" / "states.js").read_text(encoding="utf-8")
 pytestmark = needs_browser
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory) -> Path:
+    return small_file(tmp_path_factory.mktemp("small") / "small.gguf")
 
 
 class Prose:
@@ -76,7 +83,7 @@ def test_an_old_address_leaves_the_figure_and_says_so(opened, old):
     assert states(reader) == ["true"] * 3
 
 
-def test_the_live_model_is_set_once_it_is_loaded(opened, path):  # noqa: F811
+def test_the_live_model_is_set_once_it_is_loaded(opened, path):
     address = "real_model&amp;text=otters met. otters&amp;order=layer&amp;rank=5&amp;head!"
     reader = opened(moving.real_model([SENTENCE]), Prose(address))
     reader.page.locator(".attn-do").click()
@@ -95,7 +102,7 @@ def test_the_live_model_is_set_once_it_is_loaded(opened, path):  # noqa: F811
     )
 
 
-def test_the_chosen_piece_and_the_score_that_is_explained_are_in_the_address(opened, path):  # noqa: F811
+def test_the_chosen_piece_and_the_score_that_is_explained_are_in_the_address(opened, path):
     steps = ["text=otters met. otters", "word=2", "order=layer", "rank=7", "key=1", "why=true"]
     address = "&amp;".join(["real_model", *steps])
     reader = opened(moving.real_model([SENTENCE]), Prose(address))

@@ -9,19 +9,12 @@ from importlib.resources import files
 import numpy as np
 import pytest
 import torch
-from moving_pages import FigureReader, needs_browser
 
 from attncourse.figures.moving import attention_stepper
 from attncourse.figures.moving.figure import lean
 from attncourse.kqv import attention_scores, attention_weights, project
-
-TOKENS = ["I", "am", "hungry"]
-NUMBERS = {
-    "X": [[1, 0, 0], [0, 1, 2], [1, 2, 0]],
-    "W_q": [[0, 1], [0, 1], [1, 0]],
-    "W_k": [[1, 0], [0, 1], [1, 0]],
-    "W_v": [[4, 0], [0, 2], [1, 0]],
-}
+from helpers.figure_reader import FigureReader, needs_browser
+from helpers.figure_samples import NUMBERS, TOKENS
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 import vendor
-from moving_pages import FigureReader, needs_browser
 from playwright.sync_api import Locator
 
 from attncourse.figures import Bars, Curves, Matrix, attention_view, slider
+from helpers.figure_reader import FigureReader, needs_browser
 
 pytestmark = needs_browser
 

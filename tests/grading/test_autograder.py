@@ -10,11 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from jsonschema import Draft202012Validator
-from small_class import NAME, refuses, run
-from small_course import make_course, small
-from test_export import RESULTS
 
 import attncourse.grading.autograder.bundle as autograder
 from attncourse.grading.autograder import run as harness
@@ -22,6 +18,10 @@ from attncourse.grading.autograder.bundle import bundle, requirements
 from attncourse.grading.course.variants import choose_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail.layers import Layer
+from helpers.gradescope_format import RESULTS
+from helpers.project import ROOT
+from helpers.small_class import NAME, refuses, run
+from helpers.small_course import make_course, small
 
 # Not among what is installed there.
 OTHERS = ("nbgrader", "nbformat", "bleach", "jupyter_core", "fastjsonschema")

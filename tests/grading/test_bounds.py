@@ -16,9 +16,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from corpus.assignment import KQV, MIXING
-from corpus.hostile import HONEST
-from small_course import NAME, cell, graded, notebook, small, solution
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail import kernel
@@ -40,6 +37,9 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import CellResult, Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
+from corpus.assignment import KQV, MIXING
+from corpus.hostile import HONEST
+from helpers.small_course import NAME, cell, graded, notebook, small, solution
 
 # --- before anything is built -----------------------------------------------------------------
 

@@ -5,8 +5,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from conftest import ROOT
-from small_course import cell, graded, notebook, solution
 
 from attncourse import STEMS
 from attncourse.checks import find_exercise, variants_of
@@ -25,6 +23,8 @@ from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.varied import notebook_in_variant
+from helpers.project import ROOT
+from helpers.small_course import cell, graded, notebook, solution
 
 CANARY = "canary-5512"
 OURS = {

@@ -3,14 +3,10 @@
 import csv
 import json
 import re
-from pathlib import Path
 
 import pytest
 import rubrics
-from conftest import ROOT
 from course import CourseError
-from small_class import made, run, write_gradebook
-from small_course import NAME, cell, graded, hand_in, make_course, notebook, small
 
 import exercises
 from attncourse.grading.course.changes import differences
@@ -23,24 +19,20 @@ from attncourse.grading.gradebook.changes import (
 )
 from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.submission.notebook import read_assignment
+from helpers.gradebook_scores import (
+    MARKS,
+    TEXT,
+    question,
+    score,
+    scores,
+    with_question,
+    write_solved,
+)
+from helpers.project import ROOT
+from helpers.small_class import made, run, write_gradebook
+from helpers.small_course import NAME, graded, hand_in, make_course, notebook, small
 
 CHAPTERS = sorted(path.name for path in (ROOT / "solutions").glob("[0-9][0-9]_*"))
-MARKS = {"grade_id": "explain_it", "grade": True, "solution": True, "points": 3}
-TEXT = """\
-## 5 · Why?
-
-<!-- facts: explain_it -->
-
-Explain it.
-
-| points | for |
-| --: | --- |
-| 2 | what |
-| 1 | why |
-
-### BEGIN SOLUTION
-So.
-### END SOLUTION"""
 
 
 # --- questions ----------------------------------------------------------------------------------
@@ -113,22 +105,6 @@ def test_chapters_from_the_fifth_on_have_a_question(name):
 # --- changes ------------------------------------------------------------------------------------
 
 
-def question(text: str = TEXT) -> dict:
-    marks, text = rubrics.question(MARKS, text, "a.py")
-    made = cell(text, "explain_it", code=False)
-    return made | {"metadata": {"nbgrader": marks}}
-
-
-def with_question(data: bytes, answer: str = "") -> bytes:
-    made = question()
-    made["source"] = answer or made["source"]
-    return notebook(*json.loads(data)["cells"], made)
-
-
-def write_solved(course: Path, data: bytes) -> None:
-    (course / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(data)
-
-
 def test_differences_are_told_in_sentences():
     old = {"a": ("1", 2.0), "b": ("2", 3.0), "c": ("3", 1.0), "d": ("4", None), "e": ("5", 1.0)}
     new = {"b": ("2", 4.0), "c": ("9", 1.0), "d": ("8", None), "e": ("5", 1.0), "f": ("6", 2.5)}
@@ -139,24 +115,6 @@ def test_differences_are_told_in_sentences():
         "another text: c",
     ]
     assert list(differences(old, old)) == []
-
-
-def score(course: Path, student: str, grade_id: str, points: float, comment: str = "") -> None:
-    """Enters what a person gives in the formgrader."""
-    with open_gradebook(find_gradebook(course)) as gradebook:
-        grade = gradebook.find_grade(grade_id, NAME, NAME, student)
-        grade.manual_score, grade.needs_manual_grade = points, False
-        if comment:
-            cell_id = grade_id.removeprefix("points_")
-            gradebook.find_comment(cell_id, NAME, NAME, student).manual_comment = comment
-        gradebook.db.commit()
-
-
-def scores(course: Path) -> dict[str, tuple]:
-    """Each graded cell of Ada's: automatic and manual score, and whether a person has to look."""
-    with open_gradebook(find_gradebook(course)) as gradebook:
-        grades = gradebook.find_submission_notebook(NAME, NAME, "ada").grades
-        return {g.name: (g.auto_score, g.manual_score, bool(g.needs_manual_grade)) for g in grades}
 
 
 def test_what_a_person_gave_stays_when_cells_come_go_and_change(tmp_path):

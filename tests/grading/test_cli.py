@@ -16,10 +16,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import ROOT
-from forked import run
-from small_course import NAME, STUB, cell, graded, make_course, notebook, small
-from small_course import solution as answer
 
 import attncourse
 from attncourse.checks import exercises
@@ -28,17 +24,13 @@ from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.errors import UserError, missing_module_sentence
 from attncourse.grading.files import reserved
 from attncourse.grading.gradebook.connection import find_gradebook
+from helpers.command_line import refuses
+from helpers.forked_commands import run
+from helpers.project import ROOT
+from helpers.small_course import NAME, STUB, cell, graded, make_course, notebook, small
+from helpers.small_course import solution as answer
 
 COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
-
-
-def refuses(done: subprocess.CompletedProcess, *words: str) -> None:
-    """Asserts one line on standard error that has these words, and exit status 2."""
-    assert done.returncode == 2, done
-    assert done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    for word in words:
-        assert word in done.stderr
 
 
 def kqv_course(folder: Path) -> Path:

@@ -9,11 +9,7 @@ import time
 import zipfile
 from pathlib import Path, PurePosixPath
 
-import downloads as made
 import pytest
-from downloads import CLASS, archive, packed
-from small_class import refuses, run
-from small_course import NAME, hand_in, make_course, small
 
 from attncourse.grading.collect import drops, sort
 from attncourse.grading.collect.collect import collect_downloads
@@ -30,6 +26,10 @@ from attncourse.grading.course.folders import read_submission, record_of
 from attncourse.grading.course.handed_in import LARGEST
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
+from helpers import platform_downloads as made
+from helpers.platform_downloads import CLASS, archive, packed
+from helpers.small_class import refuses, run
+from helpers.small_course import NAME, hand_in, make_course, small
 
 FILE = f"{NAME}.ipynb"
 GOOD = small()

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from socket import SOCK_DGRAM
 
-import forked
 import pytest
-from conftest import ROOT
-from corpus.assignment import MARK, MIXING, PORT, WORKS, Hostile, Work, keeps
-from corpus.course import lost, make_course, scores, unearned
-from corpus.hostile import DAMAGE, HONEST, HOSTILE
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from corpus.assignment import MARK, MIXING, PORT, WORKS, Hostile, Work, keeps
+from corpus.course import lost, make_course, scores, unearned
+from corpus.hostile import DAMAGE, HONEST, HOSTILE
+from helpers import forked_commands
+from helpers.project import ROOT
 
 EVERYTHING = HOSTILE + DAMAGE + HONEST  # the damaged have tests of their own, too: test_damaged.py
 pytestmark = pytest.mark.from_exec
@@ -141,11 +141,11 @@ from pathlib import Path
 from attncourse.grading.driver.command import grade_course
 from attncourse.grading.limits import Limits
 sys.path.append({str(ROOT / "tests")!r})
-from luck import settle
+from helpers.seeding import settle
 settle()
 grade_course(Path({str(course)!r}), {work.name!r}, limits={limits!r})
 """
-    done = forked.run("release", work.name, cwd=course)
+    done = forked_commands.run("release", work.name, cwd=course)
     assert done.returncode == 0, done.stderr
     handed_in = snapshot(course)
     command, environment = [sys.executable, "-c", grading], os.environ | SECRET

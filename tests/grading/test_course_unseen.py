@@ -10,11 +10,11 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from clusters import cluster
-from small_course import NAME, RIGHT, make_course, small
-from test_driver import run
 
 from attncourse.grading.jail import jail
+from helpers.dask_clusters import cluster
+from helpers.driver_runs import run
+from helpers.small_course import NAME, RIGHT, make_course, small
 
 # Right where it sees nothing of the assignment in the whole of its file system.
 SPY = f"""\

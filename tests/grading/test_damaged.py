@@ -1,9 +1,6 @@
 """Damaged submissions get the points that a fair person would give them."""
 
 import pytest
-from conftest import ROOT
-from corpus.damaged import DAMAGED, FULL, Damaged
-from small_course import NAME, small
 
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.demo import fill_solution_cells
@@ -11,6 +8,9 @@ from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from corpus.damaged import DAMAGED, FULL, Damaged
+from helpers.project import ROOT
+from helpers.small_course import NAME, small
 
 LIMITS = Limits(submission=60, cell=10)
 SMALL = Assignment(NAME, read_cells(small()))

@@ -6,19 +6,19 @@ import signal
 import subprocess
 import sys
 
-import forked
 import pytest
-from clusters import ENVIRONMENT, cluster
-from small_course import NAME, make_course, small
 
 from attncourse.grading.driver.executors import open_cluster
 from attncourse.grading.errors import UserError
+from helpers import forked_commands
+from helpers.dask_clusters import ENVIRONMENT, cluster
+from helpers.small_course import NAME, make_course, small
 
 pytestmark = pytest.mark.slow
 
 
 def grade(course, *options: str) -> subprocess.CompletedProcess:
-    return forked.run("grade", NAME, *options, cwd=course, PYTHONWARNINGS="ignore")
+    return forked_commands.run("grade", NAME, *options, cwd=course, PYTHONWARNINGS="ignore")
 
 
 def reports(course) -> dict[str, dict]:

@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from small_course import cell, graded, notebook, solution
 
 from attncourse.grading.judge.deferred_tests import disturbed
 from attncourse.grading.judge.judge import grade_submission
@@ -12,6 +11,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.report import to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
+from helpers.small_course import cell, graded, notebook, solution
 
 SECRET = "8675309"
 IMPORTS = cell("import numpy as np\nimport torch", "imports", locked=True)

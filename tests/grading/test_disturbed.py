@@ -4,7 +4,8 @@ import random
 from itertools import islice
 
 import pytest
-from disturbing import class_of_twelve, disturbances, graded, nothing, points
+
+from helpers.disturbances import class_of_twelve, disturbances, graded, nothing, points
 
 PLAIN = {"points_add": 2, "hidden_add": 1, "points_twice": 4}
 

@@ -9,19 +9,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
-from dataclasses import replace
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
-import forked
 import pytest
 from rich.console import Console
-from small_course import NAME, hand_in, make_course, released, small
 
 from attncourse.grading import machine
 from attncourse.grading.course import folders as course
@@ -34,73 +30,13 @@ from attncourse.grading.files import replace_file
 from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.judge import lanes
 from attncourse.grading.limits import Limits
-from attncourse.grading.report import CellResult, Report
 from attncourse.grading.results.class_results import class_results
-
-COMMAND = [sys.executable, "-W", "error", "-m", "attncourse.grading.cli"]
-
-
-class Marker(Executor):
-    """Runs nothing: gives each submission as many points as its bytes' length leaves over 3.
-
-    ``problem`` is asked before: what it returns is raised.
-    """
-
-    def __init__(self, problem: Callable[[str, int], BaseException | None] = lambda *_: None):
-        self.problem = problem
-        self.seen: list[str] = []
-        self.seeds: list[int] = []
-
-    def submit(self, function, data, assignment, *, student, limits, sandbox=True, **more):
-        self.seen.append(student)
-        self.seeds.append(more["seed"])
-        future: Future[Report] = Future()
-        problem = self.problem(student, self.seen.count(student))
-        if problem is not None:
-            future.set_exception(problem)
-        else:
-            cells = {
-                g: CellResult(float(len(data) % 3), c.points) for g, c in assignment.graded.items()
-            }
-            report = Report(student, assignment.name, "graded", cells, sandbox=sandbox)
-            report = replace(report, seed=more["seed"])
-            future.set_result(report)
-        return future
-
-
-@pytest.fixture
-def marker(monkeypatch):
-    """The executor of every run in the test."""
-    made = Marker()
-
-    @contextmanager
-    def executor(jobs=0, dask=None):
-        yield made, 2
-
-    monkeypatch.setattr(command, "open_executor", executor)
-    return made
-
-
-def grade(course: Path, student: str | None = None, **more) -> command.Tally:
-    return command.grade_course(course, NAME, student, limits=more.pop("limits", Limits()), **more)
+from helpers.driver_runs import grade, run
+from helpers.small_course import NAME, hand_in, make_course, released, small
 
 
 def class_of(folder: Path, number: int = 3) -> Path:
     return make_course(folder, **{f"s{n}": small() + b" " * n for n in range(number)})
-
-
-def run(*arguments: object, cwd: Path, prefix: list[str] | None = None, **more: str):
-    if prefix is None:
-        return forked.run(*arguments, cwd=cwd, **more)
-    environment = {**os.environ, "COLUMNS": "140", **more}
-    return subprocess.run(
-        [*prefix, *COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=environment,
-        timeout=60,
-    )
 
 
 def records(course: Path) -> list[dict]:

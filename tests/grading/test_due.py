@@ -10,9 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from small_class import made, refuses, run, write_gradebook
-from small_course import NAME, hand_in, make_course, small
-from test_driver import grade, marker  # noqa: F401
 from traitlets.config import Config
 from typer.testing import CliRunner
 
@@ -40,6 +37,9 @@ from attncourse.grading.results.export import FORMATS, write_export
 from attncourse.grading.results.page import class_page
 from attncourse.grading.results.summary import Summary
 from attncourse.grading.results.terminal import at_a_glance
+from helpers.driver_runs import grade
+from helpers.small_class import made, refuses, run, write_gradebook
+from helpers.small_course import NAME, hand_in, make_course, small
 
 CONFIG = """
 c = get_config()
@@ -216,10 +216,9 @@ def test_lengths_are_said_as_people_say_them():
 # --- what counts --------------------------------------------------------------------------------
 
 
-def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):  # noqa: F811
-    grant_extension(
-        find_gradebook(course), "extended", NAME, 2
-    )  # before there is anything to extend
+def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):
+    # Before there is anything to extend.
+    grant_extension(find_gradebook(course), "extended", NAME, 2)
     grade(course)
     tenth = 0.6
     assert standing(course) == {
@@ -252,7 +251,7 @@ def test_a_day_more_ends_at_the_same_time_whatever_the_clocks_do(due, zone, days
         assert end.replace(tzinfo=None) == wanted
 
 
-def test_days_are_those_of_the_clocks(course, marker):  # noqa: F811
+def test_days_are_those_of_the_clocks(course, marker):
     """Clocks go back in the night after the work was due: that day has 25 hours."""
     (course / "nbgrader_config.py").write_text(
         CONFIG.replace("2026-10-12 23:59", "2026-10-24 20:00")
@@ -283,7 +282,7 @@ def test_days_are_those_of_the_clocks(course, marker):  # noqa: F811
     assert "2026-10-25 21:00:00 +0100" in table
 
 
-def test_a_time_that_says_none_any_more_costs_nothing_any_more(course, marker):  # noqa: F811
+def test_a_time_that_says_none_any_more_costs_nothing_any_more(course, marker):
     stamp = course / "submitted" / "days" / NAME / "timestamp.txt"
     for text, off in (("2026-10-14 12:00:00 +0200", True), ("yesterday", False)):
         stamp.write_text(text + "\n")
@@ -294,7 +293,7 @@ def test_a_time_that_says_none_any_more_costs_nothing_any_more(course, marker): 
     assert "counted as handed in on time" in report
 
 
-def test_a_due_date_of_the_formgrader_stays_where_the_settings_have_none(course, marker):  # noqa: F811
+def test_a_due_date_of_the_formgrader_stays_where_the_settings_have_none(course, marker):
     (course / "nbgrader_config.py").write_text(CONFIG.replace("01_small", "02_other"))
     grade(course)
     with open_gradebook(find_gradebook(course)) as gradebook:
@@ -319,7 +318,7 @@ def test_a_penalty_is_a_share_for_each_day_begun():
 # --- what is shown ------------------------------------------------------------------------------
 
 
-def test_the_table_of_a_class_has_who_was_late(course, marker, capsys):  # noqa: F811
+def test_the_table_of_a_class_has_who_was_late(course, marker, capsys):
     grade(course)
     lines = capsys.readouterr().out.splitlines()
     place = next(n for n, line in enumerate(lines) if line.split()[:1] == ["days"])

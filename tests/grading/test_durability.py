@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
-import forked
 import pytest
-from disturbing import lanes_of
-from small_course import NAME, STUB, make_course, small
 
 from attncourse.grading.course.settings import require_nbgrader
 from attncourse.grading.driver.journal import intact
 from attncourse.grading.judge.lane import end_with
+from helpers import forked_commands
+from helpers.disturbances import lanes_of
+from helpers.small_course import NAME, STUB, make_course, small
 
 STUDENTS = 40
 TIME = 120.0  # seconds after which something hangs
@@ -145,7 +145,7 @@ def large_class(folder: Path) -> dict[str, float]:
 
 
 def run(course: Path, *options: str, **more: str) -> subprocess.CompletedProcess:
-    return forked.run("grade", NAME, *options, cwd=course, **more)
+    return forked_commands.run("grade", NAME, *options, cwd=course, **more)
 
 
 def scores(course: Path) -> dict[str, float]:

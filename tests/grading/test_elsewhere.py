@@ -8,12 +8,12 @@ import sys
 import zipfile
 
 import pytest
-from other_systems import COMMANDS, run_commands, run_elsewhere
 
 from attncourse.checks.index import index, question_points
 from attncourse.grading import machine
 from attncourse.grading.errors import UserError
 from attncourse.pretrained import model
+from helpers.other_systems import COMMANDS, run_commands, run_elsewhere
 
 # All but what runs only within the jail, and nbgrader's side, which has nbgrader's own needs.
 IMPORT_ALL = """

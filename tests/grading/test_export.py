@@ -13,16 +13,6 @@ import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_class import (
-    NAME,
-    made,
-    refuses,
-    run,
-    seen,
-    write_gradebook,
-    write_reports,
-)
-from small_course import small
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.graded_notebook import autograded
@@ -31,6 +21,17 @@ from attncourse.grading.results.gradescope import is_folder
 from attncourse.grading.results.totals import Weighted, lowest
 from attncourse.grading.spreadsheet import csv_cell, csv_table, line_of_cell, plain_number
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.gradescope_format import RESULTS
+from helpers.small_class import (
+    NAME,
+    made,
+    refuses,
+    run,
+    seen,
+    write_gradebook,
+    write_reports,
+)
+from helpers.small_course import small
 
 REPORTS = [
     made("ada", 2, 1, 4),
@@ -509,47 +510,6 @@ def test_moodle_feedback_is_text_and_identifiers_are_unique(tmp_path):
 
 
 # --- Gradescope -------------------------------------------------------------------------------
-
-FORMAT = {"enum": ["text", "html", "simple_format", "md", "ansi"]}
-VISIBILITY = {"enum": ["hidden", "after_due_date", "after_published", "visible"]}
-TEXT = {"type": "string"}
-RESULTS = {
-    "type": "object",
-    "additionalProperties": False,
-    "anyOf": [{"required": ["score"]}, {"required": ["tests"]}],
-    "properties": {
-        "score": {"type": "number"},
-        "execution_time": {"type": "number", "minimum": 0},
-        "output": TEXT,
-        "output_format": FORMAT,
-        "test_output_format": FORMAT,
-        "test_name_format": FORMAT,
-        "visibility": VISIBILITY,
-        "stdout_visibility": VISIBILITY,
-        "extra_data": {"type": "object"},
-        "leaderboard": {"type": "array"},
-        "tests": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "properties": {
-                    "score": {"type": "number"},
-                    "max_score": {"type": "number"},
-                    "status": {"enum": ["passed", "failed"]},
-                    "name": TEXT,
-                    "name_format": FORMAT,
-                    "number": TEXT,
-                    "output": TEXT,
-                    "output_format": FORMAT,
-                    "tags": {"type": "array", "items": TEXT},
-                    "visibility": VISIBILITY,
-                    "extra_data": {"type": "object"},
-                },
-            },
-        },
-    },
-}
 
 
 def test_gradescope_files_keep_to_the_specification(course, tmp_path):

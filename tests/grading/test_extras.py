@@ -7,9 +7,8 @@ import re
 import subprocess
 import sys
 
-from small_course import make_course, small
-
 from attncourse import __version__
+from helpers.small_course import make_course, small
 
 # Every command, one after the other, where no extra is installed: what they come to.
 WITHOUT = """

@@ -10,14 +10,11 @@ from pathlib import Path
 import nbformat
 import pytest
 from chromium import ABSENT, BROWSER, FLAGS
-from conftest import ROOT
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markup import Markup, acts
 from nbconvert.filters.markdown_mistune import InvalidNotebook
 from nbconvert.filters.markdown_mistune import markdown2html_mistune as stock_html
 from nbgrader.utils import determine_grade, is_grade
-from small_course import NAME, STUB, cell, graded, notebook, small, solution
 
 from attncourse.grading import harmless
 from attncourse.grading.graded_notebook import (
@@ -32,6 +29,9 @@ from attncourse.grading.nbgrader.markdown import clean, mathml, page_markdown
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
+from helpers.html_markup import Markup, acts
+from helpers.project import ROOT
+from helpers.small_course import NAME, STUB, cell, graded, notebook, small, solution
 
 CANARY = "http://canary.invalid/"
 

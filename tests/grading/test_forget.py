@@ -7,11 +7,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
-from downloads import archive
-from forked import command
-from small_class import NAME, made, refuses, run, write_gradebook, write_reports
-from small_course import hand_in, make_course, small
 
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.course.folders import find_students
@@ -19,6 +14,11 @@ from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.driver.journal import open_journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.results.export import write_export
+from helpers.forked_commands import command
+from helpers.platform_downloads import archive
+from helpers.project import ROOT
+from helpers.small_class import NAME, made, refuses, run, write_gradebook, write_reports
+from helpers.small_course import hand_in, make_course, small
 
 ADA = {
     "first_name": "Ada",

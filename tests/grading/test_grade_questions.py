@@ -6,11 +6,6 @@ import os
 import re
 
 import pytest
-from downloads import CLASS, archive, canvas, moodle, worksheet
-from forked import command
-from small_class import refuses, run
-from small_course import NAME, make_course, small
-from test_written_answers import SOLVED, with_answer
 
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.course.folders import find_assignment
@@ -28,6 +23,11 @@ from attncourse.grading.results.grade_questions import (
     write_questions,
 )
 from attncourse.grading.spreadsheet import csv_table
+from helpers.forked_commands import command
+from helpers.platform_downloads import CLASS, archive, canvas, moodle, worksheet
+from helpers.small_class import refuses, run
+from helpers.small_course import NAME, make_course, small
+from helpers.written_question import SOLVED, with_answer
 
 WRONG = small(add="def add(a, b):\n    return a - b")
 ASKED = b"""Hello,

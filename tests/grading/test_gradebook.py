@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
 from attncourse.grading.course.folders import Submission, find_assignment
 from attncourse.grading.course.late import LatePenalty, read_stamp, seconds_late, time_in
@@ -24,6 +23,7 @@ from attncourse.grading.gradebook.write import Graded, save_batch
 from attncourse.grading.graded_notebook import autograded
 from attncourse.grading.report import CellResult, Report, report_without_points
 from attncourse.grading.results.class_results import class_results
+from helpers.small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
 PLUGIN = """
 from nbgrader.plugins import BasePlugin

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 from attncourse.grading.course.settings import require_nbgrader
 from attncourse.grading.gradebook import tables
+from helpers.project import ROOT
 
 GRADING = ROOT / "attncourse" / "grading"
 DATABASES = ("sqlalchemy", "sqlite3", "nbgrader.api")

@@ -14,8 +14,6 @@ from contextlib import suppress
 
 import psutil
 import pytest
-from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, make_course, notebook, small
-from small_course import solution as answer
 
 from attncourse.grading import cli
 from attncourse.grading.course import folders
@@ -29,6 +27,18 @@ from attncourse.grading.judge.wire.frames import HEAD
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import report_from_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
+from helpers.small_course import (
+    NAME,
+    RIGHT,
+    STUB,
+    TESTS,
+    cell,
+    graded,
+    make_course,
+    notebook,
+    small,
+)
+from helpers.small_course import solution as answer
 
 pytestmark = pytest.mark.from_exec  # it counts the processes below it
 LIMITS = Limits(submission=30, cell=2)
@@ -289,7 +299,7 @@ def test_a_lost_title_or_a_note_of_ones_own_changes_nothing():
 ENDLESS_DRIVER = """
 import sys
 sys.path.insert(0, {tests!r})
-from small_course import NAME, small
+from helpers.small_course import NAME, small
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.lanes import Lane, Lanes
 from attncourse.grading.submission.notebook import Assignment, read_cells

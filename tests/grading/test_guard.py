@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from test_judge import holds, judged
 
 from attncourse.checks import in_place
 from attncourse.grading.judge.guard import compile_cell, guards
+from helpers.judged_cells import holds, judged
 
 # --- what a submission changes in place -----------------------------------------------------------
 
@@ -144,10 +144,9 @@ def test_the_report_says_that_a_test_kept_its_own(small_report):
 
 @pytest.fixture
 def small_report():
-    from small_course import cell, graded, notebook, solution
-
     from attncourse.grading.judge.judge import grade_submission
     from attncourse.grading.submission.notebook import Assignment, read_cells
+    from helpers.small_course import cell, graded, notebook, solution
 
     def made(answer, test):
         cells = [cell("import numpy as np"), solution("answer", answer), graded("t", test, 5)]

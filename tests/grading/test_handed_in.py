@@ -8,13 +8,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from small_class import made
-from small_course import NAME, make_course, small
 
 from attncourse.grading.course.folders import find_students, read_submission, with_remarks
 from attncourse.grading.course.handed_in import LARGEST, MOST
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.results.class_results import from_report
+from helpers.small_class import made
+from helpers.small_course import NAME, make_course, small
 
 GOOD = small()
 EXACT = f"{NAME}/{NAME}.ipynb"

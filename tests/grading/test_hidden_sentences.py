@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
-from small_course import cell, graded, notebook, solution
-from test_hidden_tests import NAMED
 
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.judge.assertion_message import Said, assertions, said_of
@@ -17,6 +15,8 @@ from attncourse.grading.results.class_results import ClassResults, from_report
 from attncourse.grading.results.summary import Summary
 from attncourse.grading.results.terminal import at_a_glance, class_table
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.hidden_tests import NAMED
+from helpers.small_course import cell, graded, notebook, solution
 
 # --- every hidden test of the course --------------------------------------------------------------
 

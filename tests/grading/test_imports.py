@@ -1,17 +1,17 @@
 """What a notebook imports that few do is told to a person; what is usual is not."""
 
 import pytest
-from conftest import ROOT
-from corpus.assignment import KQV
-from corpus.honest import CASES as HONEST
-from corpus.ordinary import CELLS
-from small_course import NAME, RIGHT, cell, notebook, small
-from small_course import solution as answer
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.submission.imports import ORDINARY, imported, unusual
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import plan
+from corpus.assignment import KQV
+from corpus.honest import CASES as HONEST
+from corpus.ordinary import CELLS
+from helpers.project import ROOT
+from helpers.small_course import NAME, RIGHT, cell, notebook, small
+from helpers.small_course import solution as answer
 
 
 def told(*sources: str, given: tuple[str, ...] = ()) -> list[str]:

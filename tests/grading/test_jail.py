@@ -17,15 +17,15 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 from typer.testing import CliRunner
 
 from attncourse.grading import doctor
 from attncourse.grading.cli import app
 from attncourse.grading.jail import apparmor, jail, layers, rootfs, seccomp
 from attncourse.grading.jail.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, program, syscall_numbers
+from helpers.project import ROOT
 
-DRIVER = Path(__file__).with_name("jailed.py")
+DRIVER = ROOT / "tests/helpers/jailed_program.py"
 SYSTEM_PYTHON = "/usr/bin/python3"
 NOBODY = 65534
 # Some folder that lies among the libraries and that no program here needs.
@@ -487,7 +487,7 @@ def test_the_environment_is_gone_from_memory_too(prison):
     code = """
 import ctypes, os, sys
 spans = [ctypes.string_at(a, b - a) for a, b in (block[:2], block[2:])]
-result = [b"TOKEN" in spans[1], b"jailed.py" in spans[0], os.environ.get("TOKEN"), sys.argv[0]]
+result = [b"TOKEN" in spans[1], b"jailed_prog" in spans[0], os.environ.get("TOKEN"), sys.argv[0]]
 libc = ctypes.CDLL(None); libc.getenv.restype = ctypes.c_char_p
 result += [str(libc.getenv(b"TOKEN")), sorted(os.environ), str(libc.getenv(b"HOME"))]
 """

@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_course import NAME, small
 
 from attncourse.grading.driver import journal as keys
 from attncourse.grading.driver.journal import Journal, open_journal
@@ -18,6 +17,8 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import CellResult, Report, report_from_json, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.project import ROOT
+from helpers.small_course import NAME, small
 
 ASSIGNMENT = Assignment(NAME, read_cells(small()))
 
@@ -229,8 +230,8 @@ def test_the_same_conditions_have_the_same_key_in_another_process():
         "shared = keys.conditions(t.ASSIGNMENT, t.Limits(), True)\n"
         "print(keys.result_key(shared, 'ada', b'x'), 'torch' in sys.modules)\n"
     )
-    folder = os.path.dirname(__file__)
-    environment = {**os.environ, "PYTHONPATH": folder, "PYTHONHASHSEED": "3"}
+    folders = f"{ROOT}/tests/grading{os.pathsep}{ROOT}/tests"
+    environment = {**os.environ, "PYTHONPATH": folders, "PYTHONHASHSEED": "3"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
     shared = keys.conditions(ASSIGNMENT, Limits(), True)
     assert done.stdout.decode().split() == [keys.result_key(shared, "ada", b"x"), "False"]

@@ -1,6 +1,5 @@
 """Split execution: what a test can do with a submission that lives in another process."""
 
-import ast
 import inspect
 import socket
 import threading
@@ -8,8 +7,6 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from corpus.assignment import TORCH_RIGHT
-from small_course import cell, graded, notebook, solution
 
 from attncourse.checks import examine, find_exercise, observe
 from attncourse.checks.callers import CALLERS
@@ -26,57 +23,9 @@ from attncourse.grading.judge.wire.frames import pack, unpack_frame
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.support.alarm import Stopwatch
-
-LIMITS = Limits(submission=30, cell=3, call=3, grace=0.5)
-IMPORTS = cell("import numpy as np\nimport torch\nfrom torch import nn", "imports", locked=True)
-
-
-def judged(
-    answer: str,
-    *tests: str,
-    given: str = "",
-    defines: tuple[str, ...] = (),
-    limits: Limits = LIMITS,
-    seed: int = 7,
-):
-    """The messages of the tests, "" for each that holds, run against a submission.
-
-    ``defines`` are the names of the instructor's solution, those of the answer unless given.
-    """
-    stub = "### BEGIN SOLUTION\n" + "\n".join(f"{n} = None" for n in defines or names_in(answer))
-    cells = [
-        IMPORTS,
-        *([cell(given, "given")] if given else []),
-        solution("answer", stub + "\n### END SOLUTION"),
-        *(graded(f"t{i}", test, 1) for i, test in enumerate(tests)),
-    ]
-    assignment = Assignment("01_split", read_cells(notebook(*cells)))
-    place = next(i for i, c in enumerate(cells) if c["id"] == "answer")
-    handed_in = [*cells[:place], solution("answer", answer), *cells[place + 1 :]]
-    data = notebook(*handed_in)
-    report = grade_submission(data, assignment, limits=limits, seed=seed)
-    assert [c.points for c in report.cells.values()] == [
-        0 if c.message else 1 for c in report.cells.values()
-    ]
-    return [c.message for c in report.cells.values()]
-
-
-def names_in(answer: str) -> list[str]:
-    """What an answer defines; nothing where it is no Python."""
-    try:
-        body = ast.parse(answer).body
-    except SyntaxError:
-        return ["f"]
-    made = [n.name for n in body if hasattr(n, "name")]
-    made += [t.id for n in body if isinstance(n, ast.Assign) for t in n.targets if hasattr(t, "id")]
-    return made or ["f"]
-
-
-def holds(answer: str, *tests: str, **options) -> bool:
-    found = judged(answer, *tests, **options)
-    assert found == [""] * len(tests), found
-    return True
-
+from corpus.assignment import TORCH_RIGHT
+from helpers.judged_cells import LIMITS, holds, judged
+from helpers.small_course import cell, graded, notebook, solution
 
 # --- values -----------------------------------------------------------------------------------
 

@@ -4,12 +4,12 @@ import json
 import sys
 
 import pytest
-from conftest import ROOT
-from small_course import NAME, RIGHT, STUB, cell, notebook, released, small
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.submission.notebook import Assignment, read_assignment, read_cells
 from attncourse.grading.submission.plan import another
+from helpers.project import ROOT
+from helpers.small_course import NAME, RIGHT, STUB, cell, notebook, released, small
 
 SMALL = Assignment(NAME, read_cells(small()))
 CHAPTERS = sorted(ROOT.glob("exercises/*/*.ipynb"))

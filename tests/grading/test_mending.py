@@ -4,8 +4,6 @@ import json
 import shutil
 
 import pytest
-from conftest import ROOT
-from small_class import refuses, run
 
 from attncourse.grading.course.mending import (
     BROKEN,
@@ -15,6 +13,8 @@ from attncourse.grading.course.mending import (
 )
 from attncourse.grading.errors import UserError
 from attncourse.practice.drills import drills_of
+from helpers.project import ROOT
+from helpers.small_class import refuses, run
 
 CHAPTER, NAME = "05_kqv", "05_kqv_mend"
 

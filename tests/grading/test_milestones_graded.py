@@ -1,9 +1,9 @@
 """A milestone as a graded cell: the judge trains a model on a submission's parts."""
 
 import pytest
-from test_judge import judged
 
 from attncourse.grading.limits import Limits
+from helpers.judged_cells import judged
 
 REACH = "from attncourse.milestones.reaching import reach\n"
 RECALL = REACH + 'reach("recall", AttentionHead=AttentionHead)'

@@ -5,13 +5,13 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT
-from small_class import NAME, made, refuses, run, write_gradebook, write_reports
-from small_course import hand_in, make_course, small
 
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.results.class_results import class_results
+from helpers.project import ROOT
+from helpers.small_class import NAME, made, refuses, run, write_gradebook, write_reports
+from helpers.small_course import hand_in, make_course, small
 
 PAGE = (ROOT / "book" / "during_the_term.md").read_text(encoding="utf-8")
 

@@ -4,10 +4,8 @@ from itertools import product
 from unicodedata import category, normalize
 
 import pytest
-from downloads import archive
 from hypothesis import given
 from hypothesis import strategies as st
-from small_course import NAME, make_course, small
 
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SPELLING
@@ -22,6 +20,8 @@ from attncourse.grading.names import (
     same_id,
     spellings,
 )
+from helpers.platform_downloads import archive
+from helpers.small_course import NAME, make_course, small
 
 FILE = f"{NAME}.ipynb"
 NEAR = {  # pairs of people, in many scripts, whose names differ in marks or in likes of them alone

@@ -18,14 +18,24 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from chromium import ABSENT, BROWSER, FLAGS
-from conftest import ROOT
-from forked import command
-from markup import Markup, acts
-from small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, small, solution
 
 from attncourse.grading.gradebook.assignments import record_assignment
 from attncourse.grading.gradebook.connection import find_gradebook
 from attncourse.grading.nbgrader.steps import JudgeExporter
+from helpers.forked_commands import command
+from helpers.html_markup import Markup, acts
+from helpers.project import ROOT
+from helpers.small_course import (
+    NAME,
+    RIGHT,
+    STUB,
+    TESTS,
+    cell,
+    make_course,
+    notebook,
+    small,
+    solution,
+)
 
 pytestmark = pytest.mark.slow
 

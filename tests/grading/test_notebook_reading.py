@@ -6,11 +6,8 @@ from contextlib import suppress
 from dataclasses import asdict
 
 import pytest
-from corpus.damaged import FILE, conflict
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_course import NAME, RIGHT, cell, notebook, small
-from small_course import solution as answer
 
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.judge import grade_submission
@@ -25,6 +22,9 @@ from attncourse.grading.submission.notebook import (
 from attncourse.grading.submission.plan import another, plan
 from attncourse.grading.submission.source import made_python, names
 from attncourse.grading.submission.text import LARGEST, sides
+from corpus.damaged import FILE, conflict
+from helpers.small_course import NAME, RIGHT, cell, notebook, small
+from helpers.small_course import solution as answer
 
 SMALL = Assignment(NAME, read_cells(small()))
 

@@ -9,9 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
-from played import played
-from small_course import cell, notebook, solution
 
 from attncourse.checks import exercises
 from attncourse.checks.reading.cells import KEEPS, went_on
@@ -20,6 +17,9 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 from attncourse.grading.student.selfcheck import check_cells
 from attncourse.grading.submission.notebook import read_cells
+from helpers.project import ROOT
+from helpers.small_course import cell, notebook, solution
+from helpers.student_cells import played
 
 HEAD = "import math\nimport torch\nfrom torch import nn\nfrom attncourse.checks import check"
 OK = "def project(x, weight):\n    return x @ weight"

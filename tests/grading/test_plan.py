@@ -6,8 +6,6 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
-from small_course import solution as answer
 
 from attncourse.checks.reading.cells import KEEPS
 from attncourse.grading.judge.instructor_namespace import binds
@@ -18,6 +16,8 @@ from attncourse.grading.submission.parts import as_released
 from attncourse.grading.submission.plan import laid_out, plan
 from attncourse.grading.submission.source import names as source_names
 from attncourse.grading.submission.source import without_magics
+from helpers.small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
+from helpers.small_course import solution as answer
 
 LIMITS = Limits(submission=30, cell=2)
 SMALL = Assignment(NAME, read_cells(small()))

@@ -11,14 +11,14 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import forked
 import pytest
-from small_course import NAME, STUB, hand_in, make_course, small
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.gradebook.copying import copy_gradebook
 from attncourse.grading.results.class_results import class_results
+from helpers import forked_commands
+from helpers.small_course import NAME, STUB, hand_in, make_course, small
 
 PASSWORD = "se/cr:e@t %41"
 ESCAPED = "se%2Fcr%3Ae%40t%20%2541"
@@ -113,7 +113,7 @@ def new_database(server: PostgresServer, name: str, **options: str) -> str:
 
 
 def run(course: Path, *options: str, **more: str) -> subprocess.CompletedProcess:
-    return forked.run("grade", NAME, *options, cwd=course, **more)
+    return forked_commands.run("grade", NAME, *options, cwd=course, **more)
 
 
 def held(course: Path, db: str) -> dict[str, list]:

@@ -4,13 +4,13 @@ import json
 import shutil
 
 import pytest
-from conftest import ROOT
-from small_class import refuses, run
 
 from attncourse.checks.showing.verdict import sentence
 from attncourse.grading.student.practise import saved_outputs, write_practice
 from attncourse.practice import order
 from attncourse.practice.drills import drills_of
+from helpers.project import ROOT
+from helpers.small_class import refuses, run
 
 KQV = drills_of("kqv")
 CHAPTER, STEM = "05_kqv", "kqv"

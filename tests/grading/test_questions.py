@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from small_course import NAME, RIGHT, cell, graded, notebook, solution
 
 from attncourse.grading.graded_notebook import autograded, untouched_answers
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import parts_in_order, plan
+from helpers.small_course import NAME, RIGHT, cell, graded, notebook, solution
 
 QUESTION = (
     "## Why twice?\n\nExplain in *one* sentence.\n\n| points | for |\n| --: | --- |\n| 3 | why |"

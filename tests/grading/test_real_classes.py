@@ -9,12 +9,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from conftest import ROOT
-from downloads import archive, packed, table
-from small_class import refuses, run
-from small_course import NAME, graded, hand_in, make_course, notebook, released, small, solution
-from test_changes import score, scores, with_question, write_solved
-from test_driver import grade, marker  # noqa: F401
 
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SHOW, TEST
@@ -32,6 +26,21 @@ from attncourse.grading.results.canvas import canvas_rows as canvas_rows
 from attncourse.grading.results.class_results import class_results
 from attncourse.grading.results.late_days import late_days
 from attncourse.grading.results.similar import similar_pairs
+from helpers.driver_runs import grade
+from helpers.gradebook_scores import score, scores, with_question, write_solved
+from helpers.platform_downloads import archive, packed, table
+from helpers.project import ROOT
+from helpers.small_class import refuses, run
+from helpers.small_course import (
+    NAME,
+    graded,
+    hand_in,
+    make_course,
+    notebook,
+    released,
+    small,
+    solution,
+)
 
 FILE = f"{NAME}.ipynb"
 CONFIG = """
@@ -147,7 +156,7 @@ LISTED = {
 
 
 @pytest.mark.parametrize("listed", LISTED.values(), ids=LISTED)
-def test_what_a_group_hands_in_is_each_members(listed, course, marker):  # noqa: F811
+def test_what_a_group_hands_in_is_each_members(listed, course, marker):
     (course / "groups.csv").write_text(listed)
     found = gathered(course, TWO)
     assert found.left == found.absent == []
@@ -173,7 +182,7 @@ def test_what_a_group_hands_in_is_each_members(listed, course, marker):  # noqa:
     assert not any({"ada", "bob"} <= {p.first.split()[0], p.second.split()[0]} for p in pairs)
 
 
-def test_pages_of_a_group_that_differ_are_not_given_to_all_of_it(course, marker):  # noqa: F811
+def test_pages_of_a_group_that_differ_are_not_given_to_all_of_it(course, marker):
     (course / "groups.csv").write_text(LISTED["a row a member"])
     gathered(course, TWO)
     grade(course)
@@ -240,7 +249,7 @@ def test_two_of_one_name_are_told_apart_by_a_second_roster(course):
 # --- sections, trials, the anonymous, links ---------------------------------------------------
 
 
-def test_a_person_in_two_sections_is_one_person(course, marker):  # noqa: F811
+def test_a_person_in_two_sections_is_one_person(course, marker):
     head = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section", f"{NAME} (77)")
     ada = ("Lovelace, Ada", 11, "", "ada")
     rows = [(*ada, "A", ""), (*ada, "B", ""), ("Bell, Bob", 12, "", "bob", "A and B", "")]
@@ -306,7 +315,7 @@ def test_a_name_that_begins_with_a_dot_is_somebodys(course):
     assert (owners(found), found.left) == ({"net": path}, [])
 
 
-def test_what_was_written_on_moodle_itself_gets_its_page_back(course, marker):  # noqa: F811
+def test_what_was_written_on_moodle_itself_gets_its_page_back(course, marker):
     text = "Ada Lovelace_1_assignsubmission_onlinetext/onlinetext.html"
     gathered(course, {text: b"<p>mine</p>", moodle("Bob Bell", 2): small()})
     grade(course)
@@ -354,7 +363,7 @@ def test_a_test_added_after_release_is_nobodys_fault(tmp_path):
     assert not any("put back" in note for note in report["notes"])
 
 
-def test_a_hand_score_is_doubted_where_its_own_answer_changed(tmp_path, marker):  # noqa: F811
+def test_a_hand_score_is_doubted_where_its_own_answer_changed(tmp_path, marker):
     course = make_course(tmp_path, ada=b"")
     write_solved(course, with_question(small()))
     hand_in(course, "ada", with_question(small(), "Because."))
@@ -398,7 +407,7 @@ def of_source(text: str) -> bytes:
     )  # fmt: skip
 
 
-def test_grading_says_that_a_source_is_newer_than_its_notebook(course, marker, capsys):  # noqa: F811
+def test_grading_says_that_a_source_is_newer_than_its_notebook(course, marker, capsys):
     place = course / "solutions" / NAME
     assert outdated(course, NAME) == []  # there is no source
     source, made = place / f"{NAME}.py", place / FILE
@@ -438,7 +447,7 @@ def sheet(path: Path) -> dict[tuple[str, str], dict[str, str]]:
     return {(row["student"], row["assignment"]): row for row in rows}
 
 
-def test_late_days_are_shared_by_a_terms_assignments(course, marker):  # noqa: F811
+def test_late_days_are_shared_by_a_terms_assignments(course, marker):
     second = course / "solutions" / "02_more"
     second.mkdir()
     (second / "02_more.ipynb").write_bytes(small())
@@ -498,7 +507,7 @@ def test_late_days_are_shared_by_a_terms_assignments(course, marker):  # noqa: F
     assert read_extensions(course)["ada", NAME] == (1, 2)
 
 
-def test_the_command_for_late_days_says_what_to_do_with_them(course, marker):  # noqa: F811
+def test_the_command_for_late_days_says_what_to_do_with_them(course, marker):
     hand_in(course, "ada", small())
     grade(course)
     done = run("export", "--all", "--late-days", "5", cwd=course)

@@ -2,10 +2,9 @@
 
 import csv
 
-from small_class import made, run
-from small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
-
 from attncourse.grading.driver.regraded import FILE, changes_between
+from helpers.small_class import made, run
+from helpers.small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
 
 
 def test_cells_with_other_points_are_told_with_the_reason():

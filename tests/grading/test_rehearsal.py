@@ -3,16 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from conftest import ROOT
 from course import CourseError, load
-from small_class import made, refuses, run
-from small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
-from test_written_answers import SOLVED, with_answer
 
 from attncourse.grading.driver import rehearsal
 from attncourse.grading.driver.rehearsal import rehearse_assignment
 from attncourse.grading.errors import UserError
 from exercises import require_passing
+from helpers.project import ROOT
+from helpers.small_class import made, refuses, run
+from helpers.small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
+from helpers.written_question import SOLVED, with_answer
 
 WRONG = graded("own_sum", 'assert add(2, 2) == 5, "two and two should be four"', 3)
 

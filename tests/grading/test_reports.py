@@ -14,22 +14,9 @@ import jsonschema
 import pytest
 import report_format as schema
 from chromium import ABSENT, BROWSER, FLAGS
-from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from small_class import (
-    MAXIMA,
-    NAME,
-    made,
-    refuses,
-    run,
-    seen,
-    write_gradebook,
-    write_reports,
-)
-from small_course import STUB, TESTS, notebook, small
-from small_course import solution as answer
 
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.course.changes import differences
@@ -54,6 +41,19 @@ from attncourse.grading.results.terminal import (
     wide_console,
 )
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.project import ROOT
+from helpers.small_class import (
+    MAXIMA,
+    NAME,
+    made,
+    refuses,
+    run,
+    seen,
+    write_gradebook,
+    write_reports,
+)
+from helpers.small_course import STUB, TESTS, notebook, small
+from helpers.small_course import solution as answer
 
 NOTHING = "nothing handed in"
 SMALL = Assignment(NAME, read_cells(small()))

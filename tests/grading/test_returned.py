@@ -10,10 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from markup import acts
-from moving_pages import needs_browser
-from small_class import NAME, made, refuses, run, write_gradebook, write_reports
-from small_course import STUB, cell, graded, make_course, notebook, small, solution
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback import page as page_module
@@ -32,6 +28,10 @@ from attncourse.grading.graded_notebook import LONGEST, ROOM, autograded, graded
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.results.class_results import StudentResult
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.figure_reader import needs_browser
+from helpers.html_markup import acts
+from helpers.small_class import NAME, made, refuses, run, write_gradebook, write_reports
+from helpers.small_course import STUB, cell, graded, make_course, notebook, small, solution
 
 SMALL = Assignment(NAME, read_cells(small()))
 ADD = "def add(a, b):\n    return a - b  # <script>attack()</script>"

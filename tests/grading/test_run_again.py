@@ -5,7 +5,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
-from small_course import cell, graded, notebook, solution
 
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.findings import Findings, agreed_findings
@@ -16,6 +15,7 @@ from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
+from helpers.small_course import cell, graded, notebook, solution
 
 HIDDEN = "### BEGIN HIDDEN TESTS\nassert add(5, 6) == 11\n### END HIDDEN TESTS"
 TESTS = graded("open_add", "assert add(1, 2) == 3", 2), graded("hidden_add", HIDDEN, 1)

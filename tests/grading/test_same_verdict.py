@@ -5,9 +5,6 @@ import zlib
 from dataclasses import replace
 
 import pytest
-from conftest import ROOT
-from played import played
-from small_course import notebook
 
 from attncourse.checks import find_exercise
 from attncourse.checks.judging import judge
@@ -17,6 +14,9 @@ from attncourse.grading.judge.outcomes import verdict_of
 from attncourse.grading.limits import Limits
 from attncourse.grading.student.selfcheck import own_assignment
 from attncourse.grading.submission.notebook import Assignment, Cells, read_cells
+from helpers.project import ROOT
+from helpers.small_course import notebook
+from helpers.student_cells import played
 
 SEED = 5
 TELL = """

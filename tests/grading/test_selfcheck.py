@@ -5,9 +5,6 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
-from test_cli import refuses, run
-from test_student import MIX, released
 
 from attncourse.grading.judge.judge import libraries
 from attncourse.grading.judge.prestart import likely
@@ -24,6 +21,10 @@ from attncourse.grading.student.selfcheck import (
     read_own_notebook,
 )
 from attncourse.grading.submission.notebook import Cell
+from helpers.command_line import refuses
+from helpers.forked_commands import run
+from helpers.project import ROOT
+from helpers.released_assignment import MIX, released
 
 PROJECT = "def project(x, weight):\n    return x @ weight"
 HEAD = "class AttentionHead(nn.Module):\n    def __init__(self, *sizes, **options):\n{}"

@@ -4,12 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
-from corpus.assignment import MIXING, keeps
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.worker.calls import Settings
 from attncourse.grading.judge.worker.notebook_shell import Skipped, execute
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from corpus.assignment import MIXING, keeps
 
 
 def ran(source: str) -> tuple[dict, list[str]]:

@@ -10,8 +10,6 @@ import tracemalloc
 import numpy as np
 import pytest
 import test_masking
-from conftest import ROOT
-from small_course import NAME, cell, hand_in, make_course, small
 from typer.testing import CliRunner
 
 from attncourse.grading.cli import app
@@ -30,6 +28,8 @@ from attncourse.grading.results.similar import (
 )
 from attncourse.grading.submission.fingerprints import OTHER, answers_of, fingerprints
 from attncourse.grading.submission.notebook import Cell, read_cells
+from helpers.project import ROOT
+from helpers.small_course import NAME, cell, hand_in, make_course, small
 
 WRITTEN = '''
 def window(n, width, causal=False):

@@ -4,14 +4,14 @@ import json
 from importlib.metadata import version
 
 import pytest
-from conftest import ROOT
-from small_class import NAME, refuses, run
-from small_course import make_course, small
 
 from attncourse.grading.course.folders import releasable_assignments
 from attncourse.grading.course.solution import as_read, write_solution
 from attncourse.grading.errors import UserError
 from attncourse.grading.submission.notebook import read_cells
+from helpers.project import ROOT
+from helpers.small_class import NAME, refuses, run
+from helpers.small_course import make_course, small
 
 CHAPTERS = sorted(path.name for path in (ROOT / "solutions").glob("[0-9][0-9]_*"))
 MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS")

@@ -9,9 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import ROOT
-from small_course import cell, notebook, solution
-from test_cli import refuses, run
 
 from attncourse import MILESTONES
 from attncourse.checks import exercises
@@ -34,42 +31,16 @@ from attncourse.grading.student.progress import (
     progress_table,
     summary,
 )
+from helpers.command_line import refuses
+from helpers.forked_commands import run
+from helpers.project import ROOT
+from helpers.released_assignment import MIX, NORMALIZE, released
+from helpers.small_course import cell, notebook, solution
 
 LIMITS = Limits.of(60)
-MIX = "def mix(A, X):\n    # rows of A say how much of each row of X\n    return A @ X"
-NORMALIZE = (
-    "def normalize_rows(A):\n    if (A < 0).any():\n        raise ValueError('A: negative')\n"
-    "    sums = A.sum(axis=-1, keepdims=True)\n    return A / np.where(sums == 0, 1, sums)"
-)
 SELF = "def self_attention(X):\n    return mix(attention_weights(X), X)"
 PROJECT = "def project(x, weight):\n    return x @ weight"
 WRONG = "def attention_weights(X):\n    return softmax((X @ X.mT).mT * 2)"
-
-
-def released(folder: Path, number_stem: str, name: str = "", **answers: str) -> Path:
-    """The notebook that students get, with these answers in their places."""
-    content = json.loads((ROOT / f"exercises/{number_stem}/{number_stem}.ipynb").read_text())
-    for raw in content["cells"]:
-        marks = raw["metadata"].get("nbgrader", {})
-        if marks.get("solution") and marks["grade_id"] in answers:
-            raw["source"] = answers[marks["grade_id"]]
-    path = folder / (name or f"{number_stem}.ipynb")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(content))
-    return path
-
-
-def values(package: Path, expression: str) -> list:
-    """What an expression is worth where the package is imported as a user would."""
-    code = f"import json, numpy as np, mine.self_attention as m; print(json.dumps({expression}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=package.parent, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-# --- progress -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +59,19 @@ def folder(tmp_path_factory) -> Path:
     hidden.parent.mkdir()
     hidden.write_bytes(solved.read_bytes())
     return made
+
+
+def values(package: Path, expression: str) -> list:
+    """What an expression is worth where the package is imported as a user would."""
+    code = f"import json, numpy as np, mine.self_attention as m; print(json.dumps({expression}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=package.parent, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+# --- progress -------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
-from downloads import CLASS, archive, moodle, worksheet
-from forked import command
-from small_course import NAME, make_course, small
+
+from helpers.forked_commands import command
+from helpers.platform_downloads import CLASS, archive, moodle, worksheet
+from helpers.project import ROOT
+from helpers.small_course import NAME, make_course, small
 
 PAGE = (ROOT / "book" / "instructors.md").read_text(encoding="utf-8")
 TERM = PAGE[PAGE.index("(term)=") : PAGE.index("## From release to grade")]

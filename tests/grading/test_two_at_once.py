@@ -5,7 +5,6 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
-from small_course import NAME, hand_in, make_course, small
 
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.course.extensions import More, read_extensions
@@ -14,6 +13,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
 from attncourse.grading.gradebook.connection import find_gradebook
 from attncourse.grading.gradebook.submissions import grant_extension
+from helpers.small_course import NAME, hand_in, make_course, small
 
 STUDENTS = [f"s{n:02}" for n in range(12)]
 

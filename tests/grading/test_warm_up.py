@@ -4,13 +4,13 @@ import re
 from dataclasses import replace
 
 import pytest
-from small_class import made, refuses, run, seen, write_reports
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.results.class_results import class_results
 from attncourse.grading.results.summary import Summary
 from attncourse.grading.results.warm_up import LEAST, MOST, frequent_mistakes, write_warm_up
 from attncourse.practice.drills import drills_of
+from helpers.small_class import made, refuses, run, seen, write_reports
 
 KQV = drills_of("kqv")
 KINDS = list({(d.exercise, d.name): d for d in KQV}.values())

@@ -1,11 +1,11 @@
 """What an exercise forbids is watched in every test that uses the answer, not only in its check."""
 
 import pytest
-from small_course import graded, notebook, solution
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
+from helpers.small_course import graded, notebook, solution
 
 SDPA = """
 from torch.nn import functional as F

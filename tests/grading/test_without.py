@@ -6,15 +6,15 @@ import os
 import subprocess
 import sys
 from functools import partial
-from pathlib import Path
 
 import pytest
-from small_course import NAME, make_course, small
-from without import calls, functions, refuse
 
 from attncourse.grading.jail import layers
+from helpers.jail_without_layers import calls, functions, refuse
+from helpers.project import ROOT
+from helpers.small_course import NAME, make_course, small
 
-DRIVER = Path(__file__).with_name("without.py")
+DRIVER = ROOT / "tests/helpers/jail_without_layers.py"
 HARMLESS = {"keyctl", "ppoll", "symlinkat", "mkdirat"}  # tried only, or not called on x86-64
 CLONE3 = 435  # on every machine
 if os.geteuid() != 0:  # an ordinary user stays this user

@@ -4,32 +4,21 @@ import csv
 import io
 
 import pytest
-from small_class import refuses, run
-from small_course import NAME, cell, graded, hand_in, make_course, notebook, solution
-from small_course import RIGHT as RIGHT_ANSWERS
 
 from attncourse.grading.errors import UserError
 from attncourse.grading.results.class_results import class_results
 from attncourse.grading.results.written_answers import LOG, enter_answers, write_answers
 from attncourse.grading.spreadsheet import csv_table
+from helpers.small_class import refuses, run
+from helpers.small_course import NAME, hand_in, make_course
+from helpers.written_question import SOLVED, with_answer
 
-QUESTION = "## Why twice?\n\nExplain in *one* sentence, as you would to a friend."
-SOLVED = "\n\n### BEGIN SOLUTION\nBecause.\n### END SOLUTION"
 ANSWERS = {
     "ada": "Doubling adds a number to itself, and that needs no table at all.",
     "bob": "=2+2 is what a machine would say, I think.",
     "cy": "Doubling adds a number to itself; that needs no table.",
     "dee": "YOUR ANSWER HERE",
 }
-
-
-def with_answer(text: str) -> bytes:
-    question = cell(QUESTION + text, "why", code=False, solution=True, grade=True, points=3)
-    return notebook(
-        solution("twice", RIGHT_ANSWERS[1]),
-        graded("points_twice", "4 * (twice(2) == 4)", 4),
-        question,
-    )
 
 
 @pytest.fixture(scope="module")

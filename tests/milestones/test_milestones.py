@@ -9,7 +9,6 @@ from types import ModuleType
 import pytest
 import torch
 from matplotlib import pyplot as plt
-from test_cli import run
 
 from attncourse.checks import exercises
 from attncourse.grading.cli import app
@@ -21,6 +20,7 @@ from attncourse.milestones.milestone import run_milestone as reach
 from attncourse.milestones.parts import Parts, ours, read_parts
 from attncourse.milestones.reaching import NotYet
 from attncourse.milestones.reaching import reach as in_notebook
+from helpers.forked_commands import run
 
 pytestmark = pytest.mark.slow
 HEAD = "kqv.AttentionHead"

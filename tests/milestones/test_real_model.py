@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_byte_pairs import texts, theirs
 
 from attncourse.gpt import next_token_loss
 from attncourse.pretrained.byte_pairs import SYMBOLS
+from helpers.small_byte_pairs import texts, theirs
 
 ORACLE = Path(__file__).parents[1] / "fixtures" / "smollm2_logits.json"
 TEXTS = (

@@ -8,7 +8,6 @@ import random
 from dataclasses import replace
 
 import pytest
-from conftest import ROOT
 
 from attncourse import STEMS
 from attncourse.checks import exercises
@@ -20,6 +19,7 @@ from attncourse.milestones import NAMES
 from attncourse.milestones import find_milestone as milestone
 from attncourse.milestones.milestone import try_gates
 from attncourse.milestones.parts import Parts, read_parts
+from helpers.project import ROOT
 
 ALL = exercises()
 NAMES_OF_ALL = {e.name for e in ALL.values()}

@@ -4,8 +4,6 @@ import math
 
 import pytest
 import torch
-from test_byte_pairs import small
-from test_llama import llama, some_ids
 
 from attncourse import STEMS
 from attncourse import llama as chapter
@@ -13,6 +11,8 @@ from attncourse.data import kept
 from attncourse.milestones import bits, undone
 from attncourse.milestones.bits import BITS, LANGUAGES, SHARED, round_to_bits, with_fewer_bits
 from attncourse.milestones.undone import BEGUN, ROWS, TEXTS, UndoneDecision, nats, try_undone
+from helpers.random_llama import llama, some_ids
+from helpers.small_byte_pairs import small
 
 WORDS = small(40)
 ALL = {row.name: row for row in ROWS}

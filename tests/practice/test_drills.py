@@ -12,12 +12,12 @@ from dataclasses import replace
 import pytest
 from drill_making.choosing import with_ids
 from drill_making.proving import drill_problem
-from luck import SEED
 
 from attncourse import STEMS
 from attncourse.checks import chapter, exercises
 from attncourse.checks.index import guide_place, index
 from attncourse.practice.drills import Drill, drill_from, drills_file, drills_of, kept_entry
+from helpers.seeding import SEED
 
 EVERY = [drill for stem in STEMS for drill in drills_of(stem)]
 SAMPLE, LONGEST = 16, 30.0  # drills that are proved, and seconds of processor time for them

@@ -1,64 +1,18 @@
 """GGUF files: a small Llama written and read again, and what is no such file."""
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from test_byte_pairs import TEMPLATE, small
-from test_llama import llama, some_ids
 
 from attncourse.llama import Llama
 from attncourse.pretrained.byte_pairs import BytePairs
 from attncourse.pretrained.model import load
-from attncourse.support.gguf_file import gguf_sizes, names_and_shapes, read_gguf
-
-gguf = pytest.importorskip("gguf")
-
-WORDS = small(60)
-N_VOCAB = len(WORDS.tokens)
-
-
-def a_llama(**changed) -> Llama:
-    return llama(**{"n_vocab": N_VOCAB, "d_ff": 32} | changed)
-
-
-def written(path: Path, model: Llama, tensors=None, kind="llama", **changed) -> Path:
-    """A GGUF file of this model. ``changed``: fields by name, None for one that is left out."""
-    config, writer = model.config, gguf.GGUFWriter(path, kind)
-    fields = {
-        "embedding_length": config.d_model, "attention.head_count": config.n_heads,
-        "attention.head_count_kv": config.n_kv_heads, "block_count": config.n_layers,
-        "feed_forward_length": config.d_ff, "context_length": config.max_length,
-        "rope.freq_base": config.base, "attention.layer_norm_rms_epsilon": config.eps,
-    } | changed  # fmt: skip
-    for name, value in fields.items():
-        add = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}
-        if value is not None:
-            add[type(value)](f"llama.{name}", value)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
-    writer.add_token_list(list(WORDS.tokens))
-    writer.add_token_types([3 if i in WORDS.special else 1 for i in range(N_VOCAB)])
-    writer.add_token_merges([" ".join(pair) for pair in WORDS.ranks])
-    writer.add_chat_template(TEMPLATE)
-    writer.add_eos_token_id(0)
-    state = model.state_dict()
-    sizes = {name: getattr(config, name) for name in vars(config)}
-    for name, ours, _ in names_and_shapes(sizes):
-        tensor = (tensors or {}).get(name, state[ours])
-        if isinstance(tensor, torch.Tensor):
-            writer.add_tensor(name, tensor.numpy())
-        elif tensor is not None:
-            writer.add_tensor(name, tensor[0], raw_dtype=tensor[1])
-    for name in (tensors or {}).keys() - {name for name, *_ in names_and_shapes(sizes)}:
-        writer.add_tensor(name, tensors[name].numpy())
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return path
+from attncourse.support.gguf_file import gguf_sizes, read_gguf
+from helpers.random_llama import some_ids
+from helpers.small_byte_pairs import TEMPLATE
+from helpers.small_llama import N_VOCAB, WORDS, a_llama, gguf, written
 
 
 @pytest.mark.parametrize("tied", [True, False])
@@ -171,8 +125,8 @@ def test_words_that_are_cut_otherwise_are_refused(tmp_path):
 
 def test_a_folder_of_transformers_is_read(tmp_path):
     transformers = pytest.importorskip("transformers")
-    from test_byte_pairs import theirs
-    from test_llama import their_llama
+    from helpers.random_llama import their_llama
+    from helpers.small_byte_pairs import theirs
 
     model = their_llama(transformers, vocab_size=N_VOCAB, tie_word_embeddings=True)
     model.save_pretrained(tmp_path)

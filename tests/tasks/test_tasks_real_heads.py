@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from conftest import ROOT
 
 from attncourse.data import kept
 from attncourse.llama import Llama, LlamaConfig
 from attncourse.tasks import explored, facts, professions, pronoun_heads, said_twice, sinks
+from helpers.project import ROOT
 
 
 def small() -> Llama:

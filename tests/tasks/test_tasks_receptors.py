@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from refused import refused
 from sklearn.metrics import roc_auc_score
 
 from attncourse.sequences import ALPHABET, similarity_clusters, split_by_similarity
@@ -23,6 +22,7 @@ from attncourse.tasks.receptor_readers import (
     scored,
 )
 from attncourse.tasks.receptors import MOTIFS, simulate_repertoire
+from helpers.refusals import refused
 
 READERS = [AttentionReader(epochs=1), KmerReader(), NeighbourReader()]
 

@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-from conftest import ROOT
 from torch.nn import functional as F
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -23,6 +22,7 @@ from attncourse.tasks import (
     pages,
     roofline,
 )
+from helpers.project import ROOT
 
 SIZES = LlamaConfig(41, 64, 12, 6, 3, 2, 7)
 

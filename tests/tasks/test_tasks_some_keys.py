@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from conftest import ROOT
 
 from attncourse.circuits import sink_mask
 from attncourse.data import kept
@@ -10,6 +9,7 @@ from attncourse.llama import Llama, LlamaConfig
 from attncourse.tasks import some_keys
 from attncourse.tasks.sinks import TEXTS, masked_loss
 from attncourse.tasks.variant_contests import at_best_rates
+from helpers.project import ROOT
 
 IDS = torch.randint(41, (23,), generator=torch.Generator().manual_seed(1))
 

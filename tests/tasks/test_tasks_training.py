@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 import torch
-from conftest import ROOT
 from execution import for_small_models
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
@@ -27,6 +26,7 @@ from attncourse.tasks.side_by_side import train_side_by_side
 from attncourse.tasks.training import contest, train
 from attncourse.tasks.translator import Seq2Seq
 from attncourse.tasks.two_lookups import answering, explained, two_colours
+from helpers.project import ROOT
 
 
 def model() -> nn.Sequential:

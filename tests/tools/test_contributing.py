@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
 from attncourse import STEMS
+from helpers.project import ROOT
 
 PARTS = ("attncourse", "book", "exercises", "solutions", "tests", "tools")
 BIN = Path(sys.executable).parent

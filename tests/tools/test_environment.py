@@ -9,8 +9,9 @@ from pathlib import Path
 
 import environment
 import pytest
-from conftest import ROOT
 from environment import CPU_INDEX, REFUSED, Setup, SetupError
+
+from helpers.project import ROOT
 
 Disk = namedtuple("Disk", "free")
 

@@ -6,11 +6,11 @@ import ast
 
 import course
 import pytest
-from conftest import ROOT
 from docstring_formulas import formula
 from functions_page import as_markdown, module_path, section
 
 from attncourse.checks.index import index
+from helpers.project import ROOT
 
 CHAPTERS = course.load(ROOT).chapters
 

@@ -8,8 +8,9 @@ from collections import Counter
 
 import course as settings
 import pytest
-from conftest import ROOT
 from navigation import LINES, WORDS, reading_minutes
+
+from helpers.project import ROOT
 
 CHAPTERS = settings.load(ROOT).chapters
 

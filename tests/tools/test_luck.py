@@ -1,11 +1,12 @@
-"""No test depends on luck: see tests/luck.py."""
+"""No test depends on luck: see tests/helpers/seeding.py."""
 
 import random
 import secrets
 
 import numpy as np
 import torch
-from luck import settle
+
+from helpers.seeding import settle
 
 
 def drawn() -> list[float]:

@@ -8,8 +8,9 @@ import tomllib
 
 import pytest
 import yaml
-from conftest import ROOT
 from trove_classifiers import classifiers
+
+from helpers.project import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))

@@ -9,7 +9,8 @@ import sys
 
 import pytest
 import quick
-from conftest import ROOT
+
+from helpers.project import ROOT
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,7 @@ from conftest import ROOT
         ("attncourse/grading/spreadsheet.py", "tests/grading/test_export.py", 1),
         ("attncourse/kqv.py", "tests/test_kqv.py", 1),
         ("attncourse/figures/moving/three_weights.js", "tests/figures/test_moving_figures.py", 2),
-        ("tests/grading/small_course.py", "tests/grading/test_plan.py", 1),
+        ("tests/helpers/small_course.py", "tests/grading/test_plan.py", 1),
         ("tests/checks/test_grid.py", "tests/checks/test_grid.py", 0),
         ("tools/grid.py", "tests/checks/test_grid.py", 1),
     ],

@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+
+from helpers.project import ROOT
 
 PACKAGE = ROOT / "attncourse"
 READMES = sorted(PACKAGE.rglob("README.md"))

@@ -16,10 +16,10 @@ from threading import Thread
 
 import pytest
 import yaml
-from conftest import ROOT, run_tool
 from install_cell import LIBRARIES, REAL, install_cell
 
 from attncourse import STEMS, __version__
+from helpers.project import ROOT, run_tool
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -1,4 +1,4 @@
-"""What the processes of ``forked`` part from: imported once, and left alone by the collector."""
+"""What processes of ``forked_commands`` part from: imported once, left alone by the collector."""
 
 import contextlib
 import gc
@@ -18,7 +18,7 @@ def rehearse() -> None:
     """Does what commands do, for what is set up when it is done for the first time."""
     from attncourse.grading.cli import main
     from attncourse.grading.judge.lanes import LANES
-    from tests.grading.small_course import NAME, make_course
+    from tests.helpers.small_course import NAME, make_course
 
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         make_course(Path(folder))

@@ -5,18 +5,17 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-import forked
-
 from attncourse.grading.course.settings import require_nbgrader
 from attncourse.grading.gradebook.connection import tables_version
 from attncourse.grading.report import CellResult, Report, to_json
+from helpers import forked_commands
 
 NAME = "01_small"
 MAXIMA = {"points_add": 2.0, "hidden_add": 1.0, "points_twice": 4.0}
 
 
 def run(*arguments: object, cwd: Path) -> subprocess.CompletedProcess:
-    return forked.run(*arguments, cwd=cwd, COLUMNS="120")
+    return forked_commands.run(*arguments, cwd=cwd, COLUMNS="120")
 
 
 def refuses(done: subprocess.CompletedProcess, *words: str) -> None:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
 
-from small_course import RIGHT as SMALL_RIGHT
-from small_course import STUB, cell, graded, notebook, small, solution
-
 from attncourse.grading.sample import CLASS
+from helpers.small_course import RIGHT as SMALL_RIGHT
+from helpers.small_course import STUB, cell, graded, notebook, small, solution
 
-SOLVED = Path(__file__).resolve().parents[3] / "solutions" / "05_kqv" / "05_kqv.ipynb"
+SOLVED = Path(__file__).resolve().parents[2] / "solutions" / "05_kqv" / "05_kqv.ipynb"
 
 # A word that stands in the instructor's notebook alone. What gets to see it has spied.
 CANARY = "canary-7c1d9e"

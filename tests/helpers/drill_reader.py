@@ -7,11 +7,11 @@ from pathlib import Path
 
 import drill_links
 import drill_pages
-from conftest import ROOT
 from course import Course
 from playwright.sync_api import Browser, Locator, Page
 
 from attncourse.practice.drills import Drill, drill_from
+from helpers.project import ROOT
 
 FIXTURE = ROOT / "tests" / "fixtures" / "drills" / "kqv.json"
 SCRIPTS = ("attncourse.js", "practice.js", "practice_page.js")

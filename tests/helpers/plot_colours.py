@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 import numpy as np
-from conftest import ROOT
 from matplotlib.colors import to_rgb
+
+from helpers.project import ROOT
 
 PAGES = {"light": "#ffffff", "dark": "#121212"}  # the theme's
 # The height of a letter's square, in pixels, of every text that matplotlib drew.

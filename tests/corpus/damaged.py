@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from small_course import RIGHT, STUB
+from helpers.small_course import RIGHT, STUB
 
 FULL = {"points_add": 2.0, "hidden_add": 1.0, "points_twice": 4.0}
 NOTHING = dict.fromkeys(FULL, 0.0)

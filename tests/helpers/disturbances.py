@@ -14,8 +14,9 @@ from itertools import cycle
 from pathlib import Path
 
 import psutil
-from clusters import ENVIRONMENT, cluster
-from small_course import NAME, make_course, small
+
+from helpers.dask_clusters import ENVIRONMENT, cluster
+from helpers.small_course import NAME, make_course, small
 
 KINDS = ("driver", "lane", "zygote", "worker")
 LIMIT = 600.0  # seconds after which something hangs

@@ -1,4 +1,4 @@
-"""Runs a small program in a real jail: ``python jailed.py ORDER``, for test_jail.py.
+"""Runs a small program in a real jail: ``python jailed_program.py ORDER``, for test_jail.py.
 
 ORDER is JSON: ``program``, ``limits``, ``without`` (layers whose kernel calls are made to fail),
 ``view``, ``hidden``, ``secret`` (a file that stays open). What the program leaves in ``result``,

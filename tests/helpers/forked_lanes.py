@@ -3,8 +3,8 @@
 They part where ``lane.py`` itself divides into several: libraries loaded, one thread, no course
 known. From there each goes on through ``lane.main``. Tests marked ``from_exec`` do without.
 
-``python parting.py`` listens at the address that its environment names until its standard input
-ends. For each set of libraries it has one process, and whoever asks that gets a lane of it.
+``python forked_lanes.py`` listens at the address that its environment names until its standard
+input ends. For each set of libraries it has one process, and whoever asks that gets a lane of it.
 """
 
 import atexit

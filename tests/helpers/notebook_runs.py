@@ -1,6 +1,6 @@
 """Runs notebooks' code with the Python that runs this, each in a process and a folder of its own.
 
-    python away.py FOLDER NOTEBOOK…
+    python notebook_runs.py FOLDER NOTEBOOK…
 
 Prints a line of JSON for each: its path, where it has the package from, and what went wrong, which
 is empty if nothing did. Pages are stopped after some seconds: of the rest, which the book's build

@@ -11,14 +11,13 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import parting
-from luck import settle
-
 from attncourse.grading.isolation import NO_CONFIGURATION
 from attncourse.grading.judge.lanes import LANES
+from helpers import forked_lanes
+from helpers.seeding import settle
 
 PARTING = multiprocessing.get_context("forkserver")
-PARENT = "tests.grading.parted"
+PARENT = "tests.helpers.preloaded"
 PARTING.set_forkserver_preload([PARENT])  # which says nothing where it fails
 
 
@@ -45,8 +44,8 @@ def run(*arguments: object, cwd: Path | None = None, **more: str) -> subprocess.
 
 def act(course: Path, out: str, err: str, environment: dict, words: tuple[str, ...]) -> int:
     """The status of a process that behaves as these words say, and writes into these files."""
-    known = {parting.WHERE: parting.address().lstrip("\0")}
-    about = course, out, err, {**environment, **known}, words, parting.adopted()
+    known = {forked_lanes.WHERE: forked_lanes.address().lstrip("\0")}
+    about = course, out, err, {**environment, **known}, words, forked_lanes.adopted()
     process = PARTING.Process(target=behave, args=about)
     process.start()
     process.join()
@@ -65,7 +64,7 @@ def behave(
     warnings.simplefilter(environment.get("PYTHONWARNINGS", "error"))
     for number, name in ((1, out), (2, err)):
         os.dup2(os.open(name, os.O_WRONLY | os.O_APPEND), number)
-    parting.adopt(parted)
+    forked_lanes.adopt(parted)
     settle()
     atexit.register(LANES.close)  # a process that parts forgets what was registered
     sys.argv = list(words)

@@ -1,4 +1,4 @@
-"""Tries the jail with one thing at a time taken away: ``python without.py``, for test_without.py.
+"""Tries the jail with one thing at a time taken away, for test_without.py.
 
 Each case is a process of its own, forked off this one: what it takes away is gone for it alone. On
 standard output comes a line of JSON for each: the case, and the layers as the probe tells them.
