@@ -317,7 +317,7 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     lane = wait_for_lane(process.pid)
-    journal = course / "reports" / NAME / "journal.jsonl"
+    journal = course / "reports" / NAME / "journal.db"
     for _ in range(2400):  # lanes start before the gradebook is open
         if journal.exists():
             break
@@ -327,7 +327,7 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr.decode()
     assert stderr.decode().splitlines() == [
-        f"attncourse: stopped; 0 of 1 results are in reports/{NAME}/journal.jsonl, "
+        f"attncourse: stopped; 0 of 1 results are in reports/{NAME}/journal.db, "
         "and the same command goes on from there"
     ]
     assert not still_runs(lane)

@@ -22,7 +22,7 @@ from rich.console import Console
 from attncourse.grading import machine
 from attncourse.grading.course import folders as course
 from attncourse.grading.driver import command, progress, saver
-from attncourse.grading.driver import journal as keys
+from attncourse.grading.driver import result_key as keys
 from attncourse.grading.driver import run as driver
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.errors import UserError
@@ -32,16 +32,12 @@ from attncourse.grading.judge import lanes
 from attncourse.grading.limits import Limits
 from attncourse.grading.results.class_results import class_results
 from helpers.driver_runs import grade, run
+from helpers.journal_records import journal_of, records
 from helpers.small_course import NAME, hand_in, make_course, released, small
 
 
 def class_of(folder: Path, number: int = 3) -> Path:
     return make_course(folder, **{f"s{n}": small() + b" " * n for n in range(number)})
-
-
-def records(course: Path) -> list[dict]:
-    lines = (course / "reports" / NAME / "journal.jsonl").read_bytes().splitlines()
-    return [json.loads(line) for line in lines[1:]]
 
 
 def statuses(outcome: command.Tally) -> dict[str, tuple[str, float]]:
@@ -516,15 +512,24 @@ def test_a_read_only_gradebook_is_named_before_anything_runs(tmp_path):
     book = tmp_path / "gradebook.db"
     prefix = in_namespace(f"mount --bind '{book}' '{book}'; mount -o remount,bind,ro '{book}'")
     refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "gradebook.db", "readonly", "writable")
-    assert not (tmp_path / "reports" / NAME / "journal.jsonl").exists()
+    assert not (journal_of(tmp_path)).exists()
     here = f"mount --bind '{tmp_path}' '{tmp_path}'; mount -o remount,bind,ro '{tmp_path}'"
     prefix = in_namespace(f"{here}; cd '{tmp_path}'")
     refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "cannot write")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", [120, 232, 280, 330])
-def test_a_full_disk_is_named_and_what_is_in_the_journal_is_kept(tmp_path, room):
+@pytest.mark.parametrize(
+    ("room", "advice"),
+    [
+        (120, "put this right and grade again"),  # there is no room for a journal
+        (170, "the same command"),
+        (232, "the same command"),
+        (280, "the same command"),
+        (330, "the same command"),
+    ],
+)
+def test_a_full_disk_is_named_and_what_is_in_the_journal_is_kept(tmp_path, room, advice):
     """The course lies on a disk of so many kB, which fills up here or there."""
     class_of(tmp_path / "course", 12)
     kept = tmp_path / "kept"
@@ -536,9 +541,9 @@ def test_a_full_disk_is_named_and_what_is_in_the_journal_is_kept(tmp_path, room)
         f'cd \'{disk}\'; trap \'cp -r "{disk}/." "{kept}"\' EXIT; "$@"; exit'
     )
     prefix = in_namespace(script)
-    refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "cannot write", "the same command")
-    if (kept / "reports" / NAME / "journal.jsonl").exists():
-        with closing(Journal(kept / "reports" / NAME / "journal.jsonl", NAME)) as journal:
+    refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "cannot write", advice)
+    if (journal_of(kept)).exists():
+        with closing(Journal(journal_of(kept), NAME)) as journal:
             assert journal.notes == []
     done = run("grade", NAME, cwd=kept)
     assert (done.returncode, done.stderr) == (0, "")

@@ -14,7 +14,7 @@ from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.settings import follow_on_earns, read_settings
 from attncourse.grading.course.solution import outdated
 from attncourse.grading.driver.executors import open_executor
-from attncourse.grading.driver.journal import JOURNAL, Journal, open_journal
+from attncourse.grading.driver.journal import Journal, has_journal, open_journal
 from attncourse.grading.driver.regraded import PointChange, write_changes
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.assignments import record_assignment, require_release
@@ -71,7 +71,7 @@ def grade_course(
     students = folders.find_students(course, name, student)
     folder, hidden = course / "reports" / name, (str(course.resolve()),)
     with open_executor(lanes, dask) as (executor, lanes):
-        if dask is None and not (folder / JOURNAL).exists():  # lanes get ready meanwhile
+        if dask is None and not has_journal(folder):  # lanes get ready meanwhile
             from attncourse.grading.judge.judge import start_lanes
 
             start_lanes([assignment] * lanes, limits, sandbox, hidden)

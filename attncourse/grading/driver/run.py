@@ -13,8 +13,9 @@ from queue import Empty, SimpleQueue
 
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.folders import Submission, with_remarks
-from attncourse.grading.driver.journal import Journal, conditions, result_key
+from attncourse.grading.driver.journal import Journal
 from attncourse.grading.driver.regraded import PointChange
+from attncourse.grading.driver.result_key import conditions, result_key
 from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.connection import CourseGradebook

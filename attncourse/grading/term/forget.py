@@ -20,7 +20,12 @@ from attncourse.grading.collect.groups import FILE as GROUPS
 from attncourse.grading.course.extensions import EXTENSIONS_FILE
 from attncourse.grading.course.folders import folders_in
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.driver.journal import JOURNAL, only_process, records_of, without_student
+from attncourse.grading.driver.journal import (
+    DAMAGED_JOURNAL,
+    only_process,
+    remove_student_results,
+    students_in_journal,
+)
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors, replace_file
 from attncourse.grading.gradebook.connection import find_gradebook, gradebook_to_read
@@ -105,7 +110,8 @@ def people_in_files(course: Path) -> set[str]:
     for name in folders_in(course / "reports"):
         place = course / "reports" / name
         people |= {path.stem for path in place.glob("[!.]*.json")}
-        people |= set(folders_in(place / "gradescope")) | set(records_of(place / JOURNAL))
+        people |= set(folders_in(place / "gradescope"))
+        people |= {student for listed in students_in_journal(place).values() for student in listed}
     return people
 
 
@@ -156,9 +162,13 @@ def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
         folder = course / "reports" / name
         if (report := folder / f"{student}.json").is_file():
             yield Trace(report, "the report", report.unlink)
-        if number := records_of(folder / JOURNAL).count(student):
-            remove = partial(without_student, folder / JOURNAL, student)
-            yield Trace(folder / JOURNAL, count(number, "result"), remove)
+        for journal, students in students_in_journal(folder).items():
+            if number := students.count(student):
+                remove = partial(remove_student_results, journal, student)
+                yield Trace(journal, count(number, "result"), remove)
+        for path in sorted(folder.glob(f"{DAMAGED_JOURNAL}*")):
+            if mentions(path, who):
+                yield Trace(path, "a damaged journal, of which another was made", path.unlink)
         for pattern in MADE_AGAIN:
             for path in sorted(folder.glob(pattern)):
                 if mentions(path, who):
