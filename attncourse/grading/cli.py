@@ -665,17 +665,11 @@ def export(
 
     one_or_all(assignment, everything, list)
     if late_days is not None:
-        from attncourse.grading.results.late_days import late_days as share
-
         if not everything:
             raise UserError("late days are shared by all assignments: --all --late-days 5")
         if form != "csv" or roster or column or identifier:
             raise UserError("--late-days makes one worksheet, with no --format and its options")
-        place, number = share(course, late_days, output, db)
-        print(
-            f"{number} written to {place}; put in the place of {course / 'extensions.csv'}, they "
-            "count from the next attncourse grade of each assignment on"
-        )
+        write_late_days(course, late_days, output, db)
         return
     if form == "gradescope-autograder":
         from attncourse.grading.autograder.bundle import bundle
@@ -698,6 +692,17 @@ def export(
     for remark in done.remarks:
         tell(remark)
     print(f"{done.number} written to {done.path}")
+
+
+def write_late_days(course: Path, allowed: float, output: Path | None, db: str | None) -> None:
+    """Write the worksheet of late days, and say how it comes to count."""
+    from attncourse.grading.results.late_days import late_days
+
+    place, number = late_days(course, allowed, output, db)
+    print(
+        f"{number} written to {place}; put in the place of {course / 'extensions.csv'}, they "
+        "count from the next attncourse grade of each assignment on"
+    )
 
 
 @app.command()

@@ -63,6 +63,7 @@ class Item(NamedTuple):
 
     @property
     def shown(self) -> str:
+        """The path as a message shows it."""
         return printable(str(self.names[0]), 200)
 
 
@@ -111,6 +112,7 @@ def folder_items(folder: Path) -> Iterator[Item]:
 
 
 def read_dropped_file(path: Path) -> bytes:
+    """Return the bytes of a file; one that cannot be read is ``Ungraded``, with the reason."""
     try:
         return handed_in.read_file(path)
     except OSError as error:

@@ -41,6 +41,7 @@ def exports(
 
 
 def parse_metadata(item: Item) -> Export:
+    """Return the table of submissions in a file of Gradescope's; another file is ``Ungraded``."""
     data = item.read()
     if len(data) > LARGEST:
         raise Ungraded(f"over {LARGEST // 1_000_000} MB: is it what Gradescope exports?")
@@ -55,6 +56,7 @@ def parse_metadata(item: Item) -> Export:
 
 
 def load_metadata(data: bytes) -> object:
+    """Return the data in a YAML file; one nested too deep is ``Ungraded``."""
     import yaml
 
     loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
@@ -92,6 +94,7 @@ def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | 
 
 
 def text_under_key(said: object, key: str) -> str:
+    """Return the value under a key as text; empty where there is none, or no text in it."""
     value = said.get(key) if isinstance(said, dict) else None
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S %z}".strip()

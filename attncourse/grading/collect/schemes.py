@@ -47,8 +47,10 @@ COPY = re.compile(r"(\(\d+\)|-\d+)$")
 
 
 class OwnerClaim(NamedTuple):
-    """Whose a file may be. ``names`` are ids, addresses or names of a person, the likeliest first,
-    ``ids`` those of them that are no names.
+    """Whose a file may be.
+
+    ``names`` are ids, addresses or names of a person, the likeliest first, ``ids`` those of them
+    that are no names.
 
     Files of a download with one ``key`` were handed in together. ``number`` is the platform's of
     the person, ``rivals`` are what else in the name could be that number, ``order`` rises with

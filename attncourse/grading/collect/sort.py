@@ -85,6 +85,7 @@ class Sorting:
         self._sort(items, source._replace(exports=exports))
 
     def leave(self, path: str, reason: str) -> None:
+        """Note a file that is nobody's, with the reason."""
         self.left.append(Left(path, reason))
 
     def _sort(self, found: list[Item], source: Origin) -> None:

@@ -20,10 +20,12 @@ class HandedFile(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The file's name in small letters."""
         return self.path.name.casefold()
 
     @property
     def shown(self) -> str:
+        """The path as a message shows it."""
         return printable(str(self.path), 100)
 
 
@@ -70,4 +72,5 @@ def newest(files: list[HandedFile], name: str) -> HandedFile:
 
 
 def listing(files: list[HandedFile]) -> str:
+    """Return the paths of some files in a line, the first of many."""
     return ", ".join(f.shown for f in files[:SHOWN]) + (", …" if len(files) > SHOWN else "")

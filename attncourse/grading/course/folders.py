@@ -188,6 +188,7 @@ def stamp_in(place: Path) -> str:
 
 
 def place_of_record(course: Path, name: str) -> Path:
+    """Return the path of the table that collecting keeps of an assignment."""
     return course / "submitted" / ".collected" / f"{name}.csv"
 
 

@@ -15,6 +15,7 @@ class Forgotten:
     """The hashes of ids, addresses, numbers and names that were forgotten, with whose they are."""
 
     def __init__(self, course: Path) -> None:
+        """Read who was forgotten in a course; nobody was where there is no file."""
         self._path = course / FILE
         rows = records_in(self._path)[1]
         self._owners = {row.get(HEAD[1], ""): row.get(HEAD[0], "") for row in rows}

@@ -19,6 +19,7 @@ class LatePenalty:
     """The penalty that the course's plugin gives, within what nbgrader allows."""
 
     def __init__(self, course: Path, config: "Config") -> None:
+        """Load the plugin; one that does not load is a ``UserError``."""
         from nbgrader.preprocessors import AssignLatePenalties
         from traitlets import TraitError
 

@@ -45,6 +45,7 @@ class Tally:
     reports: list[Report] = field(default_factory=list)
 
     def add(self, graded: "Graded") -> None:
+        """Count a result."""
         report = graded.report
         self.counts[graded.source] += 1
         self.statuses[report.status] += 1

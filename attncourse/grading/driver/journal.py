@@ -75,6 +75,7 @@ class Journal:
     """
 
     def __init__(self, path: Path, assignment: str) -> None:
+        """Open the journal, or make it; what is not this assignment's is a ``UserError``."""
         self.path = path
         self.notes: list[str] = []
         self._numbers: dict[bytes, int] = {}
@@ -90,6 +91,7 @@ class Journal:
             raise
 
     def __len__(self) -> int:
+        """Return the number of keys that there is a result for."""
         return len(self._numbers)
 
     def find(self, key: str) -> Report | None:

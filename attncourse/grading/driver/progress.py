@@ -22,14 +22,17 @@ class Pace:
     """
 
     def __init__(self, total: int) -> None:
+        """Begin to measure a run of so many steps."""
         self._left = total
         self._times = deque([time.monotonic()], maxlen=RECENT + 1)
 
     def step(self) -> None:
+        """Note that a step has ended."""
         self._left -= 1
         self._times.append(time.monotonic())
 
     def __str__(self) -> str:
+        """Return the steps in a second, and the time that is left."""
         steps, taken = len(self._times) - 1, time.monotonic() - self._times[0]
         if not steps or not taken:
             return ""

@@ -61,6 +61,7 @@ class Runner:
     """Sends submissions to an executor, and writes what comes back into the journal."""
 
     def __init__(self, order: Order, journal: Journal, executor: Executor, lanes: int) -> None:
+        """Choose the seed of the run: a new one, or the class's for a single student."""
         self._order, self._journal, self._executor = order, journal, executor
         self._shared = conditions(order.assignment, order.limits, order.sandbox)
         # The same cases for a class: right results are worked out once. Whoever looks at one
@@ -116,8 +117,9 @@ class Runner:
         future.add_done_callback(lambda done: self._landed.put((flight, done)))
 
     def _arrived(self, wait: bool) -> Iterator[Graded]:
-        """Yield the results that have come back; with ``wait`` at least one, if only to be sent
-        again.
+        """Yield the results that have come back.
+
+        With ``wait`` it waits for one, if only to send it again.
         """
         while self._flying:
             try:

@@ -35,6 +35,7 @@ class Saver:
         assignment: Assignment,
         changes: list[PointChange] | None = None,
     ) -> None:
+        """Make ready to save the results of an assignment."""
         self._book, self._assignment = book, assignment
         self._changes = [] if changes is None else changes
         self._penalty = LatePenalty(book.course, book.config)
@@ -44,9 +45,11 @@ class Saver:
         self._bytes, self._begun = 0, 0.0
 
     def __enter__(self) -> Self:
+        """Return the saver itself."""
         return self
 
     def __exit__(self, *problem: object) -> None:
+        """Wait for what is being saved."""
         self._pool.shutdown()
 
     def add(self, graded: Graded) -> None:

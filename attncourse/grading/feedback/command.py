@@ -106,6 +106,7 @@ def write_student_page(course: Path, assignment: Assignment, r: StudentResult) -
 
 
 def no_report(name: str, student: str) -> str:
+    """Return the reason why a student gets no page, and the command that helps."""
     who = one_line(student)
     return f"there is no report on {who}: attncourse grade {name} --student {who}"
 

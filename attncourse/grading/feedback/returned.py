@@ -49,6 +49,7 @@ class StudentPage(NamedTuple):
 
     @property
     def student(self) -> str:
+        """The id of whose page it is."""
         return self.person.id
 
 

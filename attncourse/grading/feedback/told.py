@@ -40,6 +40,7 @@ class Told:
 
     @property
     def full(self) -> bool:
+        """True if no point is missing."""
         return self.points >= self.maximum - TOLERANCE
 
     @property

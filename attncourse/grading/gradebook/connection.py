@@ -36,6 +36,7 @@ class CourseGradebook:
 
     @property
     def course_id(self) -> str:
+        """The id by which nbgrader knows the course."""
         return str(self.config.CourseDirectory.get("course_id", COURSE_ID))
 
     @property
@@ -124,7 +125,7 @@ def database_advice(reason: str) -> str:
 
 @contextmanager
 def open_gradebook(book: CourseGradebook) -> Iterator["Gradebook"]:
-    """nbgrader's own object for the database, whose tables are made where there are none."""
+    """Yield nbgrader's own object for the database, whose tables are made where there are none."""
     from nbgrader import api
 
     # For new tables, nbgrader starts a program only to ask for this number: seconds.

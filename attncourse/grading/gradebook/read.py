@@ -36,12 +36,12 @@ class Person:
 
     @property
     def name(self) -> str:
-        """ "Last, First", as far as it is known."""
+        """Last and first name with a comma between, as far as they are known."""
         return ", ".join(part for part in (self.last_name, self.first_name) if part)
 
     @property
     def full_name(self) -> str:
-        """ "First Last", as far as it is known, or else the id."""
+        """First and last name, as far as they are known, or else the id."""
         return " ".join(part for part in (self.first_name, self.last_name) if part) or self.id
 
 
@@ -244,8 +244,10 @@ def with_submission(table: Any) -> "FromClause":
 
 
 def read_grades(connection: "Connection", assignment_id: str) -> Iterable["Row"]:
-    """Return all grades of an assignment, for each the student, the cell's id, automatic and manual
-    score, extra credit, and whether a person has to look.
+    """Return all grades of an assignment.
+
+    Of each the student, the cell's id, automatic and manual score, extra credit, and whether a
+    person has to look.
     """
     from sqlalchemy import select
 

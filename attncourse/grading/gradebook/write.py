@@ -79,6 +79,7 @@ class BatchRows:
     def __init__(
         self, db: "Session", model: Any, key: tuple[str, ...], columns: tuple[str, ...] = ()
     ) -> None:
+        """Make ready to read and write rows of a table, by the columns of ``key``."""
         self._db, self._model, self._key = db, model, key
         self._columns = tuple(dict.fromkeys(("id", *key, *columns)))
         self._new: list[Row] = []
@@ -155,6 +156,7 @@ def save_batch(
 
 
 def notebook_cells(notebook: Any, name: str) -> NotebookCells:
+    """Return what the gradebook has of a notebook's cells, by their keys."""
     answers = {*notebook.solution_cells, *notebook.task_cells}
     return NotebookCells(
         id=notebook.id,

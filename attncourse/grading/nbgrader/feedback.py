@@ -26,6 +26,7 @@ class CleanOutputs(Preprocessor):
 
     # pyrefly: ignore [bad-override]  nbconvert leaves the return type out
     def preprocess_cell(self, cell: Any, resources: Any, index: int) -> tuple[Any, Any]:
+        """Return the cell with outputs of known kinds, their HTML made harmless."""
         for output in cell.get("outputs", ()):
             output.metadata = {}
             if "data" in output:
@@ -41,6 +42,7 @@ class HideTests(ClearHiddenTests):
     display_data_priority = List(config=True)  # set for all of nbgrader's steps
 
     def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
+        """Return an instructor's test without its hidden part, another cell as it is."""
         if is_grade(cell) and not is_solution(cell):
             return super().preprocess_cell(cell, resources, cell_index)
         return cell, resources
@@ -51,6 +53,7 @@ class FeedbackExporter(HTMLExporter):
 
     @property
     def default_config(self) -> Any:
+        """The configuration of nbgrader's page, with this course's template and Markdown."""
         config: Any = super().default_config.copy()  # a Config of traitlets
         theirs = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
         config.FeedbackExporter.template_name = "attncourse_feedback"

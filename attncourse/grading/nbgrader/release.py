@@ -63,9 +63,7 @@ def release_assignment(
 
 
 def release_steps() -> list[Any]:
-    """Return nbgrader's steps of a release, with ours in the place of the one that takes answers
-    out.
-    """
+    """Return nbgrader's steps of a release, of which ours is the one that takes answers out."""
     from nbgrader.converters import GenerateAssignment
     from nbgrader.preprocessors import ClearSolutions
 

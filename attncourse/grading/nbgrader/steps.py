@@ -77,6 +77,7 @@ class JudgeExporter(NotebookExporter):
     ).tag(config=True)
 
     def __init__(self, **options: Any) -> None:
+        """Make ready; where no jail is possible, stop before anything is removed."""
         super().__init__(**options)
         self._assignments: dict[tuple[str, str], Assignment] = {}
         self._seed = secrets.randbits(32)

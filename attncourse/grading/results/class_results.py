@@ -68,14 +68,17 @@ class StudentResult(SubmissionScores):
 
     @property
     def student(self) -> str:
+        """The id of the student."""
         return self.person.id
 
     @property
     def handed_in(self) -> bool:
+        """True if there is a submission."""
         return self.status != "missing"
 
     @property
     def needs_person(self) -> bool:
+        """True if a person should look at the submission."""
         return bool(self.attention) or self.status in NO_POINTS
 
     @property
@@ -101,6 +104,7 @@ class StudentResult(SubmissionScores):
 
     @property
     def raw(self) -> float:
+        """The sum of the points, without what lateness costs."""
         return math.fsum(cell.points for cell in self.cells.values())
 
     @property
@@ -110,6 +114,7 @@ class StudentResult(SubmissionScores):
 
     @property
     def maximum(self) -> float:
+        """The points of all cells."""
         return math.fsum(cell.maximum for cell in self.cells.values())
 
 
@@ -129,6 +134,7 @@ class ClassResults:
 
     @cached_property
     def by_student(self) -> dict[str, StudentResult]:
+        """The results by the ids of students."""
         return {result.student: result for result in self.results}
 
     @property

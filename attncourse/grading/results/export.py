@@ -64,9 +64,7 @@ FORMATS = (*FILES, "gradescope")  # which is a folder of files
 
 @dataclass(frozen=True)
 class Exported:
-    """The result of an export: its path, the number of rows or files, and remarks on what was left
-    out.
-    """
+    """The result of an export: its path, how many rows or files, remarks on what is not in it."""
 
     path: Path
     number: int

@@ -28,9 +28,7 @@ def failures(report: Report) -> tuple[Failure, ...]:
 
 
 def of_verdicts(report: Report) -> Iterator[Failure]:
-    """Yield the failures that verdicts report: the symptom, or else the first criterion that
-    failed.
-    """
+    """Yield the failures that verdicts report: the symptom, or the first criterion that failed."""
     for verdict in report.verdicts:
         failed = verdict.get("failed")
         if not failed or verdict.get("mistake"):

@@ -244,6 +244,7 @@ def with_answer(given: GivenAnswer, comment: str) -> str:
 
 
 def answer_in_comment(question: str, answer: str) -> str:
+    """Return a question and its answer as they stand in a comment."""
     return f"You asked: {question}\nAnswer: {answer}"
 
 

@@ -46,6 +46,7 @@ class Bin:
 
     @property
     def label(self) -> str:
+        """The step as a diagram names it."""
         return f"{self.low:g}" if self.low >= self.high else f"{self.low:g}–{self.high:g}"
 
 
@@ -66,6 +67,7 @@ class Summary:
     """The summary of a class for ``attncourse report``. Figures are of what was handed in."""
 
     def __init__(self, found: ClassResults) -> None:
+        """Work out the figures of a class."""
         self.results, self.students = found, found.results
         self._known = [r for r in self.students if r.handed_in]
         scores = [r.score for r in self._known]
@@ -83,6 +85,7 @@ class Summary:
 
     @property
     def title(self) -> str:
+        """The assignment's name, with its variant."""
         name, variant = self.results.assignment, self.results.variant
         return f"{name}, variant {variant}" if variant else name
 

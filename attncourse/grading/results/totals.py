@@ -22,9 +22,7 @@ WHO = ("student", "last_name", "first_name", "email")
 
 
 class Weighted(NamedTuple):
-    """An assignment's part in the total: its weight, its group, how many the group drops, who is
-    excused.
-    """
+    """An assignment's part in the total: weight, group, how many that drops, who is excused."""
 
     weight: float
     group: str = ""

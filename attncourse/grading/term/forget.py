@@ -54,6 +54,7 @@ class Trace:
     remove: Callable[[], object]
 
     def __str__(self) -> str:
+        """Return the line that the command shows of it."""
         return f"{self.place}: {self.what}"
 
 
@@ -65,11 +66,13 @@ class Wanted:
 
     @property
     def ids(self) -> set[str]:
+        """The ids by which lists may name the person, as they are compared."""
         person = self.person
         return {same_id(key) for key in (person.id, person.email, person.lms_id) if key}
 
     @property
     def words(self) -> list[str]:
+        """The texts by which files may name the person, the id first."""
         person = self.person
         name = person.full_name if person.last_name and person.first_name else ""
         return [word for word in (person.id, person.email, name, person.name and name) if word]
