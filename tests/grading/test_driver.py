@@ -145,7 +145,7 @@ def test_a_run_without_a_sandbox_does_not_stand_for_one_with(tmp_path, marker):
 def test_only_some_of_a_class_is_in_memory_at_a_time(tmp_path, marker, monkeypatch):
     students = [f"s{n:03}" for n in range(150)]
     make_course(tmp_path, **dict.fromkeys(students, small()))
-    monkeypatch.setattr(saver, "BATCH", 20)
+    monkeypatch.setattr(saver, "MAX_BATCH", 20)
     read, saved, most = [], [], []
 
     def reading(place, name, student):
@@ -163,12 +163,12 @@ def test_only_some_of_a_class_is_in_memory_at_a_time(tmp_path, marker, monkeypat
     )
     outcome = grade(tmp_path)
     assert (outcome.counts, len(saved)) == ({"run": 150}, 150)
-    assert max(most) <= 20 * 2 + 2 * driver.AHEAD + 1
+    assert max(most) <= 20 * 2 + 2 * driver.WAITING_PER_LANE + 1
     assert outcome.reports == []  # too many for a table
 
 
 def test_only_some_submissions_are_with_the_executor_at_a_time(tmp_path, marker, monkeypatch):
-    monkeypatch.setattr(driver, "AHEAD", 3)
+    monkeypatch.setattr(driver, "WAITING_PER_LANE", 3)
     make_course(tmp_path, **{f"s{n:03}": small() for n in range(100)})
     flying, most = set(), []
     mark = marker.submit

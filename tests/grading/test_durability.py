@@ -40,7 +40,7 @@ for line in sys.stdin:
     if child == 0:
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0), os.dup2(null, 1)
-        saver.BATCH = int(batch)
+        saver.MAX_BATCH = int(batch)
         sys.argv = ["attncourse", "grade", "{NAME}", "--course", course]
         try:
             cli.main()

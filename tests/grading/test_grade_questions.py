@@ -13,7 +13,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.results.grade_questions import (
     ANSWERED,
-    MOST_BYTES,
+    MAX_BYTES_OF_QUESTIONS,
     enter_question_answers,
     exercise_names,
     keep_question,
@@ -166,7 +166,7 @@ def test_files_of_every_editor_are_read_and_the_same_file_is_kept_once(course):
     names = sorted(path.name for path in (course / "feedback" / "bob").iterdir())
     assert names == [f"question-{NAME}{n}.txt" for n in ("-2", "-3", "")]
     with pytest.raises(UserError, match="up to 100 kB"):
-        keep_question(course, NAME, "bob", b"x" * (MOST_BYTES + 1))
+        keep_question(course, NAME, "bob", b"x" * (MAX_BYTES_OF_QUESTIONS + 1))
     os.symlink("/etc/hostname", course / "feedback" / "bob" / f"question-{NAME}-9.txt")
     assert len(questions_on(course, NAME)) == 6
 

@@ -537,10 +537,10 @@ def test_the_instructors_page_names_the_limits_that_hold():
         return f"{number:,}".replace(",", " ") if number > 9999 else str(number)
 
     for said in (
-        f"{handed_in.LARGEST // 1_000_000} MB, outputs and all",
+        f"{handed_in.MAX_BYTES_OF_FILE // 1_000_000} MB, outputs and all",
         f"{MOST_CELLS} cells, {spaced(notebooks.MOST_CODE)} characters of code",
-        f"{spaced(drops.MOST)} files",
-        f"{drops.DEEPEST} deep, {drops.MOST_INSIDE} files each, "
+        f"{spaced(drops.MAX_FILES)} files",
+        f"{drops.MAX_ARCHIVES_DEEP} deep, {drops.MAX_FILES_OF_ARCHIVE} files each, "
         f"{drops.ArchiveRoom().bytes // 1_000_000} MB together",
         f"{spaced(LONGEST)} characters of a cell, {spaced(ROOM)} of all",
     ):

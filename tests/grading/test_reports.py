@@ -34,7 +34,7 @@ from attncourse.grading.results.class_results import (
 from attncourse.grading.results.page import HERE, class_page
 from attncourse.grading.results.summary import Summary, histogram, quartiles
 from attncourse.grading.results.terminal import (
-    LONGEST,
+    MAX_LINE_WIDTH,
     at_a_glance,
     class_table,
     own_verdicts,
@@ -256,13 +256,13 @@ def test_the_table_of_a_class_has_a_line_for_a_finding_and_cuts_no_name():
     assert len(lines[5]) <= 80
     assert lines[6] == "   two lines"
     assert lines[8:] == [*(f"   note {n}" for n in range(5)), "   and 4 more"]
-    wide = printed(class_table(reports, LONGEST), LONGEST).splitlines()
+    wide = printed(class_table(reports, MAX_LINE_WIDTH), MAX_LINE_WIDTH).splitlines()
     assert f"   {notes[0]}" in [line.rstrip() for line in wide]
 
 
 def test_lines_are_broken_at_a_terminals_edge_and_not_in_a_pipe(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert wide_console().width == LONGEST
+    assert wide_console().width == MAX_LINE_WIDTH
     monkeypatch.setenv("COLUMNS", "97")
     assert wide_console().width == 97
 

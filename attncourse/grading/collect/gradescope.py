@@ -19,7 +19,7 @@ from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 
 METADATA = "submission_metadata.yml"
-LARGEST, DEEPEST = 20_000_000, 50  # bytes and levels of what it says
+MAX_BYTES_OF_METADATA, MAX_LEVELS_OF_METADATA = 20_000_000, 50  # bytes and levels of what it says
 Export = dict[str, dict[str, Any]]  # what is said of each submission, by its folder's name
 Exports = Mapping[PurePosixPath, Export]  # by the folder that the file is in
 
@@ -43,8 +43,10 @@ def exports(
 def parse_metadata(item: Item) -> Export:
     """Return the table of submissions in a file of Gradescope's; another file is ``Ungraded``."""
     data = item.read()
-    if len(data) > LARGEST:
-        raise Ungraded(f"over {LARGEST // 1_000_000} MB: is it what Gradescope exports?")
+    if len(data) > MAX_BYTES_OF_METADATA:
+        raise Ungraded(
+            f"over {MAX_BYTES_OF_METADATA // 1_000_000} MB: is it what Gradescope exports?"
+        )
     try:
         content = load_metadata(data)
     except Exception as error:  # whatever its constructors make of it
@@ -63,7 +65,7 @@ def load_metadata(data: bytes) -> object:
     for event in yaml.parse(data, loader):  # its objects are made by calls within calls, in C
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
+        if depth > MAX_LEVELS_OF_METADATA:
             raise ValueError("lists in lists in lists")
     return yaml.load(data, loader)
 

@@ -16,7 +16,7 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.names import name_parts
 from attncourse.grading.spreadsheet import rows_in
 
-FILE = "groups.csv"
+GROUPS_FILE = "groups.csv"
 MEMBERS = re.compile(r"(member|student|mitglied|membre|miembro)")
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-LONGEST, DEEPEST = 1000, 50  # characters and folders of a path: no platform writes more
+MAX_CHARACTERS_OF_PATH, MAX_FOLDERS_OF_PATH = 1000, 50  # no platform writes more
 
 MOODLE = re.compile(r"(?s)(?P<name>.+?)_(?P<number>\d+)_assignsubmission_(?P<kind>[a-z]+)_?")
 CANVAS = re.compile(

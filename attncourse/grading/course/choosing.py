@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from attncourse.grading.harmless import printable
 
-SHOWN = 5
+MAX_FILES_NAMED = 5
 COPY = r"(?: ?\((\d{1,6})\)|-(\d{1,6}))?(?:\.ipynb|(?:\.ipynb)?\.zip)"
 NOTEBOOKS = (".ipynb",), (".zip",)  # and archives, in which one may be
 TEXTS = (".json", ".txt", ".py"), (".md", ".qmd", ".rmd")  # as which a notebook may be saved
@@ -73,4 +73,7 @@ def newest(files: list[HandedFile], name: str) -> HandedFile:
 
 def listing(files: list[HandedFile]) -> str:
     """Return the paths of some files in a line, the first of many."""
-    return ", ".join(f.shown for f in files[:SHOWN]) + (", …" if len(files) > SHOWN else "")
+    names = [file.shown for file in files[:MAX_FILES_NAMED]]
+    if len(files) > MAX_FILES_NAMED:
+        names.append("…")
+    return ", ".join(names)

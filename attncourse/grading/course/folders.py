@@ -25,7 +25,7 @@ from attncourse.grading.submission.notebook import Assignment, read_assignment
 FORGOTTEN = (
     "{0} was forgotten, and is not graded: delete submitted/{0}, or attncourse forget {0} --back"
 )
-LONGEST = 128  # characters of a student's name, as many as nbgrader's tables hold
+MAX_CHARACTERS_OF_ID = 128  # characters of a student's name, as many as nbgrader's tables hold
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ def unusable(student: str) -> str:
     """Say what is wrong with a student's name that no table or file can hold; "" if nothing is."""
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in student):
         return "holds bytes or control characters that no name has"
-    if len(student) > LONGEST or len(student.encode()) > 200:
-        return f"is longer than {LONGEST} characters, or 200 bytes"
+    if len(student) > MAX_CHARACTERS_OF_ID or len(student.encode()) > 200:
+        return f"is longer than {MAX_CHARACTERS_OF_ID} characters, or 200 bytes"
     return ""
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from attncourse.grading.gradebook.read import SubmissionScores
     from attncourse.grading.gradebook.write import Graded
 
-MOST_CHANGES = 20  # cells with other points than before that are told one by one
-LONGEST = 60  # rows of a table that a person still reads
+MAX_CHANGES_SHOWN = 20  # cells with other points than before that are told one by one
+MAX_TABLE_ROWS = 60  # rows of a table that a person still reads
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Tally:
         self.statuses[report.status] += 1
         self.full += report.points == report.maximum
         self.attention += bool(report.attention)
-        if self.total <= LONGEST:
+        if self.total <= MAX_TABLE_ROWS:
             self.reports.append(report)
 
 
@@ -121,9 +121,9 @@ def told_changes(course: Path, name: str, changes: list[PointChange]) -> list[st
     who = len({change.student for change in changes})
     lines = [
         f"  {change.student}: {change.cell} {change.before:g} to {change.now:g}: {change.why[:100]}"
-        for change in sorted(changes)[:MOST_CHANGES]
+        for change in sorted(changes)[:MAX_CHANGES_SHOWN]
     ]
-    more = f", the first {MOST_CHANGES} here" if len(changes) > MOST_CHANGES else ""
+    more = f", the first {MAX_CHANGES_SHOWN} here" if len(changes) > MAX_CHANGES_SHOWN else ""
     return [f"other points than before: {count(who, 'student')}, all in {place}{more}", *lines]
 
 
@@ -160,7 +160,7 @@ def show_class(
     """The table, or for a larger class its figures."""
     from attncourse.grading.results.terminal import class_table
 
-    if tally.total <= LONGEST:
+    if tally.total <= MAX_TABLE_ROWS:
         reports = sorted(tally.reports, key=lambda report: report.student)
         here = {report.student for report in reports}
         late = {student: late[student] for student in late.keys() & here}

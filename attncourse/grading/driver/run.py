@@ -26,10 +26,10 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import report_without_points
 from attncourse.grading.submission.notebook import Assignment
 
-TRIES = 2  # times that a submission is sent to an executor which fails on it
-AHEAD = 8  # submissions waiting for each lane
-HELD = 64_000_000  # bytes of submissions that wait in memory at a time
-LOST = "could not be run, the machinery failed twice"
+MAX_TRIES = 2  # times that a submission is sent to an executor which fails on it
+WAITING_PER_LANE = 8  # submissions waiting for each lane
+MAX_BYTES_WAITING = 64_000_000  # bytes of submissions that wait in memory at a time
+NOT_RUN = "could not be run, the machinery failed twice"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Runner:
         self._seed = secrets.randbits(32) if seed is None else seed
         self._limits = order.limits.stretched(slowness())  # which no result's key depends on
         self._landed: SimpleQueue[tuple[Flight, Future]] = SimpleQueue()
-        self._room = AHEAD * lanes
+        self._room = WAITING_PER_LANE * lanes
         self._flying = self._bytes = 0
 
     def results(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
@@ -90,7 +90,7 @@ class Runner:
                 yield Graded(submission, known, source="journal")
             else:
                 self._start(flight)
-            full = self._flying >= self._room or self._bytes > HELD
+            full = self._flying >= self._room or self._bytes > MAX_BYTES_WAITING
             yield from self._arrived(wait=full)
         while self._flying:
             yield from self._arrived(wait=True)
@@ -139,11 +139,11 @@ class Runner:
         except UserError:
             raise
         except Exception as error:
-            if flight.tries < TRIES:
+            if flight.tries < MAX_TRIES:
                 self._start(replace(flight, tries=flight.tries + 1))
                 return None
             said = " ".join(str(error).split())[:200]
-            reason = f"{LOST} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
+            reason = f"{NOT_RUN} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
             report = report_without_points(
                 self._order.assignment, "interrupted", reason, submission.student
             )

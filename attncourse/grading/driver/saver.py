@@ -17,9 +17,9 @@ from attncourse.grading.graded_notebook import autograded, same_answers
 from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment
 
-BATCH = 500  # submissions in one transaction
-HELD = 64_000_000  # bytes of submissions in one batch
-PAUSE = 2.0  # seconds after which a batch is saved that is not full
+MAX_BATCH = 500  # submissions in one transaction
+MAX_BYTES_OF_BATCH = 64_000_000  # bytes of submissions in one batch
+SECONDS_OF_BATCH = 2.0  # seconds after which a batch is saved that is not full
 
 
 class Saver:
@@ -58,8 +58,8 @@ class Saver:
             self._begun = time.monotonic()
         self._batch.append(self._pool.submit(self._write, graded))
         self._bytes += len(graded.submission.data or b"")
-        full = len(self._batch) >= BATCH or self._bytes > HELD
-        if full or time.monotonic() - self._begun > PAUSE:
+        full = len(self._batch) >= MAX_BATCH or self._bytes > MAX_BYTES_OF_BATCH
+        if full or time.monotonic() - self._begun > SECONDS_OF_BATCH:
             self.flush()
 
     def flush(self) -> None:

@@ -18,7 +18,7 @@ from traitlets import List
 
 from attncourse.grading.nbgrader.markdown import clean, page_markdown
 
-SHOWN = ("text/html", "text/plain", "image/png", "image/jpeg")
+KINDS_SHOWN = ("text/html", "text/plain", "image/png", "image/jpeg")
 
 
 class CleanOutputs(Preprocessor):
@@ -30,7 +30,9 @@ class CleanOutputs(Preprocessor):
         for output in cell.get("outputs", ()):
             output.metadata = {}
             if "data" in output:
-                output.data = {kind: output.data[kind] for kind in SHOWN if kind in output.data}
+                output.data = {
+                    kind: output.data[kind] for kind in KINDS_SHOWN if kind in output.data
+                }
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = clean(output.data["text/html"], styles=True)
         return cell, resources

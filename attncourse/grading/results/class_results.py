@@ -43,7 +43,7 @@ MENDED = (
     "was read as",
     "instead of UTF-8",
 )
-OLDER = "scored by a person before it was graded again"
+SCORED_BEFORE = "scored by a person before it was graded again"
 NO_POINTS = ("unreadable", "interrupted")  # what has no points at all, or not all of them
 
 
@@ -95,7 +95,7 @@ class StudentResult(SubmissionScores):
     @property
     def older(self) -> str:
         """One line that names what a person scored in an earlier grading, for whoever grades."""
-        return f"{OLDER}: {', '.join(self.stale)}" if self.stale else ""
+        return f"{SCORED_BEFORE}: {', '.join(self.stale)}" if self.stale else ""
 
     @property
     def lateness(self) -> str:

@@ -30,8 +30,8 @@ QUESTIONS = "questions.csv"
 QUESTIONS_HEAD = ("student", "exercise", "question", "asked", "answer")
 ANSWERED = "answered_questions.csv"
 ANSWERED_HEAD = ("time", "who", "student", "exercise", "question", "answer")
-MOST_CHARACTERS = 5_000  # of one question: a longer one is cut
-MOST_BYTES = 100_000  # of a file that is taken for questions
+MAX_CHARACTERS_OF_QUESTION = 5_000  # of one question: a longer one is cut
+MAX_BYTES_OF_QUESTIONS = 100_000  # of a file that is taken for questions
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ def as_compared(text: str) -> str:
 
 def keep_question(course: Path, name: str, student: str, data: bytes) -> bool:
     """Put a file that asks about a grade beside the student's feedback; False if it is there."""
-    if len(data) > MOST_BYTES:
-        raise UserError(f"questions are read up to {MOST_BYTES // 1000} kB")
+    if len(data) > MAX_BYTES_OF_QUESTIONS:
+        raise UserError(f"questions are read up to {MAX_BYTES_OF_QUESTIONS // 1000} kB")
     there = question_files(course, name, student)
     if any(path.read_bytes() == data for path in there):
         return False
@@ -136,7 +136,7 @@ def questions_in(text: str, exercises: dict[str, str]) -> Iterator[tuple[str, st
             asked[-1][1].append(line)
     for exercise, lines in asked:
         if question := "\n".join(lines).strip():
-            yield exercise, shortened_text(question, MOST_CHARACTERS)
+            yield exercise, shortened_text(question, MAX_CHARACTERS_OF_QUESTION)
 
 
 def unanswered_questions(course: Path, name: str | None = None) -> dict[str, list[GradeQuestion]]:

@@ -22,7 +22,7 @@ from attncourse.grading.results.summary import Summary, urgency
 
 HERE = Path(__file__).parent
 ROWS = 1000  # students in the table
-MOST, LOOKS = 12, 100  # rows of the other tables
+MAX_TABLE_ROWS, MAX_ROWS_TO_LOOK_AT = 12, 100  # rows of the other tables
 
 
 def write_page(course: Path, summary: Summary, place: Path | None = None) -> Path:
@@ -53,8 +53,8 @@ def class_page(
         summary=summary,
         links=links or {},
         students=students,
-        most=MOST,
-        looks=LOOKS,
+        most=MAX_TABLE_ROWS,
+        looks=MAX_ROWS_TO_LOOK_AT,
         day=shown_in(summary.results.zone, made or datetime.now(UTC)),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),

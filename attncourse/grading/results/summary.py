@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from attncourse.grading.report import TOLERANCE, UNFORESEEN, count, exercise_of
-from attncourse.grading.results.class_results import NO_POINTS, OLDER, ClassResults, StudentResult
+from attncourse.grading.results.class_results import (
+    NO_POINTS,
+    SCORED_BEFORE,
+    ClassResults,
+    StudentResult,
+)
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
 
@@ -110,7 +115,7 @@ class Summary:
         if waiting := self.results.waiting:
             said.append(f"A person's score is still missing for {waiting}: open the formgrader.")
         if stale := self.results.stale:
-            said.append(f"Was {OLDER}, and may be another answer now: {stale}.")
+            said.append(f"Was {SCORED_BEFORE}, and may be another answer now: {stale}.")
         return " ".join(said)
 
     @property

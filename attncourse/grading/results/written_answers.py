@@ -2,7 +2,7 @@
 
 Answers to a question stand in an order in which each is followed by the one most like it, so that
 like answers get like points. Points and comments go into nbgrader's gradebook, where its formgrader
-shows them; who entered which when is kept in ``LOG``.
+shows them; who entered which when is kept in ``MANUAL_SCORES_FILE``.
 """
 
 import getpass
@@ -27,10 +27,10 @@ from attncourse.grading.gradebook.read import (
 from attncourse.grading.report import count
 from attncourse.grading.spreadsheet import csv_table, records_in, rows_in
 
-HEAD = ("student", "question", "answer", "points", "of", "comment")
-FILE = "written.csv"
-LOG = "manual_scores.csv"
-LOG_HEAD = ("time", "who", "student", "question", "field", "before", "after")
+WRITTEN_HEAD = ("student", "question", "answer", "points", "of", "comment")
+WRITTEN_FILE = "written.csv"
+MANUAL_SCORES_FILE = "manual_scores.csv"
+MANUAL_SCORES_HEAD = ("time", "who", "student", "question", "field", "before", "after")
 
 
 class WrittenAnswer(NamedTuple):
@@ -55,8 +55,8 @@ def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path,
         for question in dict.fromkeys(a.question for a in answers)
         for a in most_alike_in_turn([a for a in answers if a.question == question])
     ]
-    place = course / "reports" / name / FILE
-    return replace_file(place, csv_table([HEAD, *rows])), len(rows)
+    place = course / "reports" / name / WRITTEN_FILE
+    return replace_file(place, csv_table([WRITTEN_HEAD, *rows])), len(rows)
 
 
 def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]:
@@ -121,7 +121,7 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
         raise UserError(f"{path} is not there: attncourse written {name} makes one")
     head = (rows_in(path) or [[]])[0]
     if not {"student", "question", "points", "comment"} <= set(head):
-        raise UserError(f"{path}: expected the head {','.join(HEAD)} in its first line")
+        raise UserError(f"{path}: expected the head {','.join(WRITTEN_HEAD)} in its first line")
     known_answers = {(a.student, a.question): a for a in read_answers(course, name, db)}
     changes: list[ManualChange] = []
     _, rows = records_in(path)
@@ -167,11 +167,13 @@ def note_changes(course: Path, name: str, changes: list[ManualChange]) -> None:
     if not changes:
         return
     who = user_here()
-    place = course / "reports" / name / LOG
+    place = course / "reports" / name / MANUAL_SCORES_FILE
     with in_turn(place):
         before = [] if not place.is_file() else [[*row.values()] for row in records_in(place)[1]]
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        replace_file(place, csv_table([LOG_HEAD, *before, *((now, who, *c) for c in changes)]))
+        replace_file(
+            place, csv_table([MANUAL_SCORES_HEAD, *before, *((now, who, *c) for c in changes)])
+        )
 
 
 def user_here() -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from attncourse.grading.collect.columns import columns_of
-from attncourse.grading.collect.groups import FILE as GROUPS
+from attncourse.grading.collect.groups import GROUPS_FILE
 from attncourse.grading.course.extensions import EXTENSIONS_FILE
 from attncourse.grading.course.folders import folders_in
 from attncourse.grading.course.forgotten import Forgotten
@@ -38,7 +38,7 @@ from attncourse.grading.gradebook.students import (
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, did_you_mean, same_id
 from attncourse.grading.report import count
-from attncourse.grading.results.totals import FILE as WEIGHTS
+from attncourse.grading.results.totals import WEIGHTS_FILE
 from attncourse.grading.spreadsheet import csv_table, line_of_cell, rows_in
 
 MADE_AGAIN = ("*.html", "feedback-*.zip")  # of a class, by a command
@@ -180,7 +180,7 @@ def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
 
 def of_lists(course: Path, who: Wanted) -> Iterator[Trace]:
     """The person's rows in what collecting, extending and exporting have written."""
-    places = [course / EXTENSIONS_FILE, course / GROUPS, course / WEIGHTS]
+    places = [course / EXTENSIONS_FILE, course / GROUPS_FILE, course / WEIGHTS_FILE]
     places += sorted((course / "submitted" / ".collected").glob("*.csv"))
     places += sorted((course / "reports").rglob("*.csv"))
     for path in places:
@@ -245,7 +245,7 @@ def mentions(path: Path, who: Wanted) -> bool:
 
 def left_alone(course: Path, person: Person) -> list[str]:
     """Return the files in the course's folder that are the instructor's and name the person."""
-    who, ours = Wanted(person), {EXTENSIONS_FILE, GROUPS, WEIGHTS, "gradebook.db"}
+    who, ours = Wanted(person), {EXTENSIONS_FILE, GROUPS_FILE, WEIGHTS_FILE, "gradebook.db"}
     names = []
     for path in sorted(course.iterdir()):
         is_list = path.suffix in (".csv", ".zip", ".log") or path.name.startswith("gradebook.db.")

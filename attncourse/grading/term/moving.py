@@ -3,11 +3,11 @@
 import shutil
 from pathlib import Path
 
-from attncourse.grading.collect.groups import FILE as GROUPS
+from attncourse.grading.collect.groups import GROUPS_FILE
 from attncourse.grading.course.extensions import EXTENSIONS_FILE
 from attncourse.grading.course.folders import folders_in, unusable
-from attncourse.grading.course.forgotten import FILE as FORGOTTEN
-from attncourse.grading.course.variants import FILE as VARIANTS
+from attncourse.grading.course.forgotten import FORGOTTEN_FILE
+from attncourse.grading.course.variants import VARIANTS_FILE
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors as file_explained
 from attncourse.grading.gradebook.connection import find_gradebook
@@ -18,9 +18,9 @@ WORK = (
     "feedback",
     "reports",
     EXTENSIONS_FILE,
-    GROUPS,
-    FORGOTTEN,
-    VARIANTS,
+    GROUPS_FILE,
+    FORGOTTEN_FILE,
+    VARIANTS_FILE,
 )
 # What grades it, and weighs it.
 WITH = ("solutions", "exercises", "nbgrader_config.py", "course_settings.py", "weights.csv")
