@@ -76,7 +76,7 @@ def test_what_is_left_of_a_row_sums_to_1(batch):
     equal(scores, given)
 
 
-def test_hidden_keys_stay_without_weight_and_gradients_are_finite():
+def test_hidden_keys_have_no_weight_and_finite_gradients():
     scores = torch.tensor([[0.0, 1.0, -math.inf], [2.0, -math.inf, -math.inf]]).requires_grad_()
     weights = cut_edges(scores, [(1, 0)])
     e = math.e / (1 + math.e)
@@ -192,7 +192,7 @@ def test_what_is_patched_is_one_vector(model, layer, position):
     assert all(torch.equal(kept[name], p) for name, p in model.state_dict().items())
 
 
-def test_the_last_vector_of_the_last_block_brings_the_whole_answer():
+def test_the_last_vector_brings_the_whole_answer():
     model, clean, corrupted = llama(), some_ids(6), some_ids(6, seed=1)
     found = patched(model, clean, corrupted, LAYERS - 1, 5)
     equal(found[5], model(clean)[5])

@@ -476,7 +476,7 @@ test_bad_input_is_refused = refused(
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
+def test_no_masked_score_is_50_above_the_allowed(seed):
     tested = 0
     for target in RIGHT:
         for _, case, _ in draw(exercises()[target], seed):

@@ -85,7 +85,7 @@ class LargestTensor(TorchDispatchMode):
         return out
 
 
-def test_no_tensor_of_queries_by_keys_is_made_forward_or_backward():
+def test_no_tensor_of_queries_by_keys_is_made():
     given = parts([(512, 4), (768, 4), (768, 4)])
     with LargestTensor() as tiled:
         with_gradients(tiled_attention, given, None, 64)
@@ -95,7 +95,7 @@ def test_no_tensor_of_queries_by_keys_is_made_forward_or_backward():
     assert tiled.numbers <= 64 * 64  # a tile; every argument is smaller
 
 
-def test_second_pass_is_right_to_the_last_digit_by_finite_differences():
+def test_second_pass_agrees_with_finite_differences():
     given = parts([(3, 2), (5, 2), (5, 2)])
     assert torch.autograd.gradcheck(lambda *a: tiled_attention(*a, None, 2), given)
 
@@ -584,7 +584,7 @@ def tiled_in_what_was_there(made):
 
 
 @pytest.mark.parametrize("made", [kept_numpy, kept_rows, kept_bytes, kept_tensor, kept_single])
-def test_a_buffer_that_was_there_before_counts_as_held_each_time(made):
+def test_a_buffer_held_before_counts_each_time(made):
     answer, given = tiled_in_what_was_there(made), torch.randn(3, 384, 4, **DOUBLE)
     for _ in range(2):  # the second time there is what the first has left, of the same numbers
         found = call_measured(384 * 384, answer, *given)

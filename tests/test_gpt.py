@@ -593,7 +593,7 @@ def test_no_row_sees_a_later_token():
         assert not torch.allclose(model(ids)[4:], model(changed)[4:])
 
 
-def test_attention_with_a_cache_is_attention_and_gradients_reach_it():
+def test_attention_with_a_cache_is_attention():
     q, k, v = (torch.randn(2, 7, d, dtype=torch.float64, requires_grad=True) for d in (4, 4, 3))
     whole = scaled_dot_product_attention(q, k, v, causal_mask(7))
     cache = k[:, :4], v[:, :4]
@@ -765,7 +765,7 @@ def test_an_answer_has_no_say_in_whether_its_draws_agree(kind):
     assert [c.name for c in verdict.criteria if not c.passed] == ["the generator decides"]
 
 
-def test_one_tensor_that_each_draw_fills_anew_is_not_equal_to_itself():
+def test_a_refilled_tensor_is_not_equal_to_itself():
     buffer = torch.zeros(50, dtype=torch.int64)
 
     def refilled(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
@@ -775,7 +775,7 @@ def test_one_tensor_that_each_draw_fills_anew_is_not_equal_to_itself():
     assert judge(exercises()["gpt.sample_token"], refilled, 1).passed
 
 
-def test_what_is_compared_of_a_value_is_worked_out_by_who_judges():
+def test_the_judge_works_out_what_is_compared():
     """Whatever another process says came of a case, it says no truth about it."""
     case = Case(use=callers.drawn_with_generators, facts=callers.decided_by_generators)
     same = torch.zeros(3)

@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 from attncourse import interpret
+from attncourse.bank.interpret.ablate import outputs
+from attncourse.bank.interpret.cases import SIZES, state_of_gpt
 from attncourse.checks import examine
-from attncourse.checks.bank.interpret import SIZES, outputs, state_of_gpt
 from attncourse.checks.callers.ablation import COPY, MODEL, gpt_of, logits_of_changed
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.gpt import GPT, GPTConfig
@@ -400,7 +401,7 @@ def ids_of(*shape, seed=1):
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_a_model_that_is_handed_over_is_one_that_was_built_and_no_other_knows_of_it(tied):
+def test_a_model_that_is_handed_over_is_built_afresh(tied):
     config = SIZES | {"tied": tied}
     state = {name: x.float() for name, x in state_of_gpt(np.random.default_rng(5), config).items()}
     built = GPT(GPTConfig(**config)).eval()

@@ -244,7 +244,7 @@ def test_weights_are_mixtures(m, n, d):
     torch.testing.assert_close(weights.sum(-1), torch.ones(m, dtype=torch.float64))
 
 
-def test_permuting_keys_changes_nothing_and_queries_only_the_order():
+def test_permuted_keys_change_nothing_queries_the_order():
     query, key, value, order = normal(5, 4), normal(7, 4), normal(7, 3), torch.randperm(7)
     out = scaled_dot_product_attention(query, key, value)
     moved = scaled_dot_product_attention(query.flip(0), key[order], value[order])
@@ -433,7 +433,7 @@ print("sympy" in sys.modules)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
+def test_no_masked_score_is_50_above_the_allowed(seed):
     tested = 0
     for _, case, _ in draw(exercises()["kqv.scaled_dot_product_attention"], seed):
         if len(case.args) == 4:

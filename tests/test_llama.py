@@ -48,7 +48,7 @@ def test_logits_are_those_of_transformers(transformers, n_kv_heads, tied):
 
 
 @pytest.mark.parametrize("n_kv_heads", KV_HEADS)
-def test_a_block_is_a_decoder_layer_of_transformers_after_the_permutation(transformers, n_kv_heads):
+def test_a_permuted_block_is_a_decoder_layer_of_transformers(transformers, n_kv_heads):
     from transformers.models.llama.modeling_llama import LlamaDecoderLayer, LlamaRotaryEmbedding
 
     config = their_config(transformers, num_key_value_heads=n_kv_heads, rope_theta=100.0)

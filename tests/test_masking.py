@@ -332,7 +332,7 @@ def test_causal_mask_counts_from_the_last_key(n, more):
 
 
 @pytest.mark.parametrize("m", [1, 3, 7])
-def test_causal_attention_on_the_last_queries_is_part_of_the_whole(m):
+def test_causal_attention_of_last_queries_is_part_of_all(m):
     query, key = normal(7, 4), normal(7, 4, seed=1)
     whole = attention_weights(query, key, causal_mask(7))
     torch.testing.assert_close(attention_weights(query[-m:], key, causal_mask(m, 7)), whole[-m:])

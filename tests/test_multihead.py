@@ -543,7 +543,7 @@ def test_one_sequence_of_keys_for_a_batch_of_queries():
           mask=mask[2]))  # fmt: skip
 
 
-def test_a_query_without_a_key_gets_the_bias_of_the_output_layer():
+def test_a_keyless_query_gets_the_output_bias():
     attention, x = loaded(MultiHeadAttention(12, 3)), normal(3, 12)
     mask = torch.tensor([[True, True, False], [False, False, False], [False, True, True]])
     close(attention(x, mask=mask)[1], attention.W_o.bias.detach())
@@ -707,7 +707,7 @@ TARGET = "multihead.MultiHeadAttention"
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
+def test_no_masked_score_is_50_above_the_allowed(seed):
     tested = 0
     for _, case, _ in draw(exercises()[TARGET], seed):
         kwargs = case.kwargs
@@ -774,7 +774,7 @@ def test_right_weights_earn_points_with_a_wrong_forward(monkeypatch):
     assert verdict.possible - verdict.earned == 2
 
 
-def test_a_module_of_layers_is_built_from_the_names_of_its_tensors():
+def test_layers_are_built_from_tensor_names():
     naive = MultiHeadNaive(6, 3)
     state = {name: w.clone() for name, w in naive.state_dict().items()}
     built = module_of(state)

@@ -433,7 +433,7 @@ def test_alibi_weights_fall_by_the_same_factor_at_every_step():
     torch.testing.assert_close(ratio, (-slopes).exp()[:, None].expand(4, 10))
 
 
-def test_without_positions_attention_is_equivariant_and_each_encoding_ends_that():
+def test_each_encoding_ends_equivariance():
     torch.manual_seed(0)
     head, x, p = AttentionHead(6, 4).double(), normal(7, 6), torch.tensor([3, 0, 6, 4, 2, 1, 5])
     table = LearnedPositions(7, 6).double()
@@ -599,7 +599,7 @@ def test_positions_stay_where_float32_angles_are_right(seed):
             assert case.args[1].abs().max() <= 40
 
 
-def test_rope_in_float32_loses_the_point_for_precision_and_no_other():
+def test_rope_in_float32_loses_the_precision_point_alone():
     exercise = exercises()["positions.apply_rope"]
     (loose,) = (m for m in exercise.mistakes if m.name == "angles in float32")
     verdict = examine(exercise.target, loose.wrong, seed=0)

@@ -210,7 +210,7 @@ def test_variance_scatters_as_its_docstring_says(d_k):
     assert abs(runs.mean() - 1) < 5 * relative / 20
 
 
-def test_variance_is_the_unbiased_one_and_in_chunks_the_same_kind(monkeypatch):
+def test_variance_is_unbiased_in_chunks_too(monkeypatch):
     runs = [score_variance(3, 2, seed) for seed in range(3000)]
     assert np.mean(runs) == pytest.approx(3, rel=0.15)  # divided by n it would be 1.5
     assert score_variance(5, 7, 1) == score_variance(5, 7, 1) != score_variance(5, 7, 2)
@@ -253,7 +253,7 @@ def test_jacobian_against_autograd(n, batch, seed):
 
 
 @given(n=st.integers(2, 11), spread=st.floats(0.1, 12), seed=st.integers(0, 99))
-def test_jacobian_is_symmetric_between_0_and_one_half_and_falls_with_saturation(n, spread, seed):
+def test_jacobian_is_symmetric_and_falls_with_saturation(n, spread, seed):
     p = (spread * normal(n, seed=seed)).softmax(-1)
     J = softmax_jacobian(p)
     assert torch.equal(J, J.mT)
@@ -276,7 +276,7 @@ def test_entropy_against_the_librarys(n, batch, seed):
     assert ((H >= 0) & (H <= math.log(n) + 1e-12)).all()
 
 
-def test_entropy_of_even_weights_and_of_a_query_that_sees_nothing():
+def test_entropy_of_even_weights_and_of_none():
     assert attention_entropy(torch.ones(5) / 5).item() == pytest.approx(math.log(5))
     assert attention_entropy(torch.tensor([[0.0, 0.0], [0.5, 0.5]]))[0] == 0
 

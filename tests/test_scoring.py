@@ -293,7 +293,7 @@ def test_attend_against_the_library(m, n, d_q, d_k, batch):
         torch.testing.assert_close(ours, chapter_5, rtol=0, atol=1e-12)
 
 
-def test_dot_is_bilinear_with_the_identity_and_projections_are_bilinear():
+def test_dot_and_projections_are_bilinear():
     query, key, W_q, W_k = normal(3, 7), normal(5, 7), normal(7, 2), normal(7, 2, seed=1)
     score = BilinearScore(7, 7).double()
     score.W.data = torch.eye(7, dtype=torch.float64)
@@ -369,7 +369,7 @@ def test_batches_of_one_side_broadcast():
         torch.testing.assert_close(found[1, 2], score(query[1, 0], key[2]))
 
 
-def test_a_query_without_a_key_gets_nothing_and_a_hidden_nan_is_refused():
+def test_a_keyless_query_gets_nothing_and_hidden_nan_is_refused():
     scores, values = normal(2, 3), normal(3, 5)
     mask = torch.tensor([[True, False, True], [False, False, False]])
     assert attend(scores, values, mask)[1].tolist() == [0] * 5
@@ -410,7 +410,7 @@ def test_shapes_and_neighbours_in_a_batch_make_no_difference(kind):
 
 
 @pytest.mark.parametrize("kind", ["additive", "bilinear"])
-def test_alignment_is_a_mixture_of_the_characters_and_none_of_the_padding(kind):
+def test_alignment_mixes_characters_and_no_padding(kind):
     model, (source, target) = translator(kind), date_ids(7)
     weights = model.weights(source, target)
     assert weights.shape == (7, 11, source.shape[1])
@@ -419,7 +419,7 @@ def test_alignment_is_a_mixture_of_the_characters_and_none_of_the_padding(kind):
     assert (weights.transpose(1, 2)[source != 0] > 0).all()
 
 
-def test_a_later_character_of_the_target_changes_nothing_before_it():
+def test_later_target_characters_change_nothing_earlier():
     model, (source, target) = translator(), date_ids(3)
     changed = target.clone()
     changed[:, 6] = changed[:, 6] % 10 + 1
@@ -585,7 +585,7 @@ test_bad_input_is_refused = refused(
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(seed):
+def test_no_masked_score_is_50_above_the_allowed(seed):
     tested = 0
     for _, case, _ in draw(exercises()["scoring.attend"], seed):
         if len(case.args) == 3:

@@ -86,7 +86,7 @@ def test_a_padded_batch_says_what_each_sequence_says_alone(make):
         torch.testing.assert_close(row[-len(sequence) :], alone, atol=1e-4, rtol=0)
 
 
-def test_turned_positions_may_count_the_padding_and_learned_ones_may_not():
+def test_only_rotary_positions_may_count_padding():
     ids, positions, mask = pad_left(SEQUENCES, pad=0)
     for model, matters in ((llama(), False), (gpt(), True)):
         with_them, without = model(ids, None, mask, positions), model(ids, None, mask)
@@ -242,7 +242,7 @@ class Remembered:
 
 
 @pytest.mark.parametrize("draft", ["one layer", "looked up"])
-def test_two_tokens_are_distributed_as_if_they_were_drawn_one_by_one(draft):
+def test_two_guessed_tokens_have_the_models_distribution(draft):
     real, ids, times = llama(n_vocab=4), torch.tensor([1, 2, 1]), 1500
     model, rng = Remembered(real), generator(5)
     short = Remembered(with_layers(real, [0]))
@@ -271,7 +271,7 @@ def test_looking_up():
     assert lookup_draft(ids[:2], 3).tolist() == lookup_draft(ids[:1], 3).tolist() == []
 
 
-def test_a_draft_by_a_model_says_what_it_draws_from_and_forgets_what_was_refused():
+def test_a_model_draft_gives_its_probabilities_and_forgets():
     model, rng = llama(), generator(1)
     draft = ModelDraft(model, 0.8, rng)
     for ids in (some_ids(6), torch.cat([some_ids(6), some_ids(3, seed=1)]), some_ids(4, seed=2)):
@@ -652,7 +652,7 @@ def test_other_right_answers_pass(target, answer, seed):
     assert verdict.passed, str(verdict)
 
 
-def test_codes_that_are_not_a_number_are_told_so_and_not_as_a_dtype():
+def test_nan_codes_are_not_told_as_a_dtype():
     """0/0 in a block of equal numbers: any dtype would do for the codes, NaN does not."""
 
     def without_a_guard(x, bits, block):

@@ -203,7 +203,7 @@ def test_normed_scores_are_a_loops():
     torch.testing.assert_close(normed_scores(*given, eps=0.3), normed_by_loops(*given, eps=0.3))
 
 
-def test_no_score_is_above_the_root_of_d_however_large_the_vectors():
+def test_no_normed_score_is_above_the_root_of_d():
     query, key, one = 1e4 * drawn(5, 7), 1e6 * drawn(11, 7), torch.ones(7, dtype=torch.float64)
     scores = normed_scores(query, key, one, one)
     assert scores.abs().max() <= math.sqrt(7)
@@ -243,7 +243,7 @@ def test_a_sink_takes_its_part():
     assert (right.sum(-1) < 1).all()
 
 
-def test_a_sink_far_below_is_none_and_one_far_above_takes_everything():
+def test_a_low_sink_is_none_a_high_one_takes_everything():
     scores = drawn(2, 5, 7) + 30000
     low, high = (torch.full((2,), level, dtype=torch.float64) for level in (-30000.0, 60000.0))
     torch.testing.assert_close(sink_softmax(scores, low), scores.softmax(-1))
@@ -280,7 +280,7 @@ def test_a_gated_layer_reads_on_from_a_cache():
 # --- keys and values from one small vector -------------------------------------------------------
 
 
-def test_absorbed_scores_are_those_of_the_keys_that_are_not_made():
+def test_absorbed_scores_are_those_of_made_keys():
     given = drawn(2, 3, 5, 7), drawn(2, 3, 5, 4), drawn(2, 11, 13), drawn(2, 11, 4), drawn(3, 13, 7)
     q_content, q_turned, latent, k_turned, W_uk = given
     scores = absorbed_scores(*given)
@@ -308,7 +308,7 @@ def test_both_forms_give_one_output_and_one_gradient(shape):
         torch.testing.assert_close(*slopes, atol=1e-6, rtol=0)
 
 
-def test_latent_attention_is_what_its_parts_say_with_heads_by_a_loop():
+def test_latent_attention_is_its_parts_by_a_loop():
     attention, x = latents(), drawn(5, 12)
     latent = rms_norm(attention.W_c(x), attention.norm.gain, 1e-6)
     shared = apply_rope(attention.W_kr(x), torch.arange(5), 50.0)
@@ -445,7 +445,7 @@ def test_the_k_highest_of_the_allowed_are_chosen(k, shape):
     assert torch.equal(select_keys(2 * scores + 3, k, mask), chosen)
 
 
-def test_a_score_of_minus_infinity_may_be_chosen_where_it_is_allowed():
+def test_an_allowed_score_of_minus_infinity_may_be_chosen():
     scores = torch.tensor([[-math.inf, -math.inf, -math.inf, 1.0]])
     mask = torch.tensor([[False, True, True, True]])
     assert select_keys(scores, 2, mask).tolist() == [[False, True, False, True]]

@@ -232,7 +232,7 @@ def test_decode_undoes_encode_for_texts_of_the_vocabulary(texts):
         assert vocabulary.decode(ids) == tokenize(text)
 
 
-def test_vocabulary_counts_by_first_appearance_and_knows_what_it_does_not_know():
+def test_vocabulary_counts_by_first_appearance():
     vocabulary = Vocabulary.from_texts(TEXTS)
     assert vocabulary.tokens[:6] == ("<unk>", "the", "man", "walked", "dog", "i")
     assert (

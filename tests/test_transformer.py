@@ -497,7 +497,7 @@ def test_a_block_has_12_d_squared_numbers_and_13_d_small_ones():
         assert count_parameters(own) == count_parameters(EncoderBlock(d, h))
 
 
-def test_dropout_is_random_in_training_keeps_the_mean_and_is_off_in_eval():
+def test_dropout_keeps_the_mean_and_is_off_in_eval():
     block, x = shuffled(EncoderBlock(12, 3, dropout=0.25)), normal(5, 12)
     whole = shuffled(EncoderBlock(12, 3))(x)
     assert not block(x).equal(block(x))
@@ -626,7 +626,7 @@ BLOCKS = ("transformer.EncoderBlock", "transformer.DecoderBlock")
 
 
 @pytest.mark.parametrize("target", BLOCKS)
-def test_no_masked_score_exceeds_the_allowed_ones_by_more_than_50(target, monkeypatch):
+def test_no_masked_score_is_50_above_the_allowed(target, monkeypatch):
     """Also after softmax and renormalised, as a student's attention may do it."""
     tested = 0
 
@@ -668,7 +668,7 @@ def test_what_dropout_multiplies_by_is_0_or_one_number(target, monkeypatch):
 
 
 @pytest.mark.parametrize("target", BLOCKS)
-def test_what_dropout_adds_does_not_depend_on_its_random_numbers(target, monkeypatch):
+def test_dropouts_cost_does_not_depend_on_its_draw(target, monkeypatch):
     every = [case for _, case, _ in draw(exercises()[target], 0)]
     (case,) = [case for case in every if case.use is added_in_training]
     found = []
@@ -757,7 +757,7 @@ class FeedForwardBetween(DecoderBlock):
         (FeedForwardBetween, "self-attention, feed-forward, cross-attention"),
     ],
 )
-def test_an_order_of_branches_is_told_as_the_one_that_was_written(answer, written):
+def test_branches_are_told_in_the_order_written(answer, written):
     told = examine("transformer.DecoderBlock", answer, seed=5).diagnosis
     assert told.explanation == (
         f"You take the branches in the order {written}. "

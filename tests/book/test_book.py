@@ -115,7 +115,7 @@ def test_every_figure_says_in_words_what_it_shows(which, request):
     assert images >= 3
 
 
-def test_a_second_build_runs_nothing_and_a_changed_chapter_runs_alone(spoiled):
+def test_only_a_changed_chapter_runs_in_a_second_build(spoiled):
     before = runs(spoiled)
     done = run_tool("book", "--root", spoiled)
     said = "Nothing has changed since the last build"
@@ -182,7 +182,7 @@ def test_where_a_book_stands_is_told_by_its_repository(url, base, site):
     assert settings.site({"repository": {"url": url}, "html": {"baseurl": base}}) == site
 
 
-def test_a_book_whose_address_is_unknown_has_no_sitemap_and_says_why(spoiled):
+def test_no_sitemap_without_the_books_address(spoiled):
     config = spoiled / "_config.yml"
     text = re.sub(r"(?m)^  url: .*", "  url: https://gitlab.example/me/book", config.read_text())
     config.write_text(
@@ -266,7 +266,7 @@ def test_a_page_whose_outputs_are_kept_drops_no_others(tmp_path):
     assert len(cache.list_cache_records()) == 2
 
 
-def test_outputs_are_dropped_when_what_they_may_import_has_changed(spoiled):
+def test_outputs_are_dropped_when_imports_change(spoiled):
     before = runs(spoiled)
     (spoiled / "attncourse").mkdir()
     (spoiled / "attncourse" / "beta.py").write_text("x = 1\n")
@@ -276,14 +276,14 @@ def test_outputs_are_dropped_when_what_they_may_import_has_changed(spoiled):
     assert runs(spoiled) == before
 
 
-def test_of_a_build_that_jupyter_book_stopped_its_last_words_are_told():
+def test_a_stopped_builds_last_words_are_told():
     banner = "Traceback (most recent call last):\n  File x\nRuntimeError: no toc\n=====\n"
     assert "RuntimeError: no toc" in book.what_stopped(banner)
     assert book.what_stopped(f"\x1b[31ma.md: WARNING: b\x1b[0m\n{banner}") == "a.md: WARNING: b"
     assert book.what_stopped("") == "Jupyter Book said nothing."
 
 
-def test_a_folder_of_another_user_s_build_is_told_and_nothing_is_traced(small, monkeypatch, capsys):
+def test_another_users_build_folder_is_told(small, monkeypatch, capsys):
     monkeypatch.setattr(book, "unwritable", lambda root: f"{root}/_build belongs to root")
     monkeypatch.setattr(sys, "argv", ["book.py", "--root", str(small)])
     monkeypatch.setattr(os, "environ", dict(os.environ))

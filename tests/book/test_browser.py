@@ -162,7 +162,7 @@ def on_phone(read) -> Page:
 # --- what the theme and its scripts leave to mend -------------------------------------------------
 
 
-def test_an_answer_says_at_its_head_whether_it_is_right_and_the_score_stands_below(reader):
+def test_an_answer_begins_with_right_or_wrong(reader):
     page = reader.open("book/05_kqv.html")
     question = page.locator(".attn-quiz").nth(1)
     answer = question.locator("details.attn-right")
@@ -201,7 +201,7 @@ def test_the_words_of_a_search_leave_drawings_as_they_are(regular, address, word
     page.close()
 
 
-def test_on_a_phone_contents_close_after_a_tap_and_the_books_open_at_the_chapter(browser, address):
+def test_contents_close_after_a_tap_on_a_phone(browser, address):
     reader = visitor(browser, viewport=PHONE, has_touch=True)
     page = reader.new_page()
     page.goto(f"{address}/book/17_efficient.html", wait_until="load")
@@ -448,7 +448,7 @@ def test_a_page_can_be_used_by_everybody(page):
 
 @pytest.mark.parametrize("width", [320, 640])
 @pytest.mark.parametrize("name", [CHAPTERS[4], "book/instructors.html"])
-def test_a_page_of_which_half_as_much_fits_never_scrolls_sideways(reader, name, width):
+def test_a_page_at_double_zoom_never_scrolls_sideways(reader, name, width):
     """At 200 % a screen of 1280 or 640 pixels has room for so many: WCAG's reflow is at 320."""
     page = reader.open(name)
     page.set_viewport_size({"width": width, "height": 900})
@@ -598,7 +598,7 @@ def test_the_attention_map_answers_to_the_pointer_and_to_keys(reader):
     assert view.locator("table.av-grid:visible tbody td").nth(4 * 8 + 2).inner_text() == "0.10"
 
 
-def test_the_first_page_has_a_real_head_to_touch_in_its_first_screen(reader):
+def test_the_first_page_begins_with_a_real_head_to_touch(reader):
     page = reader.open(PAGES[0])
     figure = page.locator(".attncourse-moving").first
     box = figure.bounding_box()
@@ -766,7 +766,7 @@ def test_what_is_wider_than_its_place_fades_where_there_is_more(reader):
     expect(page.locator(":is([data-more*=left], [data-more*=right])")).to_have_count(0)
 
 
-def test_the_map_of_the_course_is_one_way_with_a_sign_at_every_stop(reader):
+def test_the_course_map_is_one_way_with_signs(reader):
     page = reader.open(PAGES[0])
     # All boxes in one call: what is still being drawn above may move the map between two.
     boxes = """() => ["a", "svg"].map(what => [...document.querySelectorAll(`.attn-map ${what}`)]
@@ -864,7 +864,7 @@ def test_the_search_puts_first_the_chapter_that_a_term_names(reader, term, chapt
 
 
 @pytest.mark.parametrize("term", ["softmax", "mask", "key", "attention sink"])
-def test_the_search_begins_with_the_glossary_goes_on_with_sections_and_loads_little(reader, term):
+def test_search_shows_glossary_then_sections_and_loads_little(reader, term):
     loaded = []
     reader.page.on("requestfinished", lambda request: loaded.append(request))
     found = results(reader, term)
@@ -895,7 +895,7 @@ def test_nothing_found_says_so(reader):
     expect(page.locator(".search-summary")).to_contain_text("Nothing found.")
 
 
-def test_without_scripts_formulas_stand_there_in_colour_and_for_screen_readers(browser, address):
+def test_formulas_stand_without_scripts(browser, address):
     quiet = PageReader(visitor(browser, java_script_enabled=False), address)
     quiet.page.goto(f"{address}/{CHAPTERS[4]}")
     shown = quiet.page.locator(".bd-article mjx-container svg")
@@ -1005,7 +1005,7 @@ def entries(outline: list) -> Iterator:
         yield from entries(entry) if isinstance(entry, list) else [entry]
 
 
-def test_a_single_page_prints_with_its_number_and_without_empty_boxes(browser, html):
+def test_a_page_prints_with_its_number_and_no_empty_box(browser, html):
     page = browser.new_page()
     page.goto((html / CHAPTERS[3]).as_uri())
     page.emulate_media(media="print")
@@ -1104,7 +1104,7 @@ def test_pages_print_as_one_file_whose_contents_say_where(html, tmp_path):
         assert said not in text
 
 
-def test_too_many_pages_and_a_page_that_is_not_there_are_refused(html, tmp_path):
+def test_too_many_or_missing_pages_are_refused(html, tmp_path):
     """One line each; what was printed stays."""
     target, root = tmp_path / "one.pdf", html.parents[1]
     done = run_tool("pdf", "book/notation", "--most", "1", "--root", root, "--output", target)

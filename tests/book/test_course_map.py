@@ -34,7 +34,7 @@ def test_chapters_stand_under_their_parts(drawn):
     assert len(first.select("a")) == 4
 
 
-def test_what_nothing_builds_on_branches_off_at_the_end_of_a_part(drawn):
+def test_side_chapters_branch_off_at_the_end_of_a_part(drawn):
     off = [a["href"].partition("_")[2] for a in drawn.select(".attn-off a")]
     needed = {stem for stems in navigation.needs(COURSE).values() for stem in stems}
     assert {"vision.html", "sequences.html", "efficient.html"} <= set(off)

@@ -86,7 +86,7 @@ def test_stale_files_are_named_and_no_others(tmp_path):
 
 
 @pytest.mark.parametrize("path", PAGES + SOLVED + TASKS)
-def test_a_generated_notebook_is_plain_and_begins_with_badge_and_install(path):
+def test_a_notebook_begins_with_badge_and_install(path):
     notebook = read(path)
     assert myst_in(notebook) == []
     assert (notebook.nbformat, notebook.nbformat_minor) == (4, 5)
@@ -123,7 +123,7 @@ def test_a_pages_code_names_no_file(path):
 
 
 @pytest.mark.parametrize("path", TASKS)
-def test_run_all_goes_on_behind_a_wrong_answer_and_ends_with_the_table(path):
+def test_run_all_goes_on_after_a_wrong_answer(path):
     cells = [cell for cell in read(path).cells if cell.cell_type == "code"]
     first = next(n for n, cell in enumerate(cells) if cell.metadata.get("nbgrader"))
     tagged = ["raises-exception" in cell.metadata.get("tags", []) for cell in cells]
@@ -133,7 +133,7 @@ def test_run_all_goes_on_behind_a_wrong_answer_and_ends_with_the_table(path):
 
 
 @pytest.mark.slow
-def test_the_repository_setting_moves_every_badge_and_install_cell(tmp_path):
+def test_the_repository_setting_moves_every_badge(tmp_path):
     root = copy_course(tmp_path / "course", "solutions", "exercises")
     config = (root / "_config.yml").read_text()
     config = re.sub(r"(?m)^  url: .*", "  url: https://github.com/someone/else", config)
@@ -325,7 +325,7 @@ def results(elsewhere) -> dict[Path, dict[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", PAGES + SOLVED)
-def test_a_notebook_runs_in_an_empty_folder_with_the_wheel_alone(path, results, elsewhere):
+def test_a_notebook_runs_with_the_wheel_alone(path, results, elsewhere):
     done = results[ROOT / path]
     assert done["wrong"] == ""
     assert Path(done["package"]).is_relative_to(elsewhere / "env")
@@ -535,7 +535,7 @@ def solve(small: Path, source: str) -> nbformat.NotebookNode:
     return nbformat.reads(text, as_version=4)
 
 
-def test_the_source_of_answers_is_completed_to_what_nbgrader_wants(small):
+def test_answers_are_completed_to_what_nbgrader_wants(small):
     cells = solve(small, SOURCE).cells
     assert [cell.id for cell in cells] == [
         *("cell-1", "install", "double", "check_double", "points_double", "hidden_double"),

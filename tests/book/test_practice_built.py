@@ -49,7 +49,7 @@ def data_of(built: Path, stem: str) -> list[dict]:
 
 
 @each_chapter
-def test_the_section_stands_before_the_exercises_with_three_drills(built, chapter):
+def test_three_drills_stand_before_the_exercises(built, chapter):
     titles = page(built, f"{chapter.folder}.html").select("article h2")
     words = [re.sub(r"^[\d.]+\s*|#$", "", title.get_text()) for title in titles]
     assert words[words.index("Find the mistake") + 1] == "Exercises"
@@ -59,7 +59,7 @@ def test_the_section_stands_before_the_exercises_with_three_drills(built, chapte
 
 
 @each_chapter
-def test_a_chapters_drills_are_all_in_its_script_and_lead_somewhere(built, chapter):
+def test_all_drills_are_in_the_script_and_their_links_resolve(built, chapter):
     data = data_of(built, chapter.stem)
     assert [one["id"] for one in data] == [drill.id for drill in DRILLS[chapter.stem]]
     assert (built / "_static" / "drills" / f"{chapter.stem}.js").stat().st_size < LARGEST
@@ -108,9 +108,7 @@ def test_a_drill_can_be_used_by_everybody_at_each_step(browser, built, size, sch
 
 @needs_browser
 @each_chapter
-def test_on_a_phone_the_names_are_on_the_screen_once_a_line_is_touched(
-    browser, built, chapter, record_property
-):
+def test_names_are_on_a_phones_screen_after_a_line(browser, built, chapter, record_property):
     reader = visitor(browser, viewport=PHONE, has_touch=True)
     tab = reader.new_page()
     whole, stayed = 0, 0

@@ -66,7 +66,7 @@ def opened(browser, folder):
 
 
 @needs_browser
-def test_a_reader_chooses_the_line_then_the_name_and_sees_the_line_mended(opened):
+def test_a_reader_chooses_line_and_name_and_sees_it_mended(opened):
     reader, drill = opened(f"practice.html#{MASK}"), BY_ID[MASK]
     reader.line(drill.line).click()
     expect(reader.box.locator(".ap-verdict")).to_have_text("Right, line 6. What happens there?")
@@ -167,7 +167,7 @@ def test_a_screen_reader_is_told_what_is_asked_chosen_and_right(opened):
 
 @needs_browser
 @pytest.mark.parametrize("drill", DRILLS, ids=lambda drill: drill.id)
-def test_on_a_phone_all_from_the_first_touch_to_the_answer_is_on_the_screen(opened, drill):
+def test_a_drill_is_answered_on_one_phone_screen(opened, drill):
     reader = opened(f"practice.html#{drill.id}", **PHONE)
     reader.box.evaluate("one => one.scrollIntoView({ block: 'start' })")
     assert reader.line(drill.line).bounding_box()["height"] >= 24
@@ -181,7 +181,7 @@ def test_on_a_phone_all_from_the_first_touch_to_the_answer_is_on_the_screen(open
 
 
 @needs_browser
-def test_what_is_asked_next_comes_into_sight_where_a_screen_is_low(opened):
+def test_the_next_question_comes_into_sight(opened):
     drill = BY_ID[MASK]
     reader = opened(f"practice.html#{MASK}", viewport={"width": 390, "height": 420}, has_touch=True)
     reader.box.evaluate("one => one.scrollIntoView({ block: 'start' })")
@@ -224,7 +224,7 @@ def next_drill(page, ids, drills, count=0, last="", at=10**12):
 
 
 @needs_browser
-def test_missed_come_before_due_before_new_before_the_soonest_due(opened):
+def test_missed_then_due_then_new_then_soonest(opened):
     page, at = opened().page, 10**12
     missed = {"seen": 1, "row": 0, "turn": 1, "at": at - HOUR}
     due = {"seen": 1, "row": 1, "turn": 2, "at": at - 25 * HOUR}
@@ -263,7 +263,7 @@ def test_what_was_missed_comes_back_after_three_others(opened):
 
 
 @needs_browser
-def test_a_drill_without_an_answer_counts_as_nothing_and_one_without_a_name_as_missed(opened):
+def test_an_unanswered_drill_is_not_counted_as_missed(opened):
     reader = opened()
     reader.another()
     assert reader.kept["drills"] == {}
@@ -278,7 +278,7 @@ def test_a_drill_without_an_answer_counts_as_nothing_and_one_without_a_name_as_m
 
 
 @needs_browser
-def test_a_chapter_loads_its_own_drills_when_its_reader_comes_near(browser, drilled, tmp_path):
+def test_drills_load_when_the_reader_comes_near(browser, drilled, tmp_path):
     write_pages(tmp_path, drilled, STEMS, above=5000)
     reader = DrillReader(browser, tmp_path)
     asked = []
@@ -308,7 +308,7 @@ def test_chapter_and_practice_share_a_record(opened):
 
 
 @needs_browser
-def test_drills_come_from_the_chapters_chosen_and_the_choice_is_kept(opened):
+def test_drills_come_from_the_chosen_chapters(opened):
     reader = opened()
     expect(reader.box.locator("summary")).to_have_text("All chapters: 0 of 10 drills seen, 0 due")
     reader.box.locator("summary").click()
@@ -341,7 +341,7 @@ def test_how_one_stands_is_told_by_chapter(opened):
 
 
 @needs_browser
-def test_an_address_leads_to_its_drill_also_on_a_page_that_is_open(opened):
+def test_an_address_leads_to_its_drill_on_an_open_page(opened):
     reader = opened(f"practice.html#{MASK}")
     assert reader.drill == MASK
     reader.page.evaluate("() => { location.hash = '#masking-project-1'; }")
@@ -508,7 +508,7 @@ def test_two_tabs_keep_one_record(opened):
 
 
 @needs_browser
-def test_without_scripts_a_chapter_has_three_drills_with_folded_answers(opened):
+def test_three_folded_drills_stand_without_scripts(opened):
     reader = opened("chapter.html", java_script_enabled=False)
     drills = reader.box.locator(".ap-still-drill")
     assert drills.count() == drill_pages.STILL
@@ -576,7 +576,7 @@ def test_numbers_have_the_decimals_that_the_longest_needs():
     ]
 
 
-def test_results_that_differ_little_have_the_decimals_that_tell_them_apart():
+def test_close_results_have_enough_decimals():
     assert markup.decimals_that_tell([[0.5, 1.0]], [[0.5, 2.0]]) == 2
     assert markup.decimals_that_tell([[0.1234, 1.0]], [[0.1231, 2.0]]) == 4
     assert markup.decimals_that_tell([0.123, "nan"], [0.124, 1.0]) == 3
@@ -584,7 +584,7 @@ def test_results_that_differ_little_have_the_decimals_that_tell_them_apart():
     assert markup.decimals_that_tell([[True]], [[False]]) == 2
 
 
-def test_cells_are_the_darker_the_larger_and_what_differs_is_underlined():
+def test_larger_cells_are_darker_different_ones_underlined():
     table = soup(markup.value_html([[4, -2], [0, 1]], "query", [[4, 2], [0, 3]])).table
     assert "ap-query" in table["class"]
     shades = [cell.get("style", "") for cell in table.select("td")]
@@ -639,6 +639,22 @@ def test_code_is_shown_as_it_is():
         rows = shown.select_one("pre").select(".ap-text")
         again = [" " * int(re.search(r"\d+", r["style"])[0]) + r.get_text() for r in rows]
         assert again == list(drill.code)
+
+
+def test_of_long_code_a_part_is_shown_in_which_what_is_left_out_is_no_line_to_choose():
+    steps = [f"    step_{i} = query + {i}" for i in range(30)]
+    code = ("def project(query, key):", *steps, "    return step_0")
+    drill = replace(DRILLS[0], code=code, line=20, mended=("    step_19 = query",))
+    shown = markup.packed(drill, markup.DrillLinks("", ""))
+    rows = [soup(text).get_text() for _, text in shown["code"]]
+    assert rows[shown["line"]] == code[20].strip()
+    left = [row for row in rows if row.startswith("#")]  # the script makes no button of these
+    assert left
+    assert sum(int(re.search(r"\d+", row)[0]) for row in left) + len(rows) - len(left) == len(code)
+    still = soup(markup.still_html(drill, markup.DrillLinks("", "")))
+    assert f"Line {shown['line'] + 1}: " in still.get_text()
+    answers = soup(markup.short_answers_html([drill]))
+    assert f"Line {shown['line'] + 1}, " in answers.get_text()
 
 
 def test_what_stands_on_the_page_is_of_different_exercises():

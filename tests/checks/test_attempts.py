@@ -46,7 +46,7 @@ NOT_RUN = {
 
 
 @pytest.mark.parametrize(("cells", "why"), NOT_RUN.values(), ids=NOT_RUN)
-def test_an_attempt_that_did_not_run_is_told_and_nothing_passes_on_it(say, cells, why):
+def test_an_attempt_that_did_not_run_passes_nothing(say, cells, why):
     verdict = say(*cells, CHECK)["kqv.project"]
     assert verdict["text"].startswith("✗ kqv.project: not judged (0 of 7 points)\n  The newest")
     assert verdict["unjudged"].startswith("the newest `project` did not run: ")
@@ -82,7 +82,7 @@ WENT_ON = {
 
 
 @pytest.mark.parametrize(("cell", "note"), WENT_ON.values(), ids=WENT_ON)
-def test_a_cell_that_stopped_is_judged_by_what_a_grader_makes_of_it(say, cell, note):
+def test_a_stopped_cell_is_judged_as_a_grader_runs_it(say, cell, note):
     verdict = say(WRONG, cell, CHECK, CHECK)["kqv.project"]  # the second time nothing runs again
     assert verdict["text"].splitlines()[:2] == ["✓ kqv.project: 7 of 7 points", f"  {note}"]
     wrong = say(OK, cell.replace("@", "*"), CHECK)["kqv.project"]  # never the older one
@@ -91,11 +91,11 @@ def test_a_cell_that_stopped_is_judged_by_what_a_grader_makes_of_it(say, cell, n
     assert note not in say(cell, CHECK, OK, CHECK)["kqv.project"]["text"]
 
 
-def test_a_cell_that_stopped_before_the_checks_were_there_goes_on_as_well(tmp_path):
+def test_a_cell_that_stopped_before_the_checks_goes_on_too(tmp_path):
     assert played([f"1 / 0\n{OK}", HEAD, CHECK], tmp_path)["said"]["kqv.project"]["passed"]
 
 
-def test_ours_under_a_try_is_not_there_as_it_is_not_for_a_grader(say):
+def test_our_module_under_a_try_is_absent(say):
     unless = "try:\n    from attncourse.kqv import project\nexcept ImportError:\n    {}"
     own = unless.format(OK.replace("\n", "\n    "))
     verdict = say(own, CHECK)["kqv.project"]
@@ -106,7 +106,7 @@ def test_ours_under_a_try_is_not_there_as_it_is_not_for_a_grader(say):
     assert ours["unjudged"].startswith("attncourse.kqv is not there while your work is graded")
 
 
-def test_a_definition_with_another_name_is_told_where_cells_have_no_ids(say):
+def test_a_renamed_definition_is_told_without_cell_ids(say):
     renamed = OK.replace("project", "projekt")
     told = say(OK, renamed, CHECK)["kqv.project"]["unjudged"]
     assert told == (
@@ -223,7 +223,7 @@ def test_an_interrupted_check_says_so_in_a_sentence(asked, tmp_path):
     )
 
 
-def test_what_takes_long_says_that_it_still_runs_and_then_nothing(monkeypatch):
+def test_a_long_run_says_that_it_still_runs(monkeypatch):
     """The line's text each time, and nothing at the end."""
     shown, enough = [], threading.Event()
 
@@ -232,7 +232,7 @@ def test_what_takes_long_says_that_it_still_runs_and_then_nothing(monkeypatch):
         if len(shown) == 2:
             enough.set()
 
-    monkeypatch.setattr(spinner, "EVERY", 0.01)
+    monkeypatch.setattr(spinner, "SECONDS_BETWEEN_LINES", 0.01)
     monkeypatch.setattr(spinner.ReplacedLine, "show", show)
     with spinner.ticking("02_mixing.ipynb"):
         assert enough.wait(60)
@@ -253,7 +253,7 @@ def saved(folder, *cells: str, minutes: float = 1.0) -> str:
     )
 
 
-def test_an_edit_that_was_not_run_is_told_where_the_file_is_known(say, tmp_path):
+def test_an_edit_that_was_not_run_is_told(say, tmp_path):
     def after(*cells: str, **when: float) -> dict:
         return say(OK, saved(tmp_path, HEAD, *cells, **when), CHECK)["kqv.project"]
 
@@ -271,7 +271,7 @@ def test_an_edit_that_was_not_run_is_told_where_the_file_is_known(say, tmp_path)
     assert say(OK, CHECK)["kqv.project"]["passed"]
 
 
-def test_a_number_of_a_cell_that_was_deleted_is_told_where_the_file_is_known(say, tmp_path):
+def test_a_deleted_cells_number_is_told_if_the_file_is_known(say, tmp_path):
     """A grade runs the file, where it is not: the answer stops there."""
     scaled = OK.replace("x @ weight", "x @ weight * unit")
 
@@ -289,7 +289,7 @@ def test_a_number_of_a_cell_that_was_deleted_is_told_where_the_file_is_known(say
     os.environ.pop("JPY_SESSION_NAME", None)
 
 
-def test_a_cell_that_no_longer_defines_the_name_is_known_by_its_id():
+def test_a_cell_without_the_name_is_known_by_its_id():
     from types import SimpleNamespace
 
     from IPython.core.interactiveshell import InteractiveShell

@@ -76,7 +76,7 @@ def test_an_answer_that_does_not_return_is_not_called_again(last):
     assert len(calls) == last
 
 
-def test_an_answer_that_is_right_the_next_time_has_no_other_default():
+def test_a_later_right_answer_has_no_other_default():
     exercise, late = exercises()["efficient.kv_cache_bytes"], []
 
     def cache(n_tokens, n_layers, n_kv_heads, d_head, bytes_per_number=None):
@@ -101,7 +101,7 @@ def test_a_default_that_calls_share_is_named():
     assert all(c.follows for c in [c for c in verdict.criteria if not c.passed][1:])
 
 
-def test_a_default_that_calls_share_is_named_where_callers_ask_for_gradients_too():
+def test_a_shared_default_is_named_with_gradients_too():
     def project(x, weight, out={}):  # noqa: B006
         if "result" not in out:
             out["result"] = x @ weight

@@ -15,7 +15,7 @@ from attncourse.checks import chapter, examine, exercises
 from attncourse.checks.exercise import Between, composition, parts_of
 from attncourse.checks.explaining.suspects import suspects
 from attncourse.checks.judging import judge, named_arguments
-from attncourse.checks.trying.trials import FRESH, KEPT, draw
+from attncourse.checks.trying.trials import MAX_KEPT_DRAWS, N_FURTHER_DRAWS, draw
 from attncourse.kqv import project, scaled_dot_product_attention
 from helpers.double_mistakes import doubles
 
@@ -227,7 +227,7 @@ SYMPTOMS = [
 
 
 @pytest.mark.parametrize(("answer", "said"), SYMPTOMS, ids=[said for _, said in SYMPTOMS])
-def test_a_symptom_says_what_the_result_has_to_do_with_the_right_one(answer, said):
+def test_a_symptom_relates_the_result_to_the_right_one(answer, said):
     for seed in (0, 5):
         verdict = examine("kqv.project", answer, seed=seed)
         assert verdict.diagnosis is None
@@ -611,7 +611,7 @@ class MisspeltHead(nn.Module):
         return self.weights(x, mask)
 
 
-def test_a_mistake_that_raises_an_error_of_the_same_class_is_not_the_same_mistake():
+def test_the_same_error_class_is_not_the_same_mistake():
     """A forgotten ``super().__init__()`` raises an AttributeError in every case, too."""
     verdict = examine("kqv.AttentionHead", MisspeltHead, seed=4)
     assert verdict.diagnosis is None
@@ -637,7 +637,7 @@ def test_what_is_refused_now_and_then_by_another_error_is_told():
     assert "or stops with another error" in verdict.diagnosis.explanation
 
 
-def test_a_line_in_which_calls_stop_says_what_to_write_where_the_error_is_known(tmp_path):
+def test_a_known_error_says_what_to_write_in_its_line(tmp_path):
     def attend(scores, values, mask=None):
         weights = scores.softmax(-1)
         return (weights.mean(2, keepdim=True) + weights) @ values.cos()
@@ -647,7 +647,7 @@ def test_a_line_in_which_calls_stop_says_what_to_write_where_the_error_is_known(
     assert verdict.symptom.endswith("that is the same axis in every call")
 
 
-def test_of_what_is_returned_the_part_with_another_dtype_is_told():
+def test_the_part_with_another_dtype_is_told():
     def pad_left(sequences, pad):
         ids, positions, mask = serving.pad_left(sequences, pad)
         return ids, positions.float(), mask
@@ -657,7 +657,7 @@ def test_of_what_is_returned_the_part_with_another_dtype_is_told():
     assert told.endswith("Return whole numbers, of dtype int64.")
 
 
-def test_a_changed_argument_lends_no_mistake_numbers_that_are_others():
+def test_a_changed_argument_does_not_alter_a_mistakes_numbers():
     def ablate(model, layer, head, how="zero", ids=None):
         shared = copy.copy(model)
         layer = shared.blocks[layer].attention
@@ -671,7 +671,7 @@ def test_a_changed_argument_lends_no_mistake_numbers_that_are_others():
         assert "rows, not columns" not in verdict.in_short
 
 
-def test_a_forgotten_return_and_a_minus_of_truth_values_are_named():
+def test_forgotten_return_and_boolean_minus_are_named():
     def forgets(query, key):
         scores = query @ key.mT
         scores.sum()
@@ -713,7 +713,7 @@ def test_a_change_of_the_right_result_is_not_laid_to_a_mistake():
     assert "averaged over its second to last axis" in verdict.symptom
 
 
-def test_the_arguments_in_an_example_have_the_names_that_they_have_in_the_call():
+def test_arguments_in_an_example_have_the_calls_names():
     """Where a case is tried through a caller, that one's arguments come first."""
     for target, expected in (("gpt.sample_token", "logits"), ("gpt.attend_with_cache", "key")):
         exercise = ALL[target]
@@ -723,7 +723,7 @@ def test_the_arguments_in_an_example_have_the_names_that_they_have_in_the_call()
             assert torch.is_tensor(arrays[expected])
 
 
-def test_what_is_changed_in_place_is_named_where_gradients_suffer_from_it():
+def test_in_place_changes_are_named_with_gradients():
     def in_place(query, key, value, mask=None, *, scale=None):
         with torch.no_grad():
             query.mul_(query.shape[-1] ** -0.5 if scale is None else scale)
@@ -736,7 +736,7 @@ def test_what_is_changed_in_place_is_named_where_gradients_suffer_from_it():
     assert verdict.diagnosis.name == "query is changed in place", verdict.full
 
 
-def test_a_mistake_in_one_branch_is_known_where_gradients_are_taken_too():
+def test_a_mistake_in_one_branch_is_known_with_gradients():
     def linear_attention(query, key, value, causal=False):
         q, k = (torch.nn.functional.elu(x) + 1 for x in (query, key))
         if causal:
@@ -794,7 +794,7 @@ def test_an_error_is_the_same_whichever_function_says_it():
     assert found == {"a square image assumed", "channels last inside a patch"}
 
 
-def test_the_mistake_that_explains_most_is_found_among_many_that_take_long():
+def test_the_best_explanation_is_found_among_slow_ones():
     """The maximum is no part of the gradient here, and so nothing known does all the same."""
 
     def tiled_attention(query, key, value, mask=None, block=128):
@@ -865,8 +865,8 @@ def test_facts_that_do_not_hold_are_no_right_results():
 
 def test_what_is_known_of_a_chapters_cases_is_kept():
     """A class's answers are compared with the same right results, and with the same mistakes."""
-    assert max(len(chapter(stem)) for stem in STEMS) * (1 + FRESH) <= KEPT
-    asked = [(e, seed) for e in chapter("mixing") for seed in range(1 + FRESH)]
+    assert max(len(chapter(stem)) for stem in STEMS) * (1 + N_FURTHER_DRAWS) <= MAX_KEPT_DRAWS
+    asked = [(e, seed) for e in chapter("mixing") for seed in range(1 + N_FURTHER_DRAWS)]
     for known in (draw, suspects):
         first = [known(*key) for key in asked]
         assert all(known(*key) is one for key, one in zip(asked, first, strict=True))

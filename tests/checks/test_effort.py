@@ -10,7 +10,14 @@ import torch
 from attncourse.checks import exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining import effort, search
-from attncourse.checks.explaining.effort import NUMBERS, USUAL, Effort, kinds, weight, work_in
+from attncourse.checks.explaining.effort import (
+    CALLS_UNDER_PROFILER,
+    NUMBERS_PER_CALL,
+    Effort,
+    kinds,
+    weight,
+    work_in,
+)
 from attncourse.checks.explaining.search import likely_pairs
 from attncourse.checks.explaining.suspects import nearest
 from attncourse.checks.judging import judge
@@ -67,7 +74,7 @@ def test_every_claim_is_tried_on_three_draws_more(monkeypatch):
     assert seeds == [40, 41, 42, 43]
 
 
-def test_a_named_mistake_asks_for_the_right_results_of_its_own_draw_alone(monkeypatch):
+def test_a_named_mistake_needs_right_results_of_one_draw(monkeypatch):
     worked, before = [], trials.expected
 
     def noted(exercise, case):
@@ -98,16 +105,16 @@ def test_who_profiles_is_left_alone():
     profile.enable()
     number = work_in(lambda: len(""))
     profile.disable()
-    assert number == USUAL
+    assert number == CALLS_UNDER_PROFILER
 
 
-def test_a_result_is_looked_at_once_beside_each_mistakes_and_counts_once():
+def test_a_result_is_compared_once_with_each_mistake():
     found = search.Search(ROPE, trials.try_out(ROPE, ROPE.mistakes[0].wrong, 5), 5)
     assert found.effort.spent == 0
     for _ in range(2):
         for suspect in found.suspects[:3]:
             found.agrees(suspect, 0)
-    assert found.effort.spent == 3 * (weight(ROPE, 0) + effort.COMPARED)
+    assert found.effort.spent == 3 * (weight(ROPE, 0) + effort.CALLS_PER_COMPARISON)
 
 
 def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
@@ -115,7 +122,7 @@ def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
     part = Effort(ROPE, whole)
     assert whole.is_left()
     part.tried(0, 10**6)
-    assert part.spent > effort.ALL
+    assert part.spent > effort.MAX_CALLS_IN_ALL
     assert whole.is_over()
     assert not whole.is_left()
     late = Effort(ROPE)
@@ -123,7 +130,7 @@ def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
     assert late.is_over()
 
 
-def test_of_an_answer_that_stops_no_right_result_is_worked_out_but_what_is_shown(
+def test_a_stopping_answer_needs_only_the_shown_result(
     monkeypatch,
 ):
     asked, real = [], trials.expected
@@ -138,7 +145,7 @@ def test_of_an_answer_that_stops_no_right_result_is_worked_out_but_what_is_shown
 
 
 def test_operators_and_what_they_make_weigh_as_calls():
-    few, many = torch.ones(2), torch.ones(400 * NUMBERS)
+    few, many = torch.ones(2), torch.ones(400 * NUMBERS_PER_CALL)
 
     def add(x, times=1):
         for _ in range(times):
@@ -163,7 +170,7 @@ def test_what_is_loaded_the_first_time_does_not_weigh():
     assert work_in(loads) < 100
 
 
-def test_cases_that_are_used_in_one_way_weigh_the_same_and_others_what_they_take():
+def test_cases_used_alike_weigh_the_same():
     tiled = exercises()["efficient.tiled_attention"]
     cases = trials.draw(tiled, 0)
     names = [criterion.name for criterion, _, _ in cases]
@@ -173,7 +180,7 @@ def test_cases_that_are_used_in_one_way_weigh_the_same_and_others_what_they_take
     assert weight(tiled, 10**6) == weight(tiled, len(cases) - 1)  # another draw may have more
 
 
-def test_a_size_that_fits_is_found_and_one_that_does_not_is_soon_given_up():
+def test_a_fitting_size_is_found_others_are_given_up():
     for size in (0.013, 0.5, 1.7, 3.0):  # also where the search ends
         assert nearest(lambda x, size=size: abs(x - size), 0.0, 3.0) == pytest.approx([size])
     asked = []

@@ -29,7 +29,7 @@ def name(exercise) -> str:
 
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=name)
-def test_every_kind_of_input_that_the_text_allows_is_among_the_cases(exercise):
+def test_every_allowed_kind_of_input_is_among_the_cases(exercise):
     found = report(exercise)
     lines = "\n    ".join(("", *found.missing))
     assert not found.missing, f"no case of {exercise.target} has:{lines}"
@@ -37,7 +37,7 @@ def test_every_kind_of_input_that_the_text_allows_is_among_the_cases(exercise):
 
 
 @pytest.mark.parametrize("exercise", ALL.values(), ids=name)
-def test_no_rare_kind_of_input_costs_more_than_a_point_of_a_criterion(exercise):
+def test_a_rare_kind_of_input_costs_at_most_a_point(exercise):
     found = mixed(exercise)
     lines = "".join(f"\n    {name}: {', '.join(sorted(kinds))}" for name, kinds in found.items())
     assert not found, f"{exercise.target} takes several points for rare inputs:{lines}"
@@ -313,7 +313,7 @@ def test_numbers_of_a_row():
     assert len(np.unique(whole)) > 3
 
 
-def test_the_standard_rows_need_no_torch_and_no_gradients_in_numpy():
+def test_standard_rows_need_no_torch_in_numpy():
     rows = standard(CaseTable({"A": "... m n", "X": "... n d"}, tensors=False), d=2)
     assert rows.gradients == ()
     assert rows.integers[0].dtype == "int64"

@@ -37,7 +37,7 @@ def test_the_argument_that_is_left_out_is_named(exercise, unused):
 
 
 @pytest.mark.parametrize("exercise", TWO_ARRAYS, ids=lambda e: e.target)
-def test_an_answer_that_uses_all_is_not_told_that_it_ignores_one(exercise):
+def test_an_answer_that_uses_all_ignores_none(exercise):
     def answer(*args, **kwargs):
         right = exercise.reference(*args, **kwargs)
         made = np.zeros(np.shape(right)) + odd(args[0]) * odd(args[1])
@@ -46,7 +46,7 @@ def test_an_answer_that_uses_all_is_not_told_that_it_ignores_one(exercise):
     assert ignored(exercise, answer, try_out(exercise, answer, 5), 5) == []
 
 
-def test_it_is_what_the_verdict_says_where_nothing_else_is_known():
+def test_the_verdict_says_it_if_nothing_else_is_known():
     def head_scores(maps, pattern):
         return maps.amax(-1).sum(-1) / (maps.shape[-1] + 0.123)
 

@@ -73,7 +73,7 @@ def test_no_code_of_a_students_class_runs():
     assert sizes_in_words("x.shape + y @ x.grid @ z", there) == ", where z is (3,)"
 
 
-def test_an_error_that_hides_where_it_came_from_is_told_all_the_same():
+def test_an_error_without_its_origin_is_told():
     hide = answer(
         "class Hidden(ValueError):\n"
         "    __traceback__ = args = property(lambda self: 1 / 0)\n"

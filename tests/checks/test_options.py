@@ -17,7 +17,7 @@ def trial(wrong: bool, **case) -> Trial:
     return Trial(Criterion("", 1), Case(**case), right, Outcome("value", value=2.0 - (not wrong)))
 
 
-def test_the_options_of_a_call_are_its_settings_and_what_is_given():
+def test_a_calls_options_are_settings_and_arguments():
     plain = trial(False, kwargs={"how": "mean", "mask": torch.ones(2), "scale": None})
     assert options_of(plain) == {
         "`how='mean'`",
@@ -30,7 +30,7 @@ def test_the_options_of_a_call_are_its_settings_and_what_is_given():
     assert options_of(block) == {"`pre_norm=False`", "`pre_norm` is given", "`mask` is given"}
 
 
-def test_a_branch_has_all_that_is_wrong_and_nothing_is_wrong_elsewhere():
+def test_all_that_is_wrong_is_in_one_branch():
     given, left_out = {"kwargs": {"scale": 2.0}}, {}
     two_sides = [trial(True, **given), trial(True, **given), trial(False), trial(False)]
     assert list(case_branches(tuple(two_sides))) == [("only where `scale` is given", [0, 1])]

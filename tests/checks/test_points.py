@@ -54,14 +54,14 @@ def trivial(reference) -> dict:
 
 
 @pytest.mark.parametrize("exercise", FUNCTIONS, ids=lambda e: e.target)
-def test_an_answer_that_does_nothing_of_its_own_earns_next_to_nothing(exercise):
+def test_an_answer_that_does_nothing_earns_almost_nothing(exercise):
     earned = {
         name: points(exercise, answer, 1) for name, answer in trivial(exercise.reference).items()
     }
     assert max(earned.values()) <= RIGHT_BY_ITSELF.get(exercise.target, DESERVED), earned
 
 
-def test_of_three_results_one_wrong_keeps_the_points_of_the_others():
+def test_one_wrong_of_three_results_keeps_the_others():
     exercise = ALL["serving.pad_left"]
     for place, name in enumerate(("ids", "positions", "mask")):
 
@@ -155,7 +155,7 @@ def test_a_mistake_beside_an_unknown_one_is_paid_in_full():
 
 
 @pytest.mark.parametrize("place", [0, 1, 2], ids=["the answer", "one alone", "the other alone"])
-def test_two_mistakes_are_no_slips_where_one_of_them_answers_nothing(place):
+def test_two_mistakes_are_no_slips_if_one_answers_nothing(place):
     both, each = together(ATTENTION, "no scale", "the mask is inverted")
     trials = [try_out(ATTENTION, answer, 3) for answer in (both, *each)]
     finding = Finding(ATTENTION.mistakes[0], alone=tuple(trials[1:]))

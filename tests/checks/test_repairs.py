@@ -351,7 +351,7 @@ def test_what_does_more_than_compute_is_not_varied(line, tmp_path, monkeypatch):
     assert place("kqv.project", written(text, "project", tmp_path)) is None
 
 
-def test_answers_without_a_source_and_unwritten_ones_have_no_place():
+def test_answers_without_a_source_have_no_place():
     def unwritten(x, weight):
         raise NotImplementedError()
 
@@ -387,14 +387,14 @@ def test_variants_that_never_end_are_given_up(tmp_path):
     assert time.thread_time() - began < 10
 
 
-def test_memory_is_bounded_while_variants_run_and_free_afterwards(monkeypatch):
+def test_variants_run_in_bounded_memory(monkeypatch):
     before = resource.getrlimit(resource.RLIMIT_AS)
     with bounded_memory() as bounded:
         assert bounded
         with pytest.raises(MemoryError):
-            np.empty(2 * repairs.MEMORY // 8)
+            np.empty(2 * repairs.MAX_EXTRA_BYTES // 8)
     assert resource.getrlimit(resource.RLIMIT_AS) == before
-    assert np.empty(2 * repairs.MEMORY // 8).size
+    assert np.empty(2 * repairs.MAX_EXTRA_BYTES // 8).size
     monkeypatch.setattr(repairs, "resource", None)  # as on Windows
     assert place("kqv.project", something_too_much) is None
 
@@ -431,7 +431,7 @@ def f(x, y=2, *, flag=True):
 """
 
 
-def test_a_change_that_is_right_in_some_fresh_cases_alone_mends_nothing(monkeypatch):
+def test_a_change_right_in_some_fresh_cases_mends_nothing(monkeypatch):
     assert place("kqv.project", something_too_much) is not None
     tried = []
 

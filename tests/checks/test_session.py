@@ -66,7 +66,7 @@ def test_the_last_verdict_counts():
     assert table("mixing").rows[0].state == "done"
 
 
-def test_what_comes_next_is_an_open_exercise_or_the_next_chapter():
+def test_next_is_an_open_exercise_or_the_next_chapter():
     assert table("tokens").next == "next: tokenize (about 10 minutes)"
     for target, exercise in exercises().items():
         if exercise.stem in ("mixing", "tokens"):

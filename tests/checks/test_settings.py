@@ -54,7 +54,7 @@ print("end")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_no_setting_made_before_the_first_check_changes_a_verdict(setting):
+def test_settings_before_the_first_check_change_no_verdict(setting):
     """Six seconds each: every bank is imported, and every reference is checked."""
     code = "import contextlib, warnings\nimport numpy as np, torch\n"
     code += SETTINGS[setting] + EVERY_REFERENCE

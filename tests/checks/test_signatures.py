@@ -126,6 +126,6 @@ def test_a_mistake_beneath_another_signature_is_told_after_it(name):
     assert verdict.worth == judge(ATTEND, wrong, 1).earned - verdict.earned
 
 
-def test_nothing_is_told_beneath_a_signature_where_the_rest_is_right():
+def test_nothing_is_told_beneath_a_wrong_signature():
     verdict = judge(ATTEND, with_parameters(ATTEND.reference, without_scale), 1)
     assert (verdict.diagnosis.name, verdict.rest) == ("the signature is another one", "")

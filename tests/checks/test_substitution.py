@@ -58,7 +58,7 @@ def test_it_is_right_given_a_right_one(seen, capsys, call):
 @pytest.mark.parametrize(
     ("call", "early"), [("3 * mixing.normalize_rows", True), ("3 * normalize_rows", False)]
 )
-def test_points_are_said_early_only_where_right_ones_cannot_change_them(seen, capsys, call, early):
+def test_points_are_said_early_only_if_final(seen, capsys, call, early):
     names = answers(call)
     names["mixing"] = mixing
     with pytest.raises(CheckFailed) as failed:
@@ -81,7 +81,7 @@ def test_it_is_right_also_where_what_it_calls_was_not_checked(seen):
         ("3 * mixing.normalize_rows", (), "the result is the expected one times 3"),
     ],
 )
-def test_a_mistake_of_its_own_is_told_as_if_the_others_were_mended(seen, call, given, symptom):
+def test_each_mistake_is_told_as_if_the_others_were_mended(seen, call, given, symptom):
     names = answers(call)
     names["mixing"] = mixing
     own = names["normalize_rows"]

@@ -108,7 +108,7 @@ def test_of_one_mistake_all_that_fails_behind_the_first_follows(target):
         assert verdict.full.count(FOLLOWS) == len(failed) - 1
 
 
-def test_of_two_mistakes_each_has_a_criterion_that_does_not_follow():
+def test_each_of_two_mistakes_has_its_own_criterion():
     """What does not follow is broken by one of the two by itself, and is one for each at most."""
     told = 0
     for exercise in [e for e in ALL.values() if e.stem in ("mixing", "lookup", "scaling", "kqv")]:

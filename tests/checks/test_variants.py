@@ -114,7 +114,7 @@ def test_two_mistakes_at_once_are_found_in_a_variant():
     assert {verdict.diagnosis.name, verdict.rest} == names
 
 
-def test_a_published_answer_that_refuses_in_words_of_its_own_is_told_why():
+def test_a_published_answer_that_refuses_is_told_why():
     def soft_lookup(query, keys, values, temperature=1.0):
         assert query.shape[-1] == keys.shape[-1], "as wide as the keys"
         return lookup.soft_lookup(query, keys, values, temperature)
@@ -200,7 +200,7 @@ def test_the_assignment_asks_for_the_variant(stem, variant):
             assert ("examine(" in new) if uses else old == new
 
 
-def test_a_variants_notebook_has_no_badge_of_the_published_one_and_the_report_tells_them_apart():
+def test_a_variant_has_no_badge_and_is_told_in_the_report():
     published = solved_notebook("positions")
     varied = notebook_in_variant(published, "halves", "11_positions")
     assert "colab-badge" in sources(published)[0]

@@ -149,7 +149,7 @@ def test_changed_argument_costs_its_own_criterion_only():
     assert verdict.earned == verdict.possible - 1
 
 
-def test_result_that_is_a_view_of_an_argument_is_judged_as_returned():
+def test_a_view_of_an_argument_is_judged_as_returned():
     shared = np.zeros((3, 2))
 
     def answer(A, X):
@@ -220,7 +220,7 @@ def test_observe_collects_verdicts():
     assert [type(v) for v in seen] == [Verdict]
 
 
-def test_in_a_notebook_the_first_failure_is_unfolded_and_no_other():
+def test_only_the_first_failure_is_unfolded():
     verdict = examine("mixing.normalize_rows", lambda A: A * 2, seed=1)
     failed = [c.name for c in verdict.criteria if not c.passed and c.message]
     assert len(failed) > 1
@@ -426,7 +426,7 @@ def test_the_first_line_is_out_before_the_mistake_is_looked_for(capsys, monkeypa
     assert failed.value._render_traceback_() == lines[1:]  # it stands there already
 
 
-def test_in_a_notebook_the_verdict_takes_the_place_of_its_first_line(capsys, monkeypatch):
+def test_the_verdict_replaces_its_first_line(capsys, monkeypatch):
     shown = []
 
     class Display:
@@ -456,7 +456,7 @@ def test_who_grades_is_not_shown_a_first_line(capsys):
 
 
 @pytest.mark.parametrize("exercise", exercises().values(), ids=exercises())
-def test_an_example_says_which_numbers_it_is_about_where_typing_them_gives_others(exercise):
+def test_an_example_says_when_typed_numbers_differ(exercise):
     """A cell's example in torch is float32, and most of a check's cases are float64."""
     stops = Outcome("raised", error=OSError, text="OSError")
     for criterion, case, _ in draw(exercise, 0):

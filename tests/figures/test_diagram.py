@@ -34,7 +34,7 @@ def test_a_drawing_says_what_it_shows_and_holds_its_labels():
     assert words(picture) == ["Q", "(n, dk)", "<b> & more"]
 
 
-def test_cells_are_as_dark_as_their_weights_and_masked_ones_hatched():
+def test_cells_are_dark_by_weight_and_hatched_if_masked():
     weights, masked = np.array([[0.25, 0.75], [1.0, 0.0]]), [[False, False], [False, True]]
     picture = drawing()
     picture.matrix(40, 40, weights, shade=True, masked=masked, form=".2f")
@@ -78,7 +78,7 @@ def test_what_could_not_be_read_is_refused(draw, message):
         draw(drawing())
 
 
-def test_drawings_beside_each_other_are_one_piece_that_loads_nothing():
+def test_drawings_side_by_side_load_nothing():
     html = beside(drawing(), drawing())._repr_html_()
     assert html.count("<svg") == 2
     assert html.startswith('<div class="attncourse-diagram')

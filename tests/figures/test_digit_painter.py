@@ -89,7 +89,7 @@ def test_the_first_state_is_what_the_model_reads():
     assert f"It reads a {expected['chances'].argmax()}, " in html
 
 
-def test_the_trained_model_fits_into_400_kb_and_the_script_is_small():
+def test_the_trained_model_fits_into_400_kb():
     html = DigitPainter(vit(), INK)._repr_html_()
     assert len(html.encode()) < 400_000
     assert len(lean(read_asset("moving/digit_painter.js")).encode()) < 4_500

@@ -27,7 +27,7 @@ def thicknesses(diagram, colour: str) -> list[float]:
     return found
 
 
-def test_lines_between_the_sequences_are_as_thick_as_the_pages_weights():
+def test_lines_are_as_thick_as_the_pages_weights():
     X = torch.tensor([[1.0, 0, 0], [0, 1, 1]])
     Y = torch.eye(4)[[3, 0, 2, 3, 1]]  # article, person, action, article, animal
     W_q = torch.tensor([[2.0, 0], [0, 2], [0, 1]])

@@ -9,7 +9,7 @@ from attncourse.figures.drawings import kqv as drawings
 from attncourse.kqv import attention_weights
 
 
-def test_it_looks_at_itself_with_one_vector_and_at_sushi_with_two():
+def test_it_looks_at_sushi_with_two_vectors():
     view = drawings.it_and_sushi()
     kinds = {"I": 0, "me": 0, "sushi": 1, "it": 2}
     X = torch.eye(4)[[kinds.get(word, 3) for word in view.queries]]  # (8, 4)

@@ -84,7 +84,7 @@ def test_each_head_of_the_example_finds_another_word_for_makes():
     assert maps[:, 1].max(axis=-1).min() > 0.9
 
 
-def test_the_words_of_the_drawings_stay_inside_and_say_what_they_show():
+def test_words_of_drawings_stay_inside():
     for picture in (drawings.in_parallel(), drawings.triangle(), drawings.split()):
         for diagram in picture.drawings:
             assert len(diagram.says) > 100

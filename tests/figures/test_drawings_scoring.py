@@ -61,7 +61,7 @@ def test_the_additive_score_is_drawn_as_it_is():
     assert score(drawings.additive()) == pytest.approx(drawn, abs=1e-6)
 
 
-def test_what_comes_of_the_query_is_drawn_in_its_colour_and_so_is_what_comes_of_the_key():
+def test_queries_and_keys_keep_their_colours():
     paths = [p for p in parts(drawings.additive()).iter("path") if "--" in p.get("style")]
     starts = [(p.get("style"), float(p.get("d")[1:].split(",")[0])) for p in paths]
     found = {side: [x for style, x in starts if f"--{side}" in style] for side in ("query", "key")}
@@ -69,7 +69,7 @@ def test_what_comes_of_the_query_is_drawn_in_its_colour_and_so_is_what_comes_of_
     assert max(found["query"]) < min(found["key"])
 
 
-def test_what_is_read_is_a_day_and_what_is_written_its_translation():
+def test_a_day_is_read_and_its_translation_written():
     read, iso = write_date(NEW_YEAR + 62, FORMS[0])
     without, with_attention = drawings.bottleneck().drawings
     for diagram in (without, with_attention):
@@ -78,7 +78,7 @@ def test_what_is_read_is_a_day_and_what_is_written_its_translation():
         assert "".join(single[::2]) == iso[5:]
 
 
-def test_the_fan_is_as_thick_as_its_weights_and_there_is_none_without_attention():
+def test_the_fan_is_as_thick_as_its_weights():
     def values(diagram):
         return [
             float(re.search(r"stroke-width:([\d.]+)", node.get("style"))[1])

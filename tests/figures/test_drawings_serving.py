@@ -30,7 +30,7 @@ def test_reading_uses_a_weight_as_often_as_there_are_rows():
 
 
 @pytest.mark.parametrize("left", [False, True])
-def test_the_last_tokens_stand_in_one_column_where_the_left_is_filled(left):
+def test_left_padding_puts_last_tokens_in_one_column(left):
     picture = drawings.padding().drawings[left]
     last = [
         float(node.get("x")) for node in parts(picture, "text") if "".join(node.itertext()) in "?!"
@@ -51,7 +51,7 @@ def test_what_is_kept_is_the_draft_up_to_the_first_refusal():
     assert [two for one, two in picture.leads() if one == "the model"] == below
 
 
-def test_only_the_chosen_experts_work_and_their_weights_sum_to_1():
+def test_only_chosen_experts_work_with_weights_that_sum_to_1():
     picture = drawings.experts()
     chosen = [str(i) for i in drawings.CHOSEN]
     assert picture.leads() == [pair for i in chosen for pair in (("a token", i), (i, "sum"))]

@@ -29,7 +29,7 @@ def boxes_on_the_stream(diagram) -> int:
     return sum(float(x) < 62 < float(x) + float(w) for x, _, w in rects) - 1
 
 
-def test_pre_norm_leaves_the_stream_alone_and_post_norm_puts_norms_on_it():
+def test_norms_stand_on_the_stream_only_in_post_norm():
     pre, post = drawings.block().drawings
     assert boxes_on_the_stream(pre) == 0
     assert boxes_on_the_stream(post) == 2
@@ -63,7 +63,7 @@ def test_only_the_cross_attention_reads_the_memory():
 
 
 @pytest.mark.parametrize("draw", ALL)
-def test_the_words_of_the_drawings_stay_inside_and_say_what_they_show(draw):
+def test_words_of_drawings_stay_inside(draw):
     for diagram in draw().drawings:
         assert len(diagram.says) > 60
         assert diagram.width <= 340

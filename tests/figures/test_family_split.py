@@ -15,7 +15,7 @@ from attncourse.tasks.receptor_readers import near_copies
 from helpers.figure_reader import needs_browser
 
 
-def test_equal_arguments_equal_bytes_and_letters_are_never_markup():
+def test_equal_bytes_and_no_markup_in_letters():
     words = ["<b>&", '"x', "</script>", "d"]
     html = family_split(words)._repr_html_()
     assert html == family_split(words)._repr_html_()
@@ -26,7 +26,7 @@ def test_equal_arguments_equal_bytes_and_letters_are_never_markup():
     assert sorted(json.loads(data)["sequences"]) == sorted(words)
 
 
-def test_its_loops_are_receptors_and_clusters_stand_together_at_every_distance():
+def test_clusters_stand_together_at_every_distance():
     assert all(len(encode_cdr3(one, 14)) == 14 for one in LOOPS)
     listed = [LOOPS[i] for i in nested(LOOPS)]
     for distance in range(5):
@@ -83,7 +83,7 @@ def test_clusters_and_near_copies_are_those_of_the_package(opened):
 
 
 @needs_browser
-def test_the_slider_moves_by_keyboard_and_the_figure_says_what_it_shows(opened):
+def test_the_slider_moves_by_keyboard_and_says_what_it_shows(opened):
     reader = opened(family_split())
     slider = reader.figure.locator('.am-stage [data-part="distance"]')
     for distance in (2, 3, 4):

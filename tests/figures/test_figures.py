@@ -125,7 +125,7 @@ def test_every_head_of_every_layer_has_its_table_and_name():
     assert (page.data["layers"], page.data["heads"]) == (["layer 0", "layer 1"], ["a", "b", "c"])
 
 
-def test_headers_have_scopes_and_the_scrolling_box_can_be_reached():
+def test_headers_have_scopes_and_the_box_is_reachable():
     page = ViewElements(
         attention_view(random_weights(5, 7), tokens(5), tokens(7, "k"), title="Who")
     )
@@ -198,7 +198,7 @@ def test_the_style_sheet_has_the_figures_that_were_tested():
     assert "color-mix(in srgb, var(--ink) var(--w), var(--page))" in theme.read_asset(CSS)
 
 
-def test_python_and_javascript_change_the_figures_at_the_same_weights():
+def test_python_and_javascript_round_weights_alike():
     script = attention_html.script("fan")
     assert f'["b", t >= {attention_table.DARK_FROM}]' in script
     assert f'["c", t >= {attention_table.LIGHT_FROM}]' in script
@@ -243,7 +243,7 @@ def test_a_view_opens_on_the_map_and_the_query_it_is_told():
     assert page.tables[0][1][1].startswith(f'"t{best}" {large[1, 0, best]:.3f}')
 
 
-def test_a_compact_view_folds_its_table_and_opens_it_where_no_script_runs():
+def test_a_compact_view_folds_its_table_only_with_scripts():
     page = ViewElements(attention_view(random_weights(5, 5), tokens(5), arcs=True, compact=True))
     (details,) = [attrs for tag, attrs in page.starts if tag == "details"]
     assert "open" in details
@@ -255,7 +255,7 @@ def test_a_compact_view_folds_its_table_and_opens_it_where_no_script_runs():
 # One self-contained piece
 
 
-def test_a_map_of_twelve_tokens_is_small_and_needs_nothing_from_outside():
+def test_a_map_of_twelve_tokens_is_small_and_self_contained():
     html = attention_view(random_weights(12, 12), WORDS)._repr_html_()
     assert len(html.encode()) < 20_000
     addresses = re.findall(r"\w+://[^\s\"']+", html)
@@ -307,7 +307,7 @@ NASTY = [
 ]
 
 
-def test_markup_in_tokens_titles_and_names_is_shown_and_never_run():
+def test_markup_is_shown_and_never_run():
     n = len(NASTY)
     plain = ViewElements(
         attention_view(random_weights(2, n, n), tokens(n), title="t", heads=["a", "b"])
@@ -333,7 +333,7 @@ def test_one_token():
     assert ViewElements(attention_view([[1]], ["one"])).numbers() == [[1.0]]
 
 
-def test_two_hundred_tokens_have_a_picture_and_their_largest_weights():
+def test_two_hundred_tokens_have_a_picture():
     weights = random_weights(200, 200)
     view = attention_view(weights, tokens(200))
     html = view._repr_html_()
@@ -408,9 +408,7 @@ def test_figures_do_not_import_torch():
         (np.full((1001, 1000), 1e-3), tokens(1001), "at most 1000000 in all, got 1001000"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_what_was_expected_and_what_came(
-    weights, labels, message
-):
+def test_a_misfit_says_what_was_expected_and_came(weights, labels, message):
     with pytest.raises(ValueError, match=message):
         attention_view(weights, labels)
 

@@ -148,7 +148,7 @@ def test_colours_are_those_of_the_page(drawn):
     assert "fill:var(--pst-color-background)" in text  # white
 
 
-def test_a_picture_of_pixels_keeps_its_colours_and_what_is_written_on_it(drawn):
+def test_a_pixel_picture_keeps_colours_and_writing(drawn):
     text = inline(drawn["picture"], "one", "alt")
     pixels = re.findall(r'href="data:image/png;base64,([^"]*)"', text)
     given = re.findall(r'href="data:image/png;base64,([^"]*)"', drawn["picture"])
@@ -252,7 +252,7 @@ def flow(text: str, width: float) -> list[list[float]]:
     return found
 
 
-def test_panels_below_each_other_have_their_axes_below_each_other():
+def test_stacked_panels_have_aligned_axes():
     fig, axes = panels(4, columns=2)
     for ax in axes:
         ax.imshow(np.eye(3))

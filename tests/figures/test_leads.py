@@ -128,7 +128,7 @@ def test_the_token_that_each_of_the_ring_names_is_the_next():
     assert kqv.ring().leads() == list(zip(kqv.RING, following, strict=True))
 
 
-def test_arrows_between_points_lead_from_the_boxes_that_they_touch():
+def test_arrows_lead_from_the_boxes_they_touch():
     picture = Diagram("a title", "what it says")
     left, right = picture.box(10, 10, "left"), picture.box(200, 10, "right")
     picture.arrow(left, right)

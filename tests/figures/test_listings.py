@@ -358,7 +358,7 @@ def test_a_listing_is_printed_once_and_leads_to_its_files():
         (None, "`attncourse/kqv.py`"),
     ],
 )
-def test_the_file_is_a_link_where_pip_took_the_package_from_a_repository(said, link, monkeypatch):
+def test_a_repository_package_has_a_link_for_its_file(said, link, monkeypatch):
     monkeypatch.setattr(
         code, "distribution", lambda name: SimpleNamespace(read_text=lambda f: said)
     )

@@ -139,7 +139,7 @@ def test_equal_arguments_equal_bytes_and_nothing_from_outside():
     assert "http" not in html.replace("http://www.w3.org/2000/svg", "")
 
 
-def test_the_first_state_is_what_the_model_says_of_the_beginning():
+def test_the_first_state_is_the_models_for_the_beginning():
     model = gpt()
     html = live(model)._repr_html_()
     logits, maps = by_package(model, WORLD.beginning(BEGINNING), all_on(model))
@@ -207,7 +207,7 @@ def test_what_does_not_fit_is_refused(arguments, message):
         LiveModel(**{"model": gpt(), "world": WORLD, **arguments})
 
 
-def test_a_model_with_another_gelu_or_without_numbers_is_refused():
+def test_another_gelu_or_missing_numbers_are_refused():
     tanh, broken = gpt(), gpt()
     tanh.blocks[1].feed_forward.activation = partial(F.gelu, approximate="tanh")
     with pytest.raises(ValueError, match="exact GELU"):
@@ -262,7 +262,7 @@ def test_logits_and_maps_with_any_heads_off(opened, sizes):
 
 
 @needs_browser
-def test_it_computes_in_double_precision_with_the_numbers_it_has(opened):
+def test_it_computes_in_double_precision(opened):
     """With weights that three bytes hold exactly nothing is lost, GELU's tails included."""
     model = gpt()
     for parameter in model.parameters():
@@ -463,7 +463,7 @@ def test_a_mark_ends_the_story(opened, mark):
 
 
 @needs_browser
-def test_heads_are_switched_off_and_the_bars_say_what_it_changes(opened):
+def test_bars_say_what_switching_heads_off_changes(opened):
     model = gpt()
     reader, on = opened(live(model)), all_on(model)
     ids = WORLD.beginning(BEGINNING)

@@ -492,7 +492,7 @@ def test_means_and_cosines_of_arrows(opened):
 
 
 @needs_browser
-def test_arrows_are_dragged_and_slid_and_two_sentences_keep_one_mean(opened):
+def test_dragged_arrows_keep_one_mean_for_two_sentences(opened):
     reader = opened(moving.two_means(ARROW_WORDS, ARROWS, SENTENCES))
     vectors = ARROWS.copy()
     box = reader.figure.locator(".am-stage svg").bounding_box()
@@ -671,7 +671,7 @@ def test_points_glide_unless_motion_is_not_wanted(opened):
 
 
 @needs_browser
-def test_two_figures_do_not_disturb_each_other_and_words_never_run(opened):
+def test_two_figures_are_independent_and_words_never_run(opened):
     nasty = [EVIL, "</script>", '"&<', "مرحبا", "x"]
     reader = opened(moving.worked_row(X, nasty), moving.worked_row(2 * X, WORDS))
     reader.button(EVIL).click()
@@ -740,7 +740,7 @@ def test_a_finger_that_scrolls_past_changes_nothing(opened, name):
 
 @needs_browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_where_the_system_sets_the_colours_a_pressed_button_is_told_from_others(opened, scheme):
+def test_a_pressed_button_shows_in_forced_colours(opened, scheme):
     reader = opened(heads(), forced_colors="active", color_scheme=scheme)
     reader.figure.locator(".am-stage [data-part^=switch]").first.click()
     buttons = reader.figure.locator(".am-stage button[aria-pressed]")

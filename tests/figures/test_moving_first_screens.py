@@ -124,7 +124,7 @@ def test_what_a_length_takes_is_what_the_package_counts():
     assert [size_in_words(x) for x in (68.7e9, 1.049e6, 9.96e3, 12)] == ["69 GB", "1.0 MB", "10 kB", "12 bytes"]  # fmt: skip  # noqa: E501
 
 
-def test_telling_loops_are_known_ones_where_attention_misses_the_motif():
+def test_telling_loops_are_those_whose_motif_is_missed():
     reader = AttentionReader(model=classifier())
     loops = ["CASRSSAEQF", "CASAERSSQF", "CASAEQRSSF", "CASRSSGTYF"] * 2
     labels = reader.shares(loops).argmax(-1)

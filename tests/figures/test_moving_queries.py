@@ -157,7 +157,7 @@ def test_buttons_and_sliders_make_the_question(browser):
 
 
 @needs_browser
-def test_it_writes_what_the_translator_writes_and_looks_where_it_looks(browser):
+def test_it_writes_and_looks_as_the_translator_does(browser):
     lines = [read for read, _ in day_lines(6, torch.Generator().manual_seed(2))[0]] + ["x", "9"]
     for seed in range(3):
         reader = FigureReader(browser, writer(seed))
@@ -218,7 +218,7 @@ def test_a_phones_first_screen_has_room_for_it(browser, made, scheme):
 
 @needs_browser
 @pytest.mark.parametrize("made", [drawings.ask_the_sentence, writer])
-def test_without_javascript_the_first_state_stands_and_the_script_does_not_change_it(browser, made):
+def test_the_first_state_stands_without_javascript(browser, made):
     still = FigureReader(browser, made(), java_script_enabled=False)
     assert "Where JavaScript runs" in still.page.inner_text(".am-still")
     first = still.page.inner_text(".am-say")

@@ -350,7 +350,7 @@ def test_before_it_is_loaded_the_first_text_can_be_looked_at(opened, options):
     assert reader.small_text() == []
 
 
-def test_what_is_not_kept_asks_for_the_model_and_changes_nothing(opened, path):
+def test_what_is_not_kept_asks_for_the_model(opened, path):
     reader = opened(moving.real_model())
     reader.figure.locator(".rm-words button").last.wait_for()
     ready(reader)
@@ -429,7 +429,7 @@ def test_a_text_is_written_on_and_taken_back(figure):
     assert figure.button("Write on").count() == 1
 
 
-def test_a_phone_that_is_turned_while_it_writes_does_not_stop_it(figure):
+def test_turning_a_phone_does_not_stop_the_writing(figure):
     before = len(figure.now["ids"])
     width = figure.figure.evaluate("root => root.querySelector('[data-part=field]').clientWidth")
     figure.figure.evaluate(
@@ -655,7 +655,7 @@ def test_the_first_heads_of_an_order_against_orders_by_lot(figure, model):
     assert figure.button("Against ten orders by lot").is_visible()
 
 
-def test_a_slider_switches_the_first_heads_off_and_goes_back_when_others_are(figure):
+def test_a_slider_switches_the_first_heads_off(figure):
     figure.figure.locator("[data-part=order]").select_option("first")
     ready(figure)
     first = figure.figure.locator("[data-part=first]")
@@ -731,7 +731,7 @@ def test_a_decision_is_undone_at_a_click_and_the_sentence_comes(figure, model):
     assert figure.figure.locator(".rm-tried tr").count() == wrong + 1
 
 
-def test_the_table_says_whose_sentences_it_has_and_all_that_was_undone(figure):
+def test_the_table_says_whose_sentences_and_what_was_undone(figure):
     caption = figure.figure.locator(".rm-tried caption")
     changed = "(the text above is another by now)"
     figure.button("halves").click()

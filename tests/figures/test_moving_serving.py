@@ -137,7 +137,7 @@ def test_first_state_and_script_say_and_draw_the_same(opened):
 
 
 @needs_browser
-def test_ways_steps_and_questions_are_chosen_by_keyboard_and_mouse(opened):
+def test_steps_are_chosen_by_keyboard_and_mouse(opened):
     reader = opened(figure())
     for i, way in enumerate(WAYS):
         if i:

@@ -82,7 +82,7 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 # Colours
 
 
-def test_the_style_sheet_has_the_colours_that_plots_are_drawn_in():
+def test_the_style_sheet_has_the_plots_colours():
     light = sheet("light")
     assert {name: light[name] for name in NAMES} == NAMES
     assert set(COLOURS) | {style.GREY, style.INK} == set(NAMES.values())

@@ -74,7 +74,7 @@ def test_shares_are_those_of_the_package(opened):
 
 
 @needs_browser
-def test_sliders_move_by_keyboard_and_the_figure_says_what_is_left(opened):
+def test_sliders_move_by_keyboard_and_say_what_is_left(opened):
     reader = opened(sampling(LOGITS, WORDS))
     assert "6 of 6 tokens can come" in reader.says
     slider = reader.figure.locator('.am-stage [data-part="k"]')

@@ -170,7 +170,7 @@ def test_bars_and_pictures_in_the_page_are_the_frames():
 
 
 @pytest.mark.parametrize("start", VALUES)
-def test_without_javascript_the_page_shows_the_frame_it_starts_at(start):
+def test_the_first_frame_stands_without_javascript(start):
     figure = made(start=start)
     frame = VALUES.index(start)
     page, given = ClosedElements(shown(figure)), data(figure)
@@ -197,7 +197,7 @@ def test_a_large_matrix_starts_with_its_own_picture():
     assert picture["href"] == IMAGE + data(figure)["panels"][0]["pixels"][1]
 
 
-def test_the_slider_is_a_labelled_range_that_waits_for_its_script():
+def test_the_slider_is_a_labelled_range():
     page = ClosedElements(shown(made(start=0.25)))
     [control] = page.all("input")
     assert control["type"] == "range"
@@ -216,7 +216,7 @@ def test_the_slider_is_a_labelled_range_that_waits_for_its_script():
     assert page.found[0][1]["class"].startswith("attncourse-slider ")
 
 
-def test_equal_arguments_give_equal_pages_that_share_no_ids_and_load_nothing():
+def test_equal_pages_share_no_ids_and_load_nothing():
     panels = [curves(), bars(), matrix(), matrix(weights=np.ones((5, 30, 30)))]
     first, second = shown(made(*panels)), shown(made(*panels))
     assert first == second
@@ -259,7 +259,7 @@ WAYS = np.linspace(0, 1, 50)
 SLOW = np.linspace(-1, 1, 5)[:, None] * WAYS  # five straight lines
 
 
-def test_names_stand_beside_their_own_curve_and_clear_of_everything_else():
+def test_names_stand_beside_their_own_curve():
     lines = {"rising": SLOW, "curve": SLOW**2 - 2, "level": np.full(50, 1.5)}
     dots = np.column_stack([np.linspace(0.6, 0.9, 5), np.linspace(1, -1, 5)])
     panel = curves(x=WAYS, lines=lines, points=[WAYS[::7], WAYS[::7] - 1.2], dots=dots)
@@ -322,7 +322,7 @@ def test_a_name_stays_while_there_is_room_for_it():
     assert lower[1] > 100 > here[1]  # there is no room above any more
 
 
-def test_the_key_names_the_curves_unless_each_has_its_name_in_every_frame():
+def test_a_key_names_curves_that_have_no_name():
     apart = curves(x=WAYS, lines={"a": SLOW, "b": SLOW + 9}, points=None, dots=None)
     assert all(all(spots) for spots in apart.names)
     assert apart.key(0) == []

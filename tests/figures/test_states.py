@@ -102,7 +102,7 @@ def test_the_live_model_is_set_once_it_is_loaded(opened, path):
     )
 
 
-def test_the_chosen_piece_and_the_score_that_is_explained_are_in_the_address(opened, path):
+def test_piece_and_score_are_in_the_address(opened, path):
     steps = ["text=otters met. otters", "word=2", "order=layer", "rank=7", "key=1", "why=true"]
     address = "&amp;".join(["real_model", *steps])
     reader = opened(moving.real_model([SENTENCE]), Prose(address))

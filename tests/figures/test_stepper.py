@@ -58,7 +58,7 @@ def quarters(numbers: dict) -> dict:
 # --- without a browser ----------------------------------------------------------------------------
 
 
-def test_equal_arguments_equal_bytes_and_the_first_state_is_the_worked_example():
+def test_equal_bytes_and_the_worked_example_first():
     html = attention_stepper(**NUMBERS, tokens=TOKENS)._repr_html_()
     assert html == attention_stepper(**NUMBERS, tokens=TOKENS)._repr_html_()
     cells = dict(re.findall(r'data-at="(\w+)">([^<]*)<', html))
@@ -70,7 +70,7 @@ def test_equal_arguments_equal_bytes_and_the_first_state_is_the_worked_example()
     assert [f"{w:.2f}" for w in expected["weights"][0]] == re.findall(r"<b>([\d.]+)</b>", html)
 
 
-def test_tokens_are_never_markup_and_the_data_is_safe_in_a_script():
+def test_tokens_are_never_markup_in_a_script():
     html = attention_stepper(**NUMBERS, tokens=["</script>", "<b>x", "&"])._repr_html_()
     assert html.count("</script>") == 2
     assert "<b>x" not in html
@@ -243,7 +243,7 @@ def test_without_javascript_and_on_paper_the_first_state_stands(browser):
 
 
 @needs_browser
-def test_markup_in_a_token_never_runs_and_two_figures_do_not_disturb_each_other(browser):
+def test_no_markup_runs_and_two_figures_are_independent(browser):
     nasty = ["<img src=x onerror=alert(1)>", "مرحبا", '"&<']
     first = attention_stepper(**NUMBERS, tokens=nasty)
     second = attention_stepper(**quarters(random_numbers(1)), tokens=TOKENS)
@@ -271,7 +271,7 @@ def test_the_moving_figures_scripts_are_small_together():
 
 
 @needs_browser
-def test_a_score_that_is_pressed_shows_its_products_and_its_rivals(reader):
+def test_a_pressed_score_shows_products_and_rivals(reader):
     reader.button("Whole").click()
     numbers = quarters(random_numbers(7))
     for name, matrix in numbers.items():
@@ -298,7 +298,7 @@ def test_a_score_that_is_pressed_shows_its_products_and_its_rivals(reader):
 
 
 @needs_browser
-def test_a_score_is_pressed_by_keyboard_and_the_panel_keeps_its_height(reader):
+def test_a_score_is_pressed_by_keyboard(reader):
     reader.button("Whole").click()
     score = reader.figure.locator('[data-at="s1"]')
     score.focus()

@@ -68,7 +68,7 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("mode", ["light", "dark"])
-def test_the_browser_shows_each_weight_as_ink_under_figures_that_can_be_read(opened, mode):
+def test_each_weight_is_ink_under_readable_figures(opened, mode):
     weights = np.linspace(0, 1, 101)
     views = []
     for part in np.array_split(weights, 4):
@@ -179,7 +179,7 @@ def chip(reader: FigureReader, name: str):
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_arcs_lead_from_the_chosen_query_to_its_keys_as_thick_as_the_weights(opened, width):
+def test_arcs_lead_to_keys_as_thick_as_weights(opened, width):
     reader = opened(arcs(), attention_view(MAPS, WORDS), width=width)  # a page has other views
     assert reader.says == 'asked: query "it" attends most to "sushi" 0.86, "I" 0.02, "like" 0.02'
     tall = width == 390
@@ -246,14 +246,14 @@ def test_a_key_shows_who_attends_to_it(opened):
     assert shares == [f"{weight:.2f}" for weight in MAPS[1, :, 2]]
 
 
-def test_without_javascript_the_table_stands_open_and_says_what_would_move(opened):
+def test_the_table_stands_open_without_javascript(opened):
     reader = opened(arcs(compact=True), java_script_enabled=False)
     assert reader.figure.locator("table").first.is_visible()
     assert "Where JavaScript runs" in reader.says
     assert reader.figure.locator("tbody td").nth(8 * 12 + 2).inner_text() == "0.86"
 
 
-def test_on_paper_a_folded_table_leaves_the_drawing_and_an_open_one_stands_alone(opened):
+def test_a_folded_table_is_not_printed(opened):
     folded, plain = opened(arcs(compact=True)), opened(attention_view(MAPS, WORDS, **TOLD))
     for reader in (folded, plain):
         reader.page.emulate_media(media="print", color_scheme="dark")
@@ -305,7 +305,7 @@ SIZES = """root => [...root.querySelectorAll(".as-plot")].map(plot =>
 
 # A panel in the book has 324 pixels, where two stand side by side, and on a phone 316.
 @pytest.mark.parametrize("width", [1280, 718, 374])
-def test_text_has_one_size_whether_a_slider_has_one_panel_or_three(opened, width):
+def test_text_has_one_size_in_one_or_three_panels(opened, width):
     reader = opened(*sliders(), root="body", width=width)
     sizes = reader.figure.evaluate(SIZES)
     assert len(sizes) == 6

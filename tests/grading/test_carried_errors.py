@@ -154,7 +154,7 @@ LOOKS = (
 
 
 @pytest.mark.parametrize("thief", THIEVES)
-def test_who_reads_our_answer_can_tell_nobody_and_earns_nothing_by_it(thief):
+def test_reading_our_answer_earns_nothing(thief):
     report = judged(double=LOOKS, quad=thief)
     assert earned(report)["double"] == 0
     assert earned(report)["quad"] == 0
@@ -223,7 +223,7 @@ def test_in_a_variant_ours_is_given_as_the_variant_asks_for_it():
 DEFINITIONS = ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef
 
 
-def test_what_was_published_earns_nothing_in_a_variant_by_calling_ours():
+def test_calling_our_function_earns_nothing_in_a_variant():
     """``causal_mean_weights`` hands on what ``normalize_rows`` returns, whatever its unit."""
     task, data = fill_variant("mixing", "percent")
     report = grade_submission(data, task, limits=Limits(submission=60, cell=8, call=8), seed=5)

@@ -171,7 +171,7 @@ def test_what_is_kept_of_cells_that_are_gone_is_no_formula(tmp_path):
     ]
 
 
-def test_a_question_is_graded_by_a_person_and_kept_through_every_grading(tmp_path):
+def test_a_persons_points_are_kept_through_every_grading(tmp_path):
     """From release to feedback through the commands, twice, with new tests in between."""
     course = make_course(tmp_path)
     write_solved(course, with_question(small()))
@@ -195,7 +195,7 @@ def test_a_question_is_graded_by_a_person_and_kept_through_every_grading(tmp_pat
         assert shown in page
 
 
-def test_a_gradebook_in_which_no_cells_were_recorded_gets_them_and_keeps_its_points(tmp_path):
+def test_a_gradebook_without_cells_gets_them(tmp_path):
     course = make_course(tmp_path, ada=small())
     write_gradebook(course, [made("ada", 2, 1, 4)], manual={("ada", "points_twice"): 3.0})
     book = find_gradebook(course)

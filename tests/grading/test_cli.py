@@ -87,9 +87,7 @@ def test_unknown_assignment_names_the_nearest(tmp_path):
         ),
     ],
 )
-def test_a_solved_notebook_with_a_mistake_is_refused_before_anybody_loses_points(
-    cells, says, tmp_path
-):
+def test_a_wrong_solution_is_refused_before_grading(cells, says, tmp_path):
     course = make_course(tmp_path, ada=small())
     path = course / "solutions" / NAME / f"{NAME}.ipynb"
     path.write_bytes(notebook(*json.loads(path.read_bytes())["cells"], *cells))
@@ -169,7 +167,7 @@ def test_without_an_extra_every_command_names_it(tmp_path):
         ("attncourse.nowhere", ""),
     ],
 )
-def test_a_module_that_is_not_there_is_named_with_what_brings_it(module, expected):
+def test_a_missing_module_is_named_with_its_extra(module, expected):
     sentence = missing_module_sentence(module)
     assert expected in sentence
     assert bool(sentence) == bool(expected)
@@ -362,7 +360,7 @@ def test_ctrl_c_while_the_command_is_loaded_is_one_sentence():
     assert settings["project"]["scripts"] == {"attncourse": "attncourse.__main__:main"}
 
 
-def test_ctrl_c_that_falls_into_a_callback_of_an_import_still_stops():
+def test_ctrl_c_in_an_import_callback_still_stops():
     # The callback of a weak reference stands for importlib's: Python drops what is raised there.
     program = (
         "import signal, time, weakref\n"
@@ -378,7 +376,7 @@ def test_ctrl_c_that_falls_into_a_callback_of_an_import_still_stops():
     assert (done.returncode, done.stderr) == (130, "attncourse: stopped; half is done\n")
 
 
-def test_ctrl_c_that_falls_into_executed_source_ends_with_the_status_too(tmp_path):
+def test_ctrl_c_in_executed_source_has_its_status(tmp_path):
     (tmp_path / "interrupted.py").write_text(
         "from attncourse.grading.stopping import stopping\n"
         "with stopping('half is done'):\n"
@@ -430,7 +428,7 @@ def somebody_s_settings(course: Path) -> dict[str, str]:
     }
 
 
-def test_the_settings_of_a_user_do_name_the_gradebook_of_other_commands(tmp_path, monkeypatch):
+def test_a_users_settings_name_other_commands_gradebook(tmp_path, monkeypatch):
     """Else the demo's test proves nothing."""
     for name, value in somebody_s_settings(tmp_path).items():
         monkeypatch.setenv(name, value)
@@ -512,7 +510,7 @@ def test_the_demo_fits_the_real_assignment():
     assert ids == set(sample.MATRICES)
 
 
-def test_the_package_is_a_command_where_no_script_is_on_the_path():
+def test_the_package_is_a_command_without_its_script():
     done = subprocess.run(
         [sys.executable, "-m", "attncourse", "--version"], capture_output=True, text=True
     )

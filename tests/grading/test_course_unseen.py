@@ -73,7 +73,7 @@ def remove_left_behind() -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_a_course_of_a_run_that_was_killed_is_removed_and_no_other(monkeypatch, tmp_path):
+def test_only_the_killed_runs_course_is_removed(monkeypatch, tmp_path):
     monkeypatch.setattr(sys.modules[__name__], "PLACES", (str(tmp_path),))
     ended = subprocess.Popen(["true"])
     ended.wait()
@@ -100,7 +100,7 @@ def test_graded_from_elsewhere_it_is_not_there(course, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("course", ["/usr/lib"], indirect=True)
 @pytest.mark.parametrize("dask", [False, True])
-def test_graded_in_it_and_by_a_cluster_from_elsewhere_it_is_not_there(course, tmp_path, dask):
+def test_a_remote_cluster_does_not_see_the_local_folder(course, tmp_path, dask):
     with cluster(tmp_path, 1) if dask else nullcontext(("", [])) as (address, _):
         options = ("--dask", address) if dask else ()
         done = run("grade", NAME, *options, cwd=course, PYTHONWARNINGS="ignore")

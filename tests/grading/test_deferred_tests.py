@@ -105,7 +105,7 @@ def test_a_check_in_a_hidden_test_gives_points_and_no_words():
     assert "8675" not in json.dumps(to_json(report))
 
 
-def test_a_visible_test_that_needs_a_hidden_ones_names_is_late_as_well():
+def test_a_test_that_needs_a_hidden_ones_names_is_deferred():
     test = hidden("h", f"secret = {SECRET}")
     shown = graded("t", "assert f(secret) == 1, f(secret)", 1)
     cells = [IMPORTS, solution("f", "f = 1"), test, shown]

@@ -221,7 +221,7 @@ def test_a_broken_executor_gets_a_second_try_and_then_a_row(tmp_path, marker, ca
     assert grade(tmp_path).counts == {"journal": 3, "run": 1}
 
 
-def test_an_executor_that_takes_nothing_any_more_leaves_no_one_out(tmp_path, marker, monkeypatch):
+def test_a_broken_executor_leaves_no_one_out(tmp_path, marker, monkeypatch):
     class_of(tmp_path, 30)
 
     def refuse(*_, **__):
@@ -233,7 +233,7 @@ def test_an_executor_that_takes_nothing_any_more_leaves_no_one_out(tmp_path, mar
     assert len(outcome.reports) == 30
 
 
-def test_what_the_user_can_put_right_ends_the_run_and_keeps_the_journal(tmp_path, marker):
+def test_a_users_error_ends_the_run_and_keeps_the_journal(tmp_path, marker):
     class_of(tmp_path, 5)
     marker.problem = lambda student, _: (
         UserError("a worker cannot import torch") if student == "s3" else None
@@ -290,7 +290,7 @@ def odd_class(folder: Path) -> None:
     (place / "a file").write_text("no student")
 
 
-def test_what_is_no_plain_file_is_a_row_with_a_reason_and_never_a_wait(tmp_path, marker):
+def test_special_files_are_rows_and_never_a_wait(tmp_path, marker):
     odd_class(tmp_path)
     outcome = grade(tmp_path)
     full = (2.0 * 3) if len(small()) % 3 == 2 else float(len(small()) % 3) * 3
@@ -353,7 +353,7 @@ def test_odd_names_are_fine_and_impossible_ones_have_a_row(tmp_path, marker):
         assert student.isprintable()
 
 
-def test_the_time_of_submission_goes_into_the_gradebook_and_beside_the_notebook(tmp_path, marker):
+def test_the_time_of_submission_is_kept(tmp_path, marker):
     class_of(tmp_path, 1)
     stamp = tmp_path / "submitted" / "s0" / NAME / "timestamp.txt"
     shown = tmp_path / "autograded" / "s0" / NAME / "timestamp.txt"
@@ -372,7 +372,7 @@ def test_the_time_of_submission_goes_into_the_gradebook_and_beside_the_notebook(
     assert not shown.exists()
 
 
-def test_what_a_person_scored_is_to_be_looked_at_again_only_if_it_changed(tmp_path, marker):
+def test_only_changed_answers_are_scored_again(tmp_path, marker):
     class_of(tmp_path, 2)
     book = find_gradebook(tmp_path)
     grade(tmp_path)
@@ -529,7 +529,7 @@ def test_a_read_only_gradebook_is_named_before_anything_runs(tmp_path):
         (330, "the same command"),
     ],
 )
-def test_a_full_disk_is_named_and_what_is_in_the_journal_is_kept(tmp_path, room, advice):
+def test_a_full_disk_is_named_and_the_journal_kept(tmp_path, room, advice):
     """The course lies on a disk of so many kB, which fills up here or there."""
     class_of(tmp_path / "course", 12)
     kept = tmp_path / "kept"
@@ -584,7 +584,7 @@ def test_more_lanes_than_there_is_memory_for_are_refused(monkeypatch):
     assert machine.choose_lanes(0) == 8
 
 
-def test_the_memory_that_counts_is_the_smallest_of_machine_and_groups(tmp_path, monkeypatch):
+def test_the_smallest_memory_limit_counts(tmp_path, monkeypatch):
     proc, groups = tmp_path / "proc", tmp_path / "cgroup"
     (proc / "self").mkdir(parents=True)
     (proc / "meminfo").write_text("MemTotal: 9000000 kB\nMemAvailable:    4096000 kB\n")
@@ -656,7 +656,7 @@ def test_a_lane_that_cannot_start_says_its_last_words(monkeypatch):
     lane.close()
 
 
-def test_without_a_terminal_lines_say_how_far_it_is_and_how_long_it_will_take(monkeypatch, capsys):
+def test_lines_say_how_far_it_is_without_a_terminal(monkeypatch, capsys):
     now, waits, passes = [0.0], threading.Semaphore(0), threading.Semaphore(0)
 
     class Turn(threading.Event):

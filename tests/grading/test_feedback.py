@@ -370,7 +370,7 @@ def test_outputs_of_another_grader_are_cleaned():
     assert one.outputs[0].metadata == {}
 
 
-def test_hidden_tests_that_a_student_claims_to_have_keep_no_feedback_back():
+def test_claimed_hidden_tests_hold_no_feedback_back():
     content = nbformat.from_dict(json.loads(notebook(cell("### BEGIN HIDDEN TESTS"), *TESTS)))
     made, _ = HideTests().preprocess(content, {})
     assert made.cells[0].source == "### BEGIN HIDDEN TESTS"
@@ -419,7 +419,7 @@ def dom(page: Path, folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_in_a_browser_nothing_of_a_submission_runs_or_is_fetched(tmp_path, canary):
+def test_nothing_of_a_submission_runs_in_a_browser(tmp_path, canary):
     from attncourse.grading.nbgrader.feedback import FeedbackExporter
 
     here = f"http://127.0.0.1:{canary.server_port}/"
@@ -488,5 +488,5 @@ TASKS = [f"Explain.\n{SCHEME}", f"{SCHEME}\nExplain.\n", f"a\n{SCHEME}\nb\n{SCHE
         *(Cell(text, code=False, grade_id="q", task=True) for text in TASKS),
     ],
 )
-def test_what_stands_in_an_answers_place_is_what_nbgrader_puts_there(one):
+def test_an_answers_stub_is_nbgraders(one):
     assert as_released(one) == by_nbgrader(one)

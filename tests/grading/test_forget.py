@@ -129,7 +129,7 @@ def test_nothing_brings_a_person_back(course):
     refuses(run("forget", "ada", "--back", cwd=course), "nothing to take back")
 
 
-def test_whom_nbgrader_deleted_is_in_no_export_though_a_report_stays(course):
+def test_a_deleted_student_is_in_no_export(course):
     """With nbgrader's own command, and the folder: what grading has made of it stays."""
     status, said = command(course, "nbgrader", "db", "student", "remove", "ada", "--force")
     assert status == 0, said
@@ -155,7 +155,7 @@ def test_the_grade_can_stay_without_what_was_said(course):
     assert [record["student"] for record in records(course)] == ["bob"]
 
 
-def test_who_is_asked_and_says_no_keeps_all_and_nobody_is_nowhere(course):
+def test_saying_no_forgets_nothing(course):
     before = {p: p.read_bytes() for p in course.rglob("*") if p.is_file()}
     done = run("forget", "ada", cwd=course)  # nobody answers
     assert done.returncode == 2
@@ -180,7 +180,7 @@ def test_a_person_is_not_taken_for_a_number_or_a_namesake(course):
     assert hand_in(course, "ada", small()).is_file()
 
 
-def test_who_is_forgotten_is_excused_from_nothing_and_the_totals_go_on(course):
+def test_totals_go_on_without_a_forgotten_student(course):
     """A row of weights.csv is an assignment's, and stays."""
     path = course / "weights.csv"
     path.write_text(f"assignment,weight,group,drop,excused\n{NAME},2,homework,,ada; bob\n")

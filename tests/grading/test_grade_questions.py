@@ -77,7 +77,7 @@ def comment_on(course, exercise: str, student: str = "ada", text: str | None = N
         return found.manual_comment or ""
 
 
-def test_a_question_is_on_the_exercise_whose_name_stands_before_it():
+def test_a_question_belongs_to_the_exercise_named_before_it():
     names = {"add": "add", "small.add": "add", "3 · why": "why"}
     text = "All of it.\n`add`: one\nmore: of it\n\n3 · Why:\ntwo\nSMALL.ADD: three\nadd:\n"
     assert list(questions_in(text, names)) == [
@@ -97,7 +97,7 @@ def test_a_written_answer_is_known_by_its_heading(tmp_path):
     assert names == expected | {"why twice?": "why"}
 
 
-def test_an_answer_goes_into_the_next_page_and_who_gave_it_is_kept(course, tmp_path):
+def test_an_answer_goes_into_the_next_page(course, tmp_path):
     comment_on(course, "add", text="Look at the sign.")
     listed = run("questions", cwd=course).stdout
     assert re.search(rf"{NAME}  ada  add  asked \d{{4}}-\d\d-\d\d: why is 5 and 6 wrong", listed)
@@ -130,7 +130,7 @@ def test_an_answer_goes_into_the_next_page_and_who_gave_it_is_kept(course, tmp_p
     assert [q.exercise for q in unanswered_questions(course)[NAME]] == ["", "twice"]
 
 
-def test_an_answer_that_changes_takes_the_place_of_the_one_before(course, tmp_path):
+def test_a_changed_answer_replaces_the_one_before(course, tmp_path):
     enter_question_answers(course, NAME, filled_in(course, tmp_path, add="One.", twice="Yes."))
     path = filled_in(course, tmp_path, add="Another.")
     assert enter_question_answers(course, NAME, path) == (1, ["ada"])
@@ -146,7 +146,7 @@ def test_an_answer_that_changes_takes_the_place_of_the_one_before(course, tmp_pa
     assert [q.text for q in unanswered_questions(course)[NAME] if q.exercise] == ["and now?"]
 
 
-def test_a_question_on_no_exercise_is_answered_where_the_table_says(course, tmp_path):
+def test_a_question_on_no_exercise_is_answered(course, tmp_path):
     path = filled_in(course, tmp_path, none="Hello.")
     with pytest.raises(UserError, match=rf"line \d: expected an exercise of {NAME} \(add, twice\)"):
         enter_question_answers(course, NAME, path)
@@ -156,7 +156,7 @@ def test_a_question_on_no_exercise_is_answered_where_the_table_says(course, tmp_
     assert [q.exercise for q in unanswered_questions(course)[NAME]] == ["add", "twice"]
 
 
-def test_files_of_every_editor_are_read_and_the_same_file_is_kept_once(course):
+def test_files_of_every_editor_are_read_once(course):
     assert not keep_question(course, NAME, "ada", ASKED)
     assert keep_question(course, NAME, "bob", "add: groß?".encode("utf-16"))
     assert keep_question(course, NAME, "bob", "add: größer?".encode("cp1252"))
@@ -172,7 +172,7 @@ def test_files_of_every_editor_are_read_and_the_same_file_is_kept_once(course):
 
 
 @pytest.mark.parametrize("form", ["moodle", "canvas"])
-def test_collecting_puts_questions_beside_the_feedback_and_work_where_it_was(tmp_path, form):
+def test_collecting_puts_questions_beside_the_feedback(tmp_path, form):
     made = make_course(tmp_path / "course")
     ada, bob = CLASS[:2]
     path = {
@@ -211,7 +211,7 @@ def test_nothing_of_a_question_stays_of_whom_is_forgotten(course, tmp_path):
         assert "5 and 6" not in (course / "reports" / NAME / file).read_text()
 
 
-def test_bad_tables_and_names_are_one_sentence_and_enter_nothing(course, tmp_path):
+def test_bad_tables_are_one_sentence_and_enter_nothing(course, tmp_path):
     path = tmp_path / "x.csv"
     ask = ("questions", NAME, "--enter", path)
     refuses(run(*ask, cwd=course), "x.csv is not there: attncourse questions")
@@ -239,7 +239,7 @@ def test_where_nobody_has_asked_it_says_where_questions_lie(tmp_path):
     refuses(run("questions", NAME, cwd=made), f"feedback/STUDENT/question-{NAME}.txt")
 
 
-def test_nbgraders_own_feedback_has_the_answer_and_leaves_the_question(course, tmp_path):
+def test_nbgraders_feedback_has_the_answer(course, tmp_path):
     """Its command empties the folder of the assignment's feedback; the question stands above."""
     enter_question_answers(course, NAME, filled_in(course, tmp_path, add="So it is."))
     status, said = command(

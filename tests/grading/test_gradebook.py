@@ -228,7 +228,7 @@ def test_saving_again_changes_no_row_and_no_key(course):
         assert list(connection.iterdump()) == before
 
 
-def test_who_handed_in_nothing_is_a_student_without_a_submission(course):
+def test_handing_in_nothing_is_no_submission(course):
     book, assignment = prepare(course, "ours.db"), find_assignment(course, NAME)
     for student, status in (("nil", "missing"), ("pipe", "unreadable")):
         report = report_without_points(assignment, status, "why", student)
@@ -249,7 +249,7 @@ def test_who_handed_in_nothing_is_a_student_without_a_submission(course):
     }
 
 
-def test_what_was_withdrawn_earns_nothing_and_earns_again_once_it_is_back(course):
+def test_withdrawn_work_earns_again_once_it_is_back(course):
     book, assignment = prepare(course, "ours.db"), find_assignment(course, NAME)
     first = next(one for one in results(course, 1) if one.report.points)
     who, penalty = first.submission.student, late_penalty(book.course)
@@ -355,9 +355,7 @@ def test_without_a_plugin_late_costs_nothing(tmp_path):
 # --- which gradebook ------------------------------------------------------------------------------
 
 
-def test_the_gradebook_is_the_option_or_the_variable_or_the_settings_or_the_folders(
-    tmp_path, monkeypatch
-):
+def test_the_gradebook_is_by_option_variable_settings_folder(tmp_path, monkeypatch):
     monkeypatch.delenv("ATTNCOURSE_DB", raising=False)
     course = make_course(tmp_path)
     assert find_gradebook(course).file == tmp_path / "gradebook.db"
@@ -406,7 +404,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("change", DAMAGED)
-def test_a_gradebook_that_is_not_as_it_should_be_is_told_in_a_line(tmp_path, change):
+def test_a_malformed_gradebook_is_told_in_a_line(tmp_path, change):
     course = make_course(tmp_path)
     record_assignment(find_gradebook(course), NAME)
     with open_gradebook(find_gradebook(course)) as gradebook, gradebook.db.no_autoflush:

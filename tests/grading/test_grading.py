@@ -20,7 +20,7 @@ from attncourse.grading.course import folders
 from attncourse.grading.driver.command import grade_course
 from attncourse.grading.judge import lanes as holding
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.judge.lanes import Lane, Lanes
+from attncourse.grading.judge.lanes import Lane, Lanes, LaneSettings
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.judge.wire.frames import HEAD
@@ -223,7 +223,7 @@ def test_what_a_submission_starts_is_ended_with_it():
     assert [p for p in started if p["status"] != psutil.STATUS_ZOMBIE] == []
 
 
-def test_a_submission_has_a_folder_of_its_own_and_cannot_shadow_modules(tmp_path, monkeypatch):
+def test_a_submission_cannot_shadow_modules(tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_SECRET", "42")
     source = (
         "import os\nassert os.listdir() == [] and os.getcwd() == os.environ['HOME']\n"
@@ -269,7 +269,7 @@ def test_a_class_is_graded_whatever_some_of_it_is(tmp_path):
     assert "my answers.ipynb" in notes["renamed"][0]
 
 
-def test_a_class_is_graded_in_lanes_that_start_before_anything_is_read(tmp_path, monkeypatch):
+def test_lanes_start_before_anything_is_read(tmp_path, monkeypatch):
     course, did = make_course(tmp_path, one=small(), two=small()), []
     for place, name in ((holding, "launch"), (folders, "find_assignment")):
 
@@ -301,7 +301,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from helpers.small_course import NAME, small
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.judge.lanes import Lane, Lanes
+from attncourse.grading.judge.lanes import Lane, Lanes, LaneSettings
 from attncourse.grading.submission.notebook import Assignment, read_cells
 endless = "import threading\\nwhile True: pass"
 print("go", flush=True)
@@ -346,7 +346,7 @@ def test_a_lane_that_is_killed_is_replaced():
 def lanes():
     """Two lanes that were started together."""
     made = Lanes()
-    made.prepare([((), (), False, 1, ())] * 2)
+    made.prepare([LaneSettings((), (), False, 1, ())] * 2)
     yield made
     made.stop()
 
@@ -363,22 +363,22 @@ def told(lane) -> int:
 def test_lanes_that_were_started_ahead_are_the_next_or_end(modules, number, taken):
     made = Lanes()
     made.expect(modules, number)
-    ahead = made.expected[1]
-    made.prepare([((), (), False, 1, ())] * 2)
+    ahead = made.expected
+    made.prepare([LaneSettings((), (), False, 1, ())] * 2)
     try:
         lanes = [lane for _, lane in made.idle]
         assert (lanes == ahead) == taken
         assert [lane.closed for lane in ahead] == [not taken] * number
         assert len({told(lane) for lane in lanes}) == 2
         made.expect(modules, number)
-        unused = made.expected[1]
+        unused = made.expected
         made.close()
         assert all(lane.closed for lane in unused)
     finally:
         made.stop()
 
 
-def test_lanes_that_start_together_come_of_one_process_and_keep_to_a_core_each(lanes):
+def test_lanes_share_a_process_and_keep_to_a_core_each(lanes):
     pids = [told(lane) for _, lane in lanes.idle]
     assert len(set(pids)) == 2
     assert [lane.process and lane.process.pid for _, lane in lanes.idle] == [pids[0], None]
@@ -425,13 +425,13 @@ def test_a_lane_is_closed_once(lanes):
         os.close(number)
 
 
-def test_a_lane_that_ended_at_its_start_takes_an_order_and_is_gone():
+def test_a_lane_that_ended_at_its_start_is_gone():
     """A command must not end by the broken pipe, which it would take for its own output's."""
     lane = Lane()
-    lane.theirs.close()
-    lane.become(((), (), False, 1, ()), None)
-    assert lane.gone()
-    os.close(lane.ended)
+    lane.lane_socket.close()
+    lane.send_order(LaneSettings((), (), False, 1, ()), None)
+    assert lane.has_ended()
+    os.close(lane.lane_lifeline)
     lane.close()
 
 

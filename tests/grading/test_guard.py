@@ -20,7 +20,7 @@ def f(x, weight):
 @pytest.mark.parametrize(
     "made", ["np.ones((2, 3)), np.ones((3, 4))", "torch.ones(2, 3), torch.ones(3, 4)"]
 )
-def test_no_answer_makes_a_test_true_by_what_it_does_to_the_arguments(made):
+def test_changing_arguments_makes_no_test_true(made):
     test = f"x, weight = {made}\nout = f(x, weight)\nassert (out == x @ weight).all()"
     assert judged(DESTROYS, test) == ["AssertionError"]
     same = f"x, weight = {made}\nassert (f(x, weight) == x @ weight).all()"
@@ -44,7 +44,7 @@ def test_what_is_changed_and_returned_is_the_submissions_own(attack):
     assert holds(f"def f(x):\n    {attack}", test)
 
 
-def test_two_names_for_one_array_and_lists_of_arrays_stay_what_they_were():
+def test_shared_arrays_and_lists_of_arrays_stay_as_they_were():
     answer = "def f(a, b):\n    a[...] = 5\n    return b.sum()\n"
     answer += "def g(items):\n    items[0][...] = 5\n    items.append(1)\n    return len(items)\n"
     answer += "def h(*, out):\n    out[...] = 5\n    return out"
@@ -84,7 +84,7 @@ def test_what_was_loaded_into_a_module_stays_the_tests():
         assert holds(answer, test + "assert not out.any() and W.all() and x.all()")
 
 
-def test_names_of_the_submissions_own_do_not_disarm_a_comparison():
+def test_submitted_names_do_not_disarm_a_comparison():
     answer = "expected = out = x = 1\ndef f():\n    return np.ones((1, 3))"
     tests = [EXPECTED.format("np") + "assert np.allclose(f(), expected)"]
     tests += [EXPECTED.format("np") + "out = f()\nassert np.allclose(out, expected)"]
@@ -109,7 +109,7 @@ def test_a_test_asks_for_changes():
     )
 
 
-def test_what_is_asked_of_a_call_is_not_asked_of_those_inside_it():
+def test_a_calls_demands_are_not_those_of_inner_calls():
     answer = "def fill(x, value):\n    x[...] = value\n    return 1"
     assert holds(
         answer,
@@ -318,7 +318,7 @@ def test_no_object_stands_for_an_array(returned, test):
     assert message.startswith(("AssertionError: got ", "AssertionError: shapes "))
 
 
-def test_a_failed_comparison_says_what_came_and_what_was_expected():
+def test_a_failed_comparison_says_got_and_expected():
     tests = [EXPECTED.format("np") + "assert np.allclose(f(), expected)", "f() - np.ones(2)"]
     found = judged(OBJECTS.replace("RETURNED", "Q()"), *tests, defines=("f",))
     assert found[0] == (
@@ -327,7 +327,7 @@ def test_a_failed_comparison_says_what_came_and_what_was_expected():
     assert found[1] == found[0]
 
 
-def test_what_is_the_tests_own_or_only_the_submissions_is_compared_as_before():
+def test_own_objects_are_compared_as_before():
     answer = "class V:\n    def __init__(self, x):\n        self.x = x\n"
     answer += "    def equal(self, other):\n        return self.x == other.x\n"
     answer += "    isclose = __eq__ = equal\n"

@@ -113,7 +113,7 @@ def test_of_copies_from_one_moment_the_highest_number_counts(tmp_path):
     assert found.data == files[f"{NAME}/{NAME} (10).ipynb"]
 
 
-def test_a_notebook_that_nobody_claims_is_named_and_somebody_looks(tmp_path):
+def test_an_unclaimed_notebook_is_named(tmp_path):
     found = handed_in(tmp_path, **{EXACT: GOOD, "old/try.ipynb": GOOD, "02_other/b.ipynb": GOOD})
     assert (found.data, found.note) == (GOOD, "also there and not graded: old/try.ipynb")
     report = with_remarks(found, made("alice", notes=()), None)
@@ -181,7 +181,7 @@ def test_what_lies_elsewhere_is_named_and_not_graded(tmp_path):
         ("", {f"{NAME}/x.ipynb": GOOD}, "alice"),
     ],
 )
-def test_a_folder_that_cannot_be_read_is_named_and_costs_no_notebook(
+def test_an_unreadable_folder_is_named_and_costs_nothing(
     tmp_path, monkeypatch, closed, files, says
 ):
     place = tmp_path / "course" / "submitted" / "alice" / closed

@@ -22,8 +22,15 @@ from attncourse.grading.driver.journal import (
     students_in_journal,
 )
 from attncourse.grading.errors import UserError
-from attncourse.grading.report import CellResult, Report, report_from_json, to_json
-from helpers.journal_records import journal_of, number_of_results, query, records
+from attncourse.grading.report import CellResult, report_from_json, to_json
+from helpers.journal_records import (
+    journal_of,
+    key,
+    made_report,
+    number_of_results,
+    query,
+    records,
+)
 from helpers.project import ROOT
 from helpers.small_course import NAME
 
@@ -31,31 +38,12 @@ from helpers.small_course import NAME
 OF_LINES = ROOT / "tests" / "fixtures" / "journal_of_lines.jsonl"
 
 
-def report(student: str, points: float = 1.5) -> Report:
-    verdict = {"cell": "c", "target": "a.b", "criteria": [{"name": "values", "passed": True}]}
-    return Report(
-        student,
-        NAME,
-        "graded",
-        {"points_add": CellResult(points, 2.0, "said «why»\n")},
-        mistakes=(("a.b", "divided by d"),),
-        notes=("one", "two"),
-        verdicts=(verdict,),
-        seed=7,
-        limits={"submission": {"limit": 120.0, "used": 0.25, "met": False}},
-    )
-
-
-def key(number: int) -> str:
-    return f"{number:064x}"
-
-
 @pytest.fixture
 def path(tmp_path) -> Path:
     """A journal with five results."""
     with open_journal(tmp_path / "reports" / NAME, NAME) as journal:
         for n in range(5):
-            journal.write(key(n), report(f"s{n}", n / 8))
+            journal.write(key(n), made_report(f"s{n}", n / 8))
     return journal_of(tmp_path)
 
 
@@ -96,15 +84,17 @@ ALL = {n: n / 8 for n in range(5)}
 
 
 def test_a_report_comes_back_as_it_was():
-    assert report_from_json(json.loads(json.dumps(to_json(report("ada"))))) == report("ada")
+    assert report_from_json(json.loads(json.dumps(to_json(made_report("ada"))))) == made_report(
+        "ada"
+    )
     with pytest.raises(ValueError, match="schema"):
-        report_from_json({**to_json(report("ada")), "schema": 1})
+        report_from_json({**to_json(made_report("ada")), "schema": 1})
 
 
 @given(points=st.floats(0, 1e300), student=st.text(), note=st.text())
 def test_any_text_and_number_comes_back(tmp_path_factory, points, student, note):
     folder = tmp_path_factory.mktemp("any")
-    written = replace(report(student, points), notes=(note,))
+    written = replace(made_report(student, points), notes=(note,))
     with open_journal(folder, NAME) as journal:
         journal.write(key(1), written)
         assert journal.find(key(1)) == written
@@ -113,7 +103,7 @@ def test_any_text_and_number_comes_back(tmp_path_factory, points, student, note)
         assert journal.notes == []
 
 
-def test_each_row_has_its_checksum_and_at_rest_the_journal_is_one_file(path):
+def test_a_journal_at_rest_is_one_file_with_checksums(path):
     found = records(course_of(path))  # which looks at the checksums
     assert [record["student"] for record in found] == ["s0", "s1", "s2", "s3", "s4"]
     assert [record["key"] for record in found] == [key(n) for n in range(5)]
@@ -122,18 +112,18 @@ def test_each_row_has_its_checksum_and_at_rest_the_journal_is_one_file(path):
 
 def test_of_two_results_the_later_one_counts(path):
     with open_journal(path.parent, NAME) as journal:
-        journal.write(key(2), report("s2", 1.0))
-        assert journal.find(key(2)) == report("s2", 1.0)
+        journal.write(key(2), made_report("s2", 1.0))
+        assert journal.find(key(2)) == made_report("s2", 1.0)
         assert len(journal) == 5
     assert kept(path) == ALL | {2: 1.0}
 
 
-def test_the_newest_results_seed_is_taken_under_the_same_conditions_alone(path):
+def test_a_class_seed_holds_under_the_same_conditions(path):
     with open_journal(path.parent, NAME) as journal:
-        journal.write(key(6), replace(report("s6"), seed=11), b"\1" * 32)
+        journal.write(key(6), replace(made_report("s6"), seed=11), b"\1" * 32)
         assert journal.class_seed(b"\1" * 32) == 11
         assert journal.class_seed(b"\2" * 32) is None
-        journal.write(key(7), replace(report("s7"), seed=12), b"\2" * 32)
+        journal.write(key(7), replace(made_report("s7"), seed=12), b"\2" * 32)
         assert journal.class_seed(b"\1" * 32) is None
     with open_journal(path.parent, NAME) as journal:
         assert journal.class_seed(b"\2" * 32) == 12
@@ -141,23 +131,11 @@ def test_the_newest_results_seed_is_taken_under_the_same_conditions_alone(path):
 
 # --- what happens to a process, and to the machine ------------------------------------------------
 
-WRITER = f"""
-import sys
-from pathlib import Path
-import test_journal as t
-
-with t.open_journal(Path(sys.argv[1]), {NAME!r}) as journal:
-    for n in range(1000):
-        journal.write(t.key(n), t.report(f"s{{n}}", n / 8))
-        print(n, flush=True)
-"""
-
 
 def killed_writer(folder: Path, number: int) -> None:
     """Writes results until that number of them is told of, and kills the process then."""
-    command = [sys.executable, "-c", WRITER, str(folder)]
-    paths = {"PYTHONPATH": f"{ROOT}/tests:{ROOT}/tests/grading"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=paths) as process:
+    command = [sys.executable, "-m", "helpers.journal_records", str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT / "tests") as process:
         assert process.stdout is not None
         for _ in range(number):
             assert process.stdout.readline()
@@ -189,7 +167,7 @@ def test_of_a_log_that_breaks_off_the_results_before_are_kept(tmp_path):
         found = kept(copy)
         assert found == {n: n / 8 for n in range(len(found))}, cut
         with open_journal(copy.parent, NAME) as journal:  # and it can be gone on with
-            journal.write(key(5), report("s5", 1.0))
+            journal.write(key(5), made_report("s5", 1.0))
         assert kept(copy) == found | {5: 1.0}, cut
         numbers.append(len(found))
     assert numbers == sorted(numbers)
@@ -218,7 +196,7 @@ def test_others_read_each_result_as_soon_as_it_is_written(path):
     course = course_of(path)
     with open_journal(path.parent, NAME) as journal:
         for n in range(5, 9):
-            journal.write(key(n), report(f"s{n}"))
+            journal.write(key(n), made_report(f"s{n}"))
             assert number_of_results(course) == n + 1
             assert students_in_journal(path.parent) == {path: [f"s{m}" for m in range(n + 1)]}
 
@@ -227,7 +205,7 @@ def test_a_disk_without_room_gets_none_of_a_record(path):
     with open_journal(path.parent, NAME) as journal:
         pages = journals.pragma(journal._connection, "page_count")
         journal._connection.execute(f"pragma max_page_count = {pages}")
-        large = replace(report("s5"), notes=("x" * 100_000,))
+        large = replace(made_report("s5"), notes=("x" * 100_000,))
         with pytest.raises(UserError, match=r"cannot write .*is full: what is in the journal is"):
             journal.write(key(5), large)
         assert journal.find(key(5)) is None
@@ -251,7 +229,7 @@ def test_results_are_flushed_to_the_disk_now_and_then(tmp_path):
     journal = Journal(tmp_path / "journal.db", NAME)
     journal._connection.set_trace_callback(statements.append)
     for n in range(100):
-        journal.write(key(n), report("s"))
+        journal.write(key(n), made_report("s"))
     journal.close()
     inserts = [n for n, said in enumerate(statements) if said.startswith("insert")]
     flushed = [n for n in inserts if statements[n - 1] == "pragma synchronous = full"]
@@ -266,7 +244,7 @@ def test_without_a_log_the_journal_works_all_the_same(path):
     blocked = path.with_name("journal.db-shm")
     blocked.mkdir()
     with open_journal(path.parent, NAME) as journal:
-        journal.write(key(5), report("s5", 1.0))
+        journal.write(key(5), made_report("s5", 1.0))
         assert not path.with_name("journal.db-wal").exists()
         (note,) = journal.notes
     assert "this file system allows the journal no write-ahead log" in note
@@ -318,7 +296,7 @@ def test_a_damaged_record_costs_itself(path, change):
             f"is {aside}"
         ]
         assert journal.find(key(2)) is None
-        journal.write(key(2), report("s2", 0.25))
+        journal.write(key(2), made_report("s2", 0.25))
     assert len(query(aside, "select number from result")) == 5
     assert kept(path) == ALL
 
@@ -327,7 +305,7 @@ def test_a_page_that_is_overwritten_costs_the_results_on_it(tmp_path):
     whole, dice = journal_of(tmp_path / "whole"), random.Random(7)
     with open_journal(whole.parent, NAME) as journal:
         for n in range(40):
-            journal.write(key(n), replace(report(f"s{n}", n / 8), notes=("x" * 9000,)))
+            journal.write(key(n), replace(made_report(f"s{n}", n / 8), notes=("x" * 9000,)))
     data, size = whole.read_bytes(), journals.BYTES_OF_PAGE
     n_kept = {}
     for page in range(len(data) // size):
@@ -422,8 +400,8 @@ def test_a_journal_of_lines_is_taken_over(old):
     assert not old.exists()
     assert kept(path) == TAKEN_OVER
     with open_journal(path.parent, NAME) as journal:
-        assert journal.find(key(9)) == report("zoë", 2.0)
-        assert journal.find(key(0)) == report("s0", 0.0)
+        assert journal.find(key(9)) == made_report("zoë", 2.0)
+        assert journal.find(key(0)) == made_report("s0", 0.0)
         assert journal.class_seed(b"\2" * 32) == 7
         assert journal.class_seed(b"\1" * 32) is None
 
@@ -432,7 +410,7 @@ def test_a_journal_that_was_being_taken_over_overrides_nothing(old):
     """A kill between the results and the other name: the old file is there once more."""
     path = old.with_name("journal.db")
     with open_journal(path.parent, NAME) as journal:
-        journal.write(key(3), report("s3", 2.0))
+        journal.write(key(3), made_report("s3", 2.0))
     shutil.copy(OF_LINES, old)
     assert reopened(path)[0] == TAKEN_OVER | {3: 2.0}
     assert number_of_results(course_of(path)) == 7
@@ -474,7 +452,7 @@ def test_lines_that_are_no_journal_are_not_touched(old, header, words):
 
 
 @pytest.mark.parametrize("content", [b"", b'{"journal": 1, "assi'])
-def test_a_journal_of_lines_without_a_result_takes_nothing_along(old, content):
+def test_a_journal_of_lines_may_hold_no_result(old, content):
     old.write_bytes(content)
     assert reopened(old.with_name("journal.db"))[0] == {}
 
@@ -486,7 +464,7 @@ def test_nothing_of_a_student_stays_in_any_journal(old):
     path = old.with_name("journal.db")
     with open_journal(path.parent, NAME) as journal:
         for n in range(10, 40):
-            journal.write(key(n), replace(report(f"t{n % 3}"), notes=(f"t{n % 3} " * 500,)))
+            journal.write(key(n), replace(made_report(f"t{n % 3}"), notes=(f"t{n % 3} " * 500,)))
     execute(path, "update result set student = 'whoever' where number = 9")  # of t0
     listed = students_in_journal(path.parent)
     assert {place.name: students.count("s2") for place, students in listed.items()} == {

@@ -70,7 +70,7 @@ def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
     )
 
 
-def test_a_number_class_of_the_submissions_own_is_the_number_it_holds():
+def test_a_submitted_number_class_is_the_number_it_holds():
     answer = "class N(float):\n    def __eq__(self, other):\n        return True\n"
     answer += "    __hash__ = None\ndef f():\n    return N(2)"
     assert judged(answer, "assert f() == 2", "assert f() == 3") == ["", "AssertionError"]
@@ -107,7 +107,7 @@ def test_closures_keywords_and_callbacks():
     )
 
 
-def test_an_assertion_in_a_function_of_the_tests_own_cannot_be_caught():
+def test_a_tests_own_assertion_cannot_be_caught():
     answer = "def f(function):\n    try:\n        return function(5)\n    except AssertionError:\n"
     answer += "        return function(2)"
     test = "def g(n):\n    assert n < 4, 'at most 3'\n    return n\n"
@@ -254,7 +254,7 @@ def test_objects_of_the_submissions_classes():
     )
 
 
-def test_an_object_that_says_it_equals_everything_equals_nothing():
+def test_an_object_equal_to_everything_equals_nothing():
     answer = "class Yes:\n    __hash__ = None\n"
     for name in ("eq", "lt", "le", "gt", "ge", "sub", "rsub", "contains"):
         answer += f"    def __{name}__(self, other):\n        return True\n"
@@ -427,7 +427,7 @@ def test_names_a_test_defines_stay_for_the_next_one():
     assert holds("def f():\n    return 1", "best = f()\nassert best == 1", "assert best + f() == 2")
 
 
-def test_what_a_cell_imports_from_the_future_holds_for_later_cells():
+def test_future_imports_hold_for_later_cells():
     given = "from __future__ import annotations\nx = 1"
     answer = "def f(x: Float[Array, 'n']) -> Nowhere:\n    return x"
     assert holds(answer, "assert f(3) == 3", given=given)
@@ -449,7 +449,7 @@ def test_a_call_that_never_ends_costs_its_test_alone():
     assert found[1].startswith("did not end within ")
 
 
-def test_a_call_that_will_not_be_interrupted_costs_its_test_alone():
+def test_an_uninterruptible_call_costs_its_test_alone():
     answer = (
         "import signal\ndef f():\n    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
     )
@@ -498,7 +498,7 @@ def test_a_worker_starts_with_the_libraries_of_the_assignment():
     assert libraries(Assignment("x", cells)) == ("numpy", "torch", "torch.nn")
 
 
-def test_libraries_are_the_checkers_own_wherever_they_are_imported():
+def test_imported_libraries_are_the_checkers_own():
     solved = "import numpy as np\n### BEGIN SOLUTION\ndef f():\n    return 3\n### END SOLUTION"
     cells = [solution("answer", solved), graded("t", "assert np.allclose(f(), 3)", 1)]
     forged = "import numpy as np\nnp.allclose = lambda *a: True\ndef f():\n    return 4"
@@ -548,7 +548,7 @@ def mix(A, X):
     return A @ X"""
 
 
-def test_the_cases_before_one_that_ends_the_process_keep_their_outcomes():
+def test_cases_before_a_crash_keep_their_outcomes():
     test = TRIED + (
         "assert kinds[:3] == ['value', 'value', 'raised'] and {*kinds[3:]} == {'raised'}, kinds\n"
         "assert 'ended its process' in found[2].outcome.text, found[2]"
@@ -658,7 +658,7 @@ def test_a_modules_own_methods_have_no_say_in_what_it_is_given():
         ({"unwritten": True}, ["not attempted: project"]),
     ],
 )
-def test_a_wrong_answer_without_a_known_mistake_is_remarked_by_its_name(more, said):
+def test_a_wrong_answer_without_a_name_is_remarked(more, said):
     symptom = "the result is the expected one times 2"
     verdict = {"target": "kqv.project", "failed": ["values"], "symptom": symptom}
     verdict |= {"mistake": "", "reason": "", "unwritten": False, **more}
@@ -705,7 +705,7 @@ def test_a_reply_to_another_request_ends_the_conversation(conversation):
         session.names(["f"])
 
 
-def test_a_second_reply_ends_the_conversation_before_the_next_request(conversation):
+def test_a_second_reply_ends_the_conversation(conversation):
     session, _ = conversation(lambda r: [reply(r), reply(r)])
     assert session.names(["f"]) == {}
     with pytest.raises(Ended, match="not asked for"):
@@ -767,7 +767,7 @@ def test_who_judges_starts_no_thread_to_say_that_it_still_runs(monkeypatch):
     assert len(verdicts) == 1
 
 
-def test_the_driver_hears_of_what_begins_with_what_was_earned_before():
+def test_the_driver_is_told_what_was_earned_before():
     """But for what follows at once and may take no longer."""
     theirs, ours = socket.socketpair()
     with theirs, ours, theirs.makefile("rb") as stream:
@@ -783,7 +783,7 @@ def test_the_driver_hears_of_what_begins_with_what_was_earned_before():
     assert [message["earned"] for message in told] == [{}, {}, {"points_mix": {"points": 2.0}}, {}]
 
 
-def test_a_caller_that_no_process_would_find_is_the_authors_mistake(conversation):
+def test_an_unimportable_caller_is_the_authors_mistake(conversation):
     session, _ = conversation()
     case = Case((1,), use=lambda implementation, x: implementation(x))
     with pytest.raises(TypeError, match="none of the CALLERS"):
@@ -794,9 +794,7 @@ def test_a_caller_that_no_process_would_find_is_the_authors_mistake(conversation
     ("limits", "told"),
     [(Limits(), 5), (Limits().stretched(4), 5), (Limits(call=2).stretched(4), 2)],
 )
-def test_a_checks_call_has_longer_on_a_slow_machine_and_is_told_what_was_set(
-    conversation, limits, told
-):
+def test_a_check_has_longer_on_a_slow_machine_and_says_so(conversation, limits, told):
     """An exercise gives a call 5 s; where the limits give less, that."""
     had = []
 
@@ -818,7 +816,7 @@ def test_a_checks_call_has_longer_on_a_slow_machine_and_is_told_what_was_set(
         "import requests\nrequests.get('https://example.org')",
     ],
 )
-def test_a_cell_that_asks_the_network_is_told_that_there_is_none(asking):
+def test_a_cell_is_told_that_there_is_no_network(asking):
     right = solution("answer", "def f():\n    return 1")
     test = graded("t", "assert f() == 1", 1)
     assignment = Assignment("01_split", read_cells(notebook(right, test)))

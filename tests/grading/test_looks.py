@@ -62,7 +62,7 @@ def test_an_answer_for_a_newer_python_says_which():
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_another_chapter_s_notebook_is_known_whatever_it_is_called(path):
+def test_another_chapters_notebook_is_known_by_content(path):
     for other in CHAPTERS:
         solved = ROOT / "solutions" / other.parent.name / other.name
         assignment = read_assignment(solved, solved.read_bytes())
@@ -83,7 +83,7 @@ def without_marks(path) -> bytes:
     return json.dumps(content).encode()
 
 
-def test_it_is_told_to_the_student_and_to_the_person_in_place_of_what_is_missing():
+def test_what_is_missing_is_told_to_student_and_grader():
     data = CHAPTERS[0].read_bytes()
     report = grade_submission(data, SMALL)
     said = f"this is the notebook of “{title_of(data)}”: hand in {NAME}.ipynb"

@@ -34,7 +34,7 @@ def message(answer: str) -> str:
     return judged(answer, RECALL, defines=("AttentionHead",), limits=Limits())[0]
 
 
-def test_a_right_part_earns_a_milestone_and_a_wrong_one_is_told_why():
+def test_right_parts_earn_a_milestone_wrong_ones_are_told_why():
     assert message(HEAD) == ""  # 300 steps of training, each a call there and back
     wrong = message(HEAD.replace("** 0.5", "** 0"))
     assert wrong.startswith("NotYet: ✗ recall: a head answers c5 a1 h7")

@@ -69,7 +69,7 @@ def grade(course) -> str:
     return done.stdout
 
 
-def test_on_another_machine_all_is_there_and_nothing_is_graded_again(tmp_path):
+def test_nothing_is_graded_again_on_another_machine(tmp_path):
     """As the page says: copy the folder. The old one is gone then."""
     here, there = tmp_path / "here", tmp_path / "another" / "there"
     make_course(here, ada=small(), bob=small(add="def add(a, b): return 3"))
@@ -94,7 +94,7 @@ def git(folder, *words: str) -> str:
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-def test_an_upgrade_leaves_what_is_ones_own_and_lists_who_has_other_points(tmp_path):
+def test_an_upgrade_keeps_own_files_and_lists_changed_points(tmp_path):
     theirs, course = make_course(tmp_path / "theirs"), tmp_path / "course"
     for name in (".gitignore", "nbgrader_config.py"):
         shutil.copy(ROOT / name, theirs)
@@ -121,7 +121,7 @@ def test_an_upgrade_leaves_what_is_ones_own_and_lists_who_has_other_points(tmp_p
     assert "bob: hidden_add 1 to 0" in said
 
 
-def test_settings_of_a_course_are_in_a_file_of_their_own_and_have_the_last_word(course):
+def test_a_courses_own_settings_have_the_last_word(course):
     shutil.copy(ROOT / "nbgrader_config.py", course)
     assert "timezone" not in read_settings(course).NbGraderAPI
     block = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]

@@ -142,7 +142,7 @@ def test_form_capitals_and_signs_make_no_other_name(name, form, sign):
 
 
 @given(st.lists(LETTERS, min_size=1, max_size=6, unique_by=name_without_marks), LETTERS)
-def test_names_know_everybody_by_their_own_and_nobody_by_another(names, asked):
+def test_names_know_everybody_by_their_own_alone(names, asked):
     known = NameIndex()
     for n, name in enumerate(names):
         known.add(str(n), name)

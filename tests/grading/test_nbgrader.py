@@ -87,7 +87,7 @@ def course(tmp_path_factory) -> Path:
 EXPECTED = {"solved": (7, 7), "released": (0, 7), "partly": (5, 7), "half": (3, 7)}
 
 
-def test_a_second_notebook_of_an_assignment_is_one_of_its_own_and_read_once(tmp_path):
+def test_an_assignments_second_notebook_is_read_once(tmp_path):
     folder = make_course(tmp_path) / "solutions" / NAME
     (folder / "more.ipynb").write_bytes(notebook(solution("add", RIGHT[0]), TESTS[1]))
     places = SimpleNamespace(root=tmp_path, source_directory="", format_path=lambda *_: folder)
@@ -108,7 +108,7 @@ def test_the_release_holds_the_notebook_alone_without_answers(course):
         assert secret not in text
 
 
-def test_attncourse_and_nbgrader_give_the_same_grades_in_one_gradebook(course):
+def test_attncourse_and_nbgrader_give_the_same_grades(course):
     done = subprocess.run(
         [sys.executable, "-W", "error", "-m", "attncourse.grading.cli", "grade", NAME],
         cwd=course,
@@ -502,7 +502,7 @@ def server(course: Path) -> Iterator[str]:
         process.wait(120)
 
 
-def test_the_formgrader_shows_a_hostile_submission_and_runs_none_of_it(both):
+def test_the_formgrader_runs_nothing_of_a_submission(both):
     with server(both[0]) as address:
         with urllib.request.urlopen(address.format(f"api/submissions/{NAME}"), timeout=60) as reply:
             listed = {row["student"]: row for row in json.load(reply)}
@@ -524,7 +524,7 @@ def test_the_formgrader_shows_a_hostile_submission_and_runs_none_of_it(both):
     assert f'src="{CANARY}' not in shown
 
 
-def test_without_a_sandbox_nothing_is_graded_and_one_line_says_why(tmp_path):
+def test_nothing_is_graded_without_a_sandbox(tmp_path):
     make_course(tmp_path, first=small(), second=small())
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
     nbgrader(tmp_path, "generate_assignment", NAME, "--force")
@@ -558,7 +558,7 @@ def test_without_a_sandbox_nothing_is_graded_and_one_line_says_why(tmp_path):
     assert [row for row in rows(tmp_path, GRADES) if row[2] is not None] == []
 
 
-def test_cells_that_the_gradebook_does_not_know_are_entered_and_told(tmp_path):
+def test_cells_new_to_the_gradebook_are_entered_and_told(tmp_path):
     make_course(tmp_path, first=small())
     shutil.copy(ROOT / "nbgrader_config.py", tmp_path)
     nbgrader(tmp_path, "generate_assignment", NAME, "--force")

@@ -394,7 +394,7 @@ def test_a_notebook_says_what_the_grade_gives(case, folder, tmp_path):
 
 
 @pytest.mark.parametrize(("answer", "earned"), [(OK, 7), (WRONG, 3)])
-def test_a_cell_that_does_not_end_below_its_answer_is_told_in_both(answer, earned, tmp_path):
+def test_a_cell_that_does_not_end_is_told_in_both(answer, earned, tmp_path):
     source, check = f"{answer}\n{INTERRUPTED}", CHECK
     mine = played([HEAD, source, check], tmp_path)["said"]["kqv.project"]
     cells = [cell(HEAD), solution("project", source), cell(check, "check_project", locked=True)]
@@ -406,7 +406,7 @@ def test_a_cell_that_does_not_end_below_its_answer_is_told_in_both(answer, earne
     assert any("project: did not end" in note for note in report.notes)
 
 
-def test_an_answer_that_was_written_into_the_checks_cell_counts_in_both(tmp_path):
+def test_an_answer_in_the_checks_cell_counts_in_both(tmp_path):
     stub, written = "def project(x, weight):\n    raise NotImplementedError()", f"{OK}\n{CHECK}"
     mine = played([HEAD, stub, written], tmp_path)["said"]["kqv.project"]
     data = notebook(
@@ -416,7 +416,7 @@ def test_an_answer_that_was_written_into_the_checks_cell_counts_in_both(tmp_path
     assert mine["earned"] == report.cells["kqv.project"].points == 7
 
 
-def test_a_check_that_fails_in_the_answers_own_cell_is_no_stop_of_it(tmp_path):
+def test_a_failing_check_in_the_answers_cell_does_not_stop_it(tmp_path):
     said = played([HEAD, f"{WRONG}\n{CHECK}", CHECK], tmp_path)["said"]["kqv.project"]
     assert not said["passed"]
     assert "stopped" not in said["text"]

@@ -41,7 +41,7 @@ def notes(*cells: dict, assignment: Assignment = SMALL) -> list[str]:
 # --- tests ------------------------------------------------------------------------------------
 
 
-def test_tests_are_the_instructors_whatever_the_submission_holds():
+def test_tests_are_the_instructors():
     changed = notebook(graded("points_add", "2", 2), answer("add", "def add(a, b): ..."))
     steps, _ = plan(read_cells(changed), SMALL)
     assert next(s.source for s in steps if s.grade_id == "points_add") == TESTS[1]["source"]
@@ -207,7 +207,7 @@ def test_a_name_is_bound_by_one_rule_here_and_there(source, bound):
     assert source_names(source).bound == binds(source) == frozenset(bound.split())
 
 
-def test_a_comprehension_in_a_given_cell_takes_no_name_from_an_answer():
+def test_a_given_comprehension_hides_no_name_of_an_answer():
     """The student's function is called, not what a loop variable was called like."""
     course = assigned(
         answer("one", "### BEGIN SOLUTION\ndef f(): return 1\n### END SOLUTION"),
@@ -256,7 +256,7 @@ def test_halves_are_joined_and_whole_cells_are_not():
     assert sources("%%bash\nls", "    b = 2")[1] == "b = 2"
 
 
-def test_names_of_cells_are_the_assignments_and_not_the_students():
+def test_names_of_cells_are_the_assignments():
     strange = cell("a = 1", "x" * 500 + "\n")
     assert names(strange)[0] in ("1", "setup")
     stands, _ = laid_out(read_cells(notebook(strange)), SMALL)

@@ -176,7 +176,7 @@ def test_a_class_graded_twice_is_as_in_sqlite(server, tmp_path):
         hand_in(course, "torn", small())
 
 
-def test_what_the_server_refuses_is_one_line_without_the_password(server, tmp_path):
+def test_a_servers_refusal_is_a_line_without_password(server, tmp_path):
     course = make_course(tmp_path, ada=small())
     for db, words in (
         (server.url("no_such_class"), 'database "no_such_class" does not exist'),
@@ -219,7 +219,7 @@ def test_another_courses_tables_on_the_server_are_not_written(server, tmp_path):
     assert "gradebook of another course (chemistry; this one is attention)" in done.stderr
 
 
-def test_a_gradebook_comes_to_the_server_and_back_with_a_persons_points(server, tmp_path):
+def test_a_gradebook_moves_to_a_server_and_back(server, tmp_path):
     course, there = make_course(tmp_path, ada=small()), new_database(server, "moved")
     assert run(course).returncode == 0
     with open_gradebook(find_gradebook(course)) as gradebook:

@@ -154,7 +154,7 @@ def test_a_note_says_where_it_was_found():
     assert parts_in_order(read_cells(notebook(*WAYS["in place"])), ONE)[1] == []
 
 
-def test_two_questions_get_what_stands_with_each_or_else_all_of_it():
+def test_two_questions_get_what_stands_with_each():
     cells = made(STUB, STUB)
     near = [*cells[:4], new(ANSWER), *cells[4:6], new(OTHER), *cells[6:]]
     assert OTHER not in answer_of(near, "why", TWO)

@@ -182,7 +182,7 @@ def test_what_a_group_hands_in_is_each_members(listed, course, marker):
     assert not any({"ada", "bob"} <= {p.first.split()[0], p.second.split()[0]} for p in pairs)
 
 
-def test_pages_of_a_group_that_differ_are_not_given_to_all_of_it(course, marker):
+def test_a_groups_different_pages_are_not_shared(course, marker):
     (course / "groups.csv").write_text(LISTED["a row a member"])
     gathered(course, TWO)
     grade(course)
@@ -194,7 +194,7 @@ def test_pages_of_a_group_that_differ_are_not_given_to_all_of_it(course, marker)
         assert len(back.namelist()) == 1
 
 
-def test_a_roster_says_who_is_in_a_group_and_moodles_old_names_are_read(course):
+def test_a_roster_gives_groups_and_reads_moodles_old_names(course):
     (course / "r.csv").write_text(f"{ROSTER}".replace("email", "email,group", 1).replace(
         "ada@x", "ada@x,Rot").replace("bob@x", "bob@x,Rot;Lab 2"))  # fmt: skip
     found = gathered(course, {moodle("Lab 2", 3): small()}, "r.csv")
@@ -219,7 +219,7 @@ def test_a_list_of_groups_that_is_none_is_told_in_a_line(listed, said, course):
         gathered(course, TWO)
 
 
-def test_without_a_list_a_group_is_asked_for_and_newcomers_are_named(course):
+def test_a_group_is_asked_for_without_a_list(course):
     found = gathered(course, TWO)
     (left,) = found.left
     assert left.reason == (
@@ -517,7 +517,7 @@ def test_the_command_for_late_days_says_what_to_do_with_them(course, marker):
     refuses(run("export", "--all", "--late-days", "-1", cwd=course), "expected a number of days")
 
 
-def test_an_archive_in_a_team_download_is_opened_for_each_member(course):
+def test_a_team_archive_is_opened_for_each_member(course):
     (course / "groups.csv").write_text(LISTED["a row a member"])
     found = gathered(course, {moodle("Team Rot", 4, "all.zip"): packed([(FILE, small())])})
     assert list(owners(found)) == ["ada", "bob"]

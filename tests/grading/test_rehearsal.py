@@ -62,7 +62,7 @@ def test_what_passed_is_not_run_again_before_it_changes(tmp_path, monkeypatch):
         rehearse_assignment(course, NAME)
 
 
-def test_making_the_exercises_writes_nothing_that_its_own_answer_fails(tmp_path):
+def test_no_exercise_is_written_that_its_answer_fails(tmp_path):
     name, course = f"solutions/{NAME}/{NAME}.ipynb", replace(load(ROOT), root=tmp_path)
     right, wrong = {name: small().decode()}, {name: with_wrong_test().decode()}
     require_passing(course, right, [name])

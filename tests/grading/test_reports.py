@@ -238,7 +238,7 @@ def printed(what, width: int = 80) -> str:
 LONG = "scaled_dot_product_attention"
 
 
-def test_the_table_of_a_class_has_a_line_for_a_finding_and_cuts_no_name():
+def test_a_class_table_has_a_line_for_each_finding():
     named = seen(f"kqv.{LONG}", "masked after the softmax, not renormalised")
     words = " ".join(["scores"] * 30)
     notes = (f"{LONG}: {words} end", "two\nlines")

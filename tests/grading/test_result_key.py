@@ -37,7 +37,7 @@ def test_a_key_depends_on_all_that_a_result_depends_on(monkeypatch):
     assert all(len(bytes.fromhex(k)) == 32 for k in made)
 
 
-def test_the_same_conditions_have_the_same_key_in_another_process():
+def test_equal_conditions_have_equal_keys_elsewhere():
     code = (
         "import sys; from attncourse.grading.driver import result_key as keys\n"
         "import test_result_key as t\n"

@@ -124,7 +124,7 @@ def test_what_was_left_as_given_is_not_attempted():
     ]
 
 
-def test_an_answer_is_found_where_it_was_written_and_its_helpers_are_shown():
+def test_an_answer_is_found_with_its_helpers():
     helper = cell("def carry(a):\n    return a")
     lost = cell("def add(a, b):\n    return carry(a) + b")
     data = notebook(helper, lost, solution("twice", "def twice(a):\n    return 2 * a"))
@@ -135,7 +135,7 @@ def test_an_answer_is_found_where_it_was_written_and_its_helpers_are_shown():
     assert "Other cells of your notebook: 1 def carry(a)" in text_of(page_of(report, data))
 
 
-def test_a_cell_without_a_name_of_its_own_belongs_to_the_answer_before_it():
+def test_a_nameless_cell_belongs_to_the_answer_before_it():
     cells = solution("add", "a = 1"), graded("test_one", "assert a", 1), graded("test_two", "a", 2)
     assignment = Assignment(NAME, read_cells(notebook(*cells)))
     given = {"test_one": CellResult(0, 1, "AssertionError"), "test_two": CellResult(2, 2)}
@@ -144,7 +144,7 @@ def test_a_cell_without_a_name_of_its_own_belongs_to_the_answer_before_it():
     assert (one.name, one.points, one.maximum, one.gist) == ("add", 2, 3, "AssertionError")
 
 
-def test_what_a_person_gave_and_wrote_is_on_the_page_and_what_waits_is_told():
+def test_a_persons_points_and_words_are_on_the_page():
     why = solution("why", "## 3 · Why\n\nBecause $x^2$ *grows*.") | {"cell_type": "markdown"}
     why["metadata"]["nbgrader"] |= {"grade": True, "points": 3}
     cells = json.loads(small())["cells"]
@@ -213,7 +213,7 @@ def test_a_late_or_unreadable_submission_says_so():
 
 
 @needs_browser
-def test_a_page_can_be_used_by_everybody_and_asks_nothing_of_any_network(tmp_path, browser):
+def test_a_page_is_accessible_and_uses_no_network(tmp_path, browser):
     import vendor
 
     axe = (vendor.library("axe-core") / "axe.min.js").read_text(encoding="utf-8")
@@ -272,7 +272,7 @@ def download(folder: Path, files: dict[str, bytes], name: str = "download.zip") 
     return folder / name
 
 
-def test_a_page_goes_to_whoever_handed_in_the_same_file_and_else_to_the_name(tmp_path):
+def test_a_page_goes_by_the_same_file_then_by_name(tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr(f"work/{NAME}.ipynb", small(add=ADD))
@@ -314,7 +314,7 @@ def owned(
 
 @pytest.mark.parametrize("eve", ["eve-mallory", "eve", "s2"])
 @pytest.mark.parametrize("shape", ["moodle", "canvas"])
-def test_what_lies_beside_a_notebook_is_no_reason_to_be_given_its_page(tmp_path, eve, shape):
+def test_files_beside_a_notebook_give_nobody_its_page(tmp_path, eve, shape):
     """Eve keeps a copy of Ada's notebook beside her own; Ada has no place."""
     files = {
         "moodle": {f"Eve Mallory_2{END}/{NAME}.ipynb": EVE, f"Eve Mallory_2{END}/o/a.ipynb": ADA},
@@ -334,7 +334,7 @@ def test_a_place_whose_name_is_anothers_is_nobody_elses(tmp_path):
     }
 
 
-def test_a_path_in_a_students_folder_says_nothing_of_where_it_came_from(tmp_path):
+def test_a_students_path_does_not_tell_its_origin(tmp_path):
     files = {f"Ada L_1{END}/{NAME}.ipynb": b"1", f"Eve M_2{END}/{NAME}.ipynb": b"2"}
     pages = one_page("s1", ADA), one_page("s2", EVE)
     assert owned(tmp_path, files, *pages, s1="Ada L_1", s2="Eve M_2") == {
@@ -354,7 +354,7 @@ def course_of_two(folder: Path) -> Path:
     return write_reports(course, [graded_add(), made("bob", 2, 1, 4)])
 
 
-def test_the_command_writes_pages_links_them_and_packs_them_to_be_given_back(tmp_path):
+def test_the_command_writes_links_and_packs_pages(tmp_path):
     course = course_of_two(tmp_path)
     graded = [graded_add(), made("bob", 2, 1, 4)]
     write_gradebook(course, graded, manual={("bob", "points_twice"): 3.0})
@@ -410,7 +410,7 @@ def test_a_notebook_that_came_after_its_report_gets_no_page(tmp_path):
     assert graded_cell_texts(place.read_text()) != graded_cell_texts(now)
 
 
-def test_an_answer_in_text_that_came_after_its_report_gets_no_page(tmp_path):
+def test_a_text_answer_newer_than_its_report_gets_no_page(tmp_path):
     course = make_course(tmp_path, ada=with_why("First."))
     solved = with_why("### BEGIN SOLUTION\nSo.\n### END SOLUTION")
     (course / "solutions" / NAME / f"{NAME}.ipynb").write_bytes(solved)

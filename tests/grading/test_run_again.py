@@ -33,7 +33,7 @@ def points(*cells: dict, limits: Limits = LIMITS, tests=TESTS) -> dict[str, floa
 FULL = {"open_add": 2, "hidden_add": 1}
 
 
-def test_a_name_that_a_later_cell_defines_is_there_the_second_time():
+def test_a_name_defined_later_is_there_the_second_time():
     late = solution("add", "ZERO = zero()\n\ndef add(a, b):\n    return a + b + ZERO")
     assert points(late, cell("def zero():\n    return 0")) == FULL
 
@@ -88,7 +88,7 @@ def test_what_was_asked_is_not_known_the_second_time():
 BURN = "import time\nbegan = time.process_time()\nwhile time.process_time() - began < 0.4: pass\n"
 
 
-def test_the_time_for_running_cells_again_is_not_the_submissions():
+def test_time_for_running_cells_again_is_not_counted():
     slow = [cell(f"{BURN}k{number} = 1") for number in range(3)]
     changes = cell("add = add")  # behind the hidden test: this runs in a fresh process
     asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
@@ -99,7 +99,7 @@ def test_the_time_for_running_cells_again_is_not_the_submissions():
     assert report.limits["submission"]["used"] > 2
 
 
-def test_the_time_for_names_that_were_missing_is_the_submissions():
+def test_time_for_missing_names_is_the_submissions():
     """It could have been written in order; and it is told what it took."""
     slow = [cell(f"{BURN}k{number} = 1") for number in range(2)]
     late = solution("add", "ZERO = zero()\n\ndef add(a, b):\n    return a + b + ZERO")
@@ -186,7 +186,7 @@ def add(a, b):
     return a + b"""
 
 
-def test_what_goes_wrong_twice_is_told_with_the_processor_time_that_it_took():
+def test_failing_twice_is_told_with_processor_time():
     report = grade_submission(
         notebook(solution("add", DIES.replace("(5, 6)", "(1, 2)")), *TESTS),
         Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS))),

@@ -107,7 +107,7 @@ def own_test(cells: Cells, stem: str, target: str) -> Assignment:
 
 
 @pytest.mark.parametrize("stem", SLIPS)
-def test_the_same_slip_is_named_and_paid_alike_wherever_it_is_judged(stem, tmp_path):
+def test_a_slip_is_named_and_paid_alike_everywhere(stem, tmp_path):
     cells, assignment = slipped(stem)
     target = f"{stem}.{SLIPS[stem][0]}"
     exercise, name = find_exercise(target), SLIPS[stem][0]

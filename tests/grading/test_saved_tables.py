@@ -24,7 +24,7 @@ TOO_LONG = "student,ID,Section\n" + "x" * 200_000
 
 
 @saved
-def test_what_was_collected_is_known_after_a_spreadsheet_has_saved_it(tmp_path, save):
+def test_a_collection_survives_a_spreadsheet(tmp_path, save):
     place = place_of_record(tmp_path, "05_kqv")
     place.parent.mkdir(parents=True)
     place.write_bytes(save("student,platform,handed_in_as\r\nzoë,moodle,Zoë_1/a.ipynb\r\n"))
@@ -32,7 +32,7 @@ def test_what_was_collected_is_known_after_a_spreadsheet_has_saved_it(tmp_path, 
 
 
 @saved
-def test_extensions_are_known_after_a_spreadsheet_has_saved_them(tmp_path, save):
+def test_extensions_survive_a_spreadsheet(tmp_path, save):
     table = "student,assignment,days\r\nzoë,05_kqv,2\r\n\r\n"
     (tmp_path / "extensions.csv").write_bytes(save(table))
     assert read_extensions(tmp_path) == {("zoë", "05_kqv"): More(2)}
@@ -52,7 +52,7 @@ def test_both_rosters_are_read_however_they_were_saved(tmp_path, save):
 
 
 @saved
-def test_what_a_removed_cell_had_is_added_to_a_table_that_was_opened(tmp_path, save):
+def test_a_removed_cells_points_join_an_open_table(tmp_path, save):
     path = tmp_path / "removed_cells.csv"
     path.write_bytes(save("student,cell,manual_score,extra_credit,comment\r\nzoë,a,1,0,\r\n"))
     rows = rows_in(append_rows(path, [("ada", "b", 2.0, 0.0, None)]))
@@ -71,7 +71,7 @@ def test_what_is_no_table_is_told_in_a_line(tmp_path, read, content, said):
         read(path)
 
 
-def test_a_record_that_is_another_table_is_not_taken_for_an_empty_one(tmp_path):
+def test_another_table_is_not_taken_for_an_empty_record(tmp_path):
     place = place_of_record(tmp_path, "05_kqv")
     place.parent.mkdir(parents=True)
     place.write_text("name,points\nada,3\n")

@@ -72,7 +72,7 @@ def test_a_cell_is_named_by_the_exercise_that_it_belongs_to():
     assert named("cell mix: no", CELLS) == "cell mix: no"
 
 
-def test_a_chapter_is_known_by_its_exercises_or_else_by_its_checks():
+def test_a_chapter_is_known_by_exercises_or_checks():
     assert chapter_of(CELLS, "homework") == "mixing"
     assert chapter_of((Cell("check('kqv.project', project)"),), "homework") == "kqv"
     assert chapter_of((Cell("1"),), "my 02_mixing (2)") == "mixing"
@@ -99,7 +99,7 @@ def test_an_answer_that_fails_in_its_cell_is_named(tmp_path):
     assert check_file(path, LIMITS).notes[0].startswith("a cell below mix: ZeroDivisionError")
 
 
-def test_a_note_repeats_nothing_and_what_follows_from_a_broken_cell_is_not_said(tmp_path):
+def test_a_note_does_not_repeat_or_follow_a_broken_cell(tmp_path):
     answers = {"mix": "def mix(A, X)\n    return A @ X", "normalize_rows": "other = 1"}
     found = check_file(released(tmp_path, "02_mixing", **answers), LIMITS)
     shown = own_verdicts(found)
@@ -119,7 +119,7 @@ def test_a_question_for_a_person_is_not_forgotten(tmp_path, answer, state):
     assert f"note: {note}\n" in own_verdicts(check_file(path, LIMITS))
 
 
-def test_without_why_the_points_are_the_same_and_no_mistake_is_named(tmp_path):
+def test_points_are_the_same_without_an_explanation(tmp_path):
     wrong = "def project(x, weight):\n    return x @ weight.mT"
     path = released(tmp_path, "05_kqv", project=wrong)
     data, cells = read_own_notebook(path)

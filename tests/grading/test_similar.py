@@ -123,7 +123,7 @@ def test_what_is_expected_by_chance_is_what_honest_classes_have():
     assert 1.5 < within_3 < 6
 
 
-def test_a_copy_of_rare_answers_stands_out_and_one_of_common_answers_does_not():
+def test_copies_of_rare_answers_stand_out_common_ones_do_not():
     common, rng = frozenset({("a",), ("b",)}), random.Random(1)
     exercises = [f"exercise-{k}" for k in range(4)]
 

@@ -118,7 +118,7 @@ def test_what_was_tried_comes_before_what_is_open(found, folder):
     assert replace(whole, states=states | {last: "open"}).next == last
 
 
-def test_questions_count_and_those_that_are_answered_wait_for_a_person(tmp_path):
+def test_answered_questions_wait_for_a_person(tmp_path):
     path = released(tmp_path, "05_kqv", project=PROJECT)
     before = folder_progress(tmp_path, Limits.of(60))
     assert summary(before).startswith(
@@ -314,7 +314,7 @@ def test_what_passes_only_in_its_notebook_is_ours(tmp_path):
     assert "one" in chapter.why["mix"]
 
 
-def test_what_leans_on_more_than_was_asked_names_the_part_that_lacks_it(tmp_path):
+def test_a_missing_promise_names_its_part(tmp_path):
     narrow = MIX.replace("return", "assert X.ndim == 2\n    return")
     head = "import numpy as np", "from attncourse.mixing import mix"
     chapters = [
@@ -397,7 +397,7 @@ def nothing(folder: Path) -> list[Path]:
         (nothing, ("there is no file",)),
     ],
 )
-def test_what_cannot_be_assembled_is_refused_and_nothing_written(tmp_path, make, words):
+def test_a_failed_assembly_writes_nothing(tmp_path, make, words):
     with pytest.raises(UserError) as refused:
         assemble_package(make(tmp_path), tmp_path / "mine", LIMITS)
     for word in words:

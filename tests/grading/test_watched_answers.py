@@ -90,7 +90,7 @@ def test_a_function_is_watched_whatever_it_says_of_itself(disguise):
     assert FORBIDDEN in told
 
 
-def test_finished_attention_is_watched_wherever_the_library_has_it():
+def test_library_attention_is_watched_everywhere():
     assert FORBIDDEN in message("kqv.scaled_dot_product_attention", QUANTIZABLE, ATTENTION)
 
 

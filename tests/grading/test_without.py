@@ -46,7 +46,7 @@ def fault_of(case: str, text: str) -> str:
     return ""
 
 
-def test_each_call_and_function_taken_away_leaves_a_jail_or_a_sentence():
+def test_each_missing_call_leaves_a_jail_or_a_sentence():
     done = subprocess.run([sys.executable, str(DRIVER)], capture_output=True, text=True)
     cases = dict(json.loads(line) for line in done.stdout.splitlines())
     assert len(cases) == 2 * len(calls()) + len(functions()), done.stderr
@@ -58,7 +58,7 @@ def test_each_call_and_function_taken_away_leaves_a_jail_or_a_sentence():
     ("error", "status", "words"),
     [(errno.ENOSYS, 0, "1 graded"), (errno.EPERM, 2, "no thread can be started here: ")],
 )
-def test_a_filter_without_threads_is_told_before_a_class_is_graded(tmp_path, error, status, words):
+def test_a_filter_without_threads_is_told_before_grading(tmp_path, error, status, words):
     """The C library takes ENOSYS for an old kernel and uses clone, but EPERM for a final answer."""
     make_course(tmp_path, ada=small())
     done = subprocess.run(

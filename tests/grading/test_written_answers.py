@@ -88,9 +88,7 @@ def test_points_and_comments_are_entered_and_who_did_it_is_kept(graded_course, t
         (("bob", "nan", ""), "expected from 0 to 3 points, got nan"),
     ],
 )
-def test_points_that_a_question_does_not_have_are_refused_and_nothing_is_entered(
-    graded_course, tmp_path, change, said
-):
+def test_points_beyond_a_questions_are_refused(graded_course, tmp_path, change, said):
     student, *marks = change
     before = rows(graded_course)
     path = filled(graded_course, tmp_path, ada=("2", "x"), **{student: marks})

@@ -89,13 +89,13 @@ def asked_for(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_mistake_in_a_part_shuts_the_gate_that_the_table_names(name):
+def test_every_wrong_part_shuts_the_gate_in_the_table(name):
     table = json.loads(TABLE.read_text(encoding="utf-8"))[name]
     assert {target: gates_of(name, target) for target in asked_for(name)} == table
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_most_mistakes_shut_a_gate_and_every_gate_before_training_is_about_one(name):
+def test_most_mistakes_shut_a_gate_before_training(name):
     table = json.loads(TABLE.read_text(encoding="utf-8"))[name]
     seen = [gate for gates in table.values() for gate in gates.values()]
     assert sum(map(bool, seen)) > 0.5 * len(seen)
@@ -381,7 +381,7 @@ def _forget():
         del sys.modules[name]
 
 
-def test_what_a_package_defines_is_theirs_and_what_it_imports_is_ours(tmp_path):
+def test_a_package_owns_what_it_defines_not_imports(tmp_path):
     first = read_parts(package(tmp_path / "a"))
     second = read_parts(package(tmp_path / "b", "1"))
     assert list(first.theirs) == [HEAD]

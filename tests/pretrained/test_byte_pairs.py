@@ -115,7 +115,7 @@ def test_learning_ends_where_nothing_is_left_to_join():
         learn_merges(["ab"], -1)
 
 
-def test_a_pair_that_overlaps_itself_is_joined_from_left_to_right():
+def test_an_overlapping_pair_is_joined_from_the_left():
     assert joined(list("aaaaa"), ("a", "a")) == ["aa", "aa", "a"]
     assert joined(list("xaab"), ("a", "b")) == ["x", "a", "ab"]
     assert joined(["a"], ("a", "")) == ["a"]

@@ -212,7 +212,7 @@ def test_the_folder_is_the_users_cache_unless_named(monkeypatch, tmp_path):
     assert model.model_folder() == tmp_path / "models"
 
 
-def test_a_page_that_asks_for_the_model_runs_again_once_it_is_there(index, tmp_path):
+def test_a_page_runs_again_once_the_model_is_there(index, tmp_path):
     """Its outputs are kept by what they were computed with; other pages do not care."""
     from types import SimpleNamespace
 

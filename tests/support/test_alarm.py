@@ -87,7 +87,7 @@ def test_where_no_alarm_rings_a_thread_that_runs_python_ends(call):
     assert not limited_thread.is_slowed_down()
 
 
-def test_what_runs_in_c_goes_on_where_no_alarm_rings_and_that_is_known(monkeypatch):
+def test_c_code_that_no_alarm_stops_is_known(monkeypatch):
     monkeypatch.setattr(limited_thread, "TRIES", 2)
     with no_alarm(), soon():
         with pytest.raises(limited_thread.StillRuns):
@@ -112,7 +112,7 @@ def spin(over: threading.Event) -> None:
         pass
 
 
-def test_no_limit_touches_the_trace_of_a_debugger_where_nothing_was_traced(monkeypatch):
+def test_no_limit_touches_a_debuggers_trace(monkeypatch):
     """VS Code's debugger warns, with a stack, of each ``sys.settrace``."""
     calls = []
     monkeypatch.setattr(sys, "settrace", calls.append)
@@ -157,7 +157,7 @@ def test_an_outer_limit_goes_on_after_an_inner_one(around, inner):
         within(4 * SHORT, outer)
 
 
-def test_an_outer_limit_that_is_over_in_an_inner_call_ends_the_outer_one(around):
+def test_an_outer_limit_ends_inner_calls_too(around):
     def outer() -> None:
         within(4 * SHORT, lambda: time.sleep(2 * SHORT))
         endless()
@@ -182,7 +182,7 @@ def test_the_handler_and_the_timer_of_before_are_there_again():
         signal.signal(signal.SIGALRM, before)
 
 
-def test_an_alarm_that_is_dropped_in_a_finalizer_rings_again_and_says_nothing(monkeypatch):
+def test_an_alarm_lost_in_a_finalizer_rings_again(monkeypatch):
     said = []
     monkeypatch.setattr(sys, "unraisablehook", lambda what: said.append(what.exc_type))
 

@@ -118,7 +118,7 @@ def test_a_wrong_call_is_the_functions_own_error(call, message):
         call()
 
 
-def test_what_has_agreed_once_is_looked_at_again_when_anything_is_another():
+def test_an_agreed_result_is_checked_again_when_changed():
     layer = ShapedLayer(3)
     for _ in range(2):
         layer(X)

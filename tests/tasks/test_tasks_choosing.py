@@ -25,7 +25,7 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_each_position_chooses_between_its_own_digit_and_the_one_two_before():
+def test_each_position_chooses_one_of_two_digits():
     ids, answers = choosing(50, generator())
     assert ids.shape == (50, 8)
     assert answers.shape == (50, 6)
@@ -140,7 +140,7 @@ def test_the_relative_residual_of_equal_tokens_and_of_one():
     assert 1e-6 < both[1] < 1e-3
 
 
-def test_stacks_of_attention_make_tokens_alike_and_a_way_around_does_not():
+def test_stacked_attention_makes_tokens_alike_without_a_skip():
     for feed in (False, True):
         alone = relative_residual(tokens_by_depth(False, feed, depth=5, n=8, d=16))
         beside = relative_residual(tokens_by_depth(True, feed, depth=5, n=8, d=16))
@@ -176,7 +176,7 @@ def test_gradients_of_untrained_blocks():
     assert post[-1] > 2 * pre[-1]
 
 
-def test_the_translator_is_trained_and_asked_like_the_recurrent_one():
+def test_the_translator_is_trained_as_the_recurrent_one():
     torch.manual_seed(0)
     model = ParallelTranslator(*N_IDS, 16, 2, 1).double().eval()
     lines, _ = day_lines(6, generator())

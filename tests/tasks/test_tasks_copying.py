@@ -45,7 +45,7 @@ def noisy(encoding, **options):
     return model
 
 
-def test_without_positions_the_order_of_the_others_does_not_matter():
+def test_order_does_not_matter_without_positions():
     ids, _ = copy(8)(5, generator())
     p = torch.tensor([3, 0, 6, 4, 2, 1, 7, 5])
     for encoding in ENCODINGS:

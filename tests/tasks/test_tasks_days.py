@@ -42,7 +42,7 @@ def test_lines_say_what_they_are_translated_to(kept):
     torch.testing.assert_close(shares, torch.tensor([0.25, 0.25, 0.5]), atol=0.03, rtol=0)
 
 
-def test_two_days_may_be_the_same_and_are_then_half_as_much_to_know():
+def test_two_equal_days_are_half_as_much_to_know():
     lines, kinds = day_lines(300, generator(), same=True)
     others, other_kinds = day_lines(300, generator())
     assert torch.equal(kinds, other_kinds)
@@ -78,7 +78,7 @@ def test_a_batch_asks_for_every_character_and_one_end():
     assert torch.equal(again[1], target)
 
 
-def test_a_line_is_right_if_no_character_that_was_asked_for_is_wrong():
+def test_a_line_is_right_if_no_asked_character_is_wrong():
     answer = torch.tensor([[1, 2, 0], [2, 0, UNASKED], [2, 0, UNASKED]])
     logits = F.one_hot(torch.tensor([[1, 2, 0], [2, 0, 1], [1, 0, 0]]), 3).float()
     loss, right = whole_lines(logits, answer)
@@ -106,7 +106,7 @@ def test_training_takes_several_inputs_and_the_rate_fades():
     assert run.losses[32:] != plain.losses[32:]
 
 
-def test_a_contest_tries_every_rate_from_every_seed_and_shows_the_best():
+def test_a_contest_tries_every_rate_and_seed():
     built = []
 
     def build():

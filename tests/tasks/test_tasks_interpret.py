@@ -207,7 +207,7 @@ def test_evidence_is_in_shares(world, model):
         assert 0 <= first <= 1
 
 
-def test_name_stories_are_about_names_and_end_before_the_pronoun():
+def test_name_stories_end_before_the_pronoun():
     world = PronounWorld(8)
     stories = antecedents.name_stories(world, 40)
     assert len(stories) == 40

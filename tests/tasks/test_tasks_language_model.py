@@ -32,7 +32,7 @@ STORIES = WORLD.sample(20_000)
 # --- pronoun world ---------------------------------------------------------------------------
 
 
-def test_every_story_is_one_of_the_grammar_and_the_mean_surprise_is_the_entropy():
+def test_mean_surprise_of_stories_is_the_entropy():
     told = [WORLD.decode(row[1:]) for row in STORIES[:5000]]
     surprises = [WORLD.surprise(story) for story in told]
     assert max(surprises) < math.inf
@@ -42,7 +42,7 @@ def test_every_story_is_one_of_the_grammar_and_the_mean_surprise_is_the_entropy(
     assert rate == pytest.approx(WORLD.entropy_rate(), rel=0.01)
 
 
-def test_the_entropy_by_hand_where_there_is_one_profession_without_a_coin():
+def test_the_entropy_by_hand_for_one_profession():
     world = PronounWorld(men={"doctor": 1.0})
     choices = math.log(3) + math.log(2) + math.log(12) / 2 + math.log(3) + math.log(3) + math.log(6)
     traits = (math.log(8) + math.log(8 * 7) + math.log(8 * 7 * 6)) / 3
@@ -113,7 +113,7 @@ def test_a_world_refuses_what_it_cannot_mean():
 # --- training --------------------------------------------------------------------------------
 
 
-def test_the_storyteller_learns_and_equal_seeds_give_equal_models():
+def test_the_storyteller_learns_the_same_from_equal_seeds():
     short = {"steps": 60, "batch": 32}
     one, losses = taught(PronounWorld(0), 0, **short)
     other = storyteller(PronounWorld(0), 0, **short)
@@ -226,7 +226,7 @@ def test_what_a_model_sees(build, width):
         assert differs.nonzero().flatten().tolist() == list(range(t, min(t + width, 9)))
 
 
-def test_neither_reaches_the_floor_and_counting_says_by_how_much():
+def test_neither_reaches_the_floor():
     floor = WORLD.entropy_rate()
     least = [floor_of_window(STORIES, width, PAD) / floor - 1 for width in (1, 2, 3)]
     assert least[0] > 0.2
@@ -253,7 +253,7 @@ def test_the_floor_of_a_window_by_hand():
         floor_of_window(ids, 40, 0)
 
 
-def test_the_floors_of_all_windows_are_exact_for_every_story_with_its_probability():
+def test_the_floors_of_all_windows_are_exact():
     ids, chances = WORLD.every()
     floors = floors_of_windows(ids, 8, PAD, chances)
     assert floors == pytest.approx(sorted(floors, reverse=True))

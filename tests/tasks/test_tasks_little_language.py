@@ -55,7 +55,7 @@ def test_the_language_is_all_that_agrees():
     assert len(WORDS) == 24
 
 
-def test_ids_spell_the_sentences_and_no_sentence_is_in_both_parts():
+def test_ids_spell_sentences_and_parts_are_disjoint():
     parts = []
     for ids in (TRAINED, UNSEEN):
         assert ids.shape[1] == 8
@@ -111,7 +111,7 @@ def test_who_knows_the_language_is_at_the_floor_and_writes_it():
     assert texts == write(model, 60) != write(model, 60, seed=1)
 
 
-def test_only_the_right_mask_reads_beginnings_as_it_reads_sentences():
+def test_only_the_right_mask_reads_beginnings_alike():
     torch.manual_seed(0)
     builders = {
         "before": NextWordReader,
@@ -130,7 +130,7 @@ def test_only_the_right_mask_reads_beginnings_as_it_reads_sentences():
         assert (seen == 0) == (name == "before")
 
 
-def test_a_mask_one_too_wide_comes_below_the_floor_and_an_honest_one_does_not():
+def test_only_a_leaking_mask_comes_below_the_floor():
     honest, leaky = (
         train(build, guess_next, rate=0.01, steps=60, batch=32)
         for build in (NextWordReader, lambda: NextWordReader(one_ahead))

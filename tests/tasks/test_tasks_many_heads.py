@@ -14,7 +14,7 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_the_answer_is_the_digit_of_the_pair_with_the_letter_that_is_asked_for():
+def test_the_answer_is_the_digit_of_the_asked_pair():
     asked, pairs, answer = questions(20, generator(), runs=3)
     assert asked.shape == (3, 20, 1, 8)
     assert pairs.shape == (3, 20, 8, 18)
@@ -29,7 +29,7 @@ def test_the_answer_is_the_digit_of_the_pair_with_the_letter_that_is_asked_for()
 
 
 @pytest.mark.parametrize("normalised", [False, True])
-def test_weights_and_logits_are_those_of_queries_keys_and_values_written_out(normalised):
+def test_weights_and_logits_are_as_written_out(normalised):
     torch.manual_seed(0)
     model = Heads(5, 3.0, normalised=normalised, runs=2)
     asked, pairs, _ = questions(4, generator(), runs=2)
@@ -44,7 +44,7 @@ def test_weights_and_logits_are_those_of_queries_keys_and_values_written_out(nor
             torch.testing.assert_close(logits[run, i], a @ (pairs[run, i] @ model.W_v[run]))
 
 
-def test_queries_and_keys_begin_with_entries_of_the_size_asked_for():
+def test_queries_and_keys_begin_at_the_asked_size():
     torch.manual_seed(0)
     for size in (1.0, 0.2):
         model = Heads(4096, 1.0, size=size)

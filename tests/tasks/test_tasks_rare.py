@@ -15,7 +15,7 @@ def generator(seed: int = 0) -> torch.Generator:
     return torch.Generator().manual_seed(seed)
 
 
-def test_one_element_has_the_mark_and_the_raised_feature_is_the_kind():
+def test_the_marked_elements_raised_feature_is_the_kind():
     x, kinds = task.rare(6)(4000, generator())
     assert x.shape == (4000, 6, 11)
     assert kinds.shape == (4000, 1)
@@ -41,7 +41,7 @@ def test_noise_is_that_of_the_others_alone():
     assert still[~marked].abs().max() == 0
 
 
-def test_equal_seeds_give_equal_sets_and_an_empty_set_is_refused():
+def test_equal_seeds_give_equal_sets_and_none_is_empty():
     first, again, other = (task.rare(3)(7, generator(seed))[0] for seed in (3, 3, 4))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
@@ -75,7 +75,7 @@ def test_share_and_ratio_are_those_of_a_softmax_and_its_blend(score, n):
     assert np.isfinite(task.ratio(np.arange(3.0), n)).all()
 
 
-def test_the_layer_by_hand_lets_nothing_through_but_the_marked_element():
+def test_the_hand_made_layer_passes_the_marked_element_alone():
     model, (x, _) = task.layer_by_hand(), task.rare(64)(200, generator(2))
     marked = x[x[:, :, 10] == 5][:, :10]  # (200, 10)
     with torch.no_grad():
@@ -84,7 +84,7 @@ def test_the_layer_by_hand_lets_nothing_through_but_the_marked_element():
     assert accuracy(model, task.rare(64), 2000) == pytest.approx(best, abs=0.01)
 
 
-def test_contestants_answer_sets_of_any_size_in_any_order_with_about_equal_parameters():
+def test_contestants_have_about_equal_parameters():
     builders = task.mean_pooling, task.attention_pooling, task.layer_first
     sizes = [count_parameters(build()) for build in builders]
     assert sizes == [384, 373, 384]

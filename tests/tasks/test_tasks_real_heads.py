@@ -119,7 +119,7 @@ def test_windows_count_what_they_say():
     assert sinks.masked_loss(model, ids) == before
 
 
-def test_a_patch_at_the_last_word_of_the_last_block_brings_everything():
+def test_a_patch_of_the_last_vector_brings_everything():
     words, model = GrowingWords(), small()
     pair = ("France", "Italy")
     for word in (*pair, "Paris", "Rome"):
@@ -144,7 +144,7 @@ def test_what_is_several_tokens_is_refused():
         explored.explored(small(), words, "a b c", "She", "b")
 
 
-def test_random_edges_are_those_of_heads_that_are_drawn_among_the_others():
+def test_random_edges_come_from_other_heads():
     held = kept("circuits")["pronouns"]
     finders = [tuple(map(int, one["head"].split("."))) for one in held["finders"]]
     every = [(layer, head) for layer in range(30) for head in range(9)]

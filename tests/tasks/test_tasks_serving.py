@@ -38,7 +38,7 @@ def small() -> Llama:
 # --- operations and bytes -------------------------------------------------------------------------
 
 
-def test_operations_are_those_that_torch_counts_and_bytes_those_of_its_tensors():
+def test_operations_and_bytes_are_those_of_torch():
     model, one = small(), roofline.Pass(1, 5, 11)
     with torch.no_grad():
         cache = model(torch.zeros(5, 11, dtype=torch.long), [])[1]
@@ -157,7 +157,7 @@ def test_nobody_waits_longer_where_pages_are_shared():
     assert totals[0] > totals[1] > totals[2]
 
 
-def test_a_page_of_a_system_prompt_is_shared_only_where_it_is_full():
+def test_a_prompts_page_is_shared_only_if_full():
     asked = [pages.Question(0, 0, 20, 4, 9)] * 2
     tables = []
 
@@ -264,7 +264,7 @@ def test_layers_that_are_left_out_are_as_many_as_the_name_says():
 # --- experts --------------------------------------------------------------------------------------
 
 
-def test_a_token_goes_through_the_experts_that_are_chosen_for_it():
+def test_a_token_goes_through_its_chosen_experts():
     torch.manual_seed(0)
     layer, x = experts.Experts(6, n_experts=5, chosen=2, d_ff=3), torch.randn(2, 7, 6)
     layer.requires_grad_(False)
@@ -338,7 +338,7 @@ def test_letters_are_learned_before_they_are_tried():
 # --- bytes ----------------------------------------------------------------------------------------
 
 
-def test_bytes_a_token_are_those_of_a_cache_and_those_of_the_papers():
+def test_bytes_a_token_are_the_caches_and_the_papers():
     model = small()
     cache = model(torch.zeros(1, dtype=torch.long), [])[1]
     one = cache_sizes.Sizes("small", "grouped", 2, 6, 3, 2, "here")

@@ -90,7 +90,7 @@ def test_training_leaves_the_compiler_where_it_is():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_kernel_is_told_of_narrow_registers_where_there_are_wider_ones(tmp_path):
+def test_a_kernel_uses_narrow_registers_if_told(tmp_path):
     cpu = tmp_path / "cpuinfo"
     for flags, told in (("avx2 avx512f", "avx2"), ("avx2 fma", None)):
         cpu.write_text(f"flags : sse {flags}\n")

@@ -105,7 +105,7 @@ def test_a_head_that_is_off_leaves_what_the_others_add():
     assert all(one.abs().max() > 0.01 for one in alone)
 
 
-def test_heads_that_start_alike_stay_alike_and_a_place_of_their_own_parts_them():
+def test_equal_heads_stay_equal_without_a_place():
     def build(same_place):
         return lambda: task.answering(task.start_alike(MultiHeadNaive(32, 2), same_place))
 
@@ -121,7 +121,7 @@ def test_heads_that_start_alike_stay_alike_and_a_place_of_their_own_parts_them()
     assert task.apart(other[1]) > 0.01
 
 
-def test_one_key_for_all_leaves_head_0_alone_and_the_model_as_it_was():
+def test_one_key_for_all_leaves_the_model_as_it_was():
     torch.manual_seed(1)
     before = MultiHeadAttention(12, 3)
     after, x = task.one_key_for_all(before), torch.randn(2, 5, 12)

@@ -41,7 +41,7 @@ def steps(root: Path, target: str = "tidy") -> str:
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
 
 
-def test_an_environment_is_made_once_for_a_folder_a_python_and_requirements(checkout):
+def test_an_environment_is_made_once(checkout):
     assert "environment.py" in steps(checkout)
     run_setup(checkout, "--stamp")
     assert "environment.py" not in steps(checkout)
@@ -53,7 +53,7 @@ def test_an_environment_is_made_once_for_a_folder_a_python_and_requirements(chec
 
 
 @pytest.mark.parametrize("how", [os.rename, shutil.copytree])
-def test_a_checkout_that_was_moved_or_copied_gets_an_environment_anew(checkout, how):
+def test_a_moved_checkout_gets_a_new_environment(checkout, how):
     run_setup(checkout, "--stamp")
     there = checkout.with_name("elsewhere")
     how(checkout, there)
@@ -127,9 +127,7 @@ def test_on_linux_torch_is_the_build_for_processors(asked, capsys):
     )
 
 
-def test_where_that_build_is_not_within_reach_the_other_s_size_is_told_before_it_comes(
-    asked, capsys
-):
+def test_the_larger_build_is_told_before_it_comes(asked, capsys):
     done, _ = asked
     done.status = 1
     done.fetch_torch()
@@ -182,7 +180,7 @@ def test_packages_that_went_elsewhere_are_missed(checkout):
         Setup(checkout).require_packages()
 
 
-def test_of_the_shell_s_settings_only_those_of_where_packages_come_from_reach_a_target(tmp_path):
+def test_only_package_settings_of_the_shell_reach_a_target(tmp_path):
     shown = tmp_path / "shown.mk"
     shown.write_text(f"include {ROOT}/Makefile\nshown:\n\t@env\n")
     python = ("PATH", "OPTIMIZE", "WARNINGS", "HOME", "STARTUP", "SAFEPATH", "DONTWRITEBYTECODE")

@@ -35,7 +35,7 @@ def test_work_is_measured_and_what_cannot_do_it_is_not_fit(tmp_path):
     assert measured(str(tmp_path / "nothing")) is None
 
 
-def test_all_that_is_pinned_runs_with_the_first_python_that_the_readme_names():
+def test_pins_run_with_the_readmes_first_python():
     asked = {d.name: d.metadata.get("Requires-Python", ">=3") for d in distributions()}
     assert len(asked) > 100
     assert {

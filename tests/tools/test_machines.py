@@ -33,7 +33,7 @@ def test_what_holds_and_what_the_table_says(run, holds, words):
     assert verdict(run) == (holds, words)
 
 
-def test_what_a_command_writes_into_the_home_is_seen_and_a_state_is_made(tmp_path, monkeypatch):
+def test_writes_into_the_home_are_seen(tmp_path, monkeypatch):
     code = (
         "import sys, os, pathlib; pathlib.Path.home().joinpath('own.db').touch();"
         "print(sys.modules['readline'], os.environ['ATTNCOURSE_DB'][-6:])"
@@ -54,7 +54,7 @@ def test_a_command_that_does_not_end_is_ended(tmp_path, monkeypatch):
     assert verdict(run) == (False, "does not end")
 
 
-def test_names_of_states_are_their_own_and_their_commands_are_known():
+def test_names_and_commands_of_states_are_known():
     names = [state.name for state in machines.STATES]
     assert len(set(names)) == len(names)
     assert {c for state in machines.STATES for c in state.commands} <= machines.COMMANDS.keys()

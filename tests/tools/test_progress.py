@@ -3,7 +3,7 @@
 from progress import status_of
 
 
-def test_ctrl_c_is_one_sentence_and_other_statuses_are_the_tool_s(capsys):
+def test_ctrl_c_is_one_sentence(capsys):
     def interrupted() -> int:
         raise KeyboardInterrupt
 

@@ -43,7 +43,7 @@ def test_the_nearest_are_run_and_the_rest_is_named(monkeypatch):
     assert not set(run) & set(left)
 
 
-def test_what_takes_longer_than_there_is_time_for_is_left_and_what_fits_is_run(monkeypatch):
+def test_only_tests_that_fit_the_time_are_run(monkeypatch):
     long = {"tests/test_tokens.py": 1000.0}
     monkeypatch.setattr(quick, "seconds", lambda root, test: long.get(test, 1.0))
     run, left = quick.chosen(ROOT, ["tests/test_tokens.py", "tests/test_gpt.py"])
@@ -57,7 +57,7 @@ def test_what_takes_longer_than_there_is_time_for_is_left_and_what_fits_is_run(m
         "book/05_kqv.md",
         "solutions/05_kqv/05_kqv.py",
         "exercises/05_kqv/05_kqv.ipynb",
-        "attncourse/checks/bank/kqv.py",
+        "attncourse/bank/kqv/project.py",
     ],
 )
 def test_what_belongs_to_a_chapter_reaches_the_chapter_s_tests(path):
@@ -76,7 +76,7 @@ def test_a_whole_run_says_how_long_a_file_takes(tmp_path):
     assert times == [7.5, quick.SLOW, quick.GUESS]
 
 
-def test_what_changed_is_what_git_says_and_what_it_does_not_know(tmp_path):
+def test_changed_files_are_gits_and_untracked_ones(tmp_path):
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
 

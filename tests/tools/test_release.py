@@ -80,7 +80,7 @@ def test_an_old_package_is_brought_up_to_date_and_no_other(
     assert kept is not installs  # the old one is not in the way of the new
 
 
-def test_a_missing_package_is_the_release_s_wheel_or_without_a_release_built_from_the_branch():
+def test_a_missing_package_comes_as_wheel_or_from_the_branch():
     assert f'_install("0.9.0", "{wheel("0.9.0")}", [])' in install_cell(HERE, "main", "0.9.0")
     from_branch = f'_install("0.9.1.dev0", "git+{HERE}@spring", [])'
     assert from_branch in install_cell(HERE, "spring", "0.9.1.dev0")
@@ -165,9 +165,7 @@ def test_a_failed_installation_is_one_plain_sentence(tmp_path, monkeypatch, said
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_chapter_that_takes_torch_says_where_there_is_none_and_the_others_do_not(
-    tmp_path, monkeypatch, stem
-):
+def test_only_chapters_that_need_torch_say_it_is_missing(tmp_path, monkeypatch, stem):
     """As on an Intel Mac: the package comes without it, which pip is content with."""
     notebook = next((ROOT / "solutions").glob(f"[0-9]*_{stem}/*.py")).read_text("utf-8")
     about = {"found": "0.8.0", "stem": stem, "missing": ("torch",)}
@@ -181,7 +179,7 @@ def test_a_chapter_that_takes_torch_says_where_there_is_none_and_the_others_do_n
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", ["99.0.0", "99.0.0.dev0"])
-def test_pip_and_git_say_without_a_network_what_the_cell_looks_for(version):
+def test_pip_and_git_errors_without_a_network_are_known(version):
     """The real ones, asked for a host that cannot exist."""
     cell = install_cell("https://no-such-host.invalid/owner/course", "main", version)
     assert installed(cell).endswith(
@@ -190,7 +188,7 @@ def test_pip_and_git_say_without_a_network_what_the_cell_looks_for(version):
 
 
 @pytest.mark.slow
-def test_pip_says_of_a_wheel_that_was_never_published_what_the_cell_looks_for():
+def test_pips_error_for_an_unpublished_wheel_is_known():
     with ThreadingHTTPServer(("127.0.0.1", 0), EmptyServer) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/owner/course"
@@ -220,7 +218,7 @@ def installed(cell: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_what_students_readers_and_graders_need_and_nothing_else(tmp_path):
+def test_the_wheel_holds_what_is_needed_and_no_more(tmp_path):
     from hatchling.builders.wheel import WheelBuilder
 
     (built,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
@@ -230,7 +228,7 @@ def test_the_wheel_holds_what_students_readers_and_graders_need_and_nothing_else
     kinds = {Path(name).suffix for name in files}
     assert kinds == {".py", ".json", ".js", ".css", ".j2", ".sh", ""}
     for stem in STEMS:
-        assert {f"attncourse/{stem}.py", f"attncourse/checks/bank/{stem}.py"} <= files.keys()
+        assert {f"attncourse/{stem}.py", f"attncourse/bank/{stem}/__init__.py"} <= files.keys()
     assert {"attncourse/checks/index.json", "attncourse/grading/cli.py"} <= files.keys()
     assert not any(
         name.startswith(("test", "conftest")) for path in files for name in Path(path).parts
@@ -300,7 +298,7 @@ def test_a_workflow_is_sound(path):
             assert re.search(rf"(?m)^{target}:", (ROOT / "Makefile").read_text()), target
 
 
-def test_a_release_checks_its_tag_before_it_builds_and_publishes_what_it_built():
+def test_a_release_checks_its_tag_before_it_builds():
     steps = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())["jobs"]["release"]
     lines = [step.get("run", "") for step in steps["steps"]]
     order = ["tools/release.py", "make book", "tools/pdf.py --most 300", "-m build", "gh release"]
@@ -340,7 +338,7 @@ def test_torch_is_asked_for_where_the_index_has_it(system, machine, comes):
     assert torch.marker.evaluate({"sys_platform": system, "platform_machine": machine}) is comes
 
 
-def test_the_lowest_libraries_that_are_tried_are_the_lowest_that_are_allowed():
+def test_the_lowest_allowed_libraries_are_tried():
     lines = (ROOT / ".github" / "lowest.txt").read_text().splitlines()
     pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
     allowed = [re.match(r"([\w-]+)>=([\d.]+)", line) for line in PROJECT["dependencies"]]
