@@ -18,12 +18,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from attncourse.checks import examine
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.course.changes import differences
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.report import SCHEMA, CellResult, Report, count, report_from_json, to_json
+from attncourse.grading.judge.outcomes import describe_verdict
+from attncourse.grading.report import (
+    SCHEMA,
+    CellResult,
+    Report,
+    ReportedCriterion,
+    ReportedVerdict,
+    count,
+    report_from_json,
+    to_json,
+)
 from attncourse.grading.results.class_results import (
     ClassResults,
     StudentResult,
@@ -79,6 +90,20 @@ def test_real_reports_keep_to_the_schema(name):
     content = json.loads(json.dumps(to_json(report)))
     jsonschema.Draft202012Validator(schema.report_schema()).validate(content)
     assert report_from_json(content) == report
+
+
+def test_the_schemas_file_is_what_the_classes_say():
+    """Else: python tools/report_format.py --write."""
+    assert json.loads(schema.PATH.read_text("utf-8")) == schema.report_schema()
+
+
+def test_a_verdict_in_a_report_has_its_classs_fields():
+    verdict = examine("kqv.project", lambda x, w: 2 * x @ w)
+    assert not verdict.passed
+    told = describe_verdict(verdict, "points_project")
+    assert told.keys() == ReportedVerdict.__annotations__.keys()
+    for criterion in told["criteria"]:
+        assert criterion.keys() == ReportedCriterion.__annotations__.keys()
 
 
 def test_the_schema_describes_every_field_and_refuses_others():
