@@ -75,7 +75,7 @@ def one_thread() -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-class Asked:
+class RepeatableAnswer:
     """Further runs of an answer for its diagnosis, as long as its calls come back.
 
     One whose trials took many ``seconds`` is not called again either.
@@ -130,7 +130,10 @@ def judged(
     hear: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """The verdict on ``implementation``, on the cases of this seed."""
+    """Return the verdict on ``implementation``, on the cases of this seed.
+
+    ``hear`` is called with the points once they are final, before the long search for the cause.
+    """
     began = time.thread_time()
     trials = try_out(exercise, implementation, seed)
     seconds = time.thread_time() - began
@@ -145,11 +148,11 @@ def judged(
                 Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
             )
 
-    answer = Asked(exercise, implementation, trials, seed, seconds)
+    answer = RepeatableAnswer(exercise, implementation, trials, seed, seconds)
     published = published_finding(exercise, implementation, seed)
     finding = published or diagnose(exercise, trials, seed, answer, tell_points, not explain)
-    held = judge_criteria(exercise, finding.mended) if finding.mended else ()
-    paid = with_consequences(criteria, finding, held)
+    criteria_if_mended = judge_criteria(exercise, finding.mended) if finding.mended else ()
+    paid = with_consequences(criteria, finding, criteria_if_mended)
     if is_one_slip(exercise, finding, trials, seed):
         paid = paid_once(paid)
     elif are_two_slips(exercise, finding, trials, seed):

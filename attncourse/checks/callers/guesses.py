@@ -85,12 +85,12 @@ def kept_with_generators(
     """
     import torch
 
-    def ids_kept(generator: Any, others: int) -> str:
+    def ids_kept(generator: Any, torch_seed: int) -> str:
         def called() -> str:
             copies = [tensor.clone() for tensor in (draft, *rows)]
             return str([ids_in(implementation(*copies, generator)) for _ in range(times)])
 
-        return call_seeded(others, called)
+        return call_seeded(torch_seed, called)
 
     first, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
     return [ids_kept(first, 1), ids_kept(like_it, 2), ids_kept(other, 1), ids_kept(first, 1)]

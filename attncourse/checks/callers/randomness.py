@@ -42,7 +42,7 @@ def scattered(values: np.ndarray) -> dict[str, bool]:
 
 
 def rounded(values: np.ndarray) -> float:
-    """The mean, rounded to a power of 2; 0 where the values have not one sign."""
+    """Return the mean, rounded to a power of 2; 0 where not all values have one sign."""
     mean = float(values.mean())
     if not np.isfinite(mean):
         return mean

@@ -128,7 +128,7 @@ class Search:
         m = suspect.mistake
         if suspect.wrong in (m.wrong, *m.also):
             return False
-        return any(self.exactly(other) for other in self.measured(m))
+        return any(self.exactly(other) for other in self.fitted_members(m))
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
         """True if suspect and implementation give the same in a case, or both are right."""
@@ -208,16 +208,16 @@ class Search:
             if m.family is None or not self.effort.is_left():
                 continue
             if isinstance(m.family.values, Between):
-                yield from self.measured(m)
+                yield from self.fitted_members(m)
             else:
                 yield from members(self.exercise, m, m.family, self.seed)
 
-    def measured(self, m: Mistake) -> Iterator[Suspect]:
+    def fitted_members(self, m: Mistake) -> Iterator[Suspect]:
         """Yield the members of a mistake's family whose size, measured in one case, fits there.
 
         None of a family that lists its sizes.
         """
-        i, family = self.measured_in(), m.family
+        i, family = self.case_to_measure_in(), m.family
         if i is None or family is None or not isinstance(family.values, Between):
             return
 
@@ -227,7 +227,7 @@ class Search:
         nearest = nearest_sizes(lambda size: self.distance(member(size), i), family.values)
         yield from (made for made in map(member, nearest) if self.agrees(made, i))
 
-    def measured_in(self) -> int | None:
+    def case_to_measure_in(self) -> int | None:
         """The case in which a size is measured; None if no wrong result is an array of numbers.
 
         In double precision, if there is one, for there least is lost; then what tells most.

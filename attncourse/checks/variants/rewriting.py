@@ -140,7 +140,7 @@ def rewritten_as_told(
     result: str | None,
     methods: Mapping[str, tuple[str, ...]],
 ) -> Callable:
-    """``in_variant``, where the changes are named."""
+    """Return what ``in_variant`` returns; the changes are given by their names in ``NOTATIONS``."""
     changes = {argument: NOTATIONS[change] for argument, change in arguments.items()}
     return in_variant(
         implementation, names, changes, NOTATIONS[result] if result else None, methods

@@ -123,12 +123,11 @@ def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
 
 def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that only results with another number of batch axes are wrong."""
-    more = [*zip(trials, batch_axes(trials), strict=True)]
-    wrong, right = (
-        {axes for t, axes in more if t.wrong is bad and t.case.raises is None}
-        for bad in (True, False)
-    )
-    descriptions = [t.case.note + t.criterion.name for t, axes in more if t.wrong and axes]
+    pairs = [*zip(trials, batch_axes(trials), strict=True)]
+    results = [(t, axes) for t, axes in pairs if t.case.raises is None]
+    wrong = {axes for t, axes in results if t.wrong}
+    right = {axes for t, axes in results if not t.wrong}
+    descriptions = [t.case.note + t.criterion.name for t, axes in pairs if t.wrong and axes]
     if not wrong or not right or wrong & right or not all("batch" in text for text in descriptions):
         return None
     if max(right) > 1 or (min(wrong) <= max(right) and right != {1}):
