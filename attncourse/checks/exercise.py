@@ -14,7 +14,7 @@ REFUSED = "refused"  # what a wrong implementation says when it raises by its ow
 
 
 def call_it(implementation: Callable, *args, **kwargs) -> Any:
-    """The ordinary way to use an implementation: call it with the case's arguments."""
+    """Return what an implementation makes of the case's arguments: the ordinary way to use it."""
     return implementation(*args, **kwargs)
 
 
@@ -53,7 +53,7 @@ class Criterion:
 
 
 def unchanged(points: int = 1) -> Criterion:
-    """The criterion that no call, in any other criterion, changed an argument in place."""
+    """Return the criterion that no call, in any other criterion, changed an argument in place."""
     return Criterion("does not change its arguments", points, unchanged=True)
 
 
@@ -170,6 +170,6 @@ class Exercise:
 
 
 def exercise(reference: Callable, **about: Any) -> Exercise:
-    """The exercise on a chapter's function or class, which gives it its name."""
+    """Return the exercise on a chapter's function or class, which gives it its name."""
     stem = reference.__module__.rpartition(".")[2]
     return Exercise(f"{stem}.{reference.__name__}", reference, **about)

@@ -21,7 +21,7 @@ def wrong_ones(
     exercises: tuple[Exercise, ...],
     is_right: Callable[[Exercise, Any], bool],
 ) -> tuple[Exercise, ...]:
-    """The earlier exercises that an answer calls and whose answers are not right.
+    """Return the earlier exercises that an answer calls and whose answers are not right.
 
     One is not right, too, that does not stand: whose cell did not run, say.
     """
@@ -62,7 +62,7 @@ def names_exchanged(names: dict[str, Any], ours: dict[str, Any]) -> Iterator[Non
 
 
 def namespace_of(implementation: Any) -> dict[str, Any]:
-    """The global names of an answer: a notebook's."""
+    """Return the global names of an answer: a notebook's."""
     for function in functions_of(implementation):
         return function.__globals__
     return {}
@@ -86,6 +86,6 @@ def names_called(implementation: Any, names: dict[str, Any], ends: set[str]) -> 
 
 
 def functions_of(thing: Any) -> list[types.FunctionType]:
-    """A function, or those of a class."""
+    """Return a function, or those of a class."""
     things = vars(thing).values() if isinstance(thing, type) else [thing]
     return [member for member in things if isinstance(member, types.FunctionType)]

@@ -45,7 +45,7 @@ def changed(before: State, after: State) -> int:
 
 
 def reachable(answer: Any) -> Iterator[Any]:
-    """The buffers among what a student's code leads to. Libraries are not looked into."""
+    """Yield the buffers among what a student's code leads to. Libraries are not looked into."""
     seen, waiting = set(), [answer]
     while waiting:
         thing = waiting.pop()

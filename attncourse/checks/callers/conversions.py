@@ -45,7 +45,7 @@ def shared_by_made(implementation: Callable, **tensors) -> list[str]:
 
 
 def state_of(made: Any) -> dict[str, Any]:
-    """A module's parameters and buffers by name; ``Unusable`` for what is no module."""
+    """Return a module's parameters and buffers by name; ``Unusable`` for what is no module."""
     Module = type_of_modules()
     if not isinstance(made, Module):
         raise Unusable(f"returned {type(made).__name__}, which is not a torch.nn.Module")
@@ -59,7 +59,7 @@ def equal_tensors(a: Any, b: Any) -> bool:
 
 
 def module_of(state: dict[str, Any]) -> Any:
-    """A module of linear layers and nothing else, at the places that the tensors' names say.
+    """Return a module of linear layers and nothing else, at the places that the tensors' names say.
 
     ``heads.0.W_q.weight`` is the weight of a layer ``W_q`` in the first module of a list ``heads``.
     The tensors themselves become the parameters.

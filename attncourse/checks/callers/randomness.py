@@ -52,7 +52,7 @@ def rounded(values: np.ndarray) -> float:
 
 
 def values_of(implementation: Callable, call, seeds) -> np.ndarray:
-    """The number that ``implementation(*call, seed)`` returns, for each seed."""
+    """Return the number that ``implementation(*call, seed)`` returns, for each seed."""
     values = []
     for seed in seeds:
         value = implementation(*call, seed)

@@ -42,7 +42,7 @@ class ChapterProgress:
 
     @property
     def questions(self) -> dict[str, int]:
-        """The points of what is asked in words, by name: a person gives them."""
+        """Return the points of what is asked in words, by name: a person gives them."""
         return {
             t.split(".")[1]: p
             for t, p in question_points().items()
@@ -76,7 +76,7 @@ class ChapterProgress:
 
     @property
     def hidden(self) -> str:
-        """A sentence on the hidden tests, which these points leave out."""
+        """Return a sentence on the hidden tests, which these points leave out."""
         return hidden_points(len(self.rows))
 
     @property
@@ -123,7 +123,7 @@ class ChapterProgress:
 
 
 def hidden_points(exercises: int) -> str:
-    """The points that no check shows, in a sentence."""
+    """Return the points that no check shows, in a sentence."""
     more = points_in_words(HIDDEN_POINTS * exercises).replace(" ", " more ")
     return f"{more} for tests that are run only when your notebook is graded."
 
@@ -157,7 +157,7 @@ def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
 
 
 def row_html(row: ProgressRow) -> str:
-    """Two columns, which fit on a phone: what is said stands below the name."""
+    """Return two columns, which fit on a phone: what is said stands below the name."""
     name = f"{MARKS[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
     said = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(row.said)}</div>'
     cells = (

@@ -129,7 +129,7 @@ def expected(exercise: Exercise, case: Case) -> Outcome:
 def try_out(
     exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
 ) -> tuple[Trial, ...]:
-    """The implementation on each case. After a call that hangs, the rest are skipped.
+    """Return the trials of an implementation. After a call that hangs, the rest are skipped.
 
     So are those that are not ``among`` these, by their places, where they are given.
     """

@@ -203,7 +203,7 @@ def body_of(refuse: Callable) -> types.CodeType:
 
 @cache
 def kernels(name: str) -> Kernels:
-    """Where torch has what does the work of a forbidden function.
+    """Return where torch has what does the work of a forbidden function.
 
     A grader asks before it runs what students write, which could answer in torch's name.
     """
@@ -250,7 +250,7 @@ def look_up_forbidden() -> None:
 
 
 def python_functions(name: str) -> list[types.FunctionType]:
-    """The functions of this kind that are written in Python and can be called by now.
+    """Return the functions of this kind that are written in Python and can be called by now.
 
     One that was seen before is among them, whatever has become of its module.
     """

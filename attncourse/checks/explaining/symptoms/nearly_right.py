@@ -24,7 +24,7 @@ PART = re.compile(r"\w+: ")  # what is said is of one part of a result
 
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right but for its dtype, or two dtypes meet where nothing is returned.
+    """Return the symptom that results are right but for their dtype, or that two dtypes meet.
 
     Calls that raise something else are told of beside it, where most do not.
     """
@@ -68,7 +68,7 @@ def only_dtype_differs(wrong: list[Trial]) -> bool:
 
 
 def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right to single precision only."""
+    """Return the symptom that every result is right to single precision only."""
     pairs = number_pairs(trials)
     wrong = [p for p in pairs if not p.right]
     if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, pairs)):
