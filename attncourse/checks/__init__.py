@@ -246,7 +246,7 @@ def bank_of(stem: str, module: str = "") -> Any:
 
 
 def find_exercise(target: str, variant: str = "") -> Exercise:
-    """The exercise called ``target``; ``ValueError`` with the nearest names if there is none.
+    """Return the exercise called ``target``; ``ValueError``, with the nearest names, without one.
 
     In the convention of a ``variant``, where one is named.
     """

@@ -218,7 +218,7 @@ def taken_by_star(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None
 
 
 def built_ins_of_star(node: ast.stmt) -> set[str]:
-    """The names of Python's own that ``from … import *`` takes, of a module that is loaded."""
+    """Return the names of Python's own that ``from … import *`` takes of a loaded module."""
     if not isinstance(node, ast.ImportFrom) or node.names[0].name != "*":
         return set()
     module = sys.modules.get(node.module or "")

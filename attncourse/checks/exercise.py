@@ -150,7 +150,7 @@ class Exercise:
     published: "Exercise | None" = None
 
     def __hash__(self) -> int:
-        """Of its name alone: what is kept of an exercise is looked up at every try of a case."""
+        """Return the hash of the name alone: it is asked for at every try of a case."""
         return hash((self.target, self.variant))
 
     @property

@@ -53,7 +53,7 @@ def index() -> dict[str, Known]:
 
 @cache
 def question_points() -> dict[str, int]:
-    """The points of every question that a person marks, by target, in the order of the course."""
+    """Return the points of every question that a person marks, in the order of the course."""
     return read_index()["questions"]
 
 

@@ -37,7 +37,7 @@ def judged_given_right_ones(
     others: tuple[Exercise, ...],
     judge: Callable[[Any], Verdict],
 ) -> Verdict:
-    """The verdict on a wrong answer, given right ones; as it is where those change nothing."""
+    """Return the verdict on a wrong answer, given right ones, if these change it."""
     ours = {e.name: e.reference for e in others}
     if not ours:
         return wrong
@@ -69,9 +69,9 @@ def namespace_of(implementation: Any) -> dict[str, Any]:
 
 
 def names_called(implementation: Any, names: dict[str, Any], ends: set[str]) -> set[str]:
-    """The global names that an answer uses, itself or through others; ``ends`` are not followed.
+    """Return the global names that an answer uses; ``ends`` are not followed.
 
-    Those count, too, that are bound to nothing.
+    It may use them through its helpers. Those count, too, that are bound to nothing.
     """
     todo, names_found = functions_of(implementation), set()
     while todo:

@@ -82,14 +82,14 @@ def gpt_of(config: dict, tensors: dict[str, Any]) -> Any:
 
 
 def llama_of(config: dict, tensors: dict[str, Any]) -> Any:
-    """A ``Llama`` in ``eval()`` whose parameters are the tensors themselves, as ``gpt_of``."""
+    """Return a ``Llama`` in ``eval()`` whose parameters are the tensors themselves."""
     from attncourse.llama import Llama, LlamaConfig
 
     return model_of(Llama, LlamaConfig(**config), tensors)
 
 
 def model_of(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
-    """A model of this kind: a twin of one that is kept, which takes a sixth of making another."""
+    """Return a model of this kind: a twin of one that is kept, in a sixth of the time."""
     model = twin(first_of(kind, config))
     for name, value in tensors.items():
         set_parameter(model, name, value)

@@ -82,7 +82,7 @@ def is_torch(thing: Any, name: str) -> bool:
 
 
 def memory_of(thing: Any) -> tuple[np.ndarray, int]:
-    """The whole memory behind a buffer as bytes, and how many of them make a number there."""
+    """Return the whole memory behind a buffer as bytes, and how many make a number there."""
     if isinstance(thing, np.ndarray):
         while isinstance(thing.base, np.ndarray):
             thing = thing.base

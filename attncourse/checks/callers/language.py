@@ -75,7 +75,7 @@ CHOICES = {
 
 
 def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
-    """The result where torch's own random numbers begin at this seed; they go on as they were."""
+    """Return the result where torch's own numbers begin at this seed; they go on as before."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
@@ -145,7 +145,7 @@ def tokens_in(ids: Any, logits: Any) -> Any:
 
 
 def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value: Any) -> Any:
-    """The outputs where so many tokens come at a time, each step with the cache of the last."""
+    """Return the outputs where so many tokens come at a time, with the cache of the last step."""
     import torch
 
     outputs, cache = [], None

@@ -38,7 +38,7 @@ CALLS = ("the first call", "the second call", "the first call once more")
 def call_module_with_gradients(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """The output, and its gradients with respect to every input but masks and every weight."""
+    """Return the output, and the gradients of all inputs but masks and of all weights."""
     module, values = build_module(implementation, make, inputs, tensors)
     values = [leaf_of(value) for value in values]
     output = (getattr(module, method) if method else module)(*values)
@@ -109,7 +109,7 @@ def leaf_of(value: Any) -> Any:
 def build_module(
     implementation: Callable, make, inputs, tensors: dict[str, Any]
 ) -> tuple[Any, list]:
-    """The module that ``make`` describes, with its weights loaded, and the inputs to call it on."""
+    """Return the module that ``make`` describes, its weights loaded, and the inputs of its call."""
     args, options = make
     module = implementation(*args, **options)
     load_weights(module, {name: value for name, value in tensors.items() if name not in inputs})

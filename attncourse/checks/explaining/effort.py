@@ -127,7 +127,7 @@ def work_in(function: Callable[[], Any], around: int | None = None) -> int:
 
 @lru_cache(maxsize=256)
 def calls_around(exercise: Exercise) -> int:
-    """The calls in a try that are not the implementation's: a notebook's kernel makes more of them.
+    """Return the calls in a try that are not the implementation's; a kernel makes more of them.
 
     So they are counted and made ``CALLS_OUTSIDE_KERNEL``, or a kernel would be told less than a
     script.

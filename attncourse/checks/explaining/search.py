@@ -228,7 +228,7 @@ class Search:
         yield from (made for made in map(member, nearest) if self.agrees(made, i))
 
     def case_to_measure_in(self) -> int | None:
-        """The case in which a size is measured; None if no wrong result is an array of numbers.
+        """Return the case in which a size is measured; None if no wrong result is an array.
 
         In double precision, if there is one, for there least is lost; then what tells most.
         """
@@ -341,7 +341,7 @@ class Search:
         return sum(t.stands_out for t in self.all_trials(suspect))
 
     def in_different_cases(self) -> tuple[Suspect, Suspect] | None:
-        """Two mistakes of which in every case one does the same and the other does not show."""
+        """Return two mistakes of which one does the same in each case, where the other hides."""
         first = self.order[0]
         for a in [a for a in self.suspects if self.agrees(a, first) and self.fits(a)]:
             for b in self.suspects:
@@ -412,7 +412,7 @@ class Search:
         return None
 
     def changed_in(self, suspect: Suspect) -> str | None:
-        """The one change of a suspect's results that gives the implementation's, in words."""
+        """Return, in words, the one change of a suspect's results that gives the answer's."""
         if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
             return None
         first = number_pairs(self.beside(suspect, self.telling[:1]))

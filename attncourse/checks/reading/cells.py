@@ -291,7 +291,7 @@ class CellRuns:
             run.end(error, self.names)
 
     def newest(self, name: str) -> CellRun | None:
-        """The last attempt at a name that has ended; None where a cell that runs has bound it.
+        """Return the last ended attempt at a name; None where a cell that runs has bound it.
 
         A cell that no longer is Python is one where an earlier text of it was.
         """
@@ -443,7 +443,7 @@ class CellRuns:
         return Unjudged(GONE.format(name), f"Define `{name}` in a cell, run it, then this check.")
 
     def saved_after(self, run: CellRun) -> list[CellRun]:
-        """The code cells of the notebook's file, where that is known and newer than a run."""
+        """Return the code cells of the notebook's file, if it is known and newer than a run."""
         time, cells = self.saved()
         code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
         if time <= run.ended:
@@ -468,7 +468,7 @@ class CellRuns:
         return (state.st_mtime, cells) if known else (0.0, [])
 
     def answered(self) -> frozenset[str] | None:
-        """The questions that are answered in words in the saved notebook; None if not known."""
+        """Return the questions that are answered in the saved notebook; None if not known."""
         marks = [(c["metadata"].get("nbgrader", {}), c) for c in self.saved()[1]]
         questions = [(m["grade_id"], c) for m, c in marks if m.get("grade") and m.get("solution")]
         answered_names = {name for name, c in questions if UNANSWERED not in "".join(c["source"])}
@@ -481,7 +481,7 @@ class CellRuns:
         )
 
     def taken(self, name: str) -> tuple[CellRun, Statement] | None:
-        """Where a name got the value that it has, if a statement took it from something else."""
+        """Return where a name got its value, if a statement took it from something else."""
         for run in reversed(self.runs):
             if name in run.bound and name not in run.unreached:
                 return run, run.bound[name]

@@ -55,7 +55,7 @@ class ChapterProgress:
 
     @property
     def head(self) -> str:
-        """One line: how many exercises are done, tried and open, and the points of the checks."""
+        """Return a line: how many exercises are done, tried and open, and the checks' points."""
         done = f"{self.count('done')} of {len(self.rows) + len(self.questions)} exercises done"
         rest = [f"{n} {state}" for state in STATES[1:] if (n := self.count(state))]
         earned = sum(row.earned for row in self.rows)
@@ -66,7 +66,7 @@ class ChapterProgress:
 
     @property
     def question_rows(self) -> list[tuple[str, str, str]]:
-        """Each question: whether it is answered, as far as is known, its name, what to say."""
+        """Return each question: whether it is answered, its name, what to say."""
         states = {None: ("–", "")} | {True: ("✓", "answered: "), False: ("○", "not answered yet: ")}
         rows = []
         for name, number in self.questions.items():
@@ -81,7 +81,7 @@ class ChapterProgress:
 
     @property
     def next(self) -> str:
-        """The exercise to do next: the first tried and not done, or else the first open one."""
+        """Return the exercise to do next: the first tried and not done, else the first open one."""
         for state in STATES[1:]:
             for row in self.rows:
                 if row.state == state:

@@ -116,7 +116,7 @@ class Verdict:
 
     @property
     def in_short(self) -> str:
-        """One line: the mistake, or else the symptom, or else the first thing that is wrong."""
+        """Return one line: the mistake, else the symptom, else the first thing that is wrong."""
         if self.unjudged:
             return f"not judged: {re.split('[:;]', self.unjudged)[0]}"
         text = self.diagnosis.name if self.diagnosis else self.symptom or self.reason
@@ -429,7 +429,7 @@ def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
 
 
 def cell_html(x: float, top: float) -> str:
-    """One entry: its number, on a blue as strong as the entry is large, readable in both modes."""
+    """Return one entry: its number, on a blue as strong as the entry is large."""
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
     return (
         f'<td style="padding:.1em .35em;text-align:right;border:1px solid rgba(128,128,128,.35);'

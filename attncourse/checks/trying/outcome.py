@@ -199,7 +199,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def plain_tensor(tensor: Any) -> Any:
-    """The numbers of a tensor in one of torch's own class: a subclass has no say in what follows.
+    """Return a tensor's numbers in torch's own class: a subclass has no say in what follows.
 
     Whatever goes on to compute with what an answer returned begins with this.
     """
@@ -210,7 +210,7 @@ def plain_tensor(tensor: Any) -> Any:
 
 
 def describe_error(error: BaseException) -> str:
-    """The exception as a student reads it: its message and the line of their code behind it."""
+    """Return the exception as a student reads it, with the line of their code behind it."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, Unusable):
         return str(error)

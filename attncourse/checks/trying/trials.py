@@ -46,7 +46,7 @@ class Trial:
 
     @cached_property
     def problem(self) -> Problem | None:
-        """The problem with the outcome, apart from changed arguments; None if it is right."""
+        """Return the problem with the outcome, changed arguments apart; None if it is right."""
         return problem_with(self.case, self.expected, self.outcome)
 
     @property
@@ -75,7 +75,7 @@ class NoReference(Exception):
 
 @lru_cache(maxsize=MAX_KEPT_DRAWS)
 def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Any], ...]:
-    """Every case of every criterion, with what the reference makes of it, once that is asked for.
+    """Return every case of every criterion, with what the reference will make of it.
 
     Each criterion has its own stream of random numbers.
     """

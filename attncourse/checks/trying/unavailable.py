@@ -191,7 +191,7 @@ THERE = "support"  # the room that a submission finds besides the chapters befor
 
 
 def file_of(thing: Any) -> Path | None:
-    """The file that a function, a class or a module comes from; None for a notebook's own."""
+    """Return the file of a function, a class or a module; None for a notebook's own."""
     if isinstance(thing, types.ModuleType):
         name = getattr(thing, "__file__", None) or ""
     elif isinstance(thing, type):

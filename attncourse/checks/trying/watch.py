@@ -191,7 +191,7 @@ def body_replaced(function: types.FunctionType, body: types.CodeType) -> Iterato
 
 
 def body_of(refuse: Callable) -> types.CodeType:
-    """A function's body that calls ``refuse``: as a constant, for it sees no names of ours."""
+    """Return a function's body that calls ``refuse``: a constant, for it sees no names of ours."""
 
     def body(*args: Any, **kwargs: Any) -> Any:
         function: Any = "refuse"
@@ -224,7 +224,7 @@ def kernels(name: str) -> Kernels:
 
 
 def probe_of(operators: tuple[str, ...]) -> Callable[[Any], Any]:
-    """A call of the first of these that returns one tensor, with a tensor wherever it needs one."""
+    """Return a call of the first of these that returns one tensor, with plain arguments."""
     import torch
 
     operator, schema = "", None

@@ -42,7 +42,7 @@ def forbidden(
 def columns(
     adapters: Mapping[str, Adapter], reworded: str, *, inputs: str = "of every input"
 ) -> Variant:
-    """The variant of a chapter in which tokens are columns, of what comes in and what goes out."""
+    """Return the variant of a chapter in which tokens are columns, on the way in and out."""
     return Variant(
         "columns",
         f"Tokens are **columns** here, {inputs} and of what is returned: `(..., d, n)`, where in "

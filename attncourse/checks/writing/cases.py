@@ -181,7 +181,7 @@ class TableCriterion(NamedTuple):
 
 
 def each_result(names: tuple[str, ...], tried: Callable) -> tuple[Criterion, ...]:
-    """A criterion for each of several results that have names, one point each, on the same cases.
+    """Return a criterion of one point for each of several named results, on the same cases.
 
     Who gets one of them wrong keeps the points of the others.
     """
@@ -303,7 +303,7 @@ def distinct(axes: list[str], fixed: Mapping[str, int]) -> dict[str, int]:
 
 
 def turned(alone: Row, queries: int, keys: int, **changed) -> Row:
-    """The row with these numbers of tokens, and turned. A single axis of tokens is the keys'.
+    """Return the row with these numbers of tokens, turned; a single axis of tokens is the keys'.
 
     No row has a single key here: its weight is 1 whatever its score, which hides much.
     """
@@ -313,5 +313,5 @@ def turned(alone: Row, queries: int, keys: int, **changed) -> Row:
 
 
 def once_more(case: Case) -> Case:
-    """The first call at the end: nothing that was called since may change what it returns."""
+    """Return the first call as the last: no call since may change what it returns."""
     return replace(case, note="the first call once more")

@@ -173,7 +173,7 @@ def shared_out(attention, views, mask, other):
 
 
 def module_class(name, layers, super_init=begun, hold=assigned, **methods) -> type:
-    """A module class: ``layers(*sizes)`` is what it holds, by name. A method of None is left out.
+    """Return a module class: ``layers(*sizes)`` is what it holds; a method of None is left out.
 
     ``super_init(self)`` calls ``super().__init__()``, ``hold(self, layers)`` keeps the layers.
     """
@@ -199,7 +199,7 @@ def attention_class(
     other=None,
     **options,
 ):
-    """A module class for attention between views of what it is called on, by default one input.
+    """Return a module class for attention between views of its inputs, by default one.
 
     ``query(self, *inputs)``, ``key`` and ``value`` are the views, ``answer`` and ``shares`` what
     ``forward`` and ``weights`` return, ``other(self, *inputs)`` what the attention knows besides,

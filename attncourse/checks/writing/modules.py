@@ -47,7 +47,7 @@ def module_case(
     note: str = "",
     others: State | None = None,
 ) -> Case:
-    """A case that builds ``name(*args, **options)``, loads ``state`` and calls it on ``inputs``.
+    """Return a case that builds ``name(*args, **options)``, loads ``state`` and calls it.
 
     ``method`` is called in place of the module itself, and called again where there are ``others``,
     inputs of a second call. ``use`` is ``call_module`` unless given.

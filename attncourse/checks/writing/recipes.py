@@ -62,7 +62,7 @@ class Recipe:
 
 
 def mistake(words: str) -> Recipe:
-    """A mistake: the first line of the words names it, the others are what a student is told."""
+    """Return the recipe whose name is the first line of the words; the others are told."""
     name, explanation = words.split("\n", 1)
     return Recipe(name, " ".join(explanation.split()))
 

@@ -17,7 +17,7 @@ from attncourse.checks.trying.watch import Unusable
 
 
 def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Of what is to hold of every result something does not; results besides are right."""
+    """Return the symptom that something does not hold of every result; the results are right."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(of_dicts, wrong)):
         return None
@@ -46,7 +46,7 @@ def of_facts(trial: Trial) -> bool:
 
 
 def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Of named results the first is right throughout, of gradients beside it, say, some are not."""
+    """Return the symptom that the first of named results is right, and some others are not."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(of_dicts, wrong)):
         return None
