@@ -275,7 +275,7 @@ def largest_gap(first: Any, second: Any) -> float:
     return float(np.max(np.abs(np.asarray(first) - np.asarray(second))))
 
 
-def largest_entry(array: Any) -> float:
+def largest(array: Any) -> float:
     """Return the largest entry of an array: lists have no such method."""
     return float(array.max())
 
@@ -285,4 +285,4 @@ def number_of_rows(*arrays: Any) -> int:
     return len(arrays[0])
 
 
-STATISTICS = {f.__name__: f for f in (mean, largest_entry, largest_gap, number_of_rows)}
+STATISTICS = {f.__name__: f for f in (mean, largest, largest_gap, number_of_rows)}

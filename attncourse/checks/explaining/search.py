@@ -179,7 +179,7 @@ class Search:
     def called(self, suspect: Suspect) -> tuple[Trial, ...]:
         """Return the trials as they would be if the suspect answered where nothing was returned."""
         return tuple(
-            t if is_value(t) else replace(t, outcome=self.trial(suspect, i).outcome)
+            t if is_value(t) else replace(t, answered=self.trial(suspect, i).outcome)
             for i, t in enumerate(self.trials)
         )
 
@@ -559,7 +559,7 @@ class Search:
         """Return the trials as they would be without the mistake."""
         whole = self.refuses_less(suspect)
         return tuple(
-            replace(t, outcome=t.right_outcome) if whole or self.agrees(suspect, i) else t
+            replace(t, answered=None) if whole or self.agrees(suspect, i) else t
             for i, t in enumerate(self.trials)
         )
 
