@@ -45,7 +45,7 @@ class CriterionVerdict:
 
     @property
     def said(self) -> str:
-        """One line that says what is wrong."""
+        """Return one line that says what is wrong."""
         return FOLLOWS if self.follows else self.brief
 
     @property
@@ -111,12 +111,12 @@ class Verdict:
 
     @property
     def state(self) -> str:
-        """The state of the exercise: done, tried, or open (not attempted)."""
+        """Return the state of the exercise: done, tried, or open (not attempted)."""
         return DONE if self.passed else OPEN if self.unwritten else TRIED
 
     @property
     def in_short(self) -> str:
-        """One line: the mistake, or else the symptom, or else the first thing that is wrong."""
+        """Return one line: the mistake, else the symptom, else the first thing that is wrong."""
         if self.unjudged:
             return f"not judged: {re.split('[:;]', self.unjudged)[0]}"
         text = self.diagnosis.name if self.diagnosis else self.symptom or self.reason
@@ -134,18 +134,18 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """The first thing that is wrong, in one line."""
+        """Return the first thing that is wrong, in one line."""
         return next((c.brief for c in self.criteria if not c.passed), "")
 
     @property
     def again(self) -> str:
-        """The call that repeats this verdict, number for number."""
+        """Return the call that repeats this verdict, number for number."""
         variant = f', variant="{self.variant}"' if self.variant else ""
         return f'examine("{self.target}", {self.target.split(".")[1]}, seed={self.seed}{variant})'
 
     @property
     def remainder(self) -> str:
-        """A sentence on what is left to do once the mistake is mended."""
+        """Return a sentence on what is left to do once the mistake is mended."""
         if not self.diagnosis or not self.rest:
             return ""
         lost = self.possible - self.earned
@@ -158,7 +158,7 @@ class Verdict:
 
     @property
     def told(self) -> list[str]:
-        """The lines that say what happened, by the mistake's name or by its symptom."""
+        """Return the lines that say what happened, by the mistake's name or by its symptom."""
         if self.diagnosis:
             head = f"What happened: {sentence(self.diagnosis.name)}"
             return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
@@ -166,7 +166,7 @@ class Verdict:
 
     @property
     def to_write(self) -> str:
-        """The sentence for an answer that is not written yet."""
+        """Return the sentence for an answer that is not written yet."""
         return "Replace `raise NotImplementedError()` by your code."
 
     def __repr__(self) -> str:
@@ -202,7 +202,7 @@ class Verdict:
         return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 2)), *shown, *end])
 
     def criteria_in(self, room: int) -> list[str]:
-        """The criteria in at most so many lines: what holds in one, what fails first."""
+        """Return the criteria in at most so many lines: what holds in one, what fails first."""
         held = [c.name for c in self.criteria if c.passed]
         waiting = [c.name for c in self.criteria if c.waits]
         failed = [c for c in self.criteria if not c.passed and not c.waits]
@@ -230,7 +230,7 @@ class Verdict:
 
     @property
     def full(self) -> str:
-        """The verdict with the first case that fails of every criterion."""
+        """Return the verdict with the first case that fails of every criterion."""
         if self.unwritten or self.unjudged:
             return str(self)
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
@@ -322,17 +322,17 @@ class CheckFailed(AssertionError):
 
 
 def link(address: str, text: str) -> str:
-    """The text as HTML, as a link where there is an address."""
+    """Return the text as HTML, as a link where there is an address."""
     return f'<a href="{escape(address)}">{escape(text)}</a>' if address else escape(text)
 
 
 def given_right(names: Collection[str]) -> str:
-    """The condition in words, behind what holds on it."""
+    """Return the condition in words, behind what holds on it."""
     return f", given a right {' and '.join(names)}" if names else ""
 
 
 def cut_to_line(text: str, columns: int = 90) -> str:
-    """The text, as far as it fits in a line."""
+    """Return the text, as far as it fits in a line."""
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
@@ -367,7 +367,7 @@ def inline_html(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """The text as a sentence. A name in front, `d_k` or x, stays as it is written."""
+    """Return the text as a sentence. A name in front, `d_k` or x, stays as it is written."""
     word = re.match(r"(a|[a-z]{2,})(?![\w(=.])", text)
     return f"{text[0].upper() if word else text[0]}{text[1:]}."
 
@@ -382,7 +382,7 @@ MESSAGE_STYLE = (
 
 
 def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
-    """One criterion; what went wrong is folded unless it is the first to read."""
+    """Return one criterion; what went wrong is folded unless it is the first to read."""
     head = f"{c.mark} {escape(c.name)} <span style='opacity:.7'>{c.earned}/{c.possible}</span>"
     if c.follows:
         head += f" <em>{FOLLOWS}</em>"
@@ -396,7 +396,7 @@ def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
 
 
 def picture_html(picture: Picture) -> str:
-    """The two matrices as shaded tables, side by side, on one scale.
+    """Return the two matrices as shaded tables, side by side, on one scale.
 
     Where they would look the same, what is too much or too little stands beside them.
     """
@@ -429,7 +429,7 @@ def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
 
 
 def cell_html(x: float, top: float) -> str:
-    """One entry: its number, on a blue as strong as the entry is large, readable in both modes."""
+    """Return one entry: its number, on a blue as strong as the entry is large."""
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
     return (
         f'<td style="padding:.1em .35em;text-align:right;border:1px solid rgba(128,128,128,.35);'
@@ -438,5 +438,5 @@ def cell_html(x: float, top: float) -> str:
 
 
 def short_number(x: float, top: float) -> str:
-    """An entry in two digits; what is left of a rounding is 0 beside the largest entry."""
+    """Return an entry in two digits; what is left of a rounding is 0 beside the largest entry."""
     return "0" if abs(float(x)) < 1e-9 * top else f"{float(x):.2g}"

@@ -24,7 +24,7 @@ PART = re.compile(r"\w+: ")  # what is said is of one part of a result
 
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right but for its dtype, or two dtypes meet where nothing is returned.
+    """Return the symptom that results are right but for their dtype, or that two dtypes meet.
 
     Calls that raise something else are told of beside it, where most do not.
     """
@@ -68,7 +68,7 @@ def only_dtype_differs(wrong: list[Trial]) -> bool:
 
 
 def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right to single precision only."""
+    """Return the symptom that every result is right to single precision only."""
     pairs = number_pairs(trials)
     wrong = [p for p in pairs if not p.right]
     if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, pairs)):
@@ -123,12 +123,11 @@ def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
 
 def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that only results with another number of batch axes are wrong."""
-    more = [*zip(trials, batch_axes(trials), strict=True)]
-    wrong, right = (
-        {axes for t, axes in more if t.wrong is bad and t.case.raises is None}
-        for bad in (True, False)
-    )
-    descriptions = [t.case.note + t.criterion.name for t, axes in more if t.wrong and axes]
+    pairs = [*zip(trials, batch_axes(trials), strict=True)]
+    results = [(t, axes) for t, axes in pairs if t.case.raises is None]
+    wrong = {axes for t, axes in results if t.wrong}
+    right = {axes for t, axes in results if not t.wrong}
+    descriptions = [t.case.note + t.criterion.name for t, axes in pairs if t.wrong and axes]
     if not wrong or not right or wrong & right or not all("batch" in text for text in descriptions):
         return None
     if max(right) > 1 or (min(wrong) <= max(right) and right != {1}):
