@@ -116,6 +116,7 @@ class Tiled(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, mask, block):
+        """Return the output, ``(..., m, d_v)``; keep what the way back needs."""
         output, log_sum = forward_in_tiles(query, key, value, mask, block)
         ctx.save_for_backward(query, key, value, mask, output, log_sum)
         ctx.block = block
@@ -123,6 +124,11 @@ class Tiled(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, upstream):  # pyrefly: ignore [bad-override]  one result, so one gradient
+        """Return the gradients of query, key and value, from weights that each tile works out anew.
+
+        ``dS = A ⊙ (dO Vᵀ − rowsum(dO ⊙ O))``, ``dV = Aᵀ dO``, ``dQ = scale · dS K``, ``dK = scale ·
+        dSᵀ Q``.
+        """
         query, key, value, mask, output, log_sum = ctx.saved_tensors
         scale, block = query.shape[-1] ** -0.5, ctx.block
         d_query, d_key, d_value = map(torch.zeros_like, (query, key, value))

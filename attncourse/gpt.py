@@ -130,8 +130,7 @@ def generate(
 
 
 def perplexity(losses: Sequence[float] | Tensor, counts: Sequence[int] | Tensor) -> float:
-    """Return ``exp(Σ count · loss / Σ count)``: as many equally likely tokens would surprise as
-    much.
+    """Return ``exp(Σ count · loss / Σ count)``: as many equally likely tokens surprise as much.
 
     losses: the mean loss of each batch, in nats. counts: how many targets each mean is of. Raises
     ``ValueError`` where there is not one count for each loss, or nothing was counted.
@@ -172,8 +171,11 @@ def attend_with_cache(
 
 @dataclass(frozen=True)
 class GPTConfig:
-    """The sizes of a ``GPT``. ``bias``: of its linear layers; ``tied``: whether the vectors of the
-    tokens are the rows of the last layer too."""
+    """The sizes of a ``GPT``.
+
+    ``bias``: of its linear layers; ``tied``: whether the vectors of the tokens are the rows of the
+    last layer too.
+    """
 
     n_vocab: int
     max_length: int
@@ -195,6 +197,7 @@ class GPT(nn.Module):
     blocks: Any  # a list of modules has no type for its elements
 
     def __init__(self, config: GPTConfig):
+        """Make the layers of these sizes and initialise them."""
         super().__init__()
         self.config, self.max_length = config, config.max_length
         d, h, bias = config.d_model, config.n_heads, config.bias
@@ -256,8 +259,7 @@ class GPT(nn.Module):
         n_new: int,
         choose: Callable[[Tensor], Tensor] | None = None,
     ) -> Int[Tensor, "*batch n_and_new"]:
-        """Return what the function ``generate`` returns, reading each token once while a cache
-        serves.
+        """Return what the function ``generate`` returns, reading each token once.
 
         Beyond ``max_length`` every token moves to another position, so from there on the last
         ``max_length`` tokens are read anew for each that is written.

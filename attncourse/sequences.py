@@ -171,6 +171,7 @@ class ReceptorClassifier(nn.Module):
         n_heads: Count = 4,
         n_layers: int = 1,
     ):
+        """Make a vector for each letter and place, n_layers blocks, pooling and the last layer."""
         super().__init__()
         n_ids = 1 + len(ALPHABET)  # with the padding
         self.letters = nn.Embedding(n_ids, d_model, padding_idx=0)

@@ -288,8 +288,7 @@ def guessed(draft: Draft, ids: Tensor, wanted: int, n_vocab: int) -> tuple[Tenso
 
 
 def lookup_draft(ids: Int[Tensor, "n"], k: int, n_match: int = 2) -> Int[Tensor, "g"]:
-    """Return the ids that followed where the last ``n_match`` ids stood before; none where they did
-    not.
+    """Return the ids that followed where the last ``n_match`` ids stood before, or none.
 
     The latest such place counts. Where the text ends before k ids are found, what was copied is
     copied on. Returns ``(k,)`` or ``(0,)``. Source: Saxena (2023).
@@ -312,13 +311,14 @@ class ModelDraft:
     """A draft by a smaller model with the same vocabulary, which keeps a cache of its own."""
 
     def __init__(self, model: Llama, temperature: float = 0.0, rng: torch.Generator | None = None):
+        """Keep the model, with an empty cache; ``rng`` draws where temperature is above 0."""
         self.model, self.rng = model, require_generator(rng)
         self.temperature = require_temperature(temperature)
         self.read, self.cache = torch.empty(0, dtype=torch.long), []
 
     @torch.no_grad()
     def __call__(self, ids: Int[Tensor, "n"], k: int) -> tuple[Tensor, Tensor]:
-        """k ids, ``(k,)``, and the distributions that they were drawn from, ``(k, n_vocab)``."""
+        """Return k ids, ``(k,)``, and the distributions they were drawn from, ``(k, n_vocab)``."""
         require_whole_numbers(ids, "n")
         require_count("k", k, least=0)
         rows = [torch.empty(0, self.model.config.n_vocab, dtype=torch.float64)]

@@ -123,8 +123,9 @@ def examined(
     hear: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """Return the verdict that ``examine`` returns; ``hear`` is called with the points as soon as
-    they are final.
+    """Return the verdict that ``examine`` returns.
+
+    ``hear`` is called with the points as soon as they are final.
     """
     from attncourse.checks import judging
 

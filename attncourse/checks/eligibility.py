@@ -1,5 +1,4 @@
-"""Decide whether the answer in a notebook's memory is the one that its cell holds and a grader
-finds.
+"""Decide whether the answer in a notebook's memory is the one that a grader will find in its cell.
 
 Where it is not, nothing is judged: a verdict would be about other code. In a script, where nothing
 is known of cells, and for a grader, who runs them itself, every answer stands.
@@ -75,6 +74,11 @@ def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
 
 
 def settle_name(name: str, stem: str, here: CellRuns) -> None:
+    """Have a name hold what its cell makes in a grader's process, which may run the cell once more.
+
+    Where the value comes from a file that a grader lacks, the cell runs without that file. If the
+    name then gets a value that can be graded, that value stays, with a note that says so.
+    """
     here.settle(name)
     value = here.names.get(name, NOT_THERE)
     if value is NOT_THERE or not (said := hindrance(stem, value, here.writes)):
@@ -176,6 +180,10 @@ def judged_with_name_put_back(
 def verdict_on_taken_name(
     wrong: Verdict, mended: Verdict, name: str, taken: tuple[CellRun, Statement]
 ) -> Verdict:
+    """Return the wrong verdict with the cause that another statement took a ``name`` it needs.
+
+    ``mended`` is the verdict with the name put back; ``taken`` is the statement, with its run.
+    """
     run, statement = taken
     mistake = name_taken(name, str(statement), run.place)
     rest = "" if mended.passed else mended.in_short
@@ -214,8 +222,9 @@ def built_ins_of_star(node: ast.stmt) -> set[str]:
 
 
 def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:
-    """Yield the earlier values of a name: from imports and definitions of earlier cells, or built
-    in.
+    """Yield the earlier values of a name.
+
+    They come from imports and definitions of earlier cells, or are built in.
     """
     run, statement = taken
     for earlier in reversed(here.runs[: here.runs.index(run) + 1]):

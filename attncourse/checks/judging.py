@@ -88,15 +88,21 @@ class Asked:
         seed: int,
         seconds: float,
     ):
+        """Keep the answer, and its trials, which took so many seconds.
+
+        One that did not come back from every call, or took too long, is not asked again.
+        """
         self.exercise, self.implementation = exercise, implementation
         self.trials, self.seed = trials, seed
         came_back = all(t.outcome.kind not in ("hung", "skipped") for t in trials)
         self.ended = came_back and seconds < SLOW
 
     def again(self, seed: int, among: Container[int] | None = None) -> tuple[Trial, ...]:
+        """Return the answer's trials on the cases of another seed, or on those at some places."""
         return try_out(self.exercise, self.implementation, seed, among)
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
+        """Return the mistake that a default of the answer is; None after a call that hangs."""
         arguments = self.exercise, self.implementation, trials
         try:
             return (other_default(*arguments) or shared_default(*arguments)) if self.ended else None
@@ -105,10 +111,12 @@ class Asked:
             return None
 
     def place(self) -> Mistake | None:
+        """Return the place in the answer's code where one change mends everything, or None."""
         mend = partial(repaired, self.exercise, self.implementation, self.trials, self.seed)
         return mend() if self.ended else None
 
     def ignored(self) -> str:
+        """Return the symptom that the result does not depend on some argument, or ""."""
         names = ignored(self.exercise, self.implementation, self.trials, self.seed)
         in_words = names_in_words(f"`{name}`" for name in names) if names else ""
         return f"the result does not depend on {in_words}" if in_words else ""
@@ -201,8 +209,9 @@ def are_two_slips(exercise: Exercise, found: Finding, trials: tuple[Trial, ...],
 
 
 def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
-    """False for what makes a mistake, too, and no slip: it returns one number for everything, or
-    what it was given, or never returns.
+    """True if an answer does more than an empty one: a slip in it is worth looking for.
+
+    An empty one returns one number for everything, or what it was given, or never returns.
     """
     if returns_one_number(trials):
         return False
@@ -212,9 +221,7 @@ def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) 
 
 
 def answers_nothing(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
-    """True if an answer does in every case what one does that returns what it was given, or a
-    constant.
-    """
+    """True if an answer returns in every case what it was given, or a constant."""
     places = (*range(len(inspect.signature(exercise.reference).parameters)), -1)
     idle = [lambda *args, place=place, **more: [*args, *more.values()][place] for place in places]
     idle += [lambda *args, value=value, **more: value for value in (None, 0.0, 1.0, np.nan)]
@@ -397,6 +404,7 @@ def call_text(exercise: Exercise, case: Case) -> str:
 
 
 def size_of(name: str, array: np.ndarray) -> str:
+    """Return an array's name, shape and, where it is not the usual one, dtype."""
     kind = "" if array.dtype == np.float64 else f", {array.dtype}"
     return f"{name} of shape {array.shape}{kind}"
 
@@ -472,6 +480,7 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
 
 
 def number_array(value: object) -> np.ndarray | None:
+    """Return a value's numbers; None for None and for what holds none."""
     return None if value is None else as_numbers(value)
 
 

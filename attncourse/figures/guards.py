@@ -39,6 +39,7 @@ def walk_listing(top: ast.AST, without: Collection[ast.AST] = ()) -> Iterator[as
 
 
 def is_statement(node: ast.AST) -> TypeGuard[Statement]:
+    """True if a node is a statement, or another block that can be left out whole."""
     return isinstance(node, Statement)
 
 
@@ -87,4 +88,5 @@ def serves_only(node: ast.AST, function: ast.AST, left_out: Collection[Statement
 
 
 def names_read(nodes: Iterator[ast.AST]) -> set[str]:
+    """Return the names that some nodes read."""
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

@@ -90,6 +90,7 @@ def state_prose(*phrases: str) -> None:
 
 
 def record_phrase(phrase: str, differences: list[str]) -> None:
+    """Have the page's output hold a phrase, with what differs from its computed numbers."""
     from IPython.display import display
 
     record = {"phrase": phrase, "differences": differences}

@@ -29,8 +29,9 @@ def signs(shades: np.ndarray) -> str:
 
 
 def shade_paths(text: str) -> str:
-    """Return the SVG of what ``signs`` wrote: a path for each shade, squares 1 by 1. So does
-    slider.js.
+    """Return the SVG of what ``signs`` wrote: a path for each shade, squares 1 by 1.
+
+    slider.js does the same.
     """
     paths: dict[str, str] = {}
     for i, row in enumerate(text.split(" ")):

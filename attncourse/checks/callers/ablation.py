@@ -53,8 +53,7 @@ def hooks_of(model: Any) -> list[dict]:
 def logits_of_changed(
     implementation: Callable, config: dict, calls, ids, **tensors
 ) -> dict[str, Any]:
-    """Return the outputs of the changed copies of a ``GPT`` for ids, and the model's own output
-    afterwards.
+    """Return the outputs of changed copies of a ``GPT`` for ids, then the model's own output.
 
     One copy is made by each call, with the model and its arguments; all are made before any is
     used. How a copy comes to say something else is its own affair.

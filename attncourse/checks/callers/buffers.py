@@ -24,8 +24,7 @@ State = dict[int, tuple[int, int]]
 
 
 def contents(answer: Any) -> State:
-    """Return, for each buffer that an answer can reach, how many numbers it holds and their
-    checksum.
+    """Return how many numbers each buffer that an answer can reach holds, and their checksum.
 
     The key is where it lies: several arrays that show one buffer are one.
     """

@@ -21,9 +21,7 @@ def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> A
 
 
 def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, list]:
-    """Return the inputs that the tested function receives, for each seed, and again for the same
-    seeds.
-    """
+    """Return the inputs that the tested function receives: for each seed, then for each again."""
 
     def orders(seed: int) -> list[np.ndarray]:
         seen: list[np.ndarray] = []
@@ -39,9 +37,7 @@ def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, li
 
 
 def same_orders(found: dict[str, list]) -> dict[str, bool]:
-    """Say whether equal generators try equal orders of the tokens, and other generators other
-    orders.
-    """
+    """Return whether equal generators try equal orders of the tokens, and others other orders."""
     once, again = ([[x.tolist() for x in order] for order in found[n]] for n in ("once", "again"))
     return {
         "equal generators try equal orders": once == again,

@@ -79,8 +79,9 @@ def outcomes_counted(
 def kept_with_generators(
     times: int, seeds: tuple, implementation: Callable, draft: Any, *rows: Any
 ) -> list[str]:
-    """Return the ids kept by ``times`` calls with a generator, its equal, another one, and the
-    first again.
+    """Return the ids kept by ``times`` calls with each of four generators.
+
+    They are a generator, its equal, another one, and the first again, which goes on.
     """
     import torch
 

@@ -24,6 +24,7 @@ def call_in_blocks(sizes: int | tuple[int, ...], implementation: Callable, score
 
 
 def pair(result: Any) -> tuple[Any, Any]:
+    """Return a result that is a pair, as a tuple; raise ``Unusable`` for anything else."""
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise Unusable(wrong_type(result, "(maximum, normaliser)"))
     return tuple(result)

@@ -163,6 +163,7 @@ def parameters_of(module: Any) -> dict[str, Any]:
 
 
 def missing(name: str, own: dict[str, Any]) -> str:
+    """Return the sentence on a parameter that a module lacks, with those of its ``own``."""
     has = f"it has {', '.join(own)}" if own else "it has none"
     return f"your module has no parameter {name}; {has}"
 

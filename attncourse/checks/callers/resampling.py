@@ -96,6 +96,7 @@ def sides_of(split: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def equal_splits(one: tuple, other: tuple) -> bool:
+    """True if two splits have the same rows in each part, in whatever order."""
     return all(sorted(a) == sorted(b) for a, b in zip(one, other, strict=True))
 
 
@@ -162,7 +163,7 @@ def drawn_as_asked(
 
 
 def rows_of(kind: str, n: int) -> Any:
-    """n rows that can be told apart: row i holds i."""
+    """Return n rows that can be told apart: row i holds i."""
     numbers = np.arange(n)
     if kind == "matrix":
         return np.stack([numbers, numbers + 0.5, -numbers], axis=1)
@@ -265,10 +266,12 @@ def interval_repeated(found: dict[str, Any]) -> dict[str, bool]:
 
 
 def mean(array: Any) -> float:
+    """Return the mean of all numbers: a statistic to resample."""
     return float(np.mean(array))
 
 
 def largest_gap(one: Any, other: Any) -> float:
+    """Return the largest difference of two arrays' entries: a statistic of two arguments."""
     return float(np.max(np.abs(np.asarray(one) - np.asarray(other))))
 
 
@@ -278,6 +281,7 @@ def largest(array: Any) -> float:
 
 
 def number_of_rows(*arrays: Any) -> int:
+    """Return the length of the first array: a statistic that every resampling leaves alone."""
     return len(arrays[0])
 
 

@@ -48,6 +48,7 @@ def other_default(
 
 
 def defaults_of(function: Callable) -> dict[str, object]:
+    """Return the parameters of a function that have defaults, with these."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # it is in another process, or has none to read
@@ -68,6 +69,7 @@ def with_default(case: Case, name: str, default: object, exercise: Exercise) -> 
 
 
 def position(reference: Callable, name: str) -> int:
+    """Return the place of a parameter in the reference's signature, from 0."""
     return list(inspect.signature(reference).parameters).index(name)
 
 

@@ -38,6 +38,7 @@ class Effort:
     """
 
     def __init__(self, exercise: Exercise, within: "Effort | None" = None):
+        """Start with the whole budget, or as a part of the one that this lies ``within``."""
         self.exercise = exercise
         self.spent = 0
         self.parts = [self] if within is None else within.parts
@@ -46,12 +47,15 @@ class Effort:
         self.ends = time.thread_time() + LAST if within is None else within.ends
 
     def tried(self, place: int, times: int = 1) -> None:
+        """Count so many tries of the case at a place."""
         self.spent += times * weight(self.exercise, place)
 
     def glanced(self, place: int) -> None:
+        """Count a try without its safeguards, copies and limits, and a comparison."""
         self.spent += max(weight(self.exercise, place) - AROUND, 0) + COMPARED
 
     def compared(self) -> None:
+        """Count the comparison of one result with another."""
         self.spent += COMPARED
 
     def is_left(self, share: float = 1.0) -> bool:
@@ -78,6 +82,7 @@ def kinds(exercise: Exercise) -> tuple[int, ...]:
 
 
 def way_of(criterion: Criterion, case: Case) -> tuple:
+    """Return what makes two cases take about as long: criterion, caller, and size class."""
     use = case.use
     while isinstance(use, partial):
         use = use.func

@@ -80,6 +80,7 @@ def exchanges(
 
 
 def exchanged(case: Case, key: int | str, new: Any) -> Case:
+    """Return the case with a new argument at a place, or under a keyword."""
     if isinstance(key, str):
         return replace(case, kwargs={**case.kwargs, key: new})
     return replace(case, args=(*case.args[:key], new, *case.args[key + 1 :]))

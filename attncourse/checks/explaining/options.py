@@ -46,6 +46,10 @@ def case_branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:
 def whole(
     trials: tuple[Trial, ...], words: str, there: list[int], elsewhere: list[int]
 ) -> Iterator[tuple[str, list[int]]]:
+    """Yield a branch, with its words, if the mistake fills it and nothing is wrong elsewhere.
+
+    At least half of the cases in it are wrong, and ``ENOUGH`` cases lie on either side.
+    """
     wrong = [i for i in there if trials[i].stands_out]
     if any(trials[i].stands_out for i in elsewhere) or min(len(wrong), len(elsewhere)) < ENOUGH:
         return

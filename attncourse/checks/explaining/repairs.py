@@ -90,7 +90,8 @@ class AnswerSource:
             exec(compile(module, "<a variant>", "exec"), names)
         return names[self.definition.name]
 
-    def line(self, node: ast.AST) -> str:
+    def line(self, node: ast.expr | ast.stmt) -> str:
+        """Return the line of the source in which a node begins."""
         return self.lines[node.lineno - 1].strip()
 
     def text(self, node: ast.AST) -> str:
@@ -112,6 +113,7 @@ class RepairSearch:
         trials: tuple[Trial, ...],
         seed: int,
     ):
+        """Order the cases, and measure what a call of the answer takes of the budget."""
         self.exercise = exercise
         self.limited = replace(exercise, limit=min(LIMIT, exercise.limit))
         self.source, self.seed = source, seed
@@ -249,7 +251,7 @@ def repaired(
     return repair_in_words(source, repair, lone) if repair else None
 
 
-def plain_lines(definition: ast.AST) -> list[ast.stmt]:
+def plain_lines(definition: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
     """The statements without others in them; none of a long definition."""
     statements = [
         s for s in ast.walk(definition) if isinstance(s, ast.stmt) and not hasattr(s, "body")
@@ -257,7 +259,7 @@ def plain_lines(definition: ast.AST) -> list[ast.stmt]:
     return statements if len(statements) <= STATEMENTS else []
 
 
-def pairable(definition: ast.AST, statement: ast.stmt) -> list[Change]:
+def pairable(definition: ast.FunctionDef | ast.ClassDef, statement: ast.stmt) -> list[Change]:
     """The changes of a statement that people need two of, the likeliest first."""
     node_ids = {id(node) for node in ast.walk(statement)} - {id(statement)}
     pairable_changes = [
@@ -267,13 +269,13 @@ def pairable(definition: ast.AST, statement: ast.stmt) -> list[Change]:
 
 
 def run_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> None:
+    """Call a function on every case, for what its code notes on the way."""
     for trial in trials:
         run(exercise, function, trial.case, watched=False)
 
 
 def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None]) -> bool:
-    """True if the softmax that a change touches runs along an axis of length 1, and returns only
-    ones.
+    """True if the softmax that a change touches returns only ones.
 
     Then the axis that it runs along is 1 long.
     """
@@ -285,8 +287,11 @@ def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None
 
     def look(weights: Any) -> Any:
         array = as_numbers(weights)
-        ones = array is not None and (array == 1) | np.isnan(array)  # hidden, it is no number
-        seen.append(array is not None and array.size > 1 and bool(ones.all()))
+        if array is None:
+            seen.append(False)
+        else:
+            ones = (array == 1) | np.isnan(array)  # hidden, it is no number
+            seen.append(array.size > 1 and bool(ones.all()))
         return weights
 
     definition = Looked().visit(copy.deepcopy(source.definition))
@@ -302,6 +307,7 @@ class Looked(ast.NodeTransformer):
     NAME = "_attncourse_look"
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Return a softmax's call as the argument of the function that looks at it."""
         self.generic_visit(node)
         if not is_softmax(node):
             return node
@@ -309,15 +315,19 @@ class Looked(ast.NodeTransformer):
 
 
 def is_softmax(node: ast.AST) -> bool:
+    """True if a node is a call of a softmax by a name with a dot."""
     return isinstance(node, ast.Call) and method_name(node) == "softmax"
 
 
 @contextmanager
 def bounded_memory() -> Iterator[bool]:
-    """No more than ``MEMORY`` beside what is in use; whether that can be said here.
+    """Allow no more than ``MEMORY`` beside what is in use; give True if that can be done here.
 
     A change may make an array of n by n numbers where one of n was.
     """
+    if resource is None:
+        yield False
+        return
     try:
         with open("/proc/self/statm") as statm:
             used = int(statm.read().split()[0]) * resource.getpagesize()

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from attncourse.checks.exercise import Between, Exercise, Family, Mistake
+from attncourse.checks.exercise import Between, Exercise, Mistake
 from attncourse.checks.explaining.effort import Effort, weight
 from attncourse.checks.explaining.options import case_branches, options_of
 from attncourse.checks.explaining.suspects import (
@@ -44,6 +44,12 @@ class Search:
         within: Effort | None = None,
         among: Collection[int] | None = None,
     ):
+        """Begin a search in one draw of cases.
+
+        ``trials`` are the answer's on the cases of ``seed``. A search that confirms what another
+        one found spends of its budget, ``within``, and may look at the cases ``among`` these places
+        only.
+        """
         self.exercise = exercise
         self.trials = trials
         self.effort = Effort(exercise, within)
@@ -62,6 +68,7 @@ class Search:
 
     @cached_property
     def right(self) -> list[int]:
+        """Return the places of the cases that are right, those that take longest last."""
         return sorted((i for i, t in enumerate(self.trials) if not t.stands_out), key=self.size)
 
     def size(self, i: int) -> int:
@@ -79,8 +86,9 @@ class Search:
         return [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
     def trial(self, suspect: Suspect, i: int) -> Trial:
-        """Return a suspect's trial on a case, and count it as tried, even where it was cached: the
-        verdict must not depend on what others have asked for.
+        """Return a suspect's trial on a case, and count it as tried, even where it was cached.
+
+        The verdict must not depend on what others have asked for.
         """
         if (suspect, i) not in self.tried:
             self.tried.add((suspect, i))
@@ -88,6 +96,7 @@ class Search:
         return suspect.trial(i)
 
     def all_trials(self, suspect: Suspect) -> tuple[Trial, ...]:
+        """Return a suspect's trials on all cases of the draw."""
         return tuple(self.trial(suspect, i) for i in range(len(self.trials)))
 
     def worth_trying(self) -> bool:
@@ -103,12 +112,16 @@ class Search:
         return all(self.agrees(suspect, i) for i in order)
 
     def does(self, suspect: Suspect) -> bool:
-        """``exactly``, or where a number was measured, with the number measured here."""
+        """True if a suspect agrees in every case; what was measured in it may be measured anew.
+
+        Of a mistake of any size the number was measured in one case of another draw.
+        """
+        if self.exactly(suspect):
+            return True
         m = suspect.mistake
-        listed = suspect.wrong in (m.wrong, *m.also) or not isinstance(m.family.values, Between)
-        return self.exactly(suspect) or (
-            not listed and any(self.exactly(other) for other in self.measured(m, m.family))
-        )
+        if suspect.wrong in (m.wrong, *m.also):
+            return False
+        return any(self.exactly(other) for other in self.measured(m))
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
         """True if suspect and implementation give the same in a case, or both are right."""
@@ -118,6 +131,10 @@ class Search:
         return self.compared[suspect, i]
 
     def compare(self, suspect: Suspect, i: int) -> bool:
+        """True if suspect and implementation had one outcome in a case, or both are right there.
+
+        Where an exception is asked for, its class alone counts.
+        """
         other, trial = self.trial(suspect, i), self.trials[i]
         if same(trial.outcome, other.outcome):
             return True
@@ -184,14 +201,17 @@ class Search:
             if m.family is None or not self.effort.is_left():
                 continue
             if isinstance(m.family.values, Between):
-                yield from self.measured(m, m.family)
+                yield from self.measured(m)
             else:
-                yield from members(self.exercise, m, self.seed)
+                yield from members(self.exercise, m, m.family, self.seed)
 
-    def measured(self, m: Mistake, family: Family) -> Iterator[Suspect]:
-        """The members of a family whose size is measured in one case, where they do the same."""
-        i = self.measured_in()
-        if i is None:
+    def measured(self, m: Mistake) -> Iterator[Suspect]:
+        """Yield the members of a mistake's family whose size, measured in one case, fits there.
+
+        None of a family that lists its sizes.
+        """
+        i, family = self.measured_in(), m.family
+        if i is None or family is None or not isinstance(family.values, Between):
             return
 
         def member(size: float) -> Suspect:
@@ -258,8 +278,7 @@ class Search:
         yield from hidden
 
     def rivals(self, one: Suspect, other: Suspect) -> bool:
-        """True if another mistake explains the results as well as ``one`` does, together with
-        ``other``.
+        """True if a third mistake beside ``other`` explains the results as well as ``one`` does.
 
         One that does the same by itself, too, is no other: a scale of 1 and no scale.
         """
@@ -324,9 +343,7 @@ class Search:
         return None
 
     def are_apart(self, a: Suspect, b: Suspect) -> bool:
-        """True if in every case one of two suspects agrees with the implementation and the other is
-        right.
-        """
+        """True if in every case one suspect agrees with the answer and the other is right."""
         return (
             self.fits(a)
             and self.fits(b)
@@ -398,8 +415,7 @@ class Search:
         return changed_throughout(pairs)
 
     def changeable(self, p: Pair) -> bool:
-        """True if some known change of a result gives what was returned in the case that tells
-        most.
+        """True if some known change of a result gives what was returned in the most telling case.
 
         In one case many mistakes do not show: what is found of one result holds of them all.
         """
@@ -443,8 +459,10 @@ class Search:
         return share if share == 1 and self.refuses(suspect) else 0.0
 
     def refuted(self, suspect: Suspect) -> bool:
-        """True if a mistake changes a result, the implementation returns something else, and
-        nothing says why.
+        """True if what an implementation returns speaks against a mistake.
+
+        The mistake changes a result, the implementation returns something else, and nothing says
+        why.
 
         What says why is one change of all its results, or an option of the call in which no case
         agrees: a second mistake. Other gradients of the same results are those of another function.
@@ -511,9 +529,7 @@ class Search:
         )
 
     def refuses(self, suspect: Suspect) -> bool:
-        """True if all that is wrong are refusals by the student's own code, as this mistake alone
-        has them.
-        """
+        """True if all that is wrong are the student's own refusals, as this mistake alone has."""
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return all(self.trials[i].outcome.error is ValueError for i in self.wrong) and not any(
             self.fits(other) and all(self.resembles(other, i) for i in self.wrong)
@@ -556,6 +572,7 @@ def asked_for(trial: Trial) -> set:
 
 
 def is_value(trial: Trial) -> bool:
+    """True if a call returned a value."""
     return trial.outcome.kind == "value"
 
 

@@ -52,6 +52,10 @@ def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
 
 
 def misfit(exercise: Exercise, function: str, told: str) -> Mistake:
+    """Return the mistake of a signature that does not take the exercise's calls.
+
+    ``told`` is what Python says of it.
+    """
     wanted = counterpart(exercise, function)
     name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
     bare = []
@@ -76,8 +80,9 @@ def in_code(default: object) -> str:
 
 
 def counterpart(exercise: Exercise, function: str) -> Callable:
-    """Return the part of the reference that a function of the answer stands for: a method, or the
-    whole.
+    """Return the part of the reference that a function of the answer stands for.
+
+    It is the method of that name, or the whole.
     """
     reference = exercise.reference
     return (

@@ -99,10 +99,12 @@ def is_plain_array(value: Any) -> bool:
 
 
 def value_in_short(value: Any, with_dtype: bool) -> str:
+    """Return an argument in a few characters: a number, or an array's shape and dtype."""
     if not is_plain_array(value):
         return str(value) if abs(value or 0) < 10**9 else "a huge number"
     return f"{tuple(value.shape)}{f' of {dtype(value)}' if with_dtype else ''}"
 
 
 def dtype(array: Any) -> str:
+    """Return the name of an array's dtype without its library's."""
     return str(array.dtype).removeprefix("torch.")

@@ -50,6 +50,7 @@ class ChapterProgress:
         }
 
     def count(self, state: str) -> int:
+        """Return how many exercises are in a state."""
         return sum(row.state == state for row in self.rows)
 
     @property
@@ -94,9 +95,11 @@ class ChapterProgress:
         return f"next: train a model made of your parts ({train}); then {after}"
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return str(self)  # what a saved notebook holds as plain text
 
     def __str__(self) -> str:
+        """Return the table as text: a line for each exercise and question, and what is next."""
         names = [*(row.exercise.name for row in self.rows), *self.questions]
         width = max(map(len, names), default=0)
         lines = [
@@ -133,6 +136,7 @@ def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
 
 
 def question_html(mark: str, name: str, said: str) -> str:
+    """Return a table's row on a question that a person marks."""
     description = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(said)}</div>'
     cell = (
         f'<td colspan="2" style="{CELL}">{mark}&nbsp;<code>{escape(name)}</code>{description}</td>'
@@ -141,6 +145,7 @@ def question_html(mark: str, name: str, said: str) -> str:
 
 
 def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
+    """Return a table's row on an exercise, with its newest verdict; None where no check has run."""
     if verdict is None:  # its cell may have failed, or the check be deleted
         return ProgressRow(exercise, OPEN, 0, "no check of it has run")
     if verdict.state == OPEN:

@@ -65,11 +65,13 @@ class ReplacedLine:
     """A line that is replaced by the next: in a notebook, or on a terminal that somebody sees."""
 
     def __init__(self) -> None:
+        """Begin with no line shown."""
         self.out = sys.stderr  # while an answer runs, another takes its place
         self.handle: Any = None
         self.shown = ""
 
     def show(self, text: str) -> None:
+        """Show a text in the place of the last one, in a notebook or a terminal."""
         if not text and not self.shown:
             return
         ipython = shell()
@@ -81,6 +83,7 @@ class ReplacedLine:
         self.shown = text
 
     def display(self, text: str) -> None:
+        """Show a text in a notebook's output, in the place of the last one."""
         from IPython.display import display
 
         what = {"text/plain": text}

@@ -50,6 +50,7 @@ class CriterionVerdict:
 
     @property
     def mark(self) -> str:
+        """Return the sign in front of the criterion's line."""
         return "✓" if self.passed else "–" if self.waits else "✗"
 
 
@@ -95,14 +96,17 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
+        """True if every criterion holds."""
         return all(criterion.passed for criterion in self.criteria)
 
     @property
     def earned(self) -> int:
+        """Return the points of all criteria together."""
         return sum(criterion.earned for criterion in self.criteria)
 
     @property
     def possible(self) -> int:
+        """Return the points that a right answer earns."""
         return sum(criterion.possible for criterion in self.criteria)
 
     @property
@@ -120,6 +124,7 @@ class Verdict:
 
     @property
     def score(self) -> str:
+        """Return the points in words: ``3 of 5 points``."""
         return f"{self.earned} of {points_in_words(self.possible)}"
 
     @property
@@ -165,9 +170,11 @@ class Verdict:
         return "Replace `raise NotImplementedError()` by your code."
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return str(self)  # what a saved notebook holds as plain text
 
     def __str__(self) -> str:
+        """Return the whole verdict as text."""
         if self.unjudged:
             head = f"{'○' if self.unwritten else '✗'} {self.target}: not judged ({self.score})"
             return "\n".join([head, f"  {sentence(self.unjudged)}", f"  {self.to_do}"])
@@ -300,6 +307,7 @@ class CheckFailed(AssertionError):
     """
 
     def __init__(self, verdict: Verdict, displayed: bool = False, said: str = ""):
+        """Keep the verdict; ``said`` is the line that was printed before it was whole."""
         super().__init__(str(verdict))
         self.verdict = verdict
         self.displayed = displayed
@@ -338,6 +346,7 @@ def fail_alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
 
 
 def points_in_words(number: int) -> str:
+    """Return a number of points with its unit."""
     return "1 point" if number == 1 else f"{number} points"
 
 
@@ -399,10 +408,12 @@ def picture_html(picture: Picture) -> str:
 
 
 def matrix_cells(matrix: np.ndarray, top: float) -> list[list[str]]:
+    """Return a matrix as texts, rounded as its largest number needs."""
     return [[short_number(x, top) for x in row] for row in matrix]
 
 
 def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
+    """Return a matrix as a small table, each cell shaded by its number."""
     rows = "".join("<tr>" + "".join(cell_html(x, top) for x in row) + "</tr>" for row in matrix)
     return (
         '<table style="border-collapse:collapse;font-size:80%">'

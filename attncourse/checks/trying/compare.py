@@ -17,8 +17,9 @@ PRECISE = 1e-5  # relative differences below this come of rounding
 
 @dataclass(frozen=True)
 class Problem:
-    """A difference between a result and the expected one. ``said`` is one line; ``detail`` follows
-    where there is room.
+    """A difference between a result and the expected one.
+
+    ``said`` is one line; ``detail`` follows where there is room.
 
     ``kind`` is "type", "shape", "dtype", "value", "nan" or "precision"; for what is no returned
     value "raised", "unfinished", "unwritten" or "unusable".
@@ -29,6 +30,7 @@ class Problem:
     detail: str = ""
 
     def __str__(self) -> str:
+        """Return the detail, or the one line where there is none."""
         return self.detail or self.said
 
     def of(self, part: str) -> "Problem":
@@ -243,10 +245,12 @@ def exact_difference(value: Any, expected: Any, kind: str) -> Problem | None:
 
 
 def unlike(value: Any, wanted: str) -> Problem:
+    """Return the problem of a value that is of another type than the one wanted."""
     return Problem("type", wrong_type(value, wanted))
 
 
 def wrong_type(value: Any, wanted: str) -> str:
+    """Return the sentence on a value of another type than the one wanted."""
     kind = noun_with_article(type_name(value))
     if hasattr(value, "dtype"):
         kind += f" of dtype {dtype_name(value)}"
@@ -260,6 +264,7 @@ def type_name(value: Any) -> str:
 
 
 def noun_with_article(word: str) -> str:
+    """Return the name of a type after *a* or *an*."""
     return f"{'an' if word[0] in 'aeiouAEIOU' or word == 'ndarray' else 'a'} {word}"
 
 

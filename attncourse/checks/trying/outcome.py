@@ -44,8 +44,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trying:
-    """How to try cases: names of the positional arguments, seconds for each call (0 where the
-    caller sees to that), functions that it may not use.
+    """The settings of trying cases.
+
+    They are the names of the positional arguments, seconds for each call (0 where the caller sees
+    to that), and the functions that an answer may not use.
     """
 
     names: tuple[str, ...]
@@ -123,6 +125,7 @@ def argument_names(exercise: Exercise) -> list[str]:
 
 
 def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
+    """Return a case's arguments with their names, those of a caller under the names that it has."""
     names = argument_names(exercise)
     if case.use is not None:  # what it names itself stands in the place of those
         parameter_names = positional(case.use)[1:]
@@ -206,9 +209,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def is_unwritten(outcome: Outcome) -> bool:
-    """True if a call came to ``raise NotImplementedError()``, and not to an error of torch of that
-    class.
-    """
+    """True if a call came to a stub's ``raise NotImplementedError()``, and not to torch's own."""
     said = outcome.text.split(" (in the line")[0]
     by_hand = said == "NotImplementedError" or "raise NotImplementedError" in outcome.text
     return outcome.error is NotImplementedError and by_hand

@@ -45,6 +45,11 @@ class Trial:
         return problem_with(self.case, self.expected, self.outcome)
 
     @property
+    def said(self) -> str:
+        """Return the problem in one line; "" if there is none."""
+        return self.problem.said if self.problem else ""
+
+    @property
     def stands_out(self) -> bool:
         """True if anything is wrong, a changed argument included."""
         return bool(self.outcome.mutated) or self.wrong
@@ -85,9 +90,11 @@ class Awaited:
     """
 
     def __init__(self, exercise: Exercise, case: Case):
+        """Note the case; the reference answers it when a field is first read."""
         self._asked = exercise, case
 
     def __getattr__(self, name: str) -> Any:
+        """Return a field of the outcome, of all of which the reference's answer is kept."""
         if name not in OUTCOME:
             raise AttributeError(name)
         vars(self).update(vars(expected(*self._asked)))

@@ -86,6 +86,7 @@ class Kernels(NamedTuple):
 
 
 def nothing_refused() -> str:
+    """Return "": of a watch that another one already keeps."""
     return ""
 
 
@@ -268,4 +269,5 @@ _seen: dict[str, list[types.FunctionType]] = {}
 
 
 def forbidden_call(name: str) -> str:
+    """Return what a student is told of a call of a forbidden function."""
     return f"called {name}, which this exercise asks you to build"

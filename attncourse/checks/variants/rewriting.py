@@ -28,6 +28,7 @@ class Notation(NamedTuple):
 
 
 def is_tensor(value: Any) -> bool:
+    """True for a tensor, without loading torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -67,17 +68,19 @@ def multiplied(number: int | float) -> Notation:
 
 
 def is_list(value: Any) -> bool:
+    """True for a list or a tuple; ``TypeError`` for a text, which is no list of numbers."""
     if isinstance(value, str | bytes):
         raise TypeError
     return isinstance(value, list | tuple)
 
 
 def to_halves(x: Any) -> Any:
-    """Neighbours (0, 1), (2, 3), … of a tensor as the pairs (0, d/2), (1, d/2 + 1), …"""
+    """Return a tensor in which neighbours, 2i and 2i + 1, have become the pairs i and d/2 + i."""
     return sys.modules["torch"].cat([x[..., 0::2], x[..., 1::2]], dim=-1)
 
 
 def to_neighbours(x: Any) -> Any:
+    """Return a tensor whose pairs, i and d/2 + i, have become neighbours: undo ``to_halves``."""
     return sys.modules["torch"].stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
 
 

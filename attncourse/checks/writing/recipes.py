@@ -17,8 +17,7 @@ Way = dict[str, Any]  # the wrong options that make a mistake, by decision
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe of a mistake in a composition: its name, its explanation, and the ``ways`` to make
-    it.
+    """A recipe of a mistake in a composition: name, explanation, and the ``ways`` to make it.
 
     The first way is the one that is shown, and tried together with other mistakes. ``family`` gives
     the way for a number, ``values`` are the numbers to try.
@@ -51,6 +50,7 @@ class Recipe:
         return replace(self, explanation=" ".join(explanation.split()))
 
     def called(self, name: str) -> "Recipe":
+        """Return the same mistake under another name."""
         return replace(self, name=name)
 
     def naming(self, **words: str) -> "Recipe":

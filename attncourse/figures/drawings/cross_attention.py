@@ -132,6 +132,7 @@ def pooling() -> Drawings:
 
 
 def pooled(asked: bool) -> Diagram:
+    """Return the drawing of pooling: by a learned query, or by the mean."""
     name = "attention pooling" if asked else "mean"
     more = (
         "A learned query points at the elements; the line from the one that carries the mark, a "

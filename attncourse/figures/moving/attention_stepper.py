@@ -171,6 +171,7 @@ def stepper_columns(views: dict, tokens: Sequence[str]) -> str:
 
 
 def stepper_arrow(colour: str, start: tuple[float, float], end: tuple[float, float]) -> str:
+    """Return the SVG of an arrow, whose line ends inside its head."""
     (x, y), (to_x, to_y) = start, end
     near = x + 0.85 * (to_x - x), y + 0.85 * (to_y - y)  # inside the head
     return (
@@ -186,4 +187,5 @@ def stepper_number(entry: float) -> str:
 
 
 def vector(entries) -> str:
+    """Return numbers as a vector in brackets."""
     return f"({', '.join(map(stepper_number, entries))})"

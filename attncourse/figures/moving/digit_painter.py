@@ -32,6 +32,7 @@ class DigitPainter(Moving):
     """
 
     def __init__(self, model: "VisionTransformer", presets, chosen: int = 3):
+        """Make the figure of a model, and of images to begin with, of which one is ``chosen``."""
         kept = digit_painter_weights(model)
         side, patch = model.image_size, model.patch
         presets = as_floats("presets", presets, "k H W")

@@ -71,4 +71,5 @@ def answer_words(one: dict) -> str:
 
 
 def ground(p: float) -> str:
+    """Return the style of a word's ground, the stronger the more likely the word."""
     return f"background:color-mix(in srgb,var(--query) {p * 45:.0f}%,transparent)"

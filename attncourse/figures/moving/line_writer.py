@@ -101,8 +101,9 @@ def line_writer_weights(name: str, model: "Seq2Seq") -> dict[str, np.ndarray]:
 
 
 def written_by(model: "Seq2Seq", line: str, reads: str, writes: str):
-    """Return a translator's output, and its attention for each letter and the end, ``(t + 1, n)``
-    or None.
+    """Return a translator's output, and its attention or None.
+
+    The attention has a row for each letter and the end, ``(t + 1, n)``.
     """
     import torch
 

@@ -31,7 +31,8 @@ class World(Protocol):
 
     words: Sequence[str]
 
-    def beginning(self, words: str) -> list[int]: ...
+    def beginning(self, words: str) -> list[int]:
+        """Return the ids of a text with which a model begins to write."""
 
 
 class LiveModel(Moving):
@@ -60,6 +61,11 @@ class LiveModel(Moving):
         seed: int = 2,
         heads: bool = True,
     ):
+        """Make the figure of a model and the world that it was trained on.
+
+        ``beginning`` and ``examples`` are texts, ``seed`` draws what is written, and ``heads`` says
+        whether the maps of the heads are shown.
+        """
         kept = live_model_weights(model)
         if len(world.words) != model.config.n_vocab:
             raise ValueError(

@@ -37,6 +37,7 @@ class LoopReader(Moving):
         classes: Sequence[str],
         motifs: Sequence[str] = (),
     ):
+        """Make the figure of a classifier, with loops to read and motifs to mark in them."""
         from attncourse.sequences import ALPHABET, encode_cdr3
 
         kept = loop_reader_weights(model)

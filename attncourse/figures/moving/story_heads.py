@@ -41,6 +41,10 @@ class StoryHeads(Moving):
     def __init__(
         self, model: "GPT", world: World, looks, costs, who: Sequence[str] = WHO, line: str = LINE
     ):
+        """Make the figure of a model whose heads a reader switches off.
+
+        ``looks`` and ``costs`` are numbers of every head, ``(layers, heads)``.
+        """
         kept = live_model_weights(model)
         looks, costs = (
             as_floats(name, x, "layers heads").astype(float)

@@ -62,6 +62,7 @@ def symbol_boxes(symbols: list[str]) -> str:
 
 
 def said(rows: list[list[str]]) -> str:
+    """Return how many merges were made, and the pieces that they left."""
     pieces = rows[-1]
     count = f"{len(pieces)} piece{'s' if len(pieces) != 1 else ''}"
     merges = f"{len(rows) - 1} merge{'s' if len(rows) != 2 else ''}"

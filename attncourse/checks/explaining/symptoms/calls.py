@@ -43,12 +43,12 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def raises_in_place(trial: Trial) -> bool:
+    """True if a library refused to write into an array in place."""
     return trial.outcome.kind == "raised" and bool(IN_PLACE.search(trial.outcome.text))
 
 
 def called_again(trial: Trial) -> bool:
-    """True if a case makes several calls, and a later one got an argument that an earlier one had
-    changed.
+    """True if a case makes several calls, and a later one got what an earlier one had changed.
 
     Of two results the first comes before any change: it is right.
     """

@@ -40,10 +40,10 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if raised and not returned_trials:
         return None  # nothing returned a number
-    said = (returned_trials or met)[0].problem.said
+    said = (returned_trials or met)[0].said
     if raised:
         text = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
-        return Symptom(f"{text}; besides, {raised[0].problem.said}", False)
+        return Symptom(f"{text}; besides, {raised[0].said}", False)
     whole = re.search(r"expected (int\d+)", said)
     cure = (
         f"Return whole numbers, of dtype {whole[1]}."
@@ -93,8 +93,9 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def all_off_one_way(wrong: list[Pair]) -> str:
-    """Return "small" or "large" if all numbers are wrong in that direction, as rounding is not;
-    else "".
+    """Return "small" or "large" if all numbers are off in that direction, else "".
+
+    Numbers that are only rounded lie on both sides.
     """
     signs = np.concatenate([((p.got - p.want) * np.sign(p.want)).ravel() for p in wrong])
     signs = signs[np.abs(signs) > 1e-13 * max(scale_of(p.want) for p in wrong)]

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ class Pair:
 
     @cached_property
     def right(self) -> bool:
+        """True if what came has the shape and the numbers of what was wanted."""
         return self.got.shape == self.want.shape and equal(self.got, self.want)
 
 
@@ -35,7 +37,7 @@ def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
     return pairs
 
 
-def returned(trial: Trial) -> tuple[object, object]:
+def returned(trial: Trial) -> tuple[Any, Any]:
     """Return the value returned and the one expected, without gradients or facts beside them."""
     got, want = trial.outcome.value, trial.expected.value
     if isinstance(want, dict) and isinstance(got, dict):
@@ -45,6 +47,7 @@ def returned(trial: Trial) -> tuple[object, object]:
 
 
 def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
+    """Return the pair of two arrays in a list, or an empty list where one of them is none."""
     first, second = (as_numbers(v) if v is not None else None for v in (got, want))
     if first is None or second is None:
         return []
@@ -66,6 +69,10 @@ def largest_difference(p: Pair) -> float:
 
 
 def nearly(a: np.ndarray, b: np.ndarray) -> bool:
+    """True if two arrays differ by 1e-7 of the largest number of ``b`` at most.
+
+    Numbers of single or half precision may differ by 1e-4 of it.
+    """
     with np.errstate(all="ignore"):
         b = b.astype(float)
         limit = 1e-4 if a.dtype in (np.float32, np.float16) else 1e-7
