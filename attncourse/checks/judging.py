@@ -197,8 +197,11 @@ def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
 
 
 def is_one_slip(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
-    """True if one mistake that the exercise knows is all that is wrong with an answer."""
-    known = found.all and found.mistake in exercise.mistakes
+    """True if one mistake is all that is wrong with an answer.
+
+    That is one that the exercise knows, or every number is right, and only its form is not.
+    """
+    known = found.all and (found.in_form or found.mistake in exercise.mistakes)
     return known and answers_something(exercise, trials, seed)
 
 
