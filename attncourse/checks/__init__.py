@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import cache, partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from attncourse import STEMS
@@ -213,14 +214,14 @@ def chapter(stem: str) -> tuple[Exercise, ...]:
     return bank_of(stem).EXERCISES
 
 
-def bank_of(stem: str) -> Any:
-    """Return the module of a chapter's exercises; what it makes is made as in a fresh process.
+def bank_of(stem: str, module: str = "") -> Any:
+    """Return ``attncourse.bank.<stem>``, or a module in it, imported as in a fresh process.
 
     Raises ``ModuleNotFoundError`` in one sentence where a library is not there that it takes.
     """
     try:
         with as_a_process_imports():
-            return importlib.import_module(f"attncourse.checks.bank.{stem}")
+            return importlib.import_module(f"attncourse.bank.{stem}{module}")
     except ModuleNotFoundError as missing:
         if missing.name not in BROUGHT_BY:
             raise
@@ -258,8 +259,10 @@ def in_variant(exercise: Exercise, name: str) -> Exercise:
 
 
 def variants_of(stem: str) -> "tuple[Variant, ...]":
-    """The variants of a chapter's exercises."""
-    return getattr(bank_of(stem), "VARIANTS", ())
+    """Return the variants of a chapter's exercises; they are loaded when somebody asks for one."""
+    if find_spec(".variants", bank_of(stem).__name__) is None:
+        return ()
+    return bank_of(stem, ".variants").VARIANTS
 
 
 def show(thing: Any, **how: Any) -> Any:

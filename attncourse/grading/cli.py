@@ -46,7 +46,7 @@ GRADED = typer.Argument(help="A graded assignment, say 05_kqv.")
 
 
 def main() -> None:
-    """Runs the command line; what the user can put right is one line and exit status 2."""
+    """Run the command line; what the user can put right is one line and exit status 2."""
     gc.set_threshold(50_000)  # nearly all that a command makes is imported, and stays
     keep_what_is_written(sys.stdout, sys.stderr)
     try:
@@ -63,17 +63,17 @@ def main() -> None:
 
 
 def tell(line: str) -> None:
-    """Prints a remark on standard error. Names in it are other people's: they act on nothing."""
+    """Print a remark on standard error. Names in it are other people's: they act on nothing."""
     print(f"attncourse: {made_visible(line)}", file=sys.stderr)
 
 
 def say(text: str) -> None:
-    """Prints what a command found, in lines of their own length, as ``tell`` prints remarks."""
+    """Print what a command found, in lines of their own length, as ``tell`` prints remarks."""
     print(made_visible(text))
 
 
 def show_version(asked: bool) -> None:
-    """Prints which version this is, and ends."""
+    """Print which version this is, and end."""
     if asked:
         from importlib.metadata import version
 
@@ -91,14 +91,17 @@ def common(
 
 
 def one_or_all(name: str | None, everything: bool, names: Callable[[], list[str]]) -> list[str]:
-    """The assignment that was named, or with ``--all`` every one; exactly one of these is asked."""
+    """Return the assignment that was named, or with ``--all`` every one.
+
+    Exactly one of these is to be asked for.
+    """
     if (name is None) != everything:
         raise UserError("name one assignment, or all of them: --all")
     return names() if name is None else [name]
 
 
 def leave(status: int) -> NoReturn:
-    """Ends this process with this status, after what is registered to run at its end.
+    """End this process with this status, after what is registered to run at its end.
 
     To take nbgrader's and SQLAlchemy's modules apart would take as long as a few submissions.
     """
@@ -554,7 +557,6 @@ def grade(
 
     What was graded before and has not changed is not run again. Status 1: some could not be run.
     """
-
     with stopping("nothing was graded"):
         if dask is None:
             from attncourse.grading.judge.prestart import start_ahead
@@ -607,7 +609,7 @@ def report(
 
 
 def print_warm_up(course: Path, summary: "Summary", place: Path | None) -> None:
-    """Writes the page for the next lecture, and says where it is and what it lacks."""
+    """Write the page for the next lecture, and say where it is and what it lacks."""
     from attncourse.grading.class_.warm_up import write_warm_up
 
     made = write_warm_up(course, summary, place)

@@ -52,15 +52,17 @@ class Report:
 
     @property
     def points(self) -> float:
+        """The points of all cells together."""
         return math.fsum(cell.points for cell in self.cells.values())
 
     @property
     def maximum(self) -> float:
+        """The points that all cells together can earn."""
         return math.fsum(cell.maximum for cell in self.cells.values())
 
 
 def count(number: float, noun: str) -> str:
-    """So many of something, in words: 1 point, 2.5 points."""
+    """Return so many of something, in words: 1 point, 2.5 points."""
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
 
 
@@ -70,7 +72,7 @@ def score_in_words(points: float, maximum: float) -> str:
 
 
 def exercise_of(grade_id: str) -> str:
-    """The exercise that a graded cell belongs to: its visible and hidden tests are one.
+    """Return the exercise that a graded cell belongs to: its visible and hidden tests are one.
 
     A student's own file has a test for each exercise, which is called as that is: kqv.project.
     """
@@ -78,7 +80,7 @@ def exercise_of(grade_id: str) -> str:
 
 
 def report_without_points(assignment: Any, status: str, reason: str, student: str = "") -> Report:
-    """The report on a submission of which nothing could be run: zero, and why."""
+    """Return the report on a submission of which nothing could be run: zero, and why."""
     cells = {g: CellResult(0.0, cell.points, reason) for g, cell in assignment.graded.items()}
     return Report(student, assignment.name, status, cells, notes=(reason,), attention=(reason,))
 
@@ -89,13 +91,16 @@ def shown_mistakes(mistakes: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """A report as JSON can hold it, with the number of its schema."""
+    """Return a report as JSON can hold it, with the number of its schema."""
     cells = {name: vars(cell) for name, cell in report.cells.items()}
     return {"schema": SCHEMA} | vars(report) | {"cells": cells}
 
 
 def report_from_json(data: dict[str, Any]) -> Report:
-    """The report that ``to_json`` made this of. Raises ``ValueError`` where it is of another."""
+    """Return the report that ``to_json`` made this of.
+
+    Raises ``ValueError`` where it is of another version.
+    """
     if data.get("schema") != SCHEMA:
         raise ValueError(f"expected a report of schema {SCHEMA}, got {data.get('schema')!r}")
     fields = {name: value for name, value in data.items() if name != "schema"}

@@ -9,6 +9,7 @@ from itertools import cycle
 from types import FunctionType
 
 import pytest
+from drill_making.by_hand import right_answers_by_hand
 
 from attncourse import STEMS
 from attncourse.checks import exercises
@@ -43,9 +44,13 @@ WRONG = dealt([(e, m) for e in ALL.values() for m in e.mistakes])
 
 
 def right_answers() -> list:
-    """(exercise, implementation, seed) for each right alternative in the chapters' test modules."""
+    """(exercise, implementation, seed) for each right alternative in the chapters' test modules.
+
+    And for those in steps, of which drills are made.
+    """
     stems = dict.fromkeys(e.stem for e in ALL.values())
     banks = [importlib.import_module(f"test_{stem}").RIGHT for stem in stems]
+    banks += [right_answers_by_hand(stem) for stem in stems]
     return dealt([(ALL[target], f) for bank in banks for target, fs in bank.items() for f in fs])
 
 

@@ -202,7 +202,7 @@ FOREVER = "assert f() > 1\nassert sum(range(f()))"  # one instruction that no al
 
 
 def test_a_stuck_lane_is_ended_and_keeps_what_was_earned(monkeypatch):
-    monkeypatch.setattr("attncourse.grading.judge.lanes.GRACE", 1.0)  # it works that long
+    monkeypatch.setattr("attncourse.grading.judge.lanes.GRACE_SECONDS", 1.0)  # it works that long
     began = time.monotonic()
     report = judged(
         "def f():\n    return 10**12",
@@ -224,7 +224,7 @@ def test_a_stuck_lane_is_ended_and_keeps_what_was_earned(monkeypatch):
 class ToldLane:
     """A lane that answers what it is told to; ``seen`` are what was asked and who else was busy."""
 
-    core, pid, began = None, 0, True
+    core, pid, work_began = None, 0, True
 
     def __init__(self, lanes: Lanes, answers: list):
         self.lanes, self.answers, self.seen = lanes, answers, []
@@ -237,7 +237,7 @@ class ToldLane:
             raise answer
         return answer
 
-    def gone(self):
+    def has_ended(self):
         return False
 
     def close(self):
@@ -293,11 +293,11 @@ def test_nothing_runs_a_third_time(told, given, points, runs):
     report, seen = told(*given)
     assert (report.points, len(seen)) == (points, runs)
     if given[:2] == (LOST, LOST):
-        assert report.attention == (f"{judge.LOST}: the judge was busy with it",)
+        assert report.attention == (f"{judge.NOT_RUN_TO_END}: the judge was busy with it",)
 
 
 def test_a_lane_that_cannot_start_is_the_machines(told, monkeypatch):
-    monkeypatch.setattr(ToldLane, "began", False)
+    monkeypatch.setattr(ToldLane, "work_began", False)
     with pytest.raises(UserError, match="no lane can start on this machine: the judge was busy"):
         told(LOST, LOST)
     assert told(LOST, answers(1))[0].points == 1

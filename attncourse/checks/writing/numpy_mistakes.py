@@ -5,6 +5,8 @@ a quotient, ``close`` and ``gather`` a comparison, ``finish`` what becomes of th
 softmax stand in ``softmaxes``; ``recipes`` says how one is written.
 """
 
+from typing import Any
+
 import numpy as np
 
 from attncourse.checks.exercise import REFUSED, Between
@@ -13,7 +15,7 @@ from attncourse.checks.writing.recipes import mistake
 
 # --- what is right ---------------------------------------------------------------------------
 
-EACH_ROW = {"axis": -1, "keepdims": True}
+EACH_ROW: dict[str, Any] = {"axis": -1, "keepdims": True}
 
 
 def swapped(X):

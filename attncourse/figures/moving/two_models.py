@@ -10,9 +10,18 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.today import cache_bytes_of
 
 LENGTHS = (1024, 32_768, 131_072)
-PARTS = ("norms", "queries", "keys, values", "their norm", "positions", "softmax", "gate", "then")
+PARTS = (
+    "norms",
+    "queries",
+    "keys, values",
+    "norm of q, k",
+    "positions",
+    "softmax",
+    "gate",
+    "next part",
+)
 ROLES = {"full": "ink", "window": "query", "latent": "key", "state": "value"}
-KIND_WORDS = {"full": "whole", "window": "window", "latent": "latent", "state": "memory"}
+KIND_WORDS = {"full": "sees all", "window": "window", "latent": "latent", "state": "memory"}
 STRIP, STRIP_TOPS, TOP, ROW = (56, 280), (2, 22), 44, 31  # left and width of a strip; of the rows
 
 
@@ -21,7 +30,7 @@ def part_words(model: Mapping[str, Any]) -> list[str]:
     kinds, cap = model["layers"], model.get("cap")
     kept = []
     if "latent" in kinds:
-        kept.append(f"latent of {model['d_latent']}, and {model['d_turned']}")
+        kept.append(f"latent of {model['d_latent']}, and {model['d_turned']} apart")
     if "full" in kinds or "window" in kinds:
         kept.append(f"{model['n_kv_heads']} heads of {model['d_head']}")
     if "state" in kinds:
@@ -36,8 +45,8 @@ def part_words(model: Mapping[str, Any]) -> list[str]:
     experts = model["experts"]
     then = "feed-forward layer"
     if experts:
-        always = f" and {experts[2]}" if experts[2] else ""
-        then = f"{experts[1]}{always} of {experts[0] + experts[2]} experts"
+        always = f"{experts[2]} and " if experts[2] else ""
+        then = f"{always}{experts[1]} chosen of {experts[0] + experts[2]} experts"
     gate = "on the output" if "full" in kinds else "on memories"
     base = f", base {model['base']:,}" if model["base"] else ""
     return [

@@ -25,11 +25,11 @@ class Aside:
         self.bound: dict[int, dict[str, Any]] = {}  # by the tests that have run since
 
     def put(self, number: int) -> None:
-        """Keeps the names in the place of a test."""
+        """Keep the names in the place of a test."""
         self.there[number] = dict(self.runner.namespace), set(self.runner.laid_out)
 
     def lay_out(self, number: int) -> None:
-        """Makes the names what they were there.
+        """Make the names what they were there.
 
         What deferred tests before it have bound is there as well, but for what was bound anew.
         """
@@ -46,7 +46,7 @@ class Aside:
         self.runner.namespace.update(names)
 
     def take_up(self, number: int) -> None:
-        """Keeps what a test has bound, for those behind it."""
+        """Keep what a test has bound, for those behind it."""
         before, names = self.there[number][0], self.runner.namespace
         changed = [name for name, value in names.items() if before.get(name, NOTHING) is not value]
         self.bound[number] = {name: names[name] for name in changed}
@@ -91,9 +91,9 @@ def spoilt(test: Touched, before: list[Touched], after: list[Touched]) -> bool:
 def names_reached(
     names: Iterable[str], cells: Iterable[Touched], instead: Mapping[str, Iterable[str]] = {}
 ) -> set[str]:
-    """These names, and those that are read where they are bound, and so on.
+    """Return these names, and those that are read where they are bound, and so on.
 
-    Some may be bound elsewhere: ``instead`` says what is read there.
+    ``instead`` says for some names what is read in place of what their cells read.
     """
     changers: dict[str, list[Iterable[str]]] = {
         name_replaced: [read] for name_replaced, read in instead.items()
@@ -111,8 +111,9 @@ def names_reached(
 
 @lru_cache(maxsize=1024)
 def touched(source: str) -> Touched:
-    """Return the global names that a cell reads, binds and changes; none where it is no valid
-    Python.
+    """Return the global names that a cell reads, binds and changes.
+
+    None where it is no valid Python.
     """
     tree = parse_or_none(source)
     if tree is None:
@@ -135,19 +136,19 @@ def touched(source: str) -> Touched:
 
 
 def touched_by(steps: Sequence[Step]) -> list[Touched]:
-    """The same of each cell among the steps."""
+    """Return ``touched`` of every step that is not a test."""
     return [touched(step.source) for step in steps if step.kind != "test"]
 
 
 def below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    """The scopes inside a scope."""
+    """Yield the scopes inside a scope, at any depth."""
     for child in table.get_children():
         yield child
         yield from below(child)
 
 
 def parts_changed(tree: ast.AST) -> set[str]:
-    """The names of objects that get an attribute or an item."""
+    """Return the names of objects of which an attribute or an item is set or deleted."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):

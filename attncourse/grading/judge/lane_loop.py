@@ -39,19 +39,21 @@ class LaneLoop:
         self.order = order
         self.workers = Workers(zygote, Limits(processes=order["processes"]))
         self.earned: dict[str, Any] = {}  # of which the driver was not told yet
-        self.told, self.told_at = 0.0, 0.0  # how long the last may take, and when it began
+        self.announced_seconds = 0.0  # how long what was announced last may take
+        self.announced_at = 0.0  # when it began
+        # What the checker grows by is counted from here: see SPENT.
         self.size = resident()
 
     def serve(self) -> None:
-        """Grades what the driver sends until it hangs up."""
+        """Grade what the driver sends until it hangs up."""
         hold_memory()
         with suppress(EOFError):
             while True:
-                request, books = receive(self.driver)
-                send(self.driver, self.answer_to(request, *map(bytes, books)))
+                request, buffers = receive(self.driver)
+                send(self.driver, self.answer_to(request, *map(bytes, buffers)))
 
     def answer_to(self, request: dict[str, Any], notebook: bytes, course: bytes) -> dict[str, Any]:
-        """The report that a request asks for, or why there can be none.
+        """Return the report that a request asks for, or why there can be none.
 
         ``undone`` is what came of the steps where not all ended by itself: the driver hands it back
         with the request to run this once more.
@@ -69,12 +71,12 @@ class LaneLoop:
     def grade(
         self, notebook: bytes, assignment: Assignment, request: dict[str, Any]
     ) -> tuple[Report, dict[str, Any]]:
-        """The report on a submission; of several versions of it, on the one that earns most.
+        """Return the report on a submission, and what is undone of it, by version.
 
-        And what is undone, by version.
+        Of several versions, the report is on the one that earns most.
         """
         started, student = time.monotonic(), request["student"]
-        self.earned, self.told = {}, 0.0
+        self.earned, self.announced_seconds = {}, 0.0
         self.begins("the notebook", self.workers.limits.cell)
         try:
             reading = read_submission_cells(notebook)
@@ -87,9 +89,10 @@ class LaneLoop:
             return report_without_points(assignment, "unreadable", reason, student), {}
         reports, undone = [], {}
         for number in range(len(reading.versions)):
-            report, left = self.grade_version(number, reading, assignment, request)
+            report, version_undone = self.grade_version(number, reading, assignment, request)
             reports.append(report)
-            undone |= {number: left} if left else {}
+            if version_undone:
+                undone[number] = version_undone
         best = max(reports, key=lambda report: report.points)
         return replace(best, duration=time.monotonic() - started), undone
 
@@ -100,68 +103,73 @@ class LaneLoop:
         assignment: Assignment,
         request: dict[str, Any],
     ) -> tuple[Report, dict[str, Any]]:
-        """The report on one of the versions, which share the time of a submission.
+        """Return the report on one version, and what is undone of it.
 
-        And what of it is undone; the request has what an earlier run left so.
+        The versions share a submission's time; the request has what an earlier run left undone.
         """
         steps, mended = plan(reading.versions[number], assignment)
-        sources = (
-            [cell.source for cell in of] for of in (reading.versions[number], assignment.cells)
-        )
-        mended = [*mended, *other_variant(*sources)]
-        first = request["first"].get(str(number), {"outcomes": {}, "cut": ()})
+        handed_in = [cell.source for cell in reading.versions[number]]
+        asked_for = [cell.source for cell in assignment.cells]
+        mended = [*mended, *other_variant(handed_in, asked_for)]
+        earlier = request["first"].get(str(number), {"outcomes": {}, "cut": ()})
         limits = self.workers.limits
+        # A merge conflict earns nobody more time.
         limits = replace(limits, submission=limits.submission / len(reading.versions))
         budget = Budget(limits.submission)
         seed, launch = request["seed"], self.workers.launch
         means = Means(assignment, seed, limits, budget, launch, self.begins)
 
-        def heard(number: int, outcome: StepOutcome) -> None:
+        def on_outcome(number: int, outcome: StepOutcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
             if steps[number].kind == "test" and cell is not None:
                 self.earned[steps[number].grade_id] = vars(judge_cell(cell, outcome))
 
-        doubted = set(first["cut"])
-        known = {
-            int(n): outcome_from_json(outcome_data) for n, outcome_data in first["outcomes"].items()
-        }
-        findings = agreed_findings(known, doubted, PlanRunner(steps, means, heard, doubted).run())
-        taken, followed, cut = [], [], set(findings.cut)
+        doubted = set(earlier["cut"])
+        outcomes = {int(n): outcome_from_json(data) for n, data in earlier["outcomes"].items()}
+        second = PlanRunner(steps, means, on_outcome, doubted).run()
+        findings = agreed_findings(outcomes, doubted, second)
+        overwritten, carried, cut = [], [], set(findings.cut)
+        # Where a step was cut, all of this runs again: in that run these are looked for.
         if request["final"] or not cut:
-            taken, once = overwritten_answers(findings, means)
-            followed, again = follow_ons(findings, means)
-            cut |= {len(steps)} if once or again else set()  # behind them all
+            overwritten, overwritten_cut = overwritten_answers(findings, means)
+            carried, follow_ons_cut = follow_ons(findings, means)
+            if overwritten_cut or follow_ons_cut:
+                cut.add(len(steps))  # behind them all
         self.begins("the report", limits.cell)
         notes = [*reading.notes, *mended]
-        report = make_report(findings, assignment, request["student"], notes, followed, taken)
+        report = make_report(findings, assignment, request["student"], notes, carried, overwritten)
+        # Only an ended worker tells what it used.
         self.workers.end_all()
         met = limits_met(findings, limits, budget, self.workers.used)
         self.workers.used.clear()
         report = replace(report, limits=met, version=number)
-        outcomes = {n: vars(outcome) for n, outcome in findings.outcomes.items()}
-        return report, {"outcomes": outcomes, "cut": sorted(cut)} if cut else {}
+        if not cut:
+            return report, {}
+        undone = {n: vars(outcome) for n, outcome in findings.outcomes.items()}
+        return report, {"outcomes": undone, "cut": sorted(cut)}
 
     def begins(self, what: str, seconds: float) -> None:
-        """Has the driver watch over what may take so many seconds of processor time.
+        """Have the driver watch over what may take so many seconds of processor time.
 
-        It hears of what was earned before; of a cell that follows at once on another, nothing.
+        It is told what was earned before with it. Of a cell that follows at once on another, it is
+        told nothing.
         """
         now = time.monotonic()
-        if self.earned or seconds != self.told or now - self.told_at > SOON:
+        if self.earned or seconds != self.announced_seconds or now - self.announced_at > SOON:
             send(self.driver, {"begins": what, "seconds": seconds, "earned": self.earned})
-            self.earned, self.told, self.told_at = {}, seconds, now
+            self.earned, self.announced_seconds, self.announced_at = {}, seconds, now
 
 
 def limits_met(
-    found: Findings, limits: Limits, budget: Budget, uses: list[dict[str, float]]
+    findings: Findings, limits: Limits, budget: Budget, uses: list[dict[str, float]]
 ) -> dict[str, Any]:
     """Return the use of each limit; of the workers' ``uses`` the largest counts."""
     used = {name: max((use[name] for use in uses), default=0.0) for name in ("cpu", "memory")}
     whole = use_of(budget.worked(), limits.submission) | {"met": not budget.left()}
-    output = {"limit": limits.output, "used": None, "met": bool(found.flooded)}
+    output = {"limit": limits.output, "used": None, "met": bool(findings.flooded)}
     return {
         "submission": whole,
-        "call": use_of(found.longest, limits.call),
+        "call": use_of(findings.longest, limits.call),
         "cpu": use_of(used["cpu"], limits.cpu),
         "memory": use_of(used["memory"], limits.memory),
         "output": output,
@@ -169,36 +177,37 @@ def limits_met(
 
 
 def use_of(used: float, limit: float) -> dict[str, Any]:
+    """Return what a report keeps of one limit."""
     return {"limit": limit, "used": round(used, 3), "met": used >= limit}
 
 
 @lru_cache(maxsize=4)
 def assignment_of(text: bytes) -> Assignment:
-    """An assignment as the driver sent it."""
+    """Return the assignment that the driver sent as these bytes."""
     data = json.loads(text)
     cells, added = tuple(Cell(**cell) for cell in data["cells"]), tuple(data["added"])
     return Assignment(**data | {"cells": cells, "added": added})
 
 
 def hold_memory(size: int = CHECKER) -> None:
-    """Has the kernel refuse this process more than so many MB beyond what it has."""
+    """Have the kernel refuse this process more than so many MB beyond what it has."""
     with suppress(ImportError, OSError, ValueError):  # elsewhere than on Linux
         import resource
 
-        most = pages(0) + size * MB
+        limit = pages(0) + size * MB
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        if hard == resource.RLIM_INFINITY or most < hard:
-            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+        if hard == resource.RLIM_INFINITY or limit < hard:
+            resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def resident() -> int:
-    """The bytes of memory that this process has; 0 where nobody counts."""
+    """Return the bytes of memory that this process has; 0 where nobody counts."""
     with suppress(OSError):
         return pages(1)
     return 0
 
 
 def pages(which: int) -> int:
-    """One of the sizes of this process, in bytes: of its addresses, of what lies in memory."""
+    """Return one of the sizes of this process in bytes: 0 is its addresses, 1 what is in memory."""
     with open("/proc/self/statm") as sizes:
         return int(sizes.read().split()[which]) * os.sysconf("SC_PAGE_SIZE")

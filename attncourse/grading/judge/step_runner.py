@@ -11,12 +11,12 @@ import numpy as np
 from attncourse.checks import observe
 from attncourse.checks.reading.cells import went_on
 from attncourse.checks.trying.trials import NoReference
-from attncourse.grading.judge.assertion_message import said_of
+from attncourse.grading.judge.assertion_message import assertion_message_of
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.guard import compile_cell, guards
 from attncourse.grading.judge.instructor_namespace import instructor_namespace_for, loads
 from attncourse.grading.judge.outcomes import (
-    MESSAGE,
+    MAX_MESSAGE_CHARS,
     StepOutcome,
     describe_verdict,
     shortened_value,
@@ -86,6 +86,7 @@ class StepRunner:
         self.begins(step.name, self.limits.cell)
         with observe(self.seed) as verdicts:
             outcome = self.outcome(step)
+        # What the test handed over computes with what the test knows: see ``lent``.
         self.session.lent.end()
         if not outcome.cut:  # a test may catch what a call raises, and a check does
             ended = self.session.ended and f"the submission {self.session.ended}"
@@ -98,11 +99,14 @@ class StepRunner:
         return outcome
 
     def outcome(self, step: Step) -> StepOutcome:
+        """Run a test within its time and the submission's; return its outcome."""
         # One call may take as long as the test. Its own process is the one to stop it, and then
         # goes on: so this clock always rings later, and not by chance first.
         longest = Stopwatch(self.limits.cell + self.limits.grace, self.budget.spent)
         watch = min(longest, self.budget, key=Stopwatch.left)
         try:
+            # Nobody reads what a test prints; the test itself may, with a redirection inside of
+            # this one.
             with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
                 value = within(watch, lambda: self.evaluate(step))
         except OutOfTime:
@@ -113,7 +117,7 @@ class StepRunner:
                 raise OutOfTime from None
             outcome = self.failure(error, None if longest.left() else longest)
             if outcome.kind == "error":
-                outcome.said = said_of(error, step.source, TEST)
+                outcome.assertion = assertion_message_of(error, step.source, TEST)
             return outcome
         if value is None:
             return StepOutcome("none")
@@ -123,7 +127,7 @@ class StepRunner:
         return StepOutcome("other", f"a value of type {type(value).__name__}")
 
     def evaluate(self, step: Step) -> Any:
-        """The value of a test's last line where that is an expression, else None."""
+        """Return the value of a test's last line where that is an expression, else None."""
         for source in self.instructor.needed(step.grade_id, self.laid_out):
             self.bind(source)
             body, _ = compile_cell(source, self.instructor.foreign(source))
@@ -136,7 +140,7 @@ class StepRunner:
         return None if last is None else eval(last, self.namespace)
 
     def bind(self, source: str, grade_id: str = "") -> None:
-        """Binds the names that a piece of the instructor's code takes from the submission."""
+        """Bind the names that a piece of the instructor's code takes from the submission."""
         instructor_names = self.namespace.keys() - self.borrowed
         wanted = [
             n for n in loads(source) if self.instructor.is_students(n, grade_id, instructor_names)
@@ -150,10 +154,14 @@ class StepRunner:
             self.namespace.update(values)
 
     def stale(self) -> list[str]:
-        """Names that an instructor's function may use, of objects in a process that is no more."""
+        """Return names that an instructor's function may use, of objects that are no more.
+
+        They were in a process that has ended.
+        """
         if self.bound_in is self.session:
             return []
         self.bound_in = self.session
+        # The names are taken from the submission again: proxies of an ended process would raise.
         borrowed_values = {
             name: self.namespace[name] for name in self.borrowed & self.namespace.keys()
         }
@@ -162,10 +170,12 @@ class StepRunner:
         ]
 
     def failure(self, error: BaseException, watch: Stopwatch | None = None) -> StepOutcome:
-        """Return the outcome of a step that raised this; its time limit is that of ``watch``, or of
-        the last request.
+        """Return the outcome of a step that raised this.
+
+        Its time limit is that of ``watch``, or of the last request.
         """
         if isinstance(error, TimeUp):
+            # Whatever it still sends would come when another request waits for its answer.
             if not self.session.ended and self.session.midway:
                 self.session.close(DEAF)
             if watch is None:
@@ -181,10 +191,12 @@ class StepRunner:
             return StepOutcome("lost", sentence, cut=sentence)
         missing = (type(error) is NameError and error.name) or ""  # one from there has no name
         kind = known_name(type(error))
-        return StepOutcome("error", text_of(error)[:MESSAGE], error=kind, missing=missing)
+        return StepOutcome("error", text_of(error)[:MAX_MESSAGE_CHARS], error=kind, missing=missing)
 
     def is_deferred(self, step: Step) -> bool:
+        """True if a step is a test that runs behind all others."""
         return step.kind == "test" and step.grade_id in self.instructor.deferred
 
     def gave_empty(self) -> bool:
+        """True if the present test has handed the submission something empty."""
         return self.session is not None and self.session.gave_empty

@@ -58,6 +58,7 @@ class Conversation:
         self.longest = 0.0
         self.dropped: list[int] = []  # objects that the process may forget
         self.buffer = bytearray()
+        # Nothing here waits for the process but ``wait``, which knows how long.
         connection.setblocking(False)
 
     def meant(self, told: Any) -> Any:
@@ -65,24 +66,25 @@ class Conversation:
         raise WireError("sent an object")
 
     def learn(self, told: Any, decoder: Decoder, size: float) -> None:
-        """Takes note of what a reply tells of its process's modules."""
+        """Take note of what a reply tells of its process's modules."""
 
     def call_back(self, message: dict[str, Any], decoder: Decoder) -> bytes:
-        """The answer to a call of one of the checker's own functions."""
+        """Return the answer to a call of one of the checker's own functions."""
         raise WireError("called what it was not lent")
 
     def ask(
         self, request: dict[str, Any], buffers: list[bytes], limit: float, given: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
-        """The reply to a request; raises what the submission raised."""
+        """Send a request and return the reply; raise what the submission raised."""
         self.request(request, buffers, limit)
         return self.reply(limit, given)
 
     def request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
-        """Sends a request to which the replies are fetched by ``reply``."""
+        """Send a request whose replies are fetched by ``reply``."""
         if self.ended:
             raise self.time_up() if self.ended == DEAF else Ended(self.ended)
         self.listen()
+        # Not to be guessed: a reply that was made up in advance answers nothing.
         self.asked = secrets.token_hex(8)
         request |= {"id": self.asked, "limit": limit, "drop": self.dropped.copy()}
         self.dropped.clear()  # the same list: what is forgotten later is appended to it
@@ -95,11 +97,11 @@ class Conversation:
     def reply(
         self, limit: float, given: tuple = (), *, last: bool = True
     ) -> tuple[dict[str, Any], Decoder]:
-        """The next reply to the request, the last one unless told otherwise."""
+        """Return the next reply to the request, the last one unless told otherwise."""
         return self.read_out(*self.heard(limit, last=last), given)
 
     def heard(self, limit: float, *, last: bool = True) -> tuple[dict[str, Any], list, float]:
-        """The next reply as it was sent, with its arrays and its size."""
+        """Return the next reply as it was sent, with its arrays and its size."""
         if self.ended:
             raise Ended(self.ended)
         if not self.replies:
@@ -113,7 +115,7 @@ class Conversation:
     def read_out(
         self, reply: dict[str, Any], arrays: list, size: float, given: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
-        """A reply once all is noted that it tells besides its values."""
+        """Return a reply once all is noted that it tells besides its values."""
         decoder = Decoder(arrays, self.meant, given, self.room)
         if "modules" in reply:
             with self.refusing():
@@ -125,7 +127,7 @@ class Conversation:
         return reply, decoder
 
     def watch_for(self, limit: float) -> Stopwatch:
-        """Measures a request whose process was told to be back in ``limit`` seconds."""
+        """Return a stopwatch for a request that is to be answered in ``limit`` seconds."""
         return Stopwatch(limit + self.limits.grace, self.clock.used)
 
     def time_up(self) -> TimeUp:
@@ -134,22 +136,24 @@ class Conversation:
         return TimeUp()
 
     def in_words(self) -> str:
-        """The time of the present request, as it was set for a machine of the usual speed."""
+        """Return the time of the present request, as for a machine of the usual speed."""
         return self.watch.in_words(self.limit / self.limits.stretch)
 
     def show(self, text: Any) -> None:
-        """Prints what a call has printed, where a test may read it."""
+        """Print what a call has printed, where a test may read it."""
         if isinstance(text, str) and text and self.shown < self.limits.output * MB:
             self.shown += len(text)
+            # Into the redirection of the test that made the call, if it has one.
             print(text[:SHOWN], end="")
 
     def talk(self) -> None:
-        """Waits for replies, and serves the calls back that come before them."""
+        """Wait for replies, and serve the calls back that come before them."""
         while not self.replies:
             message, raw = unpack_frame(self.read, int(self.limits.message * MB))
             if message.get("id") != self.asked:
                 raise WireError("sent what it was not asked for")
             if "callback" in message:
+                # Of its own: however often its process called back, a reply may be as large as any.
                 room = Room(self.limits.message * MB)
                 self.send(self.call_back(message, Decoder(raw, self.meant, (), room)))
                 continue
@@ -162,7 +166,7 @@ class Conversation:
                 self.replies.append((reply, list(islice(rest, n_arrays)), size))
 
     def listen(self) -> None:
-        """Makes sure that nothing waits that was not asked for."""
+        """Make sure that nothing waits that was not asked for."""
         if not self.buffer and not self.replies:
             try:
                 self.buffer += self.connection.recv(1)
@@ -177,7 +181,7 @@ class Conversation:
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Ends the conversation over what is no message, or no value, or too large a one."""
+        """End the conversation over what is no message, or no value, or too large a one."""
         try:
             yield
         except WireError as problem:
@@ -189,11 +193,12 @@ class Conversation:
             raise Ended(self.ended) from None
 
     def refuse(self, why: str) -> NoReturn:
-        """Ends the conversation over a reply that is none."""
+        """End the conversation over a reply that is none."""
         with self.refusing():
             raise WireError(why)
 
     def send(self, data: bytes) -> None:
+        """Send bytes, for as long as the present request may take."""
         view = memoryview(data)
         while view:
             try:
@@ -204,6 +209,7 @@ class Conversation:
                 self.lose()
 
     def read(self, size: int) -> bytes:
+        """Return exactly so many bytes, once they are there."""
         while len(self.buffer) < size:
             self.wait()
             try:
@@ -221,11 +227,15 @@ class Conversation:
         return data
 
     def wait(self, *, writing: bool = False) -> None:
-        """Waits for the process; ends it when it takes too long, or too much memory."""
+        """Wait for the process; end it when it takes too long, or too much memory.
+
+        With ``writing``, wait until it can be sent something, else until it has sent something.
+        """
         read, write = ([], [self.connection]) if writing else ([self.connection], [])
         while left := min(self.watch.left(), self.whole.left()):
             if any(select.select(read, write, [], min(left, GLANCE))):
                 return
+            # No limit of the kernel's counts all that is written, so it is looked at meanwhile.
             if self.memory.is_beyond(self.limits.memory):
                 self.close(f"used more than {self.limits.memory} MB of memory")
                 raise Ended(self.ended)
@@ -236,16 +246,17 @@ class Conversation:
         raise self.time_up()
 
     def lose(self) -> None:
+        """End the conversation with a process that has hung up."""
         self.close("ended its process")
         raise Ended(self.ended)
 
     def close(self, reason: str) -> None:
-        """Hangs up; every later request fails for this reason."""
+        """Hang up; every later request fails for this reason."""
         self.ended = self.ended or reason
         self.connection.close()
 
     def raised(self, told: Any) -> BaseException:
-        """The exception that stands here for one of the submission's."""
+        """Return the exception that stands here for one of the submission's."""
         if not isinstance(told, dict):
             return WireError("sent no error")
         if told.get("timeout") is True:
@@ -261,6 +272,6 @@ class Conversation:
 
 
 def sent_text(told: dict[str, Any], key: str, limit: int) -> str:
-    """A text that was sent, shortened; nothing where there is none."""
+    """Return a text that was sent, shortened; nothing where there is none."""
     text = told.get(key)
     return text[:limit] if isinstance(text, str) else ""

@@ -1,8 +1,7 @@
-"""The memory that a process has written, as the kernel counts it; no trick with addresses hides
-that.
+"""The memory that a process has written, as the kernel counts it.
 
-A limit on data is one on what can be written to now: pages that were made read-only, and those that
-are shared, are not of it.
+No trick with addresses hides that. A limit on data is one on what can be written to now: pages that
+were made read-only, and those that are shared, are not of it.
 """
 
 from contextlib import suppress

@@ -50,11 +50,14 @@ class Session(Conversation):
     # --- what the checker asks for --------------------------------------------------------------
 
     def run_cell(self, name: str, source: str, limit: float) -> None:
-        """Runs a cell for at most ``limit`` seconds; raises what it raised."""
+        """Run a cell for at most ``limit`` seconds; raise what it raised."""
         self.ask({"op": "cell", "name": name, "source": source}, [], limit)
 
     def names(self, wanted: list[str]) -> dict[str, Any]:
-        """The values of those names that the submission has; functions and classes as proxies."""
+        """Return the values of those names that the submission has.
+
+        Functions, classes and objects come as proxies.
+        """
         forbids = {name: self.forbids[name] for name in wanted if name in self.forbids}
         request = {"op": "names", "names": wanted, "forbids": forbids}
         reply, decoder = self.ask(request, [], self.limits.call)
@@ -110,7 +113,10 @@ class Session(Conversation):
         return value
 
     def new_seed(self) -> int:
-        """A seed for a call that may draw random numbers, from the test's own generators."""
+        """Return a seed for a call that may draw random numbers.
+
+        It is drawn from the test's own generators.
+        """
         torch = sys.modules.get("torch")
         theirs = int(torch.randint(2**31, ())) if torch is not None else 0
         return int(np.random.randint(2**31)) ^ theirs
@@ -139,20 +145,22 @@ class Session(Conversation):
         raise Unsendable(f"a {type(value).__name__}")
 
     def meant(self, told: Any) -> Any:
-        """The proxy for an object that lives in the submission's process."""
+        """Return the proxy for an object that lives in the submission's process."""
         return proxy(self, told)
 
     def learn(self, told: Any, decoder: Decoder, size: float) -> None:
+        """Take note of what a reply tells of its process's modules."""
         self.mirrors.learn(told, decoder, size)
 
     def forget_with(self, thing: Any, number: int) -> None:
-        """The process may forget an object once ``thing`` is gone here."""
+        """Let the process forget an object once ``thing`` is gone here."""
         if number in self.dropped:  # told of again before it could be forgotten
             self.dropped.remove(number)
+        # Sent with the next request. Of no use when this process ends, so not done then.
         weakref.finalize(thing, self.dropped.append, number).atexit = False
 
     def call_back(self, message: dict[str, Any], decoder: Decoder) -> bytes:
-        """The answer to a call of one of the checker's own functions."""
+        """Return the answer to a call of one of the checker's own functions."""
         encoder = Encoder(self.form_of)
         try:
             function = self.lent[message["callback"]]
@@ -165,7 +173,7 @@ class Session(Conversation):
 
 
 def handle_of(value: Any) -> int | None:
-    """The handle of what stands for an object of the process's; None for anything else."""
+    """Return the handle of what stands for an object of the process's; else None."""
     handle = getattr(type(value), "attncourse_handle", None)
     return handle(value) if handle is not None else None
 
@@ -178,7 +186,7 @@ def is_empty(value: Any) -> bool:
 
 
 def change(given: Any, now: Any) -> None:
-    """Makes an argument what the call has made of it."""
+    """Make an argument what the call has made of it."""
     if isinstance(given, np.ndarray):
         given[...] = now
     elif isinstance(given, list) and isinstance(now, list):

@@ -41,7 +41,7 @@ class Room:
         self.keys = KEYS if size < float("inf") else size
 
     def take(self, size: float) -> None:
-        """Takes so much off; raises ``WireError`` where there is not enough left."""
+        """Take so much off; raise ``WireError`` where there is not enough left."""
         self.left -= size
         if self.left < 0:
             raise WireError(TOO_LARGE)
@@ -69,7 +69,7 @@ class Decoder:
         self.classes: dict[tuple, type] = {}  # of named tuples
 
     def decode(self, form: Any, depth: int = 0) -> Any:
-        """The value; raises ``WireError`` for what no encoder makes, and for what is too large."""
+        """Return the value; raise ``WireError`` for what no encoder makes or is too large."""
         if depth > DEPTH + 2:
             raise WireError(TOO_LARGE)
         self.room.take(VALUE)
@@ -88,19 +88,22 @@ class Decoder:
             raise WireError(f"sent no value ({type(error).__name__})") from None
 
     def items(self, forms: Any, depth: int, size: int = 0) -> list[Any]:
+        """Return the decoded items of a container that itself takes ``size``."""
         self.room.take(size)
         return [self.decode(form, depth) for form in forms]
 
     def members(self, forms: Any, depth: int) -> set[Any]:
+        """Return the decoded members of a set."""
         self.room.take(CONTAINER)
         return {self.key(form, depth) for form in forms}
 
     def pairs(self, forms: Any, depth: int) -> dict[Any, Any]:
+        """Return the decoded keys and values of a dict."""
         self.room.take(CONTAINER)
         return {self.key(k, depth): self.decode(v, depth) for k, v in forms}
 
     def text(self, text: str) -> str:
-        """Half a surrogate pair could not be written to a report."""
+        """Return a text that can be written to a report: half a surrogate pair could not."""
         if text.isascii():
             self.room.take(len(text))
             return text
@@ -108,7 +111,7 @@ class Decoder:
         return text.encode("utf-8", "replace").decode()
 
     def key(self, form: Any, depth: int) -> Any:
-        """A dict's key or a set's member. Only those of text cannot be made to collide."""
+        """Return a dict's key or a set's member. Only those of text cannot be made to collide."""
         before = self.room.left
         self.room.take(MEMBER)
         key = self.decode(form, depth)
@@ -119,14 +122,14 @@ class Decoder:
         return key
 
     def strings(self, shape: Any, texts: Any) -> np.ndarray:
-        """An array of strings: each takes as much as the longest."""
+        """Return an array of strings: each takes as much as the longest."""
         if not all(type(text) is str for text in texts):
             raise WireError("sent an array of strings that are none")
         self.room.take(len(texts) * (CONTAINER + 4 * max(map(len, texts), default=0)))
         return np.array(texts, dtype=str).reshape(shape)
 
     def named(self, body: Any, depth: int) -> Any:
-        """A tuple with named fields, whose class is made for it, once for a message."""
+        """Return a tuple with named fields, whose class is made for it, once for a message."""
         name, fields, values = body
         if len(fields) > PARAMETERS:
             raise WireError(TOO_LARGE)
@@ -137,25 +140,30 @@ class Decoder:
         return self.classes[known](*self.items(values, depth))
 
     def handle(self, told: Any) -> Any:
+        """Return what stands here for an object of the other side's."""
         parameters = told.get("signature") or ()  # a class takes more than others
         self.room.take((CLASS if told.get("kind") == "class" else HANDLE) + FIELD * len(parameters))
         return self.opaque(told)
 
     def integer(self, digits: str) -> int:
+        """Return a whole number from its digits in hexadecimal."""
         self.room.take(min(len(digits), DIGITS))
         return int(digits[:DIGITS], 16)
 
     def raw(self, number: Any) -> bytes:
+        """Return the bytes of a buffer."""
         data = self.buffers[natural(number)]
         self.room.take(len(data))
         return bytes(data)
 
     def steps(self, parts: Any) -> range | None:
+        """Return a range; None for one that no test should loop over."""
         numbers = range(*parts)
         self.room.take(VALUE * min(len(numbers), RANGE))  # a test will make a list of it
         return numbers if len(numbers) <= RANGE else None
 
     def array(self, body: dict[str, Any]) -> Any:
+        """Return an array, or NumPy's scalar."""
         array = self.dense(NUMPY[body["d"]], body)
         if body.get("g") and array.ndim == 0:
             return array[()]
@@ -163,7 +171,7 @@ class Decoder:
         return array
 
     def dense(self, dtype: np.dtype, body: dict[str, Any]) -> np.ndarray:
-        """A writable array of the sizes that were sent."""
+        """Return a writable array of the sizes that were sent."""
         data = self.buffers[natural(body["x"])]
         self.room.take(NUMBERS + len(data))
         shape, order = [natural(n) for n in body["s"]], body.get("o")
@@ -180,6 +188,7 @@ class Decoder:
         return array.transpose(np.argsort(order))
 
     def tensor(self, body: dict[str, Any]) -> Any:
+        """Return a tensor; one that requires gradients is noted in ``tracked``."""
         import torch
 
         name = body["d"]
@@ -193,6 +202,7 @@ class Decoder:
         return tensor
 
     def dtype(self, name: str) -> Any:
+        """Return NumPy's or torch's dtype of that name."""
         if name.startswith("torch."):
             import torch
 
@@ -227,7 +237,7 @@ READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
 
 
 def natural(number: Any) -> int:
-    """A size or index; negative ones and what is no number are refused."""
+    """Return a size or index; negative ones and what is no number are refused."""
     if type(number) is not int or number < 0:
         raise WireError("sent a size that is none")
     return number
@@ -243,12 +253,12 @@ ABOVE = 20  # classes above an exception's that are looked at
 
 
 def known_name(kind: type[BaseException]) -> str:
-    """The name of an exception's class; of one that was made here, of the builtin above it."""
+    """Return the name of an exception's class; of one made here, of the builtin above it."""
     return next(c.__name__ for c in kind.__mro__ if c.__module__ != __name__)
 
 
 def exception_class(name: Any, above: Any) -> type[Exception]:
-    """An exception class of that name, below the builtin it is derived from.
+    """Return an exception class of that name, below the builtin it is derived from.
 
     What would end a loop of the caller's, or is no ``Exception``, comes as a ``RuntimeError``.
     """

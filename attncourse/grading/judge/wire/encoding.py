@@ -43,7 +43,7 @@ class Encoder:
         self.tracked: list[Any] = []  # tensors that require gradients, counted from 1
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """The JSON form of a value; its arrays go to ``buffers``."""
+        """Return the JSON form of a value; its arrays go to ``buffers``."""
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
@@ -65,7 +65,7 @@ class Encoder:
         return self.other(torch, value, kind, depth + 1)
 
     def other(self, torch: Any, value: Any, kind: type, depth: int) -> Any:
-        """The form of what is neither a plain value nor an array."""
+        """Return the form of what is neither a plain value nor an array."""
         if isinstance(value, bool | int | float | str):  # subclasses keep their number, no methods
             return self.encode(builtin_value(value), depth)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
@@ -97,20 +97,25 @@ class Encoder:
         return {"o": self.opaque(value)}
 
     def once(self, array: Any, form: Any) -> Any:
-        """The form of an array; where it comes again in the message, it is named by number."""
+        """Return the form of an array, and note it.
+
+        Where it comes again in the message, it is named by number.
+        """
         self.known[id(array)] = {"B": len(self.arrays)}
         self.arrays.append(array)
         return form
 
     def items(self, values: Any, depth: int) -> list[Any]:
+        """Return the forms of several values."""
         return [self.encode(value, depth) for value in values]
 
     def buffer(self, data: bytes) -> int:
+        """Append raw bytes to the message and return the number of their buffer."""
         self.buffers.append(data)
         return len(self.buffers) - 1
 
     def array(self, array: np.ndarray, scalar: bool) -> Any:
-        """An array with the order of its axes in memory; one of strings as lists."""
+        """Return the form of an array with the order of its axes; one of strings is lists."""
         if array.dtype.kind == "U":
             return {"U": [list(array.shape), [str(s) for s in array.ravel()]]}
         if short := SHORTENED.get(array.dtype.newbyteorder("=")):
@@ -123,14 +128,17 @@ class Encoder:
         return {"n": form | ({"g": 1} if scalar else {})}
 
     def dense(self, name: str, array: np.ndarray) -> dict[str, Any]:
-        """The numbers as they lie in memory; "o" has the order of the axes if it is another."""
+        """Return the form of an array's numbers as they lie in memory.
+
+        "o" has the order of the axes if it is another.
+        """
         if array.flags.c_contiguous:
             return {"d": name, "s": list(array.shape), "x": self.buffer(array.tobytes())}
         order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
         return self.dense(name, np.ascontiguousarray(array.transpose(order))) | {"o": order}
 
     def tensor(self, torch: Any, tensor: Any) -> Any:
-        """A dense tensor with the order of its axes in memory."""
+        """Return the form of a dense tensor with the order of its axes in memory."""
         name = str(tensor.dtype).removeprefix("torch.")
         if name not in TORCH or tensor.layout != torch.strided or tensor.is_meta:
             raise Unsendable(f"a tensor of {tensor.dtype}, {tensor.layout}")
@@ -142,13 +150,14 @@ class Encoder:
 
 
 def builtin_value(value: Any) -> Any:
-    """The builtin value inside a subclass, by the builtin's own methods."""
+    """Return the builtin value inside a subclass, by the builtin's own methods."""
     if isinstance(value, str):
         return str.__str__(value)
     return int.__int__(value) if isinstance(value, int) else float.__float__(value)
 
 
 def big(number: int) -> str:
+    """Return a whole number that JSON cannot hold exactly, in hexadecimal."""
     if number.bit_length() > 16_000:
         raise Unsendable("an integer of thousands of digits")
     return hex(number)
@@ -160,7 +169,10 @@ def content(tensor: Any) -> tuple:
 
 
 def tensor_numbers(tensor: Any) -> np.ndarray:
-    """A dense tensor's numbers; those of bfloat16, which NumPy lacks, as 16-bit integers."""
+    """Return a dense tensor's numbers; those of bfloat16 as 16-bit integers.
+
+    NumPy has no bfloat16.
+    """
     torch = sys.modules["torch"]
     if tensor.dtype is torch.bfloat16:
         tensor = tensor.detach().view(torch.int16)
@@ -171,7 +183,7 @@ def tensor_numbers(tensor: Any) -> np.ndarray:
 
 
 def tensors_of(module: Any) -> dict[str, Any]:
-    """A module's own parameters and buffers by name, those that can be told of.
+    """Return a module's own parameters and buffers by name, those that can be sent.
 
     A lazy layer's have no numbers yet: that is to cost who uses it, and not all that comes after.
     """
@@ -180,6 +192,7 @@ def tensors_of(module: Any) -> dict[str, Any]:
 
 
 def has_numbers(tensor: Any) -> bool:
+    """True if a parameter or buffer has numbers that can be sent."""
     if tensor is None or tensor.is_meta or hasattr(type(tensor), "materialize"):
         return False
     torch = sys.modules["torch"]
@@ -188,14 +201,14 @@ def has_numbers(tensor: Any) -> bool:
 
 
 def describe_tensor(module: Any, name: str, encoder: Encoder) -> dict[str, Any]:
-    """A parameter or buffer of a module, as its copy on the other side is made."""
+    """Return a module's parameter or buffer as its copy on the other side is made."""
     tensor = tensors_of(module)[name]
     about = {"id": id(tensor), "parameter": name in module._parameters}
     return about | {"grad": tensor.requires_grad, "value": encoder.encode(tensor.detach())}
 
 
 def fingerprint(module: Any) -> dict[str, tuple]:
-    """Something that changes whenever a module's own state does."""
+    """Return something that changes whenever a module's own state does."""
     state = {name: (id(t), *content(t)) for name, t in tensors_of(module).items()}
     children = tuple((name, id(child)) for name, child in module._modules.items())
     return state | {" ": (module.training, *children)}

@@ -25,14 +25,17 @@ class WireError(Exception):
 
 
 def pack(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
-    """One frame."""
+    """Return one frame as bytes."""
     message["sizes"] = [len(buffer) for buffer in buffers]
     text = json.dumps(message).encode()
     return b"".join((HEAD.pack(len(text), sum(message["sizes"])), text, *buffers))
 
 
 def unpack_frame(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any], list[memoryview]]:
-    """One frame, by a function that reads exactly so many bytes. Raises ``WireError``."""
+    """Return one frame, by a function that reads exactly so many bytes.
+
+    Raises ``WireError`` for what is no frame, or takes more than ``limit`` bytes.
+    """
     length, total = HEAD.unpack(read(HEAD.size))
     if length > min(limit, TEXT) or total > limit:
         raise WireError(f"sent {max(length, total) / 1e6:.0f} MB at once")
@@ -58,7 +61,10 @@ def unpack_frame(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any]
 
 
 def parses_cheaply(text: bytes) -> bool:
-    """True if this JSON holds few enough values to be parsed; strings may be counted for more."""
+    """True if this JSON holds few enough values to be parsed.
+
+    What stands in strings may be counted, too.
+    """
     if not text.isascii():  # nobody sends other text, which could take four times its length
         return False
     if len(text) <= PLAIN:
@@ -68,24 +74,24 @@ def parses_cheaply(text: bytes) -> bool:
 
 
 def send(connection: Any, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
-    """Sends one frame to somebody who takes it."""
+    """Send one frame to somebody who takes it."""
     connection.sendall(pack(message, buffers))
 
 
 def receive(connection: Any) -> tuple[dict[str, Any], list[memoryview]]:
-    """The next frame of somebody who is trusted. Raises ``EOFError`` where they have hung up."""
+    """Return the next frame of somebody trusted; raise ``EOFError`` where they hung up."""
     return unpack_frame(partial(exactly, connection), NO_LIMIT)
 
 
 def send_packet(
     connection: socket.socket, message: dict[str, Any], fds: Sequence[int] = ()
 ) -> None:
-    """Sends one packet, with descriptors: so a lane and its zygote talk."""
+    """Send one packet, with descriptors: so a lane and its zygote talk."""
     socket.send_fds(connection, [json.dumps(message).encode()], fds)
 
 
 def hear(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """The next packet and its descriptor. Raises ``EOFError`` where the other has hung up."""
+    """Return the next packet and its descriptor; raise ``EOFError`` where the other hung up."""
     data, fds, _, _ = socket.recv_fds(connection, 1 << 16, 1)
     if not data:
         raise EOFError
@@ -93,7 +99,7 @@ def hear(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def exactly(connection: Any, size: int) -> bytearray:
-    """So many bytes, once they are there."""
+    """Return so many bytes, once they are there."""
     data = bytearray(size)
     rest = memoryview(data)
     while rest:

@@ -39,7 +39,10 @@ class Gone(BaseException):
 
 
 def serve_requests(connection: Any, output: float) -> None:
-    """Answers requests until the checker hangs up. ``output`` is the MB that may be printed."""
+    """Answer requests until the checker hangs up.
+
+    ``output`` is the MB that may be printed.
+    """
     worker = Worker(connection, int(output * 1e6), notebook_shell.notebook_namespace())
     try:
         while True:
@@ -75,7 +78,7 @@ class Worker:
     # --- talking --------------------------------------------------------------------------------
 
     def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
-        """Does what is asked for and sends what came of it.
+        """Do what is asked for and send what came of it.
 
         What comes of cases goes out every few milliseconds, to a careful checker one by one.
         """
@@ -106,7 +109,7 @@ class Worker:
         yield lambda encoder: within(request["limit"], lambda: do(request, decoder, encoder))
 
     def reply(self, step: Callable) -> dict[str, Any]:
-        """Takes one step and puts its reply to those that are ready."""
+        """Take one step and put its reply to those that are ready."""
         encoder = Encoder(self.handle)
         try:
             with redirect_stdout(self.printed), redirect_stderr(notebook_shell.Printed(0)):
@@ -124,7 +127,7 @@ class Worker:
         return reply
 
     def send(self) -> None:
-        """Sends the replies that are ready."""
+        """Send the replies that are ready."""
         if self.ready:
             message = {"id": self.asked, "replies": self.ready}
             send(self.connection, message, self.arrays)
@@ -134,7 +137,7 @@ class Worker:
     # --- requests -------------------------------------------------------------------------------
 
     def do_cell(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Runs one of the notebook's cells."""
+        """Run one of the notebook's cells."""
         try:
             notebook_shell.execute(request["source"], f"<{request['name']}>", self.namespace)
         except notebook_shell.Skipped as problem:
@@ -143,7 +146,7 @@ class Worker:
         return {}
 
     def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """The values of those names that the submission has."""
+        """Return the values of those names that the submission has."""
         values = {}
         self.forbids |= {name: tuple(functions) for name, functions in request["forbids"].items()}
         for name in request["names"]:
@@ -162,7 +165,7 @@ class Worker:
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Uses an object: calls it, or reads an attribute, an item, the length, the next value."""
+        """Use an object: call it, or read an attribute, an item, the length, the next value."""
         self.load(request.get("state", {}), decoder)
         calls.seed(request.get("seed"))
         args = decoder.decode(request["args"])
@@ -227,7 +230,10 @@ class Worker:
         return ()
 
     def cases(self, request: dict, buffers: list[memoryview]) -> Iterator[Callable]:
-        """The cases of a check, the first buffer says which, each tried as a notebook would."""
+        """Yield a step for each case of a check, tried as a notebook would try it.
+
+        The first buffer says what the cases are.
+        """
         trying = Trying(tuple(request["names"]), 0.0, tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
@@ -271,7 +277,7 @@ class Worker:
         return reply | {"value": value}
 
     def do_backward(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Gradients of a call's outputs with respect to what went into it."""
+        """Return the gradients of a call's outputs with respect to what went into it."""
         import torch
 
         outputs, leaves = self.graphs[request["graph"]]
@@ -281,22 +287,26 @@ class Worker:
             return {"gradients": encoder.encode([None] * len(leaves))}
         sums = [(o * g.conj()).real.sum() for o, g in pairs]
         total = sum(sums[1:], start=sums[0])  # one number, as in the callers
+        # Retained: the test may ask for gradients of this call again.
         leaf_gradients = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
         return {"gradients": encoder.encode(list(leaf_gradients))}
 
     # --- objects that stay here -----------------------------------------------------------------
 
     def new_number(self) -> int:
+        """Return a number that no object had before."""
         self.count += 1
         return self.count
 
     def forget(self, number: int) -> None:
+        """Forget an object that the checker holds nothing for any more."""
         for known in (self.graphs, self.modules, self.bound_by):
             known.pop(number, None)
         gone = self.handles.pop(number, None)
         self.numbers.pop(id(gone), None)
 
     def number_of(self, value: Any) -> int:
+        """Return an object's handle, a new one where it has none."""
         number = self.numbers.get(id(value))
         if number is None:
             number = self.numbers[id(value)] = self.new_number()
@@ -338,11 +348,15 @@ class Worker:
         return self.callback(form["C"], form.get("name", ""), form.get("plain", {}))
 
     def callback(self, number: int, name: str, plain: dict[str, Any]) -> Callable:
-        """A function that lives in the checker, with those of its attributes that are plain."""
+        """Return a function that lives in the checker.
+
+        It has those of that one's attributes that are plain.
+        """
 
         def call(*args: Any, **kwargs: Any) -> Any:
             encoder = Encoder(self.handle)
             request = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
+            # By the name of the present request: the checker takes nothing without it.
             request |= {"id": self.asked, "callback": number}
             self.send()
             send(self.connection, request, encoder.buffers)
@@ -362,7 +376,7 @@ class Worker:
     # --- modules: the checker holds a copy of their parameters ----------------------------------
 
     def load(self, state: dict[str, Any], decoder: Decoder) -> None:
-        """Takes over what the checker did to a module: its parameters, buffers and mode."""
+        """Take over what the checker did to a module: its parameters, buffers and mode."""
         torch: Any = sys.modules.get("torch")
         made: dict[Any, Any] = {}
         for number, changes in state.items():
@@ -385,7 +399,7 @@ class Worker:
                 self.modules[int(number)] = fingerprint(module)
 
     def update(self, reply: dict[str, Any], encoder: Encoder) -> None:
-        """Adds to a reply what the checker does not know of the modules it holds handles of."""
+        """Add to a reply what the checker does not know of the modules it holds handles of."""
         torch = sys.modules.get("torch")
         if torch is None:
             return
@@ -411,7 +425,7 @@ class Worker:
 
 
 def run_worker(connection: Any, output: float) -> None:
-    """Runs in the process that was made for a submission; never returns."""
+    """Serve requests in the process that was made for a submission; never return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.append("")  # where it is; last: a file of the submission's hides no library
     try:

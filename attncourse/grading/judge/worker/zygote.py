@@ -33,7 +33,7 @@ PACKAGE = str(Path(__file__).resolve().parents[4])  # where ``attncourse`` was i
 
 
 def run_zygote(control: socket.socket, order: dict[str, Any]) -> None:
-    """Serves a lane until it hangs up; never returns."""
+    """Serve a lane until it hangs up; never return."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it goes with its lane
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -45,6 +45,11 @@ def run_zygote(control: socket.socket, order: dict[str, Any]) -> None:
 
 
 class Zygote:
+    """The process that forks workers, jailed when made unless there is no sandbox.
+
+    ``order`` is the lane's: chapters, folders, how many processes a worker may be.
+    """
+
     def __init__(self, control: socket.socket, order: dict[str, Any]):
         self.control = control
         self.folder = Path(order["folder"])
@@ -61,7 +66,7 @@ class Zygote:
         see_only("/course" if self.jail else str(view))
 
     def settle(self, view: Path, limits: Limits, hidden: tuple[Path, ...]) -> Any:
-        """The jail, entered."""
+        """Enter the jail and return it."""
         from attncourse.grading.jail.jail import Jail, JailError
 
         jail = Jail(view, limits, hidden)
@@ -72,11 +77,12 @@ class Zygote:
         return jail
 
     def refuse(self, why: str) -> None:
-        """Says why there can be no worker here, and ends."""
+        """Tell the lane why there can be no worker here, and end."""
         send_packet(self.control, {"error": why})
         os._exit(1)
 
     def serve(self) -> None:
+        """Make and end workers as the lane asks for them."""
         while True:
             order, fds = hear(self.control)
             if order["do"] == "stop":
@@ -91,7 +97,7 @@ class Zygote:
                 os.close(fd)
 
     def start(self, fd: int, limits: Limits) -> int:
-        """Forks a worker with these limits that talks over ``fd``; its process id."""
+        """Fork a worker with these limits that talks over ``fd``; return its process id."""
         if self.jail:
             self.jail.limits = limits
         pid = self.jail.fork() if self.jail else os.fork()
@@ -108,8 +114,9 @@ class Zygote:
             os._exit(1)
 
     def stop(self, pid: int) -> dict[str, Any]:
-        """Ends a worker and everything in its jail; what it used."""
+        """End a worker and everything in its jail; return what it used."""
         with suppress(ProcessLookupError):
+            # A jailed worker is the first process of its namespace: what it started ends with it.
             if not self.jail:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
@@ -125,11 +132,12 @@ class Zygote:
 
 
 def see_only(view: str) -> None:
-    """Makes ``import attncourse`` find the view, and nothing else of this package."""
+    """Make ``import attncourse`` find the view, and nothing else of this package."""
     installed = PACKAGE.endswith(("site-packages", "dist-packages"))
     others = [p for p in sys.path if p and (installed or os.path.abspath(p) != PACKAGE)]
     sys.path[:] = [view, *others]
     sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__name__.lower()]
+    # What Python has found and imported elsewhere is forgotten, so that the view's is found.
     sys.path_importer_cache.clear()
     for name in [n for n in sys.modules if n.split(".")[0] == "attncourse"]:
         del sys.modules[name]
@@ -137,7 +145,10 @@ def see_only(view: str) -> None:
 
 
 def settle_without_jail(folder: Path) -> None:
-    """A session and a folder of its own: all there is without a sandbox."""
+    """Give this process a session and a folder of its own.
+
+    That is all there is without a sandbox.
+    """
     os.setsid()
     folder.mkdir()
     os.chdir(folder)
@@ -183,7 +194,7 @@ LATER = f"raise ImportError({SENTENCE!r})\n"
 
 
 def make_view(folder: Path, stems: tuple[str, ...]) -> None:
-    """Writes the package with these chapters and no other into ``folder``."""
+    """Write the package with these chapters and no other into ``folder``."""
     source, place = Path(attncourse.__file__).parent, folder / "attncourse"
     folder.mkdir(mode=0o755)
     place.mkdir(mode=0o755)
@@ -228,11 +239,12 @@ class Nobody:
     """A connection to nobody."""
 
     def sendall(self, data: bytes) -> None:
+        """Send nothing."""
         pass
 
 
 def rehearse_worker() -> None:
-    """Has a worker do what its likes will be asked for.
+    """Have a worker do what its likes will be asked for.
 
     Python and torch set up much when something is done for the first times. Workers inherit what
     is there by then; what they set up themselves goes with each of them.
@@ -264,5 +276,6 @@ def rehearse_worker() -> None:
 
 
 def ask(worker: Worker, op: str, buffers: tuple | list = (), **request: Any) -> None:
+    """Have a worker answer one request, whose reply goes to nobody."""
     request |= {"op": op, "id": "", "limit": 60.0, "drop": []}
     worker.answer(request, [memoryview(buffer) for buffer in buffers])
