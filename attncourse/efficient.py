@@ -68,14 +68,14 @@ def tiled_attention(
     5 does. Source: Dao et al. (2022), with queries in the outer loop, as in Dao (2024),
     FlashAttention-2, algorithm 1.
     """
-    given = query, key, value
-    shape = torch.broadcast_shapes(*(x.shape[:-2] for x in given))
+    inputs = query, key, value
+    shape = torch.broadcast_shapes(*(x.shape[:-2] for x in inputs))
     if mask is not None:
         require_boolean("mask", mask, ALLOWED)
         shape = torch.broadcast_shapes(shape, mask.shape[:-2])
         m, n = query.shape[-2], key.shape[-2]
         mask = mask.expand(*mask.shape[:-2], m, n)
-    parts = (x.expand(*shape, *x.shape[-2:]) for x in given)
+    parts = (x.expand(*shape, *x.shape[-2:]) for x in inputs)
     return Tiled.apply(*parts, mask, block)
 
 

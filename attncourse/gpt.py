@@ -247,9 +247,9 @@ class GPT(nn.Module):
         if mask is not None:
             raise ValueError("mask: expected none with a cache, which is for causal attention")
         old, new = cache or [None] * len(self.blocks), []
-        for block, one in zip(self.blocks, old, strict=True):
-            x, kept = cached_block(block, x, one)
-            new.append(kept)
+        for block, cache_of_block in zip(self.blocks, old, strict=True):
+            x, longer = cached_block(block, x, cache_of_block)
+            new.append(longer)
         return self.out(self.norm(x)), new
 
     @torch.no_grad()
@@ -351,7 +351,7 @@ def require_chosen(ids: Tensor, logits: Tensor) -> Tensor:
     return ids
 
 
-def require_pair(cache: Cache) -> Cache:
+def require_keys_and_values(cache: Cache) -> Cache:
     """The cache; ``ValueError`` unless it is keys and values of as many tokens."""
     pair = isinstance(cache, tuple | list) and len(cache) == 2
     if not pair or not all(isinstance(x, Tensor) and x.ndim >= 2 for x in cache):
@@ -370,7 +370,7 @@ def require_caches(caches: Sequence[Cache] | None, n_blocks: int) -> None:
     if not isinstance(caches, tuple | list) or len(caches) != n_blocks:
         got = len(caches) if isinstance(caches, tuple | list) else type(caches).__name__
         raise ValueError(f"cache: expected none or a pair for each of {n_blocks} blocks, got {got}")
-    lengths = [require_pair(cache)[0].shape[-2] for cache in caches]
+    lengths = [require_keys_and_values(cache)[0].shape[-2] for cache in caches]
     if len(set(lengths)) > 1:
         raise ValueError(f"cache: expected as many tokens in each block, got {lengths}")
 

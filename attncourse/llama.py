@@ -30,7 +30,7 @@ from attncourse.gpt import (
     require_cache,
     require_caches,
     require_chosen,
-    require_pair,
+    require_keys_and_values,
     require_prompt,
 )
 from attncourse.kqv import attention_weights, scaled_dot_product_attention
@@ -224,7 +224,7 @@ class RotaryAttention(nn.Module):
         key = split_heads(self.W_k(x), self.n_kv_heads)
         value = split_heads(self.W_v(x), self.n_kv_heads)
         if cache:
-            require_pair(cache)
+            require_keys_and_values(cache)
         if positions is None:
             past = cache[0].shape[-2] if cache else 0
             places = torch.arange(x.shape[-2], device=x.device)
@@ -374,8 +374,8 @@ class Llama(nn.Module):
             return self.out(self.norm(x))
         new = []
         for block, old in zip(self.blocks, cache or [()] * len(self.blocks), strict=True):
-            x, kept = block(x, mask, positions, cache=old)
-            new.append(kept)
+            x, longer = block(x, mask, positions, cache=old)
+            new.append(longer)
         return self.out(self.norm(x)), new
 
     def generate(

@@ -66,6 +66,7 @@ def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
         return implementation
     with muted():
+        # The answer's own cell first: what it makes now says which names it reads.
         settle_name(exercise.name, exercise.stem, here)
         implementation = here.names.get(exercise.name, NOT_THERE)
         for name in used(implementation, around):
@@ -110,7 +111,9 @@ def used(implementation: Any, around: Around) -> dict[str, Any]:
 def as_graded(exercise: Exercise, implementation: Any, around: Around) -> Iterator[None]:
     """Takes away what an answer calls and a grader's machine has not."""
     values = used(implementation, around)
-    writes = here.writes if (here := cells_here()) else bool
+    here = cells_here()
+    # In a script nothing is known of cells, and every file counts as one that was written.
+    writes = here.writes if here else lambda file: True
     said = {name: hindrance(exercise.stem, value, writes) for name, value in values.items()}
     with taken_away(namespace_of(implementation), {n: text for n, text in said.items() if text}):
         yield
@@ -160,6 +163,7 @@ def judged_with_name_put_back(
     names = namespace_of(implementation)
     if here is None or names is not here.names:
         return wrong
+    # Sorted, since the first name that helps is told: a set has another order in every process.
     for name in sorted(names_called(implementation, names, set())):
         taken = here.taken(name) or taken_by_star(name, here)
         if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
@@ -234,7 +238,7 @@ def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterat
                 and name in candidate.stores
                 and isinstance(candidate.node, GIVES)
             ):
-                made = dict(here.names)
+                made = dict(here.names)  # a copy: the notebook's own names stay as they are
                 try:
                     exec(compile(ast.Module([candidate.node], []), "<cell>", "exec"), made)
                 except Exception:  # a file that is gone, a base that has changed

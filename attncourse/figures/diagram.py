@@ -177,7 +177,7 @@ class Diagram:
     def leads(self) -> list[tuple[str, str]]:
         """Which box leads to which, by their labels: the arrows between boxes, in their order."""
         ends = [(self.label_at(start), self.label_at(end)) for start, end in self.arrows]
-        return [(one, other) for one, other in ends if one and other and one != other]
+        return [(first, second) for first, second in ends if first and second and first != second]
 
     def label_at(self, where: Place | tuple[float, float]) -> str:
         """The label of the box at a place or point, or one that touches it; "" if there is none."""

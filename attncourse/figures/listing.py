@@ -86,9 +86,9 @@ class Edits:
                 for number in range(first + 1, end_line(node) + 1):
                     self.edit((number, 0), (number, 4), "")
             elif isinstance(node, FUNCTIONS):
-                for one in node.decorator_list:
-                    if re.match(r"shaped\b", ast.unparse(one)):
-                        self.cut(one.lineno, end_line(one))
+                for decorator in node.decorator_list:
+                    if re.match(r"shaped\b", ast.unparse(decorator)):
+                        self.cut(decorator.lineno, end_line(decorator))
                 start = node.lineno, node.col_offset
                 self.edit(start, self.end_of_head(node), signature_head(code, node, WIDTH))
 

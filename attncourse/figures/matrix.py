@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attncourse.figures.shades import FEW, levels, pixels, shade_paths, signs
+from attncourse.figures.shades import MAX_SQUARES, levels, pixels, shade_paths, signs
 from attncourse.figures.svg import (
     BOTTOM,
     LEFT,
@@ -80,7 +80,7 @@ class Matrix:
 
     def few(self) -> bool:
         """True if there are so few cells that each is drawn as a square of its own."""
-        return self.weights[0].size <= FEW
+        return self.weights[0].size <= MAX_SQUARES
 
     def shown(self) -> list[str]:
         """Return the weight of full ink in each frame, as the legend shows it."""

@@ -14,7 +14,7 @@ import numpy as np
 LEVELS = 32  # shades of ink, besides none
 SIGNS = "0123456789abcdefghijklmnopqrstuvw"  # one for each shade
 INK = (31, 35, 40)
-FEW = 600  # numbers that are drawn as squares
+MAX_SQUARES = 600  # numbers that are drawn as squares
 RUN = re.compile(r"([^0 ])\1*")
 
 

@@ -134,20 +134,22 @@ class Names(NamedTuple):
 def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
     """All changes of a definition, those first that are likely to be needed."""
     tree, names = list(nodes(definition)), Names(names_in(definition), attributes_in(definition))
-    yield from each(tree, names, misread)
-    yield from unguarded(tree)
-    yield from counted_from_the_end(tree)
-    yield from kept_for_later(definition)
-    yield from handed_on(definition)
+    yield from changes_by_node(tree, names, misreadings)
+    yield from guard_removals(tree)
+    yield from axes_from_the_end(tree)
+    yield from overwritten_values(definition)
+    yield from arguments_handed_on(definition)
     if isinstance(definition, ast.ClassDef):
-        yield from each(tree, Names(arguments_of("forward", definition), []), summed)
-    for look in (left_out, exchanged, shortened, added, given_by_name):
-        yield from each(tree, names, look)
+        yield from changes_by_node(
+            tree, Names(arguments_of("forward", definition), []), residual_sums
+        )
+    for look in (omissions, replacements, shortenings, additions, names_for_numbers):
+        yield from changes_by_node(tree, names, look)
     yield from lines_exchanged(definition)
     yield from numbers_everywhere(tree)
 
 
-def each(tree: list[NodePlace], names: Names, look: Callable) -> Iterator[Change]:
+def changes_by_node(tree: list[NodePlace], names: Names, look: Callable) -> Iterator[Change]:
     """The changes that put something else in the place of one node."""
     for parent, field, node in tree:
         for kind, words, new in look(parent, node, names):
@@ -192,7 +194,7 @@ WITH = "With {} in place of {{}}"
 # --- what has a name of its own -------------------------------------------------------------------
 
 
-def misread(parent: ast.AST, node: Any, names: Names) -> Made:
+def misreadings(parent: ast.AST, node: Any, names: Names) -> Made:
     """Brackets, products, bounds and guards: changes of which the kind says what is the matter."""
     if isinstance(node, ast.BinOp):
         for new in regrouped(node):
@@ -217,11 +219,13 @@ def misread(parent: ast.AST, node: Any, names: Names) -> Made:
             yield BOUND, f"Without `{name}` in {{}}", inner
             for i, argument in enumerate(node.args):
                 if is_number(argument):
-                    args = [*node.args[:i], far(argument), *node.args[i + 1 :]]
+                    args = [*node.args[:i], far_bound(argument), *node.args[i + 1 :]]
                     yield BOUND, "With another number in {}", like(node, args=args)
             for k in node.keywords:
                 if is_number(k.value):
-                    words = [like(k, value=far(k.value)) if w is k else w for w in node.keywords]
+                    words = [
+                        like(k, value=far_bound(k.value)) if w is k else w for w in node.keywords
+                    ]
                     yield BOUND, "With another number in {}", like(node, keywords=words)
         called_on = node.func.value if isinstance(node.func, ast.Attribute) else None
         summed = next(iter(node.args), None) if is_module(called_on) else called_on
@@ -284,18 +288,18 @@ def is_guarded(node: ast.AST, number: ast.AST | None) -> bool:
     return plus and is_number(number) and 0 < number_of(number) < SMALL
 
 
-def unguarded(tree: list[NodePlace]) -> Iterator[Change]:
+def guard_removals(tree: list[NodePlace]) -> Iterator[Change]:
     """All small numbers that are added left out at once, where there are several."""
     guarded = [p for p in tree if is_guarded(p.node, getattr(p.node, "right", None))]
     if len(guarded) > 1:
-        apply = all_of([put(*place, place.node.left) for place in guarded])
+        apply = apply_all([put(*place, place.node.left) for place in guarded])
         yield Change(GUARD, "Without the small numbers in {} and elsewhere", guarded[0].node, apply)
 
 
 BOUNDS = {"clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum"}
 
 
-def far(number: ast.AST) -> ast.Constant:
+def far_bound(number: ast.AST) -> ast.Constant:
     """A bound that lies further out."""
     return ast.Constant(-1e30 if number_of(number) <= 0 else 1e30)
 
@@ -308,30 +312,30 @@ def is_module(node: ast.AST | None) -> bool:
 def regrouped(node: ast.BinOp) -> Iterator[ast.expr]:
     """The same operands in the same order, with a pair of brackets more, or one less."""
     leaves: list[ast.expr] = []
-    text = spelled(node, leaves)
+    text = expression_text(node, leaves)
     words = text.split()
     operands = range(0, len(words), 2)
     for i, j in combinations(operands, 2):
         put_in = [*words[:i], "(", *words[i : j + 1], ")", *words[j + 1 :]]
-        yield read_back(" ".join(put_in), leaves)
+        yield parsed_expression(" ".join(put_in), leaves)
     for k, leaf in enumerate(leaves):
         if isinstance(leaf, ast.BinOp):
             more = [*leaves]
-            yield read_back(text.replace(f"_{k}_", spelled(leaf, more)), more)
+            yield parsed_expression(text.replace(f"_{k}_", expression_text(leaf, more)), more)
 
 
-def spelled(node: ast.expr, leaves: list[ast.expr]) -> str:
+def expression_text(node: ast.expr, leaves: list[ast.expr]) -> str:
     """A calculation as text, with placeholders for what is none or stands in brackets."""
     if not isinstance(node, ast.BinOp):
         leaves.append(node)
         return f"_{len(leaves) - 1}_"
     sides = []
-    for side, weakest in ((node.left, level(node)), (node.right, level(node) + 1)):
-        if isinstance(side, ast.BinOp) and level(side) < weakest:
+    for side, weakest in ((node.left, precedence(node)), (node.right, precedence(node) + 1)):
+        if isinstance(side, ast.BinOp) and precedence(side) < weakest:
             leaves.append(side)
             sides.append(f"_{len(leaves) - 1}_")
         else:
-            sides.append(spelled(side, leaves))
+            sides.append(expression_text(side, leaves))
     return f"{sides[0]} {SIGNS[type(node.op)]} {sides[1]}"
 
 
@@ -347,13 +351,13 @@ SIGNS |= {ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
 LEVELS = ("|", "^", "&", "<< >>", "+ -", "* / // % @", "**")  # the weakest first
 
 
-def level(node: ast.BinOp) -> int:
+def precedence(node: ast.BinOp) -> int:
     """Return how strongly an operator binds: its place in ``LEVELS``."""
-    return next(i for i, level in enumerate(LEVELS) if SIGNS[type(node.op)] in level.split())
+    return next(i for i, signs in enumerate(LEVELS) if SIGNS[type(node.op)] in signs.split())
 
 
-def read_back(text: str, leaves: list[ast.expr]) -> ast.expr:
-    """Parse a text that ``spelled`` wrote, with ``leaves`` in the place of the placeholders."""
+def parsed_expression(text: str, leaves: list[ast.expr]) -> ast.expr:
+    """Parse a text that ``expression_text`` wrote, with ``leaves`` for its placeholders."""
 
     class Filled(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
@@ -370,7 +374,7 @@ AXIS_WORDS = {"dim", "axis", "dim0", "dim1", "axis1", "axis2", "start_dim"}
 AXIS_COUNTS = range(2, 6)  # that an array may have
 
 
-def counted_from_the_end(tree: list[NodePlace]) -> Iterator[Change]:
+def axes_from_the_end(tree: list[NodePlace]) -> Iterator[Change]:
     """Axes counted from the end that are counted from the front, as if there were so many."""
     calls = [(node, axes) for _, _, node in tree if (axes := axes_of(node))]
     for places in [*([call] for call in calls), *([calls] if len(calls) > 1 else [])]:
@@ -381,7 +385,7 @@ def counted_from_the_end(tree: list[NodePlace]) -> Iterator[Change]:
                 words = (
                     words if len(places) == 1 else "With all axes counted from the end, as in {}"
                 )
-                yield Change(AXES, words, places[0][0], all_of(puts))
+                yield Change(AXES, words, places[0][0], apply_all(puts))
 
 
 def axes_of(node: ast.AST) -> list[NodePlace]:
@@ -395,12 +399,14 @@ def axes_of(node: ast.AST) -> list[NodePlace]:
         places += [NodePlace(node, ("args", i), a) for i, a in enumerate(node.args)]
     places += [NodePlace(k, ("value", None), k.value) for k in node.keywords if k.arg in AXIS_WORDS]
     several = [
-        NodePlace(p.node, ("elts", i), e) for p in places for i, e in enumerate(listed_in(p.node))
+        NodePlace(p.node, ("elts", i), e)
+        for p in places
+        for i, e in enumerate(tuple_elements(p.node))
     ]
     return [place for place in places + several if is_axis(place.node)]
 
 
-def listed_in(node: ast.AST) -> list[ast.expr]:
+def tuple_elements(node: ast.AST) -> list[ast.expr]:
     """Return the elements of a tuple: of several axes in one argument."""
     return node.elts if isinstance(node, ast.Tuple) else []
 
@@ -417,23 +423,23 @@ def from_the_end(axes: list[NodePlace], n_axes: int) -> list[Callable]:
     return [put(*axis, ast.Constant(axis.node.value - n_axes)) for axis in axes]
 
 
-def kept_for_later(definition: ast.AST) -> Iterator[Change]:
+def overwritten_values(definition: ast.AST) -> Iterator[Change]:
     """The value of a name from before a line that overwrites it, in a later line."""
     for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
         known = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
         for block in blocks_in(function):
             for i, line in enumerate(block):
-                name = assigned(line)
+                name = assigned_name(line)
                 if name and name in known:
                     later = block[i + 1 :]
                     reads = [p for s in later for p in nodes(s) if reads_name(p.node, name)]
                     for read in reads[:MAX_READS]:
                         words = f"With the `{name}` from before {{}} in a later line"
-                        yield Change(OVERWRITTEN, words, line, keep(block, line, name, read))
+                        yield Change(OVERWRITTEN, words, line, keep_value(block, line, name, read))
                 known |= {name} if name else set()
 
 
-def summed(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def residual_sums(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     """Yield a call's result with a name added to it: a residual connection."""
     if not isinstance(node, ast.Call) or not isinstance(parent, ast.Return | ast.Assign):
         return
@@ -443,7 +449,7 @@ def summed(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             yield SUMMAND, "With a name added to {}", more
 
 
-def handed_on(definition: ast.AST) -> Iterator[Change]:
+def arguments_handed_on(definition: ast.AST) -> Iterator[Change]:
     """An argument that is read nowhere, given to a call by a name that another call has.
 
     Where a layer is called several times, to all of its calls, and then to one; and what one of
@@ -465,7 +471,7 @@ def handed_on(definition: ast.AST) -> Iterator[Change]:
                 said = f"With `{name}` handed on in {{}}"
                 if len(calls) > 1:
                     where = f"{said} and wherever that is called"
-                    yield Change(HANDED_ON, where, calls[0].node, all_of(puts))
+                    yield Change(HANDED_ON, where, calls[0].node, apply_all(puts))
                 for apply, call in zip(puts, calls, strict=True):
                     yield Change(HANDED_ON, said, call.node, apply)
         for calls in calls_by_layer.values():
@@ -494,7 +500,7 @@ def blocks_in(function: ast.AST) -> Iterator[list[ast.stmt]]:
                 yield block
 
 
-def assigned(line: ast.stmt) -> str:
+def assigned_name(line: ast.stmt) -> str:
     """The one name that a line assigns to, or ""."""
     if not isinstance(line, ast.Assign) or len(line.targets) != 1:
         return ""
@@ -506,7 +512,7 @@ def reads_name(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
-def keep(block: list[ast.stmt], line: ast.stmt, name: str, read: NodePlace) -> Callable:
+def keep_value(block: list[ast.stmt], line: ast.stmt, name: str, read: NodePlace) -> Callable:
     """Return the ``apply`` that keeps a name's value before a line, and reads it in another."""
     before = f"{name}_before"
     use = put(*read, ast.Name(before, ast.Load()))
@@ -529,7 +535,7 @@ def keep(block: list[ast.stmt], line: ast.stmt, name: str, read: NodePlace) -> C
 # --- something else in its place -----------------------------------------------------------------
 
 
-def exchanged(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def replacements(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     """Yield what could stand in the place of a node: another number, name, operator or order."""
     if is_number(node):
         yield from other_numbers(parent, node)
@@ -604,7 +610,7 @@ def other_calls(node: ast.Call) -> Made:
 # --- something less ------------------------------------------------------------------------------
 
 
-def left_out(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def omissions(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     """Yield what is left where a part is left out: a side, a call, a whole statement."""
     side = "Without one side of {}"
     if isinstance(node, ast.BinOp):
@@ -629,7 +635,7 @@ def left_out(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             yield MUCH, "Without the condition of {}", like(node, test=ast.Constant(True))
 
 
-def shortened(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def shortenings(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     """Yield what is left without a sign, a keyword, the last argument, or the bounds of a slice."""
     if isinstance(node, ast.UnaryOp) and not is_number(node):
         yield MUCH, "Without the sign in front of {}", node.operand
@@ -646,7 +652,7 @@ def shortened(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 # --- something more ------------------------------------------------------------------------------
 
 
-def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def additions(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     """Yield a node with something small added: a kept axis, a transposition, a sign, a root."""
     if isinstance(node, ast.Call) and method_name(node) in REDUCTIONS:
         for word in ("keepdim", "keepdims"):
@@ -675,7 +681,7 @@ def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             yield LITTLE, "With an axis more in {}", ast.Subscript(node, where, ast.Load())
 
 
-def given_by_name(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def names_for_numbers(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     """Yield each of the definition's names in the place of a number."""
     if is_number(node) and not isinstance(parent, ast.arguments):
         for name in names.plain:
@@ -703,7 +709,7 @@ def lines_exchanged(definition: ast.AST) -> Iterator[Change]:
         for i, (first, second) in enumerate(pairwise(block)):
             if isinstance(first, simple) and isinstance(second, simple):
                 words = "With {} behind the line that follows it"
-                yield Change(LINES, words, first, exchange(block, i))
+                yield Change(LINES, words, first, swap_with_next(block, i))
 
 
 def numbers_everywhere(tree: list[NodePlace]) -> Iterator[Change]:
@@ -718,10 +724,10 @@ def numbers_everywhere(tree: list[NodePlace]) -> Iterator[Change]:
             for other in others_than(value):
                 puts = [put(*place, ast.Constant(other)) for place in places]
                 words = "With another number wherever {} stands"
-                yield Change(NUMBERS, words, places[0].node, all_of(puts))
+                yield Change(NUMBERS, words, places[0].node, apply_all(puts))
 
 
-def all_of(puts: list[Callable]) -> Callable:
+def apply_all(puts: list[Callable]) -> Callable:
     """Return the ``apply`` of several changes that are made together."""
 
     def apply() -> Callable[[], None]:
@@ -736,7 +742,7 @@ def all_of(puts: list[Callable]) -> Callable:
     return apply
 
 
-def exchange(block: list, i: int) -> Callable:
+def swap_with_next(block: list, i: int) -> Callable:
     """Return the ``apply`` that exchanges a statement of a block with the one after it."""
 
     def apply() -> Callable[[], None]:
@@ -751,11 +757,11 @@ def exchange(block: list, i: int) -> Callable:
 
 def is_number(node: ast.AST | None) -> bool:
     """True if a node is a number, perhaps with a minus sign."""
-    inner = node.operand if isinstance(node, ast.UnaryOp) and minus(node) else node
+    inner = node.operand if isinstance(node, ast.UnaryOp) and is_minus(node) else node
     return isinstance(inner, ast.Constant) and type(inner.value) in (int, float)
 
 
-def minus(node: ast.UnaryOp) -> bool:
+def is_minus(node: ast.UnaryOp) -> bool:
     """True if an operation is a minus sign in front of a value."""
     return isinstance(node.op, ast.USub)
 

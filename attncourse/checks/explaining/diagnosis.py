@@ -21,7 +21,7 @@ from attncourse.checks.explaining.symptoms.pairs import number_pairs
 from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout
 from attncourse.checks.trying.outcome import is_unwritten
-from attncourse.checks.trying.trials import FRESH, Trial
+from attncourse.checks.trying.trials import N_FURTHER_DRAWS, Trial
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def diagnose(
 
         In the first one all is tried: what was right by chance may be wrong there.
         """
-        for other in range(seed + 1, seed + 1 + FRESH if answer.ended else 0):
+        for other in range(seed + 1, seed + 1 + N_FURTHER_DRAWS if answer.ended else 0):
             places_tried = None if other == seed + 1 else among
             if (key := (other, places_tried is None)) not in draws:
                 new_trials = answer.again(other, places_tried)

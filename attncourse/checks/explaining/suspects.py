@@ -10,7 +10,7 @@ import numpy as np
 from attncourse.checks.exercise import Between, Exercise, Family, Mistake, parts_of
 from attncourse.checks.trying.compare import difference
 from attncourse.checks.trying.outcome import Outcome, copy_of, quiet, run
-from attncourse.checks.trying.trials import KEPT, Trial, draw
+from attncourse.checks.trying.trials import MAX_KEPT_DRAWS, Trial, draw
 
 
 class Suspect:
@@ -62,7 +62,7 @@ class Suspect:
             return None
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MAX_KEPT_DRAWS)
 def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
     """Each mistake, and each other way to make it, with what it does on the cases."""
     return tuple(
@@ -132,7 +132,7 @@ def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterat
         yield sign * float(np.exp(place))
 
 
-def same(a: Outcome, b: Outcome) -> bool:
+def same_behaviour(a: Outcome, b: Outcome) -> bool:
     """True if two calls had the same outcome."""
     if a.kind != b.kind or a.mutated != b.mutated:
         return False

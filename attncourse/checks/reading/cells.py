@@ -32,18 +32,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 NOT_THERE = ...  # what a check is given in place of a name that is bound to nothing
-WAIT = float("inf")
+NOT_ENDED = float("inf")
 GONE = "no cell of your notebook defines `{}` any more, as it was saved last"
 MAY = re.compile(r"import \*|%run|exec\(")  # bind what is not said
-LARGEST = 50_000_000  # bytes of a saved notebook
+MAX_NOTEBOOK_BYTES = 50_000_000  # saved
 KEEPS = "`%%timeit` keeps what its cell defines to itself: the cell was run without it"
 UNANSWERED = "YOUR ANSWER HERE"  # stands in a question's cell as it is released
-SHOWN = 60  # characters of a line
+MAX_STATEMENT_CHARACTERS = 60
 STUB = "NotImplementedError"  # what an answer raises that is not written
-TOLD = (STUB, "CheckFailed")  # of which a verdict speaks
+ERRORS_IN_VERDICTS = (STUB, "CheckFailed")  # of which a verdict speaks
 STORES, DELETES = {"STORE_NAME", "STORE_GLOBAL"}, {"DELETE_NAME", "DELETE_GLOBAL"}
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-KEPT = types.FunctionType | type  # what is compared before and after a run
+COMPARED_TYPES = types.FunctionType | type  # what is compared before and after a run
 
 
 class Unjudged(NamedTuple):
@@ -82,7 +82,7 @@ class CellRun:
     source: str
     magic: str = ""
     cell: str = ""
-    ended: float = WAIT
+    ended: float = NOT_ENDED
     error: str = ""
     interrupted: bool = False
     failed: int = 0
@@ -154,7 +154,7 @@ class CellRun:
 
     def below(self, name: str) -> str:
         """Describe how a run ended below the definition of a name; "" if it ended by itself."""
-        if not self.error or name not in self.bound or self.error.startswith(TOLD):
+        if not self.error or name not in self.bound or self.error.startswith(ERRORS_IN_VERDICTS):
             return ""
         if self.interrupted:
             return "its cell did not end: it was interrupted below the definition"
@@ -271,7 +271,7 @@ class CellRuns:
         """Note a run of a cell, with what the names that it binds hold before."""
         run = CellRun(number, raw, *python_of(raw, self.ipython()), cell)
         names = self.names
-        run.before = {n: names[n] for n in run.bound if isinstance(names.get(n), KEPT)}
+        run.before = {n: names[n] for n in run.bound if isinstance(names.get(n), COMPARED_TYPES)}
         self.runs.append(run)
         return run
 
@@ -407,22 +407,27 @@ class CellRuns:
         after = self.runs[self.runs.index(run) + 1 :]
         later = [other for other in after if run.cell and other.cell == run.cell]
         if later and later[-1] not in self.open and name not in later[-1].bound:
-            others = [n for n, one in later[-1].bound.items() if isinstance(one.node, DEFINITIONS)]
+            others = [
+                n
+                for n, statement in later[-1].bound.items()
+                if isinstance(statement.node, DEFINITIONS)
+            ]
             instead = f": it defines `{others[-1]}`" if others else ""
             what = f"nothing is called `{name}` any more in the cell that it came from{instead}"
             return Unjudged(what, f"Define `{name}` in it, run it, then this check.")
         if not run.cell:
             for other in after:
-                for one in other.bound.values():
-                    if one.same_but_for(name, run.bound[name]):
+                for statement in other.bound.values():
+                    if statement.same_but_for(name, run.bound[name]):
+                        new_name = getattr(statement.node, "name", "")
                         what = f"nothing is called `{name}` any more, if {other.place} is its cell"
-                        what += f": it defines `{getattr(one.node, 'name', '')}`, which is the same"
+                        what += f": it defines `{new_name}`, which is the same"
                         return Unjudged(
                             what, f"Define `{name}` in its cell, run it, then this check."
                         )
         cells = self.saved_after(run)
         definitions = [cell.bound[name] for cell in cells if name in cell.bound]
-        if not cells or any(one.same_as(run.bound[name]) for one in definitions):
+        if not cells or any(statement.same_as(run.bound[name]) for statement in definitions):
             return None
         if definitions or any(cell.tries(name) for cell in cells):
             what = f"the cell of `{name}` was changed after it was run"
@@ -453,7 +458,7 @@ class CellRuns:
         path = self.names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME", "")
         try:
             state = Path(path).stat()
-            if not path or state.st_size > LARGEST:
+            if not path or state.st_size > MAX_NOTEBOOK_BYTES:
                 return 0.0, []
             cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
             texts = {"".join(cell["source"]).strip() for cell in cells}
@@ -623,6 +628,10 @@ def went_on(lines: Iterable[str]) -> str:
 
 
 def short_line(line: str) -> str:
-    """Return a line of code in ``SHOWN`` characters at most, with single blanks."""
+    """Return a line of code, shortened to ``MAX_STATEMENT_CHARACTERS``, with single blanks."""
     line = " ".join(line.split())
-    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+    return (
+        line
+        if len(line) <= MAX_STATEMENT_CHARACTERS
+        else line[: MAX_STATEMENT_CHARACTERS - 1] + "…"
+    )

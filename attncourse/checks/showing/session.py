@@ -65,7 +65,7 @@ class ChapterProgress:
         return f"{', '.join([done, *rest])} · {earned} of {points_in_words(possible)}{more}"
 
     @property
-    def asked(self) -> list[tuple[str, str, str]]:
+    def question_rows(self) -> list[tuple[str, str, str]]:
         """Each question: whether it is answered, as far as is known, its name, what to say."""
         states = {None: ("–", "")} | {True: ("✓", "answered: "), False: ("○", "not answered yet: ")}
         rows = []
@@ -107,12 +107,12 @@ class ChapterProgress:
             f"{row.earned:2} of {row.exercise.points:2}  {row.said}".rstrip()
             for row in self.rows
         ]
-        lines += [f"{mark} {name:{width}}  {said}" for mark, name, said in self.asked]
+        lines += [f"{mark} {name:{width}}  {said}" for mark, name, said in self.question_rows]
         return "\n".join([self.head, *lines, self.hidden, self.next])
 
     def _repr_html_(self) -> str:
         rows = "".join(row_html(row) for row in self.rows)
-        rows += "".join(question_html(*about) for about in self.asked)
+        rows += "".join(question_html(*about) for about in self.question_rows)
         return (
             '<div class="attncourse-progress" style="max-width:46em;line-height:1.45">'
             f"<strong>{escape(self.head)}</strong>"

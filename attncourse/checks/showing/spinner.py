@@ -12,7 +12,7 @@ from attncourse.checks.reading.lines import line_behind
 from attncourse.checks.trying.muted import aloud
 from attncourse.checks.trying.outcome import is_students
 
-EVERY = 5.0  # seconds
+SECONDS_BETWEEN_LINES = 5.0  # seconds
 
 
 class Interrupted(KeyboardInterrupt):
@@ -55,8 +55,8 @@ def ticking(target: str) -> Iterator[None]:
 def tick(target: str, over: threading.Event, line: "ReplacedLine") -> None:
     """Tells how long it has been running, until it is over."""
     seconds = 0.0
-    while not over.wait(EVERY):
-        seconds += EVERY
+    while not over.wait(SECONDS_BETWEEN_LINES):
+        seconds += SECONDS_BETWEEN_LINES
         line.show(f"{target}: still running, {seconds:.0f} s …")
     line.show("")
 

@@ -22,7 +22,7 @@ WRONG = "#b4541a"
 PRINTS = "Your code prints. A check, which calls it many times, does not show that."
 FOLLOWS = "follows from the above"
 KEEPS_HALF = "keeps half of its points"
-LINES = 15  # of a verdict as text, unless all of it is asked for
+MAX_TEXT_LINES = 15  # of a verdict as text, unless all of it is asked for
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class Verdict:
             end.append(f"  {self.read}")
         if not self.given:
             end.append(f"{IN_FULL}print({self.again}.full)")
-        room = LINES - len(lines) - len(self.told) - len(shown) - len(end)
+        room = MAX_TEXT_LINES - len(lines) - len(self.told) - len(shown) - len(end)
         return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 3)), *shown, *end])
 
     def criteria_in(self, room: int) -> list[str]:
@@ -376,13 +376,16 @@ def cut_to_line(text: str, columns: int = 90) -> str:
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
-def fail_alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
+def fail_alike(first_criterion: CriterionVerdict, second_criterion: CriterionVerdict) -> bool:
     """True if two criteria fail with one exception, in one line, whatever the sizes there."""
-    sizeless = re.sub(r"\d+", "", one.brief)
-    if sizeless == re.sub(r"\d+", "", other.brief) and "returned" not in sizeless:
+    sizeless, other = (re.sub(r"\d+", "", c.brief) for c in (first_criterion, second_criterion))
+    if sizeless == other and "returned" not in sizeless:
         return True
     raised = r"raised (\w+): .*\(in the line `(.*?)`"
-    first, second = re.search(raised, one.brief), re.search(raised, other.brief)
+    first, second = (
+        re.search(raised, first_criterion.brief),
+        re.search(raised, second_criterion.brief),
+    )
     return first is not None and second is not None and first.groups() == second.groups()
 
 
@@ -394,7 +397,10 @@ def points_in_words(number: int) -> str:
 def inline_html(text: str) -> str:
     """Plain text as HTML, with `code` in backquotes, which stays in one line if it is short."""
     pieces = text.split("`")
-    whole = [(' style="white-space:nowrap"' if len(piece) <= SHORT else "") for piece in pieces]
+    whole = [
+        (' style="white-space:nowrap"' if len(piece) <= MAX_INLINE_LETTERS else "")
+        for piece in pieces
+    ]
     return "".join(
         f"<code{style}>{escape(piece)}</code>" if i % 2 else escape(piece)
         for i, (piece, style) in enumerate(zip(pieces, whole, strict=True))
@@ -407,7 +413,7 @@ def sentence(text: str) -> str:
     return f"{text[0].upper() if word else text[0]}{text[1:]}."
 
 
-SHORT = 24  # letters of code
+MAX_INLINE_LETTERS = 24  # letters of code
 MESSAGE_STYLE = (
     "white-space:pre-wrap;word-break:normal;overflow-wrap:normal;overflow-x:auto;"
     "font-family:monospace;"

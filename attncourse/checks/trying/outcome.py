@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +24,13 @@ STILL_RUNS = "It still runs, and nothing here can end it: restart the kernel."
 UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them
 
 
+class Comparison:
+    """What an outcome was last compared with, and whether it was wrong."""
+
+    expected: object = None
+    wrong: bool = False
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of one call. ``kind``: "value", "raised", "hung" or "skipped".
@@ -31,7 +38,8 @@ class Outcome:
     ``value`` is what was returned, tensors as they came. ``error`` is the exception's class,
     ``text`` its message with the line that raised it; ``decided`` says that a line of this package
     raised it, by a decision of ours. ``mutated`` names an argument that the call changed. The
-    ``text`` of a call that hung says where it still runs.
+    ``text`` of a call that hung says where it still runs. ``comparison`` is kept with the outcome,
+    since a grader looks at one that many answers share once for each of them.
     """
 
     kind: str
@@ -40,6 +48,9 @@ class Outcome:
     text: str = ""
     mutated: str = ""
     decided: bool = False
+    comparison: Comparison = field(
+        default_factory=Comparison, init=False, compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -109,11 +120,11 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
     return replace(outcome, mutated=", ".join(changed)) if changed else outcome
 
 
-def unless_refused(outcome: Outcome, told: str) -> Outcome:
+def unless_refused(outcome: Outcome, refusal: str) -> Outcome:
     """The outcome, or what the watch told of it; one that hangs stays what it is."""
-    if not told or outcome.kind == "hung":
+    if not refusal or outcome.kind == "hung":
         return outcome
-    return Outcome("raised", error=Forbidden, text=told, mutated=outcome.mutated)
+    return Outcome("raised", error=Forbidden, text=refusal, mutated=outcome.mutated)
 
 
 def argument_names(exercise: Exercise) -> list[str]:
@@ -128,7 +139,7 @@ def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
     """Return a case's arguments with their names, those of a caller under the names that it has."""
     names = argument_names(exercise)
     if case.use is not None:  # what it names itself stands in the place of those
-        parameter_names = positional(case.use)[1:]
+        parameter_names = positional(case.use)[1:]  # which messages show, too
         names = parameter_names + names[len(parameter_names) :]
     return [*zip(names, case.args, strict=False), *case.kwargs.items()]
 

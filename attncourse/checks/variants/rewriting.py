@@ -27,7 +27,7 @@ class Notation(NamedTuple):
 # --- conventions ----------------------------------------------------------------------------------
 
 
-def is_tensor(value: Any) -> bool:
+def is_torch_tensor(value: Any) -> bool:
     """True for a tensor, without loading torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
@@ -49,7 +49,7 @@ def last_negated(parts: Any) -> Any:
 
 def turned_over(x: Any) -> Any:
     """The last two axes exchanged."""
-    return x.mT if is_tensor(x) else np.swapaxes(x, -1, -2)
+    return x.mT if is_torch_tensor(x) else np.swapaxes(x, -1, -2)
 
 
 def multiplied(number: int | float) -> Notation:
@@ -199,7 +199,7 @@ def change_value(change: Callable[[Any], Any], value: Any) -> Any:
 
 def value_image(value: Any) -> Any:
     """Something equal exactly while an argument stays what it is."""
-    if is_tensor(value):
+    if is_torch_tensor(value):
         return str(value.dtype), value.requires_grad, value_image(value.numpy(force=True))
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, value.tobytes()
@@ -208,7 +208,7 @@ def value_image(value: Any) -> Any:
 
 def overwrite(array: Any, values: Any) -> None:
     """Puts values into an array or tensor in place; a view of what was changed has them already."""
-    if is_tensor(array) and not array.requires_grad:
+    if is_torch_tensor(array) and not array.requires_grad:
         array.copy_(values.clone())
     elif hasattr(array, "__setitem__"):
         array[...] = values.copy()

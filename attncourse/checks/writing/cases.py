@@ -135,13 +135,13 @@ class CaseTable:
         """Return the arguments of a specification, by name, with the lengths of a row."""
         return {name: self.argument(rng, name, entry, row) for name, entry in spec.items()}
 
-    def argument(self, rng: Rng, name: str, one: str | Drawn | Count, row: Row) -> Any:
+    def argument(self, rng: Rng, name: str, entry: str | Drawn | Count, row: Row) -> Any:
         """Draw one argument: a whole number, an array, or None for one that is left out."""
-        if one is None:  # left out, before an argument that is not
+        if entry is None:  # left out, before an argument that is not
             return None
-        if isinstance(one, Count):
-            return shape_of(one.axis, row)[0]
-        drawn = one if isinstance(one, Drawn) else Drawn(one, self.how)
+        if isinstance(entry, Count):
+            return shape_of(entry.axis, row)[0]
+        drawn = entry if isinstance(entry, Drawn) else Drawn(entry, self.how)
         array = drawn.how(rng, shape_of(drawn.axes, row))
         if array.dtype.kind == "f":
             array = special(array, name, row)

@@ -13,6 +13,7 @@ from attncourse.checks.exercise import composition
 
 
 def as_it_is(value):
+    """Return the value unchanged: of several decisions the right option is to do nothing."""
     return value
 
 
@@ -208,8 +209,8 @@ def attention_class(
     attention = Attention.of(options)
 
     def method(made, mixes):
-        def call(self, *given):
-            *seen, mask = (*given, None)[: inputs + 1]
+        def call(self, *inputs_and_mask):
+            *seen, mask = (*inputs_and_mask, None)[: inputs + 1]
             views = query(self, *seen), key(self, *seen), value(self, *seen) if mixes else None
             return made(attention, views, mask, other(self, *seen) if other else seen[0])
 

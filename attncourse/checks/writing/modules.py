@@ -25,7 +25,7 @@ def tensor(values: Any, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     return torch.tensor(np.asarray(values), dtype=dtype)
 
 
-def normal(rng: Rng, *shape: int) -> torch.Tensor:
+def normal_tensor(rng: Rng, *shape: int) -> torch.Tensor:
     """Return a tensor of normally distributed numbers."""
     return tensor(rng.normal(size=shape))
 

@@ -82,11 +82,11 @@ def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[
     part; those are not tried in pairs.
     """
 
-    def carried_out(one: Recipe) -> Mistake:
-        first, *others = one.ways
+    def carried_out(recipe: Recipe) -> Mistake:
+        first, *others = recipe.ways
         in_part = (compose.__wrapped__(**first, **p) for p in beside if not p.keys() & first.keys())
-        family = made_family(compose, one)
+        family = made_family(compose, recipe)
         also = (*(compose(**way) for way in others), *in_part)
-        return Mistake(one.name, one.explanation, compose(**first), family, also)
+        return Mistake(recipe.name, recipe.explanation, compose(**first), family, also)
 
     return tuple(map(carried_out, recipes))

@@ -25,7 +25,7 @@ def over_temperature(x, T):
     return x / T
 
 
-def largest(z, axis, x):
+def row_maxima(z, axis, x):
     """Return the largest score of each row."""
     return z.max(axis=axis, keepdims=True)
 
@@ -35,12 +35,12 @@ def exponential(z):
     return np.exp(z)
 
 
-def summed(e, axis, z):
+def row_sums(e, axis, z):
     """Return the sum of each row."""
     return e.sum(axis=axis, keepdims=True)
 
 
-def as_they_are(w, x, T, axis):
+def unchanged_weights(w, x, T, axis):
     """Return the weights unchanged."""
     return w
 
@@ -56,10 +56,10 @@ class Softmax:
 
     along: Callable = as_asked
     exponents: Callable = over_temperature
-    top: Callable = largest
+    top: Callable = row_maxima
     power: Callable = exponential
-    total: Callable = summed
-    after: Callable = as_they_are
+    total: Callable = row_sums
+    after: Callable = unchanged_weights
 
     def __call__(self, x, axis=-1, temperature=1.0):
         """Return the softmax that these decisions make."""

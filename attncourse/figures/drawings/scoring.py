@@ -125,8 +125,8 @@ def translator(attention: bool) -> Diagram:
         picture.text(left + 25, 44, to_write, bold=True)
         picture.text(left + 25, 248, to_read.replace(" ", "␣"), bold=True)
     for row in (writers, readers):
-        for one, following in pairwise(row):
-            picture.arrow(one, following, role="quiet")
+        for state, following in pairwise(row):
+            picture.arrow(state, following, role="quiet")
     if attention:
         fan(picture, readers, writers[1])
     else:

@@ -40,10 +40,10 @@ class Moving:
         names = (*self.before, self.name)
         sheets = [f"moving/{name}.css" for name in names]
         style += "".join(read_asset(sheet) for sheet in sheets if has(sheet))
-        own = "\n".join(lean(read_asset(f"moving/{name}.js")) for name in names)
+        scripts = "\n".join(lean(read_asset(f"moving/{name}.js")) for name in names)
         script = (
             f"(() => {{\n{lean(read_asset('moving/moving.js'))}\n"
-            f"const begin = (root, data) => {{\n{own}\n}};\n"
+            f"const begin = (root, data) => {{\n{scripts}\n}};\n"
             f"start({json.dumps(self.name)}, begin);\n}})();"
         )
         return (

@@ -35,7 +35,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     returned_trials = [t for t in wrong if t.outcome.kind != "raised"]
     if (
         not returned_trials + met
-        or not same_numbers(returned_trials)
+        or not only_dtype_differs(returned_trials)
         or 2 * len(raised) > len(trials)
     ):
         return None
@@ -57,7 +57,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake, all=not met)
 
 
-def same_numbers(wrong: list[Trial]) -> bool:
+def only_dtype_differs(wrong: list[Trial]) -> bool:
     """True if nothing but the dtype is wrong in these trials."""
     pairs = number_pairs(tuple(wrong))
     problems = [t.problem for t in wrong if t.problem is not None]

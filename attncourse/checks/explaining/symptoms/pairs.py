@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.trying.compare import PRECISE, as_numbers, equal, far_apart, scale_of
+from attncourse.checks.trying.compare import (
+    ROUNDING_DIFFERENCE,
+    as_numbers,
+    equal,
+    far_apart,
+    scale_of,
+)
 from attncourse.checks.trying.trials import Trial
 
 
@@ -58,7 +64,7 @@ def close(p: Pair) -> bool:
     """True if a result is right but for what single precision loses."""
     if p.got.shape != p.want.shape:
         return False
-    return p.right or largest_difference(p) <= PRECISE * scale_of(p.want)
+    return p.right or largest_difference(p) <= ROUNDING_DIFFERENCE * scale_of(p.want)
 
 
 def largest_difference(p: Pair) -> float:

@@ -22,42 +22,42 @@ NAMED_FACTORS = {
 AXIS_NAMES = {-1: "last", -2: "second to last", -3: "third to last"}
 
 
-def transformation(there: list[Pair]) -> str | None:
+def transformation(pairs: list[Pair]) -> str | None:
     """The change of what is right into what is there, in words that follow "is"."""
-    wrong = [p for p in there if not p.right]
+    wrong = [p for p in pairs if not p.right]
     if not wrong or sum(p.want.size for p in wrong) < 4:
         return None
     if all(p.want.size == 1 and p.want.dtype.kind == "b" for p in wrong):
         return None  # one truth value has nothing to transpose
-    if all(close(p) for p in there):
+    if all(close(p) for p in pairs):
         return (
             "right to a few digits only, as where something inside is rounded, to float32 say, or "
             "a guard is too large"
         )
     numbers = by_numbers(wrong)
     return (
-        changed_by(there, numbers)
-        or changed_by(there, RESULT_CHANGES)
-        or scaled(there)
-        or reordered(there)
-        or misshapen(there)
+        changed_by(pairs, numbers)
+        or changed_by(pairs, RESULT_CHANGES)
+        or scaled(pairs)
+        or reordered(pairs)
+        or misshapen(pairs)
     )
 
 
-def changed_by(there: list[Pair], changes: Iterable[tuple[str, Change]]) -> str | None:
+def changed_by(pairs: list[Pair], changes: Iterable[tuple[str, Change]]) -> str | None:
     """The first of these changes that gives what is there."""
-    wrong = [p for p in there if not p.right]
+    wrong = [p for p in pairs if not p.right]
     for words, change in changes:
-        if all(gives(change, p) for p in there) and any(moves(change, p) for p in wrong):
+        if all(gives(change, p) for p in pairs) and any(moves(change, p) for p in wrong):
             return words
     return None
 
 
-def changed_throughout(there: list[Pair]) -> str | None:
+def changed_throughout(pairs: list[Pair]) -> str | None:
     """One change, a factor that follows from a size included, that gives what is there."""
-    wrong = [p for p in there if not p.right]
-    words = changed_by(there, by_numbers(wrong)) or changed_by(there, RESULT_CHANGES)
-    if words or len(wrong) < len(there) or any(p.want.dtype.kind == "b" for p in there):
+    wrong = [p for p in pairs if not p.right]
+    words = changed_by(pairs, by_numbers(wrong)) or changed_by(pairs, RESULT_CHANGES)
+    if words or len(wrong) < len(pairs) or any(p.want.dtype.kind == "b" for p in pairs):
         return words
     factors = [factor(p, None, 1) for p in wrong if p.got.shape == p.want.shape]
     known = [float(f) for f in factors if f is not None]
@@ -265,10 +265,10 @@ def exchanged_axes(a: int, b: int) -> Change:
 RESULT_CHANGES = tuple(result_changes())
 
 
-def scaled(there: list[Pair]) -> str | None:
+def scaled(pairs: list[Pair]) -> str | None:
     """A factor of its own for each case, each row or each column."""
-    wrong = [p for p in there if not p.right]
-    if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in there):
+    wrong = [p for p in pairs if not p.right]
+    if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in pairs):
         return None
     factors = [factor(p, None, 1) for p in wrong]
     known = [float(f) for f in factors if f is not None]
@@ -277,7 +277,7 @@ def scaled(there: list[Pair]) -> str | None:
         if named or all(p.want.size > 1 for p in wrong):
             return named or "the expected one times a number that differs from case to case"
     for axis, name in ((-1, "row"), (-2, "column")):
-        if all(p.want.ndim >= -axis and factor(p, axis) is not None for p in there):
+        if all(p.want.ndim >= -axis and factor(p, axis) is not None for p in pairs):
             return f"the expected one, each {name} times a number of its own"
     return None
 
@@ -321,14 +321,14 @@ def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
     return None
 
 
-def reordered(there: list[Pair]) -> str | None:
+def reordered(pairs: list[Pair]) -> str | None:
     """The right numbers in other places."""
-    if any(p.got.size != p.want.size or p.want.dtype.kind == "b" for p in there):
+    if any(p.got.size != p.want.size or p.want.dtype.kind == "b" for p in pairs):
         return None
     alike = all(
-        nearly(np.sort(p.got, axis=None), np.sort(p.want.astype(float), axis=None)) for p in there
+        nearly(np.sort(p.got, axis=None), np.sort(p.want.astype(float), axis=None)) for p in pairs
     )
-    moved = all(np.unique(p.want).size > 2 for p in there if not p.right)
+    moved = all(np.unique(p.want).size > 2 for p in pairs if not p.right)
     return "made of the right numbers, but in other places" if alike and moved else None
 
 
@@ -340,9 +340,9 @@ def is_beginning(p: Pair, axis: int) -> bool:
     return p.got.shape == begun.shape and nearly(p.got, begun)
 
 
-def misshapen(there: list[Pair]) -> str | None:
+def misshapen(pairs: list[Pair]) -> str | None:
     """A shape that is wrong in one way, whatever the numbers."""
-    wrong = [p for p in there if not p.right]
+    wrong = [p for p in pairs if not p.right]
     if any(p.got.shape == p.want.shape for p in wrong):
         return None
     more = {p.got.ndim - p.want.ndim for p in wrong}
