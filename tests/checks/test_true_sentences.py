@@ -70,7 +70,7 @@ def without_the_token_itself(n):
     return W
 
 
-class OneLayerForTwo(transformer.DecoderBlock):
+class OneSharedLayer(transformer.DecoderBlock):
     def __init__(self, *sizes, **options):
         super().__init__(*sizes, **options)
         self.cross_attention = self.self_attention
@@ -155,7 +155,7 @@ def test_the_sums_are_not_the_entries():
     assert verdict.diagnosis.name == "the sums are looked at, not the entries"
 
 
-def test_a_value_that_is_left_out_is_known_where_sizes_are_made_to_fit():
+def test_a_value_left_out_is_known_where_sizes_are_cut():
     class Heads(ALL["multihead.MultiHeadAttention"].reference):
         def forward(self, query, key=None, value=None, mask=None):
             key = query if key is None else key
@@ -174,7 +174,7 @@ def test_a_value_that_is_left_out_is_known_where_sizes_are_made_to_fit():
 # --- points --------------------------------------------------------------------------------------
 
 
-def test_a_call_that_was_wrong_at_first_costs_no_other_criterion_when_made_once_more():
+def test_a_call_that_was_wrong_at_first_is_wrong_once():
     exercise = ALL["mixing.window_weights"]
     first, again = (
         c for c in exercise.criteria[0].cases(np.random.default_rng(1)) if c.args[0] == 5
@@ -208,18 +208,18 @@ def test_right_numbers_in_another_form_are_one_slip():
 
 def test_what_ends_in_an_error_is_not_said_to_follow():
     """Nothing came, so nothing is known of what would hold without the error."""
-    verdict = examine("transformer.DecoderBlock", OneLayerForTwo, seed=11)
+    verdict = examine("transformer.DecoderBlock", OneSharedLayer, seed=11)
     assert verdict.diagnosis.name == "fewer parameters than asked for"
     assert FOLLOWS not in verdict.full
     assert not any(c.follows for c in verdict.criteria)
     (line,) = [line for line in str(verdict).splitlines() if "the same error" in line]
     failed = [c for c in verdict.criteria if not c.passed and not c.waits]
     assert f"({0}/{sum(c.possible for c in failed[1:])})" in line
-    trials = try_out(ALL["transformer.DecoderBlock"], OneLayerForTwo, 11)
+    trials = try_out(ALL["transformer.DecoderBlock"], OneSharedLayer, 11)
     assert right_but_for(trials) is None
 
 
-def test_digits_that_float32_would_lose_more_of_are_not_laid_to_it():
+def test_digits_that_float32_loses_are_told_from_fewer():
     signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
 
     def off_by(share):
@@ -237,7 +237,7 @@ def test_digits_that_float32_would_lose_more_of_are_not_laid_to_it():
 # --- lines ---------------------------------------------------------------------------------------
 
 
-def test_what_follows_stands_in_a_line_of_its_own_with_its_points():
+def test_what_follows_stands_in_one_line_with_its_points():
     """The fault first, with its points; what follows keeps half together, which is said once."""
     exercise = ALL["vision.embed_image"]
     wrong = next(m.wrong for m in exercise.mistakes if m.name == "the class token stands last")

@@ -22,7 +22,7 @@ WRONG = "#b4541a"
 PRINTS = "Your code prints. A check, which calls it many times, does not show that."
 FOLLOWS = "follows from the above"
 KEEPS_HALF = "keeps half of its points"
-MAX_TEXT_LINES = 15  # of a verdict as text, unless all of it is asked for
+MAX_TEXT_LINES = 16  # of a verdict as text, unless all of it is asked for
 
 
 @dataclass(frozen=True)
