@@ -61,17 +61,21 @@ def main() -> None:
 
 def make(stem: str, targets: set[str], seed: int, by_hand: bool) -> None:
     """Makes the drills that these exercises of a chapter lack, and writes its file after each."""
-    drills: dict[str, list[Drill]] = {exercise.target: [] for exercise in exercises_of(stem)}
-    for drill in drills_of(stem):
-        drills.setdefault(drill.exercise, []).append(drill)
     for exercise in exercises_of(stem):
         if exercise.target not in targets:
             continue
         began = time.monotonic()
-        chosen = with_what_lacks(exercise, drills[exercise.target], seed, by_hand)
+        chosen = with_what_lacks(exercise, of_exercise(exercise.target), seed, by_hand)
         print_made(exercise.target, chosen, time.monotonic() - began)
+        drills_of.cache_clear()  # another process may have written the file meanwhile
+        drills = {one.target: of_exercise(one.target) for one in exercises_of(stem)}
         drills[exercise.target] = chosen.drills
         write(stem, seed, [drill for own in drills.values() for drill in own])
+
+
+def of_exercise(target: str) -> list[Drill]:
+    """Return the drills of an exercise that are kept."""
+    return [drill for drill in drills_of(target.partition(".")[0]) if drill.exercise == target]
 
 
 def with_what_lacks(

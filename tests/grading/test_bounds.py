@@ -22,14 +22,14 @@ from attncourse.grading.jail import kernel
 from attncourse.grading.judge import judge
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.judge.lane_loop import CHECKER
+from attncourse.grading.judge.lane_loop import CHECKER_MB
 from attncourse.grading.judge.lanes import LANES, LaneLost, Lanes
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.plan_runner import LAST_MINUTE, Means, PlanRunner
-from attncourse.grading.judge.process import REPLAY
+from attncourse.grading.judge.plan_runner import LAST_MINUTE_SECONDS, Means, PlanRunner
+from attncourse.grading.judge.process import REPLAY_SECONDS
 from attncourse.grading.judge.wire.decoding import Decoder, Room
 from attncourse.grading.judge.wire.encoding import Encoder
-from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack_frame
+from attncourse.grading.judge.wire.frames import FRAME_HEADER, WireError, unpack_frame
 from attncourse.grading.judge.worker.zygote import Zygote
 from attncourse.grading.judge.workers import Workers
 from attncourse.grading.limits import MB, Limits
@@ -121,7 +121,7 @@ def test_what_an_answer_may_well_return_has_room(value):
     ids=["lists", "dicts", "numbers", "wide", "buffers"],
 )
 def test_json_of_too_many_values_is_not_parsed(text):
-    pieces = [HEAD.pack(len(text), 0), text, b""]
+    pieces = [FRAME_HEADER.pack(len(text), 0), text, b""]
     with quick(), pytest.raises(WireError):
         unpack_frame(lambda size: pieces.pop(0), 64 * MB)
 
@@ -176,7 +176,7 @@ def test_what_a_test_makes_of_a_result_has_bounds_too(answer, test):
     LANES.close()
     report = judged(answer, test, "assert True", limits=SHORT)
     assert points(report) == [0, 1], report
-    assert all(peak < CHECKER + 300 for peak in peaks().values())
+    assert all(peak < CHECKER_MB + 300 for peak in peaks().values())
 
 
 def test_a_number_that_nobody_can_show_costs_its_test_alone():
@@ -441,10 +441,10 @@ def test_what_runs_once_more_has_longer_on_a_slow_machine_too():
     runner.present = SimpleNamespace(ended="")
     plan.process.endless.add(0)
     list(plan.process.replay(1))
-    assert had == [4 * REPLAY]
+    assert had == [4 * REPLAY_SECONDS]
     runner.present = None
     plan.last_minute()
-    assert means.budget.seconds == limits.submission + 4 * LAST_MINUTE
+    assert means.budget.seconds == limits.submission + 4 * LAST_MINUTE_SECONDS
 
 
 @pytest.mark.parametrize(

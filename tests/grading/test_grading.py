@@ -23,7 +23,7 @@ from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.judge.lanes import Lane, Lanes, LaneSettings
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.points import judge_cell
-from attncourse.grading.judge.wire.frames import HEAD
+from attncourse.grading.judge.wire.frames import FRAME_HEADER
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import report_from_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
@@ -354,7 +354,7 @@ def lanes():
 def told(lane) -> int:
     """A lane's process id, once it is at work."""
     said = lane.connection.recv(4096, socket.MSG_PEEK)
-    return json.loads(said[HEAD.size :])["pid"]
+    return json.loads(said[FRAME_HEADER.size :])["pid"]
 
 
 @pytest.mark.parametrize(

@@ -89,4 +89,7 @@ def answer_calls(function: Callable, connection: Connection, parents: Connection
             said = True, function(*arguments)
         except Exception as error:
             said = False, f"{type(error).__name__}: {error}"
-        connection.send((*said, time.process_time() - began))
+        try:
+            connection.send((*said, time.process_time() - began))
+        except ConnectionError:
+            return

@@ -49,16 +49,16 @@ class Answer(Protocol):
     ended: bool  # every call came back, so that it may be called again
 
     def again(self, seed: int, among: Collection[int] | None = None) -> tuple[Trial, ...]:
-        """The trials on the cases of another seed, or on those at some places."""
+        """Return the trials on the cases of another seed, or on those at some places."""
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
-        """A default that is another one than the exercise's."""
+        """Return a default that is another one than the exercise's."""
 
     def place(self) -> Mistake | None:
-        """The place in its code where one change makes everything right."""
+        """Return the place in its code where one change makes everything right."""
 
     def ignored(self) -> str:
-        """The symptom that the result does not depend on what it should depend on, or ""."""
+        """Return the symptom that the result does not depend on what it should depend on, or ""."""
 
 
 def diagnose(
@@ -84,7 +84,7 @@ def diagnose(
     search, draws = Search(exercise, trials, seed), {}
 
     def fresh(among: Collection[int] | None) -> Iterator[Search]:
-        """A search in each further draw, made when the first claim comes to it.
+        """Yield a search in each further draw, made when the first claim comes to it.
 
         In the first one all is tried: what was right by chance may be wrong there.
         """

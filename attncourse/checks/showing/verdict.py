@@ -45,7 +45,7 @@ class CriterionVerdict:
 
     @property
     def said(self) -> str:
-        """One line that says what is wrong."""
+        """Return one line that says what is wrong."""
         return FOLLOWS if self.follows else self.brief
 
     @property
@@ -111,12 +111,12 @@ class Verdict:
 
     @property
     def state(self) -> str:
-        """The state of the exercise: done, tried, or open (not attempted)."""
+        """Return the state of the exercise: done, tried, or open (not attempted)."""
         return DONE if self.passed else OPEN if self.unwritten else TRIED
 
     @property
     def in_short(self) -> str:
-        """One line: the mistake, or else the symptom, or else the first thing that is wrong."""
+        """Return one line: the mistake, else the symptom, else the first thing that is wrong."""
         if self.unjudged:
             return f"not judged: {re.split('[:;]', self.unjudged)[0]}"
         text = self.diagnosis.name if self.diagnosis else self.symptom or self.reason
@@ -134,18 +134,18 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """The first thing that is wrong, in one line."""
+        """Return the first thing that is wrong, in one line."""
         return next((c.brief for c in self.criteria if not c.passed), "")
 
     @property
     def again(self) -> str:
-        """The call that repeats this verdict, number for number."""
+        """Return the call that repeats this verdict, number for number."""
         variant = f', variant="{self.variant}"' if self.variant else ""
         return f'examine("{self.target}", {self.target.split(".")[1]}, seed={self.seed}{variant})'
 
     @property
     def remainder(self) -> str:
-        """A sentence on what is left to do once the mistake is mended."""
+        """Return a sentence on what is left to do once the mistake is mended."""
         if not self.diagnosis or not self.rest:
             return ""
         lost = self.possible - self.earned
@@ -158,7 +158,7 @@ class Verdict:
 
     @property
     def told(self) -> list[str]:
-        """The lines that say what happened, by the mistake's name or by its symptom."""
+        """Return the lines that say what happened, by the mistake's name or by its symptom."""
         if self.diagnosis:
             head = f"What happened: {sentence(self.diagnosis.name)}"
             return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
@@ -166,7 +166,7 @@ class Verdict:
 
     @property
     def to_write(self) -> str:
-        """The sentence for an answer that is not written yet."""
+        """Return the sentence for an answer that is not written yet."""
         return "Replace `raise NotImplementedError()` by your code."
 
     def __repr__(self) -> str:
@@ -202,9 +202,9 @@ class Verdict:
         return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 3)), *shown, *end])
 
     def criteria_in(self, room: int) -> list[str]:
-        """The criteria in at most so many lines, or three: what fails first, each with its points.
+        """Return the criteria in at most so many lines, or three: what fails first.
 
-        What only follows has a line of its own, for it keeps points together and not each its own.
+        What only follows is one line: it keeps points together, and not each its own.
         """
         failed = [c for c in self.criteria if not c.passed and not c.waits]
         at_fault = [c for c in failed if not c.follows]
@@ -253,7 +253,7 @@ class Verdict:
 
     @property
     def full(self) -> str:
-        """The verdict with the first case that fails of every criterion."""
+        """Return the verdict with the first case that fails of every criterion."""
         if self.unwritten or self.unjudged:
             return str(self)
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
@@ -347,12 +347,12 @@ class CheckFailed(AssertionError):
 
 
 def link(address: str, text: str) -> str:
-    """The text as HTML, as a link where there is an address."""
+    """Return the text as HTML, as a link where there is an address."""
     return f'<a href="{escape(address)}">{escape(text)}</a>' if address else escape(text)
 
 
 def given_right(names: Collection[str]) -> str:
-    """The condition in words, behind what holds on it."""
+    """Return the condition in words, behind what holds on it."""
     return f", given a right {' and '.join(names)}" if names else ""
 
 
@@ -372,7 +372,7 @@ def criterion_with_points(criterion: CriterionVerdict) -> str:
 
 
 def cut_to_line(text: str, columns: int = 90) -> str:
-    """The text, as far as it fits in a line."""
+    """Return the text, as far as it fits in a line."""
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
@@ -408,7 +408,7 @@ def inline_html(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """The text as a sentence. A name in front, `d_k` or x, stays as it is written."""
+    """Return the text as a sentence. A name in front, `d_k` or x, stays as it is written."""
     word = re.match(r"(a|[a-z]{2,})(?![\w(=.])", text)
     return f"{text[0].upper() if word else text[0]}{text[1:]}."
 
@@ -423,7 +423,7 @@ MESSAGE_STYLE = (
 
 
 def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
-    """One criterion; what went wrong is folded unless it is the first to read."""
+    """Return one criterion; what went wrong is folded unless it is the first to read."""
     head = f"{c.mark} {escape(c.name)} <span style='opacity:.7'>{c.earned}/{c.possible}</span>"
     if c.follows:
         head += f" <em>{FOLLOWS}</em>"
@@ -437,7 +437,7 @@ def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
 
 
 def picture_html(picture: Picture) -> str:
-    """The two matrices as shaded tables, side by side, on one scale.
+    """Return the two matrices as shaded tables, side by side, on one scale.
 
     Where they would look the same, what is too much or too little stands beside them.
     """
@@ -470,7 +470,7 @@ def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
 
 
 def cell_html(x: float, top: float) -> str:
-    """One entry: its number, on a blue as strong as the entry is large, readable in both modes."""
+    """Return one entry: its number, on a blue as strong as the entry is large."""
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
     return (
         f'<td style="padding:.1em .35em;text-align:right;border:1px solid rgba(128,128,128,.35);'
@@ -479,5 +479,5 @@ def cell_html(x: float, top: float) -> str:
 
 
 def short_number(x: float, top: float) -> str:
-    """An entry in two digits; what is left of a rounding is 0 beside the largest entry."""
+    """Return an entry in two digits; what is left of a rounding is 0 beside the largest entry."""
     return "0" if abs(float(x)) < 1e-9 * top else f"{float(x):.2g}"

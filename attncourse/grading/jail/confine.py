@@ -10,10 +10,10 @@ from attncourse.grading.jail import kernel
 from attncourse.grading.jail.layers import JailError
 from attncourse.grading.limits import MB, Limits
 
-INSIDE = 1000  # the user in the jail
-LANES = 1_000_000_000  # on the machine: users from here on, which nobody is
-STACK = 8 * 2**20
-SOON = 2  # seconds of processor time between the warning signal and the end
+USER_INSIDE = 1000  # the user in the jail
+FIRST_LANE_USER = 1_000_000_000  # on the machine: users from here on, which nobody is
+STACK_BYTES = 8 * 2**20
+CPU_GRACE_SECONDS = 2  # of processor time between the warning signal and the end
 
 
 def check_ready() -> None:
@@ -34,7 +34,7 @@ def outer_ids() -> int | None:
     if os.geteuid() != 0:
         return None
     # By the lane's own number; in a container only the first 65,536 users may exist.
-    candidates = (LANES + os.getppid(), 60_000 + os.getppid() % 5_000)
+    candidates = (FIRST_LANE_USER + os.getppid(), 60_000 + os.getppid() % 5_000)
     maps = [Path(f"/proc/self/{kind}_map").read_text().splitlines() for kind in ("uid", "gid")]
     ranges = [[tuple(map(int, line.split())) for line in lines] for lines in maps]
     for candidate in candidates:
@@ -68,12 +68,12 @@ def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None
     bounds = {
         "AS": (size + limits.memory * MB + libraries,) * 2,
         "DATA": (data + limits.memory * MB,) * 2,
-        "CPU": (seconds, seconds + SOON),
+        "CPU": (seconds, seconds + CPU_GRACE_SECONDS),
         # Of the user in the jail: the kernel binds nobody who is really root (``outer_ids``).
         "NPROC": (limits.threads + limits.processes - 1,) * 2,
         "NOFILE": (limits.files,) * 2,
         "FSIZE": (limits.disk * MB,) * 2,
-        "STACK": (STACK, STACK),
+        "STACK": (STACK_BYTES, STACK_BYTES),
         "MEMLOCK": (2**16, 2**16),
         "SIGPENDING": (128, 128),
         **dict.fromkeys(("CORE", "MSGQUEUE", "NICE", "RTPRIO"), (0, 0)),

@@ -36,7 +36,7 @@ ENVIRONMENT = {
     "MPLCONFIGDIR": WORK,
     "TORCHDYNAMO_DISABLE": "1",
 }
-INODES = 10_000
+MAX_INODES = 10_000
 
 
 class Jail:
@@ -130,7 +130,7 @@ class Jail:
                 os.close(tell)
                 if os.read(listen, 1):
                     for kind in ("uid_map", "gid_map"):
-                        self._write(f"{process}/{kind}", f"0 0 1\n{confine.INSIDE} {owner} 1")
+                        self._write(f"{process}/{kind}", f"0 0 1\n{confine.USER_INSIDE} {owner} 1")
                     status = 0
             finally:  # whatever happened, it does not go on as if it were the zygote
                 os._exit(status)
@@ -148,8 +148,8 @@ class Jail:
         """Make the user of those numbers outside the only one inside."""
         with suppress(OSError):  # denied already, in a namespace within such a one
             self._write("self/setgroups", "deny")
-        self._write("self/uid_map", f"{confine.INSIDE} {uid} 1")
-        self._write("self/gid_map", f"{confine.INSIDE} {gid} 1")
+        self._write("self/uid_map", f"{confine.USER_INSIDE} {uid} 1")
+        self._write("self/gid_map", f"{confine.USER_INSIDE} {gid} 1")
 
     def _become_first_process(self) -> None:
         """Go on as the first process of a new namespace of processes.
@@ -236,18 +236,18 @@ class Jail:
         """Become a user without rights, the only one of a namespace that nobody shares."""
         if self._as_root:
             os.setgroups([])
-            os.setresgid(confine.INSIDE, confine.INSIDE, confine.INSIDE)
-            os.setresuid(confine.INSIDE, confine.INSIDE, confine.INSIDE)
+            os.setresgid(confine.USER_INSIDE, confine.USER_INSIDE, confine.USER_INSIDE)
+            os.setresuid(confine.USER_INSIDE, confine.USER_INSIDE, confine.USER_INSIDE)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         kernel.unshare(kernel.CLONE_NEWUSER)
-        self._map(confine.INSIDE, confine.INSIDE)
+        self._map(confine.USER_INSIDE, confine.USER_INSIDE)
 
     def _make_work(self) -> None:
         """Mount the folder that a worker may write to, and go there."""
         kernel.unshare(kernel.CLONE_NEWNS)
         flags = kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXEC
         size = self.limits.disk * MB
-        kernel.mount_tmpfs(WORK, flags, f"size={size},nr_inodes={INODES},mode=700")
+        kernel.mount_tmpfs(WORK, flags, f"size={size},nr_inodes={MAX_INODES},mode=700")
         os.umask(0o077)
         os.chdir(WORK)
 
@@ -268,8 +268,8 @@ class Jail:
 # --- what this machine can do -------------------------------------------------------------------
 
 NOT_HERE = f"got {sys.platform} on {kernel.MACHINE}: grade on Linux, in WSL 2 or in a container"
-PATIENCE = 20  # seconds until the probe is ended, which takes a fraction of one
-PROBE = """\
+PROBE_SECONDS = 20  # until the probe is ended, which takes a fraction of one
+PROBE_PROGRAM = """\
 import sys
 sys.path[:0] = sys.argv[1:]
 from attncourse.grading.jail.probe import main
@@ -300,18 +300,18 @@ def run_probe() -> list[dict[str, Any]]:
 
     Raises ``JailError`` with what it said instead.
     """
-    command = [sys.executable, "-P", "-c", PROBE, str(Path(__file__).parents[3])]
+    command = [sys.executable, "-P", "-c", PROBE_PROGRAM, str(Path(__file__).parents[3])]
     try:
         done = subprocess.run(
-            command, env=lane_environment(), capture_output=True, text=True, timeout=PATIENCE
+            command, env=lane_environment(), capture_output=True, text=True, timeout=PROBE_SECONDS
         )
     except subprocess.TimeoutExpired:
-        raise JailError(f"the probe of the jail did not end in {PATIENCE} s") from None
-    said = done.stdout.strip().splitlines()
+        raise JailError(f"the probe of the jail did not end in {PROBE_SECONDS} s") from None
+    output_lines = done.stdout.strip().splitlines()
     try:
-        return json.loads(said[-1])  # the last line: a Python may greet whoever starts it
+        return json.loads(output_lines[-1])  # the last line: a Python may greet whoever starts it
     except (ValueError, IndexError):
-        words = (done.stderr.strip().splitlines() or said)[-1:]
+        words = (done.stderr.strip().splitlines() or output_lines)[-1:]
         raise JailError(words[0] if words else f"exit status {done.returncode}") from None
 
 

@@ -19,8 +19,8 @@ from attncourse.grading.jail.layers import JailError, Layer
 from attncourse.grading.jail.rootfs import COURSE, WORK
 from attncourse.grading.limits import MB, Limits
 
-LIMITS = Limits(memory=64, disk=1, cpu=5)
-SECONDS = 10
+PROBE_LIMITS = Limits(memory=64, disk=1, cpu=5)
+ALARM_SECONDS = 10
 
 
 def main() -> None:
@@ -33,8 +33,8 @@ def main() -> None:
         zygote = os.fork()
         if zygote == 0:
             os.close(listen)
-            signal.alarm(SECONDS)  # a probe that hangs is to end by itself
-            end_after(tell, lambda: in_zygote(Jail(view, LIMITS), secret, server, tell))
+            signal.alarm(ALARM_SECONDS)  # a probe that hangs is to end by itself
+            end_after(tell, lambda: in_zygote(Jail(view, PROBE_LIMITS), secret, server, tell))
         os.close(tell)
         with open(listen) as file:
             text = file.read()
@@ -76,7 +76,7 @@ def in_zygote(jail: Jail, secret: Path, server: socket.socket, tell: int) -> lis
     offline = is_refused(lambda: socket.create_connection(outside, 1))
     child = jail.fork()
     if child == 0:
-        signal.alarm(SECONDS)
+        signal.alarm(ALARM_SECONDS)
         end_after(tell, lambda: in_worker(jail, secret, offline, tell))
     os.waitpid(child, 0)
     return None
@@ -94,7 +94,7 @@ def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]
         layers.NETWORK: offline,
         layers.PROCESSES: os.getpid() == 1 and os.getppid() == 0 and os.getsid(0) == 1,
         layers.LIMITS: full()
-        and is_refused(lambda: bytearray(2 * LIMITS.memory * MB), MemoryError),
+        and is_refused(lambda: bytearray(2 * PROBE_LIMITS.memory * MB), MemoryError),
         layers.CAPABILITIES: kernel.call("prctl", 23, 21, 0, 0, 0) == 0,
         layers.LANDLOCK: is_refused(lambda: os.open("/dev/full", os.O_WRONLY)),
         layers.SECCOMP: is_refused(lambda: kernel.unshare(kernel.CLONE_NEWUSER)),
@@ -131,9 +131,9 @@ def writes() -> bool:
 
 def full() -> bool:
     """True if writing stops at the disk's limit."""
-    pieces = LIMITS.disk * 4
-    much = os.path.join(WORK, "much")
-    with suppress(OSError), open(much, "wb") as file:
-        for _ in range(pieces):
+    n_pieces = PROBE_LIMITS.disk * 4
+    filled_file = os.path.join(WORK, "much")
+    with suppress(OSError), open(filled_file, "wb") as file:
+        for _ in range(n_pieces):
             file.write(bytes(MB // 2))
-    return os.stat(much).st_size <= LIMITS.disk * MB
+    return os.stat(filled_file).st_size <= PROBE_LIMITS.disk * MB

@@ -63,7 +63,7 @@ def mount_places(folders: Iterable[str]) -> dict[str, str]:
     """Return where each folder of the machine is put, without those inside another one."""
     places: dict[str, str] = {}
     for folder in sorted(map(os.path.realpath, filter(os.path.isdir, folders))):
-        if not any(is_within(folder, other) for other in places):
+        if not any(is_within(folder, mounted) for mounted in places):
             places[folder] = folder
     return places
 
@@ -81,13 +81,13 @@ def course_traces(folders: list[str]) -> list[str]:
     return sorted(map(str, paths))
 
 
-def paths_without(path: str, kept: list[str]) -> list[str]:
+def paths_without(path: str, excluded: list[str]) -> list[str]:
     """Return ``path``, or what is in it where something to be kept lies below it."""
-    if path in kept:
+    if path in excluded:
         return []
-    if not any(is_within(keep, path) for keep in kept):
+    if not any(is_within(excluded_path, path) for excluded_path in excluded):
         return [path]
-    return [p for entry in os.scandir(path) for p in paths_without(entry.path, kept)]
+    return [p for entry in os.scandir(path) for p in paths_without(entry.path, excluded)]
 
 
 def library_bytes(folders: Iterable[str]) -> int:

@@ -30,7 +30,7 @@ from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.varied import variants_asked
 
-LEAST = 1.0  # seconds that must be left to begin
+MIN_SECONDS_LEFT = 1.0  # to a submission, else nothing is begun
 AMONG_OURS = """\
 def _provided():
     names, rewriting = dict(globals()), {{"__name__": "rewriting"}}
@@ -77,7 +77,7 @@ def follow_ons(findings: Findings, means: Means) -> tuple[list[FollowOn], bool]:
     for name in [n for n in wrong if n not in right_as_published(findings)]:
         replaced = wrong_ones_called(name, wrong, findings.steps, assignment)
         steps = steps_with_ours(name, replaced, findings.steps, assignment)
-        if not steps or findings.trouble or means.budget.left() < LEAST:
+        if not steps or findings.trouble or means.budget.left() < MIN_SECONDS_LEFT:
             continue
         second = run_again(steps, means)
         cut |= bool(second.cut)

@@ -13,42 +13,42 @@ from attncourse.grading.submission.syntax import parse_or_none
 if TYPE_CHECKING:
     from attncourse.grading.judge.step_runner import StepRunner
 
-NOTHING = object()
+MISSING = object()
 
 
-class Aside:
-    """The trusted names as they were where the tests stand that are left for last."""
+class SavedNames:
+    """The instructor's names as they were in the places of the deferred tests."""
 
     def __init__(self, runner: "StepRunner"):
         self.runner = runner
-        self.there: dict[int, tuple[dict[str, Any], set[int]]] = {}
+        self.names_at: dict[int, tuple[dict[str, Any], set[int]]] = {}
         self.bound: dict[int, dict[str, Any]] = {}  # by the tests that have run since
 
-    def put(self, number: int) -> None:
-        """Keep the names in the place of a test."""
-        self.there[number] = dict(self.runner.namespace), set(self.runner.laid_out)
+    def save(self, number: int) -> None:
+        """Keep the names for the test with this number."""
+        self.names_at[number] = dict(self.runner.namespace), set(self.runner.laid_out)
 
-    def lay_out(self, number: int) -> None:
-        """Make the names what they were there.
+    def restore(self, number: int) -> None:
+        """Make the names what they were in the place of this test.
 
         What deferred tests before it have bound is there as well, but for what was bound anew.
         """
-        names, laid_out = dict(self.there[number][0]), set(self.there[number][1])
+        names, laid_out = dict(self.names_at[number][0]), set(self.names_at[number][1])
         for earlier, bound in self.bound.items():
-            before = self.there[earlier][0]
+            before = self.names_at[earlier][0]
             names |= {
                 name: value
                 for name, value in bound.items()
-                if names.get(name, NOTHING) is before.get(name, NOTHING) and earlier < number
+                if names.get(name, MISSING) is before.get(name, MISSING) and earlier < number
             }
         self.runner.laid_out = laid_out
         self.runner.namespace.clear()  # the same dict: the globals of the instructor's functions
         self.runner.namespace.update(names)
 
-    def take_up(self, number: int) -> None:
-        """Keep what a test has bound, for those behind it."""
-        before, names = self.there[number][0], self.runner.namespace
-        changed = [name for name, value in names.items() if before.get(name, NOTHING) is not value]
+    def keep_bound(self, number: int) -> None:
+        """Keep what this test has bound, for the deferred tests behind it."""
+        before, names = self.names_at[number][0], self.runner.namespace
+        changed = [name for name, value in names.items() if before.get(name, MISSING) is not value]
         self.bound[number] = {name: names[name] for name in changed}
 
 

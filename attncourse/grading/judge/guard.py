@@ -8,7 +8,7 @@ is too short and is true of nothing at all: an answer of shape ``(0, 1, 1)`` wou
 everything, and 0.25 with every matrix of quarters. The test's own values may be repeated; the
 submission's may not, and something has to be compared. And what is compared is a value that is the
 checker's by now, an array, a number, a text or lists of them: an object that stayed in the
-submission's process would be asked for its own verdict.
+submission's process would be ask_in_place for its own verdict.
 
 A call whose result is thrown away, or only compared with None, asks for what it changes in place
 (see ``attncourse.checks.trying.asking``).
@@ -50,7 +50,7 @@ def compile_cell(
     ``students`` are the names that it takes from the submission; tracebacks call it ``file``.
     """
     tree = ast.parse(source)
-    theirs = foreign(tree, students)
+    theirs = names_from_submission(tree, students)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):
         return compile(guarded_tree(tree, theirs), file, "exec", dont_inherit=True), None
@@ -88,10 +88,10 @@ def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
                 comparing.require_comparable(first, second, theirs, False, gave_empty())
         return getattr(operator, name)(a, b)
 
-    def asked(function: Any) -> Any:
+    def ask_in_place(function: Any) -> Any:
         return in_place(function) if comparing.is_theirs(function) else function
 
-    return {COMPARED: compared, OPERATED: operated, ASKED: asked}
+    return {COMPARED: compared, OPERATED: operated, ASKED: ask_in_place}
 
 
 def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
@@ -106,7 +106,7 @@ def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
 # --- what the source says -------------------------------------------------------------------------
 
 
-def foreign(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
+def names_from_submission(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
     """Return the names in a test that hold what came from the submission."""
     nodes = list(ast.walk(tree))
     stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -120,10 +120,10 @@ def foreign(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
     return foreign_names
 
 
-def flows(node: ast.AST, own: set[str]) -> list[tuple[set[str], ast.AST]]:
+def flows(node: ast.AST, test_names: set[str]) -> list[tuple[set[str], ast.AST]]:
     """Return the names that a node gives a value to, each with where the value comes from.
 
-    A call of its own line may change the test's ``own`` names: what it is given, and what it is a
+    A call of its own line may change the test's ``test_names``: what it is given, and what it is a
     method of.
     """
     if isinstance(node, ast.Assign):
@@ -138,7 +138,7 @@ def flows(node: ast.AST, own: set[str]) -> list[tuple[set[str], ast.AST]]:
         return [({node.name}, ast.Module(node.body, []))]
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         changed = roots(node.value.func).union(*map(roots, node.value.args))
-        return [(changed & own, node.value)]
+        return [(changed & test_names, node.value)]
     return []
 
 

@@ -46,7 +46,7 @@ class InstructorNamespace:
         tests = [s for s, kind in zip(self.sources, self.kinds, strict=True) if kind == "test"]
         self.seeds = any("seed" in source for source in tests)
         self.deferred = self.deferred_tests()
-        self.taken: dict[tuple[str, str], tuple[str, ...]] = {}
+        self.students_names_of: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def add(self, kind: str, source: str) -> None:
         """Append the source of a "given", "solution" or "test" cell."""
@@ -70,23 +70,25 @@ class InstructorNamespace:
         """Return the number of the last cell before a place that binds a name."""
         return next((i for i in range(before - 1, -1, -1) if name in self.bound[i]), None)
 
-    def is_students(self, name: str, grade_id: str, own: Set[str]) -> bool:
-        """True if a test takes this name from the submission; ``own`` are the test's own names."""
+    def is_students(self, name: str, grade_id: str, test_names: Set[str]) -> bool:
+        """True if a test takes this name from the submission; ``test_names`` are its own."""
         binder = self.binder(name, self.place.get(grade_id, len(self.sources)))
         if binder is not None:
             return self.kinds[binder] == "solution"
-        return not hasattr(builtins, name) and name not in own
+        return not hasattr(builtins, name) and name not in test_names
 
-    def foreign(self, source: str, grade_id: str = "") -> tuple[str, ...]:
+    def students_names(self, source: str, grade_id: str = "") -> tuple[str, ...]:
         """Return the names in a test that are always the submission's.
 
         Whatever names of the test's own stand beside them.
         """
         key = source, grade_id
-        if key not in self.taken:
+        if key not in self.students_names_of:
             bound, names = binds(source), sorted(loads(source))
-            self.taken[key] = tuple(n for n in names if self.is_students(n, grade_id, bound))
-        return self.taken[key]
+            self.students_names_of[key] = tuple(
+                n for n in names if self.is_students(n, grade_id, bound)
+            )
+        return self.students_names_of[key]
 
     def needed(self, grade_id: str, done: set[int]) -> list[str]:
         """Return the given cells that a test needs and that have not run, in order.
@@ -100,7 +102,7 @@ class InstructorNamespace:
             place = self.binder(name, before)
             if place is not None and self.kinds[place] == "given" and place not in wanted | done:
                 wanted.add(place)
-                todo += [(place, other) for other in loads(self.sources[place])]
+                todo += [(place, inner_name) for inner_name in loads(self.sources[place])]
         done |= wanted
         return [self.sources[i] for i in sorted(wanted)]
 

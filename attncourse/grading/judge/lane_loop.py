@@ -26,9 +26,9 @@ from attncourse.grading.submission.notebook import Assignment, Cell, Reading, re
 from attncourse.grading.submission.plan import plan
 from attncourse.grading.submission.varied import other_variant
 
-SOON = 0.02  # seconds in which what begins is not told of, if it may take as long as the last
-CHECKER = 1000  # MB that the checker may take, beyond what it starts with
-SPENT = 300  # MB that a checker has grown by when another one takes its place
+QUIET_SECONDS = 0.02  # in which the driver is not told of what may take as long as the last
+CHECKER_MB = 1000  # that the checker may take, beyond what it starts with
+SPENT_MB = 300  # that a checker has grown by when another one takes its place
 
 
 class LaneLoop:
@@ -41,7 +41,7 @@ class LaneLoop:
         self.earned: dict[str, Any] = {}  # of which the driver was not told yet
         self.announced_seconds = 0.0  # how long what was announced last may take
         self.announced_at = 0.0  # when it began
-        # What the checker grows by is counted from here: see SPENT.
+        # What the checker grows by is counted from here: see SPENT_MB.
         self.size = resident()
 
     def serve(self) -> None:
@@ -65,7 +65,7 @@ class LaneLoop:
         self.workers.work_within(Limits(**request["limits"]))
         report, undone = self.grade(notebook, assignment_of(course), request)
         report = replace(report, sandbox=self.order["sandbox"])
-        spent = resident() > self.size + SPENT * MB
+        spent = resident() > self.size + SPENT_MB * MB
         return {"report": to_json(report), "undone": undone, "spent": spent}
 
     def grade(
@@ -77,7 +77,7 @@ class LaneLoop:
         """
         started, student = time.monotonic(), request["student"]
         self.earned, self.announced_seconds = {}, 0.0
-        self.begins("the notebook", self.workers.limits.cell)
+        self.announce("the notebook", self.workers.limits.cell)
         try:
             reading = read_submission_cells(notebook)
         except Unreadable as error:
@@ -117,7 +117,7 @@ class LaneLoop:
         limits = replace(limits, submission=limits.submission / len(reading.versions))
         budget = Budget(limits.submission)
         seed, launch = request["seed"], self.workers.launch
-        means = Means(assignment, seed, limits, budget, launch, self.begins)
+        means = Means(assignment, seed, limits, budget, launch, self.announce)
 
         def on_outcome(number: int, outcome: StepOutcome) -> None:
             cell = assignment.graded.get(steps[number].grade_id)
@@ -135,7 +135,7 @@ class LaneLoop:
             carried, follow_ons_cut = follow_ons(findings, means)
             if overwritten_cut or follow_ons_cut:
                 cut.add(len(steps))  # behind them all
-        self.begins("the report", limits.cell)
+        self.announce("the report", limits.cell)
         notes = [*reading.notes, *mended]
         report = make_report(findings, assignment, request["student"], notes, carried, overwritten)
         # Only an ended worker tells what it used.
@@ -148,14 +148,18 @@ class LaneLoop:
         undone = {n: vars(outcome) for n, outcome in findings.outcomes.items()}
         return report, {"outcomes": undone, "cut": sorted(cut)}
 
-    def begins(self, what: str, seconds: float) -> None:
+    def announce(self, what: str, seconds: float) -> None:
         """Have the driver watch over what may take so many seconds of processor time.
 
         It is told what was earned before with it. Of a cell that follows at once on another, it is
         told nothing.
         """
         now = time.monotonic()
-        if self.earned or seconds != self.announced_seconds or now - self.announced_at > SOON:
+        if (
+            self.earned
+            or seconds != self.announced_seconds
+            or now - self.announced_at > QUIET_SECONDS
+        ):
             send(self.driver, {"begins": what, "seconds": seconds, "earned": self.earned})
             self.earned, self.announced_seconds, self.announced_at = {}, seconds, now
 
@@ -189,7 +193,7 @@ def assignment_of(text: bytes) -> Assignment:
     return Assignment(**data | {"cells": cells, "added": added})
 
 
-def hold_memory(size: int = CHECKER) -> None:
+def hold_memory(size: int = CHECKER_MB) -> None:
     """Have the kernel refuse this process more than so many MB beyond what it has."""
     with suppress(ImportError, OSError, ValueError):  # elsewhere than on Linux
         import resource

@@ -13,7 +13,7 @@ from typing import Any
 from attncourse.checks.eligibility import GIVES, built_ins_of_star, name_taken
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
-from attncourse.grading.judge.carried_errors import LEAST, our_answers, wrong_answers
+from attncourse.grading.judge.carried_errors import MIN_SECONDS_LEFT, our_answers, wrong_answers
 from attncourse.grading.judge.deferred_tests import names_reached, touched_by
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.outcomes import StepOutcome, verdict_of
@@ -23,7 +23,7 @@ from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.syntax import bound_names, parse_or_none
 
 BUILT_IN = "import builtins as _builtins\n{name} = _builtins.{name}"
-BEGINS = ("  ✗", "  ✓", "  –")  # a criterion's line
+CRITERION_MARKS = ("  ✗", "  ✓", "  –")  # a criterion's line
 MAX_NAMES_TRIED = 3  # for one answer
 
 
@@ -63,7 +63,7 @@ def overwritten_answers(findings: Findings, means: Means) -> tuple[list[Overwrit
             continue
         candidates = [t for t in taken_names(name, findings.steps) if t.name not in names]
         for taken_name in candidates[:MAX_NAMES_TRIED]:
-            if findings.trouble or means.budget.left() < LEAST:
+            if findings.trouble or means.budget.left() < MIN_SECONDS_LEFT:
                 break
             second = run_again(put_back(name, taken_name, findings.steps), means)
             cut |= bool(second.cut)
@@ -152,5 +152,7 @@ def explained_by_taken_name(
     }
     whole = verdict_of(verdict | reworded)
     head, *lines = verdict["text"].splitlines()
-    start = next((n for n, line in enumerate(lines) if line.startswith(BEGINS)), len(lines))
+    start = next(
+        (n for n, line in enumerate(lines) if line.startswith(CRITERION_MARKS)), len(lines)
+    )
     return verdict | reworded | {"text": "\n".join([head, *whole.told, *lines[start:]])}

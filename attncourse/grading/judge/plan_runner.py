@@ -6,34 +6,34 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.deferred_tests import Aside, disturbed
+from attncourse.grading.judge.deferred_tests import SavedNames, disturbed
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.instructor_namespace import binds
 from attncourse.grading.judge.outcomes import StepOutcome, earns_all, earns_more
 from attncourse.grading.judge.process import Launch, Process
 from attncourse.grading.judge.remote.conversation import OutOfTime
-from attncourse.grading.judge.step_runner import Begins, StepRunner
+from attncourse.grading.judge.step_runner import Announce, StepRunner
 from attncourse.grading.judge.worker.calls import seed
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
-NAMED = re.compile(r"name '(\w+)' is not defined")
-LAST_MINUTE = 10.0  # seconds, and those of the cells, for deferred tests where the time is over
+UNDEFINED_NAME = re.compile(r"name '(\w+)' is not defined")
+LAST_MINUTE_SECONDS = 10.0  # and those of the cells, for deferred tests where the time is over
 
 OnOutcome = Callable[[int, StepOutcome], None]
 
 
 @dataclass(frozen=True)
 class Means:
-    """The settings of a plan's run. ``begins`` is called with each step and its time limit."""
+    """The settings of a plan's run. ``announce`` is called with each step and its time limit."""
 
     assignment: Assignment
     seed: int
     limits: Limits
     budget: Budget
     launch: Launch
-    begins: Begins
+    announce: Announce
 
 
 class PlanRunner:
@@ -52,11 +52,11 @@ class PlanRunner:
     ):
         self.steps, self.means, self.on_outcome, self.doubted = steps, means, on_outcome, doubted
         self.runner = StepRunner(
-            means.assignment, means.seed, means.limits, means.budget, means.begins
+            means.assignment, means.seed, means.limits, means.budget, means.announce
         )
         self.process = Process(steps, self.runner, means.launch, careful=bool(doubted))
         self.deferred = [n for n, step in enumerate(steps) if self.runner.is_deferred(step)]
-        self.aside = Aside(self.runner)
+        self.saved_names = SavedNames(self.runner)
         self.outcomes: dict[int, StepOutcome] = {}
         self.cut: set[int] = set()
         self.trouble: dict[int, str] = {}
@@ -127,7 +127,7 @@ class PlanRunner:
         """Run every step in its place, but for the deferred tests."""
         for number, step in enumerate(self.steps):
             if number in self.deferred:
-                self.aside.put(number)
+                self.saved_names.save(number)
                 continue
             began = self.means.budget.spent()
             self.outcomes[number] = self.step(number)
@@ -173,7 +173,7 @@ class PlanRunner:
 
     def comes_later(self, number: int) -> bool:
         """True if a cell below binds the name that this step missed, or may: ``import *``."""
-        named = NAMED.search(self.outcomes[number].message)
+        named = UNDEFINED_NAME.search(self.outcomes[number].message)
         behind = (self.steps[n].source for n in self.process.cells if n > number)
         return named is not None and any(named[1] in binds(s) or "import *" in s for s in behind)
 
@@ -185,7 +185,7 @@ class PlanRunner:
         reached = max([self.running, *self.outcomes])
         missing = [n for n in self.deferred if n < reached and n not in self.outcomes]
         self.process.hang_up()
-        self.grant(LAST_MINUTE * self.means.limits.stretch)
+        self.grant(LAST_MINUTE_SECONDS * self.means.limits.stretch)
         with suppress(OutOfTime):
             for number in missing:
                 self.run_late(number)
@@ -196,9 +196,9 @@ class PlanRunner:
         """Run a test that was left for last, unless that has brought all there is."""
         if earns_all(self.outcomes.get(number)):
             return
-        self.aside.lay_out(number)
+        self.saved_names.restore(number)
         outcome = self.step(number)
-        self.aside.take_up(number)
+        self.saved_names.keep_bound(number)
         self.better(number, outcome)
 
     def grant(self, seconds: float = 0.0) -> None:

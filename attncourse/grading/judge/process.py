@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.remote.conversation import DEAF
+from attncourse.grading.judge.remote.conversation import UNINTERRUPTED
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.step_runner import StepRunner
 from attncourse.grading.submission.plan import Step
 from attncourse.support.alarm import Clock
 
-REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
+REPLAY_SECONDS = 1.0  # for a cell that did not end, when it runs again in a fresh process
 
 Launch = Callable[[Budget, bool], Session]
 
@@ -72,7 +72,7 @@ class Process:
                 continue
             limits = self.runner.limits
             # It has shown that it does not end: the submission's time is for the other cells.
-            limit = REPLAY * limits.stretch if number in self.endless else limits.cell
+            limit = REPLAY_SECONDS * limits.stretch if number in self.endless else limits.cell
             outcome = self.runner.cell(self.steps[number], limit)
             if self.runner.session.ended:
                 self.fatal.add(number)
@@ -98,7 +98,7 @@ class Process:
         if self.runner.is_deferred(step):
             return f"{step.name} could not be run to its end"
         session = self.runner.session
-        if session.ended == DEAF:
-            return f"{step.name} did not end within {session.in_words()} and {DEAF}"
+        if session.ended == UNINTERRUPTED:
+            return f"{step.name} did not end within {session.in_words()} and {UNINTERRUPTED}"
         used = session.clock.used()
         return f"{step.name} {session.ended} (after {used:.1f} s of processor time)"

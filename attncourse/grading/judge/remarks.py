@@ -22,8 +22,8 @@ NETWORK = re.compile(
     r"name resolution|Name or service not known|Failed to resolve|Network is unreachable"
 )
 NO_NETWORK = "there is no network where a notebook is graded"
-SHOWN = 5  # unusual imports
-MOST = 100  # notes of a kind, of which an honest submission has a few
+MAX_IMPORTS_SHOWN = 5  # of the unusual ones
+MAX_NOTES = 100  # of a kind, of which an honest submission has a few
 UNASKED = "for which the test did not ask: the test went on with its own"
 
 
@@ -134,10 +134,14 @@ def suspicions(findings: Findings, assignment: Assignment) -> tuple[str, ...]:
     names = [
         f"{n} in {s.name}" for s, several in zip(students_cells, odd, strict=True) for n in several
     ]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return (f"imports {', '.join(names[:SHOWN])}{more}: see what for",) if names else ()
+    more = f" and {len(names) - MAX_IMPORTS_SHOWN} more" if len(names) > MAX_IMPORTS_SHOWN else ""
+    return (f"imports {', '.join(names[:MAX_IMPORTS_SHOWN])}{more}: see what for",) if names else ()
 
 
 def first_notes(notes: list[str]) -> list[str]:
     """Return the notes, of very many the first and how many more there are."""
-    return notes if len(notes) <= MOST else [*notes[:MOST], f"and {len(notes) - MOST} notes more"]
+    return (
+        notes
+        if len(notes) <= MAX_NOTES
+        else [*notes[:MAX_NOTES], f"and {len(notes) - MAX_NOTES} notes more"]
+    )

@@ -22,7 +22,7 @@ from attncourse.grading.judge.outcomes import (
     shortened_value,
     text_of,
 )
-from attncourse.grading.judge.remote.conversation import DEAF, Ended, OutOfTime
+from attncourse.grading.judge.remote.conversation import UNINTERRUPTED, Ended, OutOfTime
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.decoding import known_name
 from attncourse.grading.judge.wire.frames import WireError
@@ -34,20 +34,20 @@ from attncourse.support.alarm import Stopwatch, TimeUp, within
 
 TEST = "<test>"  # what a traceback calls the test that runs
 
-Begins = Callable[[str, float], None]
+Announce = Callable[[str, float], None]
 
 
 class StepRunner:
     """Steps, one at a time, in ``session``, the present process; the tests' names are here.
 
-    ``begins`` hears what is begun, and how many seconds of processor time it has.
+    ``announce`` hears what is begun, and how many seconds of processor time it has.
     """
 
     def __init__(
-        self, assignment: Assignment, seed: int, limits: Limits, budget: Budget, begins: Begins
+        self, assignment: Assignment, seed: int, limits: Limits, budget: Budget, announce: Announce
     ):
         self.instructor = instructor_namespace_for(assignment)
-        self.seed, self.limits, self.budget, self.begins = seed, limits, budget, begins
+        self.seed, self.limits, self.budget, self.announce = seed, limits, budget, announce
         self.present: Session | None = None
         self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
         names = {"__name__": "__main__", "__builtins__": builtins, "display": lambda *_, **__: None}
@@ -65,7 +65,7 @@ class StepRunner:
 
     def cell(self, step: Step, limit: float) -> StepOutcome:
         """Run a cell in the submission's process and return its outcome."""
-        self.begins(step.name, limit)
+        self.announce(step.name, limit)
         try:
             with redirect_stdout(Printed(0)):
                 self.session.run_cell(step.name, step.source, limit)
@@ -83,11 +83,11 @@ class StepRunner:
         """Run a test here, with proxies for the submission's names, and return its outcome."""
         self.session.gave_empty, self.session.overdue = False, ""
         self.session.unasked.clear()
-        self.begins(step.name, self.limits.cell)
+        self.announce(step.name, self.limits.cell)
         with observe(self.seed) as verdicts:
             outcome = self.outcome(step)
         # What the test handed over computes with what the test knows: see ``lent``.
-        self.session.lent.end()
+        self.session.lent_functions.end()
         if not outcome.cut:  # a test may catch what a call raises, and a check does
             ended = self.session.ended and f"the submission {self.session.ended}"
             outcome.cut = self.session.overdue or ended
@@ -130,11 +130,11 @@ class StepRunner:
         """Return the value of a test's last line where that is an expression, else None."""
         for source in self.instructor.needed(step.grade_id, self.laid_out):
             self.bind(source)
-            body, _ = compile_cell(source, self.instructor.foreign(source))
+            body, _ = compile_cell(source, self.instructor.students_names(source))
             exec(body, self.namespace)
         self.bind(step.source, step.grade_id)
         body, last = compile_cell(
-            step.source, self.instructor.foreign(step.source, step.grade_id), TEST
+            step.source, self.instructor.students_names(step.source, step.grade_id), TEST
         )
         exec(body, self.namespace)
         return None if last is None else eval(last, self.namespace)
@@ -177,7 +177,7 @@ class StepRunner:
         if isinstance(error, TimeUp):
             # Whatever it still sends would come when another request waits for its answer.
             if not self.session.ended and self.session.midway:
-                self.session.close(DEAF)
+                self.session.close(UNINTERRUPTED)
             if watch is None:
                 self.session.longest = max(self.session.longest, self.session.limit)
                 words = self.session.in_words()

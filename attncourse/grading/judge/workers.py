@@ -9,7 +9,7 @@ from typing import Any
 
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.frames import hear, send_packet
+from attncourse.grading.judge.wire.frames import receive_packet, send_packet
 from attncourse.grading.limits import Limits
 from attncourse.support.alarm import Clock
 
@@ -87,7 +87,7 @@ class Workers:
     def answer(self) -> tuple[dict[str, Any], list[int]]:
         """Return the zygote's next message."""
         try:
-            return hear(self.zygote)
+            return receive_packet(self.zygote)
         except EOFError:
             raise SystemExit("the process that starts the workers has ended") from None
 

@@ -63,6 +63,7 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
             "vectors = np.empty((ids.size, table.shape[1]), dtype=ids.dtype)",
         ),
         ("vectors[place] = table[token]", "vectors[place] = table[token - 1]"),
+        ("vectors[place] = table[token]", "vectors[place] = table[token] * (token > 0)"),
         ("vectors[place] = table[token]", "vectors[place] = table[token] * np.sqrt(len(table[0]))"),
     ),
     "tokens.tokenize": (

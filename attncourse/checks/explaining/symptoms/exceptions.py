@@ -9,7 +9,7 @@ from attncourse.checks.trying.trials import Trial
 
 
 def unknown_name(trials: tuple[Trial, ...]) -> Symptom | None:
-    """A name that nothing stands for, in some call at least.
+    """Return the symptom that nothing has a name that is read, in some call at least.
 
     No input can be what makes it so: it is told before anything else, whatever else is wrong.
     """
@@ -46,7 +46,7 @@ UNNAMED = (
 
 
 def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
-    """A module without the parameters that the exercise names.
+    """Return the symptom that a module lacks parameters that the exercise names.
 
     And what ends in an exception that leaves no doubt, in every case that is wrong. What a module
     holds is sure, whatever else is wrong.
@@ -177,7 +177,7 @@ LINE = re.compile(r"\(in the line `(.*?)`")
 
 
 def stops(trials: tuple[Trial, ...]) -> Symptom | None:
-    """The line of the student's code in which the calls that are wrong end, or most of them.
+    """Return the line of the student's code in which the calls that are wrong end, or most of them.
 
     One that raises by decision refuses what it should take.
     """

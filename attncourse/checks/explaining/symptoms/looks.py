@@ -73,7 +73,7 @@ OVER = (changed_only, cut_gradients, other_dtype, right_to_single_precision, unb
 
 
 def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
-    """The first symptom that holds in these trials; None if none does."""
+    """Return the first symptom that holds in these trials; None if none does."""
     if any(t.outcome.kind in ("hung", "skipped") for t in trials):
         return None
     for look in LOOKS:

@@ -25,7 +25,7 @@ PART = re.compile(r"\w+: ")  # what is said is of one part of a result
 
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right but for its dtype, or two dtypes meet where nothing is returned.
+    """Return the symptom that results are right but for their dtype, or that two dtypes meet.
 
     Calls that raise something else are told of beside it, where most do not.
     """
@@ -69,7 +69,7 @@ def only_dtype_differs(wrong: list[Trial]) -> bool:
 
 
 def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right to single precision only."""
+    """Return the symptom that every result is right to single precision only."""
     pairs = number_pairs(trials)
     wrong = [p for p in pairs if not p.right]
     if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, pairs)):
@@ -130,33 +130,40 @@ def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
     Beside another mistake it is told only where nothing of the right shape comes back: other
     numbers may be what that mistake does with a batch.
     """
-    more = [*zip(trials, batch_axes(trials), strict=True)]
-    wrong_trials = [t for t, axes in more if t.wrong and t.case.raises is None]
-    wrong, right = (
-        {axes for t, axes in more if t.wrong is bad and t.case.raises is None}
-        for bad in (True, False)
-    )
-    descriptions = [t.case.note + t.criterion.name for t, axes in more if t.wrong and axes]
+    pairs = [*zip(trials, batch_axes(trials), strict=True)]
+    results = [(t, axes) for t, axes in pairs if t.case.raises is None]
+    wrong = {axes for t, axes in results if t.wrong}
+    right = {axes for t, axes in results if not t.wrong}
+    descriptions = [t.case.note + t.criterion.name for t, axes in pairs if t.wrong and axes]
     if not wrong or not right or wrong & right or not all("batch" in text for text in descriptions):
         return None
     if max(right) > 1 or (min(wrong) <= max(right) and right != {1}):
         return None
-    exactly = "exactly" if min(wrong) == 0 else "at most"
-    where = "without further axes in front" if max(right) == 0 else f"with {exactly} one batch axis"
-    how = f"Your results are right {where}, and wrong with others."
-    batched = [(p, axes) for t, axes in more if t.wrong and axes for p in number_pairs((t,))]
-    shaped = [(p, axes) for p, axes in batched if p.got.shape == p.want.shape]
-    if max(right) == 0 and len(shaped) == len(wrong_trials) and all(starmap(first_alone, shaped)):
+    shaped = [
+        (p, axes)
+        for t, axes in results
+        if t.wrong and axes
+        for p in number_pairs((t,))
+        if p.got.shape == p.want.shape
+    ]
+    if max(right) == 0:
+        what, how = "no batch axis is", "without further axes in front, and wrong with them"
+    elif min(wrong) == 0:
+        what, how = "exactly one batch axis is", "with exactly one batch axis, and not otherwise"
+    else:
+        what, how = "at most one batch axis is", "with at most one batch axis, and wrong with more"
+    all_shaped = len(shaped) == sum(t.wrong for t, _ in results)
+    if max(right) == 0 and all_shaped and all(starmap(first_alone, shaped)):
         mistake = Mistake(
             "only the first of a batch is right",
-            f"{how} Of a batch the first is right and those behind it are not. Is something that "
-            "is taken from the first, or made of it, used for all? Each of a batch has its own.",
+            f"Your results are right {how}. Of a batch the first is right and those behind it are "
+            "not. Is something that is taken from the first, or made of it, used for all? Each of "
+            "a batch has its own.",
         )
         return Symptom(mistake.name, True, mistake, told_beside=False)
-    what = "no batch axis is" if max(right) == 0 else f"{exactly} one batch axis is"
     mistake = Mistake(
         f"{what} provided for",
-        f"{how} Leading axes are batches, any "
+        f"Your results are right {how}. Leading axes are batches, any "
         "number of them: count the axes from the end (`axis=-1` or `dim=-1`, `x[..., i, :]`) and "
         "let `@` and broadcasting take the others along.",
     )

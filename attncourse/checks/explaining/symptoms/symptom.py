@@ -27,11 +27,11 @@ class Symptom:
 
 
 def result_is(words: str, sure: bool) -> Symptom:
-    """The symptom that says what the result is."""
+    """Return the symptom that says what the result is."""
     return Symptom(f"the result is {words}", sure, of_result=True)
 
 
 def names_in_words(names: Iterable[str]) -> str:
-    """Names in a sentence: a, b and c."""
+    """Return names in a sentence: a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

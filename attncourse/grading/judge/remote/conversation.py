@@ -18,10 +18,10 @@ from attncourse.grading.judge.wire.frames import WireError, pack, unpack_frame
 from attncourse.grading.limits import MB, Limits
 from attncourse.support.alarm import Clock, Stopwatch, TimeUp
 
-DEAF = "could not be interrupted"
-PIECE = 1 << 16  # bytes that are received at once
-GLANCE = 0.25  # seconds after which a process that is waited for is looked at
-SHOWN = 20_000  # characters of what a call prints that a test may read
+UNINTERRUPTED = "could not be interrupted"
+RECEIVE_BYTES = 1 << 16  # received at once
+MEMORY_CHECK_SECONDS = 0.25  # after which a process that is waited for is looked at
+MAX_SHOWN_CHARS = 20_000  # of what a call prints, for a test to read
 
 
 class Ended(Exception):
@@ -35,21 +35,21 @@ class OutOfTime(BaseException):
 class Conversation:
     """Requests to one process and its replies. ``ended`` says why there are none any more.
 
-    A class below says what a reply may mean beyond plain values, in ``meant``, ``learn`` and
-    ``call_back``.
+    A class below says what a reply may mean beyond plain values, in ``resolve_handle``, ``learn``
+    and ``call_back``.
     """
 
-    def __init__(self, connection: Any, limits: Limits, whole: Stopwatch, clock: Clock):
+    def __init__(self, connection: Any, limits: Limits, budget: Stopwatch, clock: Clock):
         self.connection = connection
         self.limits = limits
-        self.whole = whole  # for the submission
+        self.budget = budget  # of the whole submission
         self.clock = clock  # the process's
         self.memory = WrittenMemory(clock.pid)
         self.limit = 0.0  # that its process was told for the present request
         self.watch = self.watch_for(0.0)  # of the present request
         self.room = Room()  # for what the replies to it hold
-        self.shown = 0  # characters that it said it printed
-        self.asked = ""  # the name of the present request
+        self.printed_chars = 0  # by its own account
+        self.request_id = ""  # the name of the present request
         self.replies: deque[tuple[dict, list, float]] = deque()  # that came with others, and sizes
         self.ended = ""
         self.overdue = ""  # what of the present step did not end in time
@@ -61,11 +61,11 @@ class Conversation:
         # Nothing here waits for the process but ``wait``, which knows how long.
         connection.setblocking(False)
 
-    def meant(self, told: Any) -> Any:
+    def resolve_handle(self, description: Any) -> Any:
         """Return the stand-in for an object that lives in the submission's process."""
         raise WireError("sent an object")
 
-    def learn(self, told: Any, decoder: Decoder, size: float) -> None:
+    def learn(self, descriptions: Any, decoder: Decoder, size: float) -> None:
         """Take note of what a reply tells of its process's modules."""
 
     def call_back(self, message: dict[str, Any], decoder: Decoder) -> bytes:
@@ -73,20 +73,20 @@ class Conversation:
         raise WireError("called what it was not lent")
 
     def ask(
-        self, request: dict[str, Any], buffers: list[bytes], limit: float, given: tuple = ()
+        self, request: dict[str, Any], buffers: list[bytes], limit: float, arguments: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
         """Send a request and return the reply; raise what the submission raised."""
         self.request(request, buffers, limit)
-        return self.reply(limit, given)
+        return self.reply(limit, arguments)
 
     def request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
         """Send a request whose replies are fetched by ``reply``."""
         if self.ended:
-            raise self.time_up() if self.ended == DEAF else Ended(self.ended)
+            raise self.time_up() if self.ended == UNINTERRUPTED else Ended(self.ended)
         self.listen()
         # Not to be guessed: a reply that was made up in advance answers nothing.
-        self.asked = secrets.token_hex(8)
-        request |= {"id": self.asked, "limit": limit, "drop": self.dropped.copy()}
+        self.request_id = secrets.token_hex(8)
+        request |= {"id": self.request_id, "limit": limit, "drop": self.dropped.copy()}
         self.dropped.clear()  # the same list: what is forgotten later is appended to it
         self.midway = True
         self.limit = limit
@@ -95,12 +95,12 @@ class Conversation:
         self.send(pack(request, buffers))
 
     def reply(
-        self, limit: float, given: tuple = (), *, last: bool = True
+        self, limit: float, arguments: tuple = (), *, last: bool = True
     ) -> tuple[dict[str, Any], Decoder]:
         """Return the next reply to the request, the last one unless told otherwise."""
-        return self.read_out(*self.heard(limit, last=last), given)
+        return self.open_reply(*self.next_reply(limit, last=last), arguments)
 
-    def heard(self, limit: float, *, last: bool = True) -> tuple[dict[str, Any], list, float]:
+    def next_reply(self, limit: float, *, last: bool = True) -> tuple[dict[str, Any], list, float]:
         """Return the next reply as it was sent, with its arrays and its size."""
         if self.ended:
             raise Ended(self.ended)
@@ -112,11 +112,11 @@ class Conversation:
         self.midway = not last
         return self.replies.popleft()
 
-    def read_out(
-        self, reply: dict[str, Any], arrays: list, size: float, given: tuple = ()
+    def open_reply(
+        self, reply: dict[str, Any], arrays: list, size: float, arguments: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
         """Return a reply once all is noted that it tells besides its values."""
-        decoder = Decoder(arrays, self.meant, given, self.room)
+        decoder = Decoder(arrays, self.resolve_handle, arguments, self.room)
         if "modules" in reply:
             with self.refusing():
                 self.learn(reply["modules"], decoder, size)
@@ -141,21 +141,21 @@ class Conversation:
 
     def show(self, text: Any) -> None:
         """Print what a call has printed, where a test may read it."""
-        if isinstance(text, str) and text and self.shown < self.limits.output * MB:
-            self.shown += len(text)
+        if isinstance(text, str) and text and self.printed_chars < self.limits.output * MB:
+            self.printed_chars += len(text)
             # Into the redirection of the test that made the call, if it has one.
-            print(text[:SHOWN], end="")
+            print(text[:MAX_SHOWN_CHARS], end="")
 
     def talk(self) -> None:
         """Wait for replies, and serve the calls back that come before them."""
         while not self.replies:
             message, raw = unpack_frame(self.read, int(self.limits.message * MB))
-            if message.get("id") != self.asked:
+            if message.get("id") != self.request_id:
                 raise WireError("sent what it was not asked for")
             if "callback" in message:
                 # Of its own: however often its process called back, a reply may be as large as any.
                 room = Room(self.limits.message * MB)
-                self.send(self.call_back(message, Decoder(raw, self.meant, (), room)))
+                self.send(self.call_back(message, Decoder(raw, self.resolve_handle, (), room)))
                 continue
             replies = message.get("replies")
             if not isinstance(replies, list) or not all(isinstance(r, dict) for r in replies):
@@ -213,7 +213,7 @@ class Conversation:
         while len(self.buffer) < size:
             self.wait()
             try:
-                piece = self.connection.recv(PIECE)
+                piece = self.connection.recv(RECEIVE_BYTES)
             except BlockingIOError:
                 continue
             except OSError:
@@ -232,17 +232,17 @@ class Conversation:
         With ``writing``, wait until it can be sent something, else until it has sent something.
         """
         read, write = ([], [self.connection]) if writing else ([self.connection], [])
-        while left := min(self.watch.left(), self.whole.left()):
-            if any(select.select(read, write, [], min(left, GLANCE))):
+        while left := min(self.watch.left(), self.budget.left()):
+            if any(select.select(read, write, [], min(left, MEMORY_CHECK_SECONDS))):
                 return
             # No limit of the kernel's counts all that is written, so it is looked at meanwhile.
             if self.memory.is_beyond(self.limits.memory):
                 self.close(f"used more than {self.limits.memory} MB of memory")
                 raise Ended(self.ended)
-        if not self.whole.left():
+        if not self.budget.left():
             self.close("the time for the submission was over")
             raise OutOfTime
-        self.close(DEAF)
+        self.close(UNINTERRUPTED)
         raise self.time_up()
 
     def lose(self) -> None:
@@ -255,23 +255,23 @@ class Conversation:
         self.ended = self.ended or reason
         self.connection.close()
 
-    def raised(self, told: Any) -> BaseException:
+    def raised(self, form: Any) -> BaseException:
         """Return the exception that stands here for one of the submission's."""
-        if not isinstance(told, dict):
+        if not isinstance(form, dict):
             return WireError("sent no error")
-        if told.get("timeout") is True:
+        if form.get("timeout") is True:
             return self.time_up()
-        kind = exception_class(told.get("type"), told.get("above"))
-        error: Any = kind(sent_text(told, "message", 2000))
-        error.attncourse_line = sent_text(told, "line", 400)
-        skipped = told.get("skipped")
+        kind = exception_class(form.get("type"), form.get("above"))
+        error: Any = kind(sent_text(form, "message", 2000))
+        error.attncourse_line = sent_text(form, "line", 400)
+        skipped = form.get("skipped")
         error.attncourse_skipped = (
             [str(line)[:200] for line in skipped[:5]] if isinstance(skipped, list) else []
         )
         return error
 
 
-def sent_text(told: dict[str, Any], key: str, limit: int) -> str:
+def sent_text(message: dict[str, Any], key: str, limit: int) -> str:
     """Return a text that was sent, shortened; nothing where there is none."""
-    text = told.get(key)
+    text = message.get(key)
     return text[:limit] if isinstance(text, str) else ""

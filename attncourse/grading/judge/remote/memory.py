@@ -9,8 +9,10 @@ from pathlib import Path
 
 from attncourse.grading.limits import MB
 
-SLACK = 64  # MB that are neither data nor a process's doing: stacks, and what a library relocates
-WRITTEN = ("RssAnon:", "RssShmem:")
+SLACK_MB = (
+    64  # MB that are neither data nor a process's doing: stacks, and what a library relocates
+)
+WRITTEN_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class WrittenMemory:
@@ -29,4 +31,4 @@ class WrittenMemory:
 
     def is_beyond(self, limit: float) -> bool:
         """True if it has written so many MB more than it could at the start, and then some."""
-        return bool(self.pid) and self.megabytes(*WRITTEN) > self.before + limit + SLACK
+        return bool(self.pid) and self.megabytes(*WRITTEN_FIELDS) > self.before + limit + SLACK_MB

@@ -14,7 +14,7 @@ from torch import nn
 
 from attncourse.grading.judge.remote.session_type import ObjectSession
 from attncourse.grading.judge.wire import encoding
-from attncourse.grading.judge.wire.decoding import HANDLE, NAME, Decoder, natural
+from attncourse.grading.judge.wire.decoding import HANDLE_BYTES, IDENTIFIER, Decoder, natural
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.limits import MB
 
@@ -41,18 +41,18 @@ class Mirrors:
             self.bases[known] = type(known.__name__, (RemoteModule, known), {})
         return self.bases[known]
 
-    def learn(self, told: Any, decoder: Decoder, size: float) -> None:
+    def learn(self, descriptions: Any, decoder: Decoder, size: float) -> None:
         """Take note of modules that are new or have changed, from a reply of so many bytes."""
-        if not isinstance(told, dict):
+        if not isinstance(descriptions, dict):
             raise WireError("sent no modules")
-        for key, description in told.items():
+        for key, description in descriptions.items():
             number = natural(int(key)) if str(key).isdigit() else natural(None)
             before = decoder.room.left
             description = decoded_module(description, decoder)
             copy = self.copy_of(number)
             if copy is None:
                 self.described[number] = description
-                self.sizes[number] = max(size / len(told), before - decoder.room.left)
+                self.sizes[number] = max(size / len(descriptions), before - decoder.room.left)
             else:
                 self.bring_up_to_date(copy, description)
         if sum(self.sizes[number] for number in self.described) > self.session.limits.message * MB:
@@ -86,7 +86,7 @@ class Mirrors:
     def bring_up_to_date(self, copy: "RemoteModule", description: dict[str, Any]) -> None:
         """Give a copy the parameters, buffers and children that its module has."""
         for name, value in description["plain"].items():
-            if NAME.fullmatch(name) and name[0] != "_" and not hasattr(nn.Module, name):
+            if IDENTIFIER.fullmatch(name) and name[0] != "_" and not hasattr(nn.Module, name):
                 copy.__dict__[name] = value
         shared = dict(copy.__dict__.get("_attncourse_ids", {}))
         ids: dict[int, nn.Parameter] = {}
@@ -297,7 +297,7 @@ def decoded_module(description: Any, decoder: Decoder) -> dict[str, Any]:
         }
         plain = decoder.decode(description["plain"])
         children = {checked(n): dict(child) for n, child in description["children"].items()}
-        decoder.room.take(HANDLE * (1 + len(children)))
+        decoder.room.take(HANDLE_BYTES * (1 + len(children)))
         transient = [checked(name) for name in description["transient"]]
         return {
             "tensors": tensors,
@@ -322,7 +322,7 @@ def tensor_of(form: dict[str, Any], decoder: Decoder) -> torch.Tensor:
 
 def checked(name: Any) -> str:
     """Return a parameter's or child's name; ``nn.Sequential`` numbers its children."""
-    if not isinstance(name, str) or not (NAME.fullmatch(name) or name.isdigit()):
+    if not isinstance(name, str) or not (IDENTIFIER.fullmatch(name) or name.isdigit()):
         raise WireError("sent a name that is none")
     return name
 

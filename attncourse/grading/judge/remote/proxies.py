@@ -37,11 +37,11 @@ from attncourse.support.alarm import TimeUp
 KINDS = {int(kind): kind for kind in inspect._ParameterKind}
 
 
-def proxy(session: ObjectSession, told: Any) -> Any:
+def proxy(session: ObjectSession, description: Any) -> Any:
     """Return the proxy for what the submission's process told of an object."""
-    if not isinstance(told, dict):
+    if not isinstance(description, dict):
         raise WireError("sent no object")
-    number, kind = decoding.natural(told.get("h")), told.get("kind")
+    number, kind = decoding.natural(description.get("h")), description.get("kind")
     if kind == "module":
         return session.mirrors.mirror(number)
     # One object, one proxy, while there is one: a test may compare by ``is``.
@@ -49,7 +49,7 @@ def proxy(session: ObjectSession, told: Any) -> Any:
     if made is None:
         makers: dict[Any, Any] = {"class": class_proxy, "function": RemoteFunction}
         make = makers.get(kind, RemoteObject)
-        made = session.proxies[number] = make(session, number, told)
+        made = session.proxies[number] = make(session, number, description)
         session.forget_with(made, number)
     return made
 
@@ -57,11 +57,11 @@ def proxy(session: ObjectSession, told: Any) -> Any:
 class Remote:
     """Something that lives in the submission's process."""
 
-    def __init__(self, session: ObjectSession, number: int, told: dict[str, Any]):
+    def __init__(self, session: ObjectSession, number: int, description: dict[str, Any]):
         # The class's own ``__setattr__`` sets attributes in the other process.
         object.__setattr__(self, "_session", session)
         object.__setattr__(self, "_number", number)
-        object.__setattr__(self, "_type", name_in(told, "type"))
+        object.__setattr__(self, "_type", name_in(description, "type"))
 
     def attncourse_handle(self) -> int:
         """Return the number by which its process knows the object."""
@@ -101,10 +101,10 @@ class Remote:
 class RemoteFunction(Remote):
     """A function, method or other callable of the submission."""
 
-    def __init__(self, session: ObjectSession, number: int, told: dict[str, Any]):
-        super().__init__(session, number, told)
-        self.__dict__["__name__"] = name_in(told, "name")
-        self.__dict__["__signature__"] = signature_of(told)
+    def __init__(self, session: ObjectSession, number: int, description: dict[str, Any]):
+        super().__init__(session, number, description)
+        self.__dict__["__name__"] = name_in(description, "name")
+        self.__dict__["__signature__"] = signature_of(description)
 
 
 class RemoteObject(Remote):
@@ -157,17 +157,17 @@ def length(thing: Any) -> int | None:
     return None
 
 
-def remote_items(thing: Remote, found: Iterator[Any]) -> Iterator[Any]:
+def remote_items(thing: Remote, items: Iterator[Any]) -> Iterator[Any]:
     """Yield the items of an object, which has some if it says so.
 
     A loop over none would test nothing.
     """
-    is_any = False
-    for item in found:
-        is_any = True
+    has_item = False
+    for item in items:
+        has_item = True
         yield item
-    if not is_any and (said := length(thing)):
-        raise TypeError(f"got {thing._type}, which has a length of {said} and no items")
+    if not has_item and (declared := length(thing)):
+        raise TypeError(f"got {thing._type}, which has a length of {declared} and no items")
 
 
 def remote_generator(steps: Remote) -> Iterator[Any]:
@@ -216,42 +216,43 @@ class RemoteClass(type):
         return cls
 
 
-def class_proxy(session: ObjectSession, number: int, told: dict[str, Any]) -> RemoteClass:
+def class_proxy(session: ObjectSession, number: int, description: dict[str, Any]) -> RemoteClass:
     """Return the proxy for a class; one for modules is below ``torch.nn.Module``."""
     bases: tuple[type, ...] = ()
-    if told.get("module") is True:
-        bases = (session.mirrors.base(told.get("bases")),)
-    names = {"_session": session, "_number": number, "__signature__": signature_of(told)}
-    return RemoteClass(name_in(told, "name") or "Class", bases, names)
+    if description.get("module") is True:
+        bases = (session.mirrors.base(description.get("bases")),)
+    names = {"_session": session, "_number": number, "__signature__": signature_of(description)}
+    return RemoteClass(name_in(description, "name") or "Class", bases, names)
 
 
-def name_in(told: dict[str, Any], key: str) -> str:
+def name_in(description: dict[str, Any], key: str) -> str:
     """Return a name that was sent, if it has the form of one."""
-    name = re.sub(r"\W", "_", sent_text(told, key, 80))
-    return name if decoding.NAME.fullmatch(name) else ""
+    name = re.sub(r"\W", "_", sent_text(description, key, 80))
+    return name if decoding.IDENTIFIER.fullmatch(name) else ""
 
 
-def signature_of(told: dict[str, Any]) -> inspect.Signature | None:
+def signature_of(description: dict[str, Any]) -> inspect.Signature | None:
     """Return the signature that was sent; None where there is none."""
     parameters = []
     try:
-        if len(told.get("signature") or ()) > decoding.PARAMETERS:
+        if len(description.get("signature") or ()) > decoding.MAX_PARAMETERS:
             return None
-        for name, kind, optional in told.get("signature") or ():
+        for name, kind, optional in description.get("signature") or ():
             default = None if optional else inspect.Parameter.empty
             parameters.append(inspect.Parameter(str(name), KINDS[kind], default=default))
-        return inspect.Signature(parameters) if told.get("signature") is not None else None
+        return inspect.Signature(parameters) if description.get("signature") is not None else None
     except (TypeError, ValueError, KeyError):
         return None
 
 
 # --- the cases of a check -------------------------------------------------------------------------
 
-KEPT = 64  # exercises and seeds whose cases are kept
-ALIKE, SHORT = 1000, 4000  # replies to one of them that are known, and the bytes of a reply
-TEXT = 2200  # characters of an error's text
-Known = dict[tuple, Outcome]  # by a case's number, a reply's text and its arrays
-_kept: dict[tuple[Exercise, int], tuple[list[bytes], Known]] = {}
+MAX_PACKED_EXERCISES = 64  # with their seeds, whose cases are kept as bytes
+MAX_KNOWN_REPLIES = 1000  # to one of them
+MAX_REPLY_BYTES = 4000  # of a reply that is known again
+MAX_TEXT_CHARS = 2200  # of an error's text
+KnownReplies = dict[tuple, Outcome]  # by a case's number, a reply's text and its arrays
+_packed_cases: dict[tuple[Exercise, int], tuple[list[bytes], KnownReplies]] = {}
 
 
 def outcomes(
@@ -261,11 +262,11 @@ def outcomes(
 
     Functions that the cases hand over may be called until the last one is answered.
     """
-    lent = session.lent.count
+    lent = session.lent_functions.count
     try:
         yield from remote_outcomes(session, target, exercise, seed)
     finally:
-        session.lent.end(lent)
+        session.lent_functions.end(lent)
 
 
 def remote_outcomes(
@@ -283,21 +284,21 @@ def remote_outcomes(
         "seeds": [session.new_seed() for _ in cases] if session.carry_seed else None,
         "careful": session.careful,
     }
-    known: Known | None = None
+    known: KnownReplies | None = None
     for number, case in enumerate(cases):
         try:
             if known is None:
                 buffers, known = packed(session, exercise, seed, cases)
                 session.request(request, buffers, limit)
             # The process ends a case itself after ``limit``; this is for one that cannot.
-            reply, arrays, size = session.heard(limit + 1, last=number + 1 == len(cases))
-            key = reply_key(number, reply, arrays) if size <= SHORT else ()
+            reply, arrays, size = session.next_reply(limit + 1, last=number + 1 == len(cases))
+            key = reply_key(number, reply, arrays) if size <= MAX_REPLY_BYTES else ()
             outcome = known.get(key)
             if outcome is None:
-                decoder = session.read_out(reply, arrays, size)[1]
+                decoder = session.open_reply(reply, arrays, size)[1]
                 raw_outcome = case_outcome(session, reply, decoder, [*names, *case.kwargs])
                 outcome = with_facts(case, raw_outcome)
-                if key and len(known) < ALIKE:
+                if key and len(known) < MAX_KNOWN_REPLIES:
                     known[key] = outcome
         except TimeUp:
             outcome = Outcome("hung")
@@ -327,7 +328,7 @@ def case_outcome(
         raised = reply["raised"]
         known = decoding.exception_class(raised.get("type"), raised.get("above"))
         error = Unusable if raised.get("unusable") is True else known
-        text = sent_text(reply, "text", TEXT)
+        text = sent_text(reply, "text", MAX_TEXT_CHARS)
         return Outcome("raised", error=error, text=text, mutated=changed)
     if kind == "value":
         return Outcome("value", session.value(decoder, reply.get("value")), mutated=changed)
@@ -339,35 +340,40 @@ def reply_key(number: int, reply: dict[str, Any], arrays: list) -> tuple:
 
     Another process that says the same of the same case has done the same.
     """
-    if reply.keys() != PLAIN or reply["kind"] != "value" or reply["out"] or reply["over"]:
+    if (
+        reply.keys() != PLAIN_REPLY_FIELDS
+        or reply["kind"] != "value"
+        or reply["out"]
+        or reply["over"]
+    ):
         return ()
     text = repr(reply)
     return () if "'o':" in text else (number, text, *map(bytes, arrays))
 
 
-PLAIN = {"kind", "changed", "value", "out", "over", "arrays"}
+PLAIN_REPLY_FIELDS = {"kind", "changed", "value", "out", "over", "arrays"}
 
 
 def packed(
     session: ObjectSession, exercise: Exercise, seed: int, cases: list[Case]
-) -> tuple[list[bytes], Known]:
+) -> tuple[list[bytes], KnownReplies]:
     """Return the cases as the buffers of a request, and the outcomes of replies known so far.
 
     The first buffer says what the cases are, the others are their arrays. Cases that hold functions
     of the checker's are put together for each session.
     """
     key = (exercise, seed)
-    if key in _kept:
-        return _kept[key]
-    functions = session.lent.count
+    if key in _packed_cases:
+        return _packed_cases[key]
+    functions = session.lent_functions.count
     buffers = [b""]
     messages = [case_as_message(case, session, buffers) for case in cases]
     buffers[0] = json.dumps(messages).encode()
-    if functions == session.lent.count:
-        if len(_kept) >= KEPT:
-            _kept.clear()
-        _kept[key] = buffers, {}
-    return _kept.get(key, (buffers, {}))
+    if functions == session.lent_functions.count:
+        if len(_packed_cases) >= MAX_PACKED_EXERCISES:
+            _packed_cases.clear()
+        _packed_cases[key] = buffers, {}
+    return _packed_cases.get(key, (buffers, {}))
 
 
 def case_as_message(case: Case, session: ObjectSession, buffers: list[bytes]) -> Any:

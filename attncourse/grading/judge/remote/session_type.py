@@ -6,7 +6,7 @@
 from typing import Any, NoReturn, Protocol
 from weakref import WeakValueDictionary
 
-from attncourse.grading.judge.remote.lent import Lent
+from attncourse.grading.judge.remote.lent import LentFunctions
 from attncourse.grading.judge.wire.decoding import Decoder
 from attncourse.grading.limits import Limits
 from attncourse.support.alarm import TimeUp
@@ -16,7 +16,7 @@ class ObjectSession(Protocol):
     """What ``Session`` is to an object that stands for one in the submission's process."""
 
     limits: Limits
-    lent: Lent
+    lent_functions: LentFunctions
     carry_seed: bool
     careful: bool
     midway: bool
@@ -30,18 +30,18 @@ class ObjectSession(Protocol):
         """Use a proxy, the first argument, with the others, and return the result."""
 
     def ask(
-        self, request: dict[str, Any], buffers: list[bytes], limit: float, given: tuple = ()
+        self, request: dict[str, Any], buffers: list[bytes], limit: float, arguments: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
         """Send a request and return the reply; raise what the submission raised."""
 
     def request(self, request: dict[str, Any], buffers: list[bytes], limit: float) -> None:
         """Send a request whose replies are fetched one by one."""
 
-    def heard(self, limit: float, *, last: bool = True) -> tuple[dict[str, Any], list, float]:
+    def next_reply(self, limit: float, *, last: bool = True) -> tuple[dict[str, Any], list, float]:
         """Return the next reply as it was sent, with its arrays and its size."""
 
-    def read_out(
-        self, reply: dict[str, Any], arrays: list, size: float, given: tuple = ()
+    def open_reply(
+        self, reply: dict[str, Any], arrays: list, size: float, arguments: tuple = ()
     ) -> tuple[dict[str, Any], Decoder]:
         """Return a reply once all is noted that it tells besides its values."""
 

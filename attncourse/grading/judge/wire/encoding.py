@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-NUMPY = {d.str: d for d in map(np.dtype, ("?", *"bhilBHIL", *"efdFD"))}
-TORCH = {  # each with NumPy's dtype for the same bytes
+NUMPY_DTYPES = {d.str: d for d in map(np.dtype, ("?", *"bhilBHIL", *"efdFD"))}
+TORCH_DTYPES = {  # each with NumPy's dtype for the same bytes
     **{f"float{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
     **{f"int{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{name: np.dtype(name) for name in ("uint8", "bool", "complex64", "complex128")},
@@ -20,9 +20,9 @@ TORCH = {  # each with NumPy's dtype for the same bytes
 }
 # Numbers whose bytes differ from machine to machine travel as the nearest double ones.
 SHORTENED = {np.dtype("longdouble"): np.float64, np.dtype("clongdouble"): np.complex128}
-BUILTINS = (bool, int, float, complex, str, bytes, list, tuple, dict, set)
-DEPTH = 60
-RANGE = 100_000  # numbers in a range that may stand for a loop in a test
+BUILTIN_TYPES = (bool, int, float, complex, str, bytes, list, tuple, dict, set)
+MAX_DEPTH = 60
+MAX_RANGE_LENGTH = 100_000  # numbers in a range that may stand for a loop in a test
 
 
 class Unsendable(Exception):
@@ -48,10 +48,10 @@ class Encoder:
         if value is None or kind is bool or kind is str:
             return value
         if kind is int:
-            return value if -(2**53) < value < 2**53 else {"i": big(value)}
+            return value if -(2**53) < value < 2**53 else {"i": as_hexadecimal(value)}
         if kind is float:
             return value if math.isfinite(value) else {"f": repr(value)}
-        if depth > DEPTH:
+        if depth > MAX_DEPTH:
             raise Unsendable("a value nested too deeply")
         if id(value) in self.known:
             return self.known[id(value)]
@@ -59,12 +59,12 @@ class Encoder:
         if isinstance(value, np.generic) and not isinstance(value, str | bytes):
             return self.array(np.asarray(value), scalar=True)
         if isinstance(value, np.ndarray):
-            return self.once(value, self.array(np.asarray(value), scalar=False))
+            return self.note_array(value, self.array(np.asarray(value), scalar=False))
         if torch is not None and isinstance(value, torch.Tensor):
-            return self.once(value, self.tensor(torch, value))
-        return self.other(torch, value, kind, depth + 1)
+            return self.note_array(value, self.tensor(torch, value))
+        return self.encode_other(torch, value, kind, depth + 1)
 
-    def other(self, torch: Any, value: Any, kind: type, depth: int) -> Any:
+    def encode_other(self, torch: Any, value: Any, kind: type, depth: int) -> Any:
         """Return the form of what is neither a plain value nor an array."""
         if isinstance(value, bool | int | float | str):  # subclasses keep their number, no methods
             return self.encode(builtin_value(value), depth)
@@ -81,22 +81,22 @@ class Encoder:
             return {"c": [self.encode(value.real), self.encode(value.imag)]}
         if kind is bytes:
             return {"b": self.buffer(value)}
-        if kind is range and len(value) <= RANGE:
+        if kind is range and len(value) <= MAX_RANGE_LENGTH:
             return {"r": [value.start, value.stop, value.step]}
         if kind is slice:
             parts = (value.start, value.stop, value.step)
             return {"sl": [self.encode(part, depth) for part in parts]}
         if value is Ellipsis:
             return {"e": 1}
-        if isinstance(value, np.dtype) and value.str in NUMPY:
+        if isinstance(value, np.dtype) and value.str in NUMPY_DTYPES:
             return {"D": value.str}
         if torch is not None and isinstance(value, torch.dtype):
             return {"D": str(value)}
-        if any(value is t for t in BUILTINS):
+        if any(value is t for t in BUILTIN_TYPES):
             return {"y": value.__name__}
         return {"o": self.opaque(value)}
 
-    def once(self, array: Any, form: Any) -> Any:
+    def note_array(self, array: Any, form: Any) -> Any:
         """Return the form of an array, and note it.
 
         Where it comes again in the message, it is named by number.
@@ -122,7 +122,7 @@ class Encoder:
             with np.errstate(over="ignore", under="ignore"):
                 array = array.astype(short)
         dtype = array.dtype.newbyteorder("<")
-        if dtype.str not in NUMPY:
+        if dtype.str not in NUMPY_DTYPES:
             raise Unsendable(f"an array of dtype {array.dtype}")
         form = self.dense(dtype.str, array.astype(dtype, copy=False))
         return {"n": form | ({"g": 1} if scalar else {})}
@@ -140,7 +140,7 @@ class Encoder:
     def tensor(self, torch: Any, tensor: Any) -> Any:
         """Return the form of a dense tensor with the order of its axes in memory."""
         name = str(tensor.dtype).removeprefix("torch.")
-        if name not in TORCH or tensor.layout != torch.strided or tensor.is_meta:
+        if name not in TORCH_DTYPES or tensor.layout != torch.strided or tensor.is_meta:
             raise Unsendable(f"a tensor of {tensor.dtype}, {tensor.layout}")
         form = self.dense(name, tensor_numbers(tensor))
         if tensor.requires_grad:
@@ -156,7 +156,7 @@ def builtin_value(value: Any) -> Any:
     return int.__int__(value) if isinstance(value, int) else float.__float__(value)
 
 
-def big(number: int) -> str:
+def as_hexadecimal(number: int) -> str:
     """Return a whole number that JSON cannot hold exactly, in hexadecimal."""
     if number.bit_length() > 16_000:
         raise Unsendable("an integer of thousands of digits")
@@ -196,7 +196,7 @@ def has_numbers(tensor: Any) -> bool:
     if tensor is None or tensor.is_meta or hasattr(type(tensor), "materialize"):
         return False
     torch = sys.modules["torch"]
-    known = str(tensor.dtype).removeprefix("torch.") in TORCH
+    known = str(tensor.dtype).removeprefix("torch.") in TORCH_DTYPES
     return known and tensor.layout == torch.strided
 
 

@@ -77,7 +77,7 @@ def argument_image(value: Any) -> Any:
         return encoding.content(value)
     if not isinstance(value, list | dict | set):
         return None
-    encoder = encoding.Encoder(lambda other: {"h": id(other)})
+    encoder = encoding.Encoder(lambda member: {"h": id(member)})
     try:
         return encoder.encode(value), encoder.buffers
     except encoding.Unsendable:
@@ -133,7 +133,7 @@ class Settings:
 
 # --- what the checker is told ---------------------------------------------------------------------
 
-MESSAGE = 2000  # characters of an error's text that are worth keeping
+MAX_ERROR_CHARS = 2000  # of an error's text are worth keeping
 
 
 def error_as_text(error: BaseException) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def error_as_text(error: BaseException) -> dict[str, Any]:
     if isinstance(error, TimeUp):
         return {"timeout": True}
     try:
-        message = within(1, lambda: str(error))[:MESSAGE]
+        message = within(1, lambda: str(error))[:MAX_ERROR_CHARS]
     except BaseException:  # a submission's own exception may refuse to be shown
         message = ""
     line = line_behind(error, lambda name: name.startswith("<cell"))

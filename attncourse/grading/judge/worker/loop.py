@@ -28,10 +28,10 @@ from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.worker import calls, notebook_shell
 from attncourse.support.alarm import ready, within
 
-TOGETHER = 0.02  # seconds within which what comes of cases is sent together
-SKIPPED = 5  # lines of a cell that failed which are told
-NOTHING = object()
-NO_TELLING: dict[str, tuple] = {"": ()}  # in place of a module's state
+BATCH_SECONDS = 0.02  # within which the outcomes of cases are sent together
+MAX_SKIPPED_LINES = 5  # of a cell that failed, which the checker hears of
+MISSING = object()
+NOT_DESCRIBED: dict[str, tuple] = {"": ()}  # in place of a module's state
 
 
 class Gone(BaseException):
@@ -66,7 +66,7 @@ class Worker:
         self.bound_by: dict[int, tuple[str, ...]] = {}  # by handle; and for what comes of it
         self.inherited: tuple[str, ...] = ()  # by the handles that this request makes
         self.count = 0
-        self.asked = ""  # the name of the present request
+        self.request_id = ""  # the name of the present request
         self.ready: list[dict[str, Any]] = []  # replies that go out together
         self.arrays: list[bytes] = []  # of these
         self.namespace = namespace
@@ -82,10 +82,10 @@ class Worker:
 
         What comes of cases goes out every few milliseconds, to a careful checker one by one.
         """
-        self.asked, self.inherited = request["id"], ()
+        self.request_id, self.inherited = request["id"], ()
         for number in request["drop"]:
             self.forget(number)
-        together = TOGETHER if request.get("careful") is False else 0.0
+        together = BATCH_SECONDS if request.get("careful") is False else 0.0
         sent = time.monotonic()
         for step in self.steps(request, buffers):
             reply = self.reply(step)
@@ -101,12 +101,15 @@ class Worker:
         if request["op"] == "cases":
             yield from self.cases(request, buffers)
             return
-        do, decoder = getattr(self, "do_" + request["op"]), Decoder(buffers, self.meant)
-        if request["op"] != "cell":
-            self.settings.put_back()
+        handler = HANDLERS[request["op"]]
+        decoder = Decoder(buffers, self.resolve_handle)
         if request["op"] == "cell":
-            self.watch_for(())
-        yield lambda encoder: within(request["limit"], lambda: do(request, decoder, encoder))
+            self.watch_for(())  # what an answer may not call, another cell may
+        else:
+            self.settings.put_back()
+        yield lambda encoder: within(
+            request["limit"], lambda: handler(self, request, decoder, encoder)
+        )
 
     def reply(self, step: Callable) -> dict[str, Any]:
         """Take one step and put its reply to those that are ready."""
@@ -120,7 +123,7 @@ class Worker:
         except BaseException as error:
             encoder.buffers.clear()
             reply: dict[str, Any] = {"error": calls.error_as_text(error)}
-        reply |= {"out": self.printed.taken(), "over": self.printed.left < 0}
+        reply |= {"out": self.printed.take_text(), "over": self.printed.left < 0}
         reply["arrays"] = len(encoder.buffers)
         self.ready.append(reply)
         self.arrays += encoder.buffers
@@ -129,7 +132,7 @@ class Worker:
     def send(self) -> None:
         """Send the replies that are ready."""
         if self.ready:
-            message = {"id": self.asked, "replies": self.ready}
+            message = {"id": self.request_id, "replies": self.ready}
             send(self.connection, message, self.arrays)
             self.ready.clear()
             self.arrays.clear()
@@ -142,7 +145,7 @@ class Worker:
             notebook_shell.execute(request["source"], f"<{request['name']}>", self.namespace)
         except notebook_shell.Skipped as problem:
             error_form = calls.error_as_text(problem.__cause__ or problem)
-            return {"error": error_form | {"skipped": problem.lines[:SKIPPED]}}
+            return {"error": error_form | {"skipped": problem.lines[:MAX_SKIPPED_LINES]}}
         return {}
 
     def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
@@ -150,8 +153,8 @@ class Worker:
         values = {}
         self.forbids |= {name: tuple(functions) for name, functions in request["forbids"].items()}
         for name in request["names"]:
-            value = self.namespace.get(name, NOTHING)
-            if value is NOTHING or isinstance(value, types.ModuleType):
+            value = self.namespace.get(name, MISSING)
+            if value is MISSING or isinstance(value, types.ModuleType):
                 continue
             try:
                 values[name] = encoder.encode(value)
@@ -224,7 +227,7 @@ class Worker:
             return bound
         owner = getattr(used, "__self__", used)
         for name, functions in self.forbids.items():
-            answer = self.namespace.get(name, NOTHING)
+            answer = self.namespace.get(name, MISSING)
             if answer is owner or answer is type(owner):
                 return functions
         return ()
@@ -242,12 +245,12 @@ class Worker:
         with ready(), quiet():
             for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 calls.seed(number)
-                decoder = Decoder(buffers, self.meant)
-                step = partial(self.tried, trying, refused, implementation, form, decoder)
+                decoder = Decoder(buffers, self.resolve_handle)
+                step = partial(self.try_case, trying, refused, implementation, form, decoder)
                 # What is returned may be slow to look at, too.
                 yield lambda encoder, step=step: within(request["limit"], lambda: step(encoder))
 
-    def tried(
+    def try_case(
         self,
         trying: Trying,
         refused: Callable[[], str],
@@ -272,7 +275,7 @@ class Worker:
         if outcome.kind == "raised":
             return reply | {
                 "raised": calls.describe_class(outcome.error or Exception),
-                "text": outcome.text[: calls.MESSAGE],
+                "text": outcome.text[: calls.MAX_ERROR_CHARS],
             }
         return reply | {"value": value}
 
@@ -302,8 +305,8 @@ class Worker:
         """Forget an object that the checker holds nothing for any more."""
         for known in (self.graphs, self.modules, self.bound_by):
             known.pop(number, None)
-        gone = self.handles.pop(number, None)
-        self.numbers.pop(id(gone), None)
+        value = self.handles.pop(number, None)
+        self.numbers.pop(id(value), None)
 
     def number_of(self, value: Any) -> int:
         """Return an object's handle, a new one where it has none."""
@@ -337,7 +340,7 @@ class Worker:
             return {**description, "signature": calls.parameters_of(value)}
         return {**description, "kind": "object"}
 
-    def meant(self, form: dict[str, Any]) -> Any:
+    def resolve_handle(self, form: dict[str, Any]) -> Any:
         """Return the object here that a reference from the checker stands for."""
         if "h" in form:
             return self.handles[form["h"]]
@@ -357,7 +360,7 @@ class Worker:
             encoder = Encoder(self.handle)
             request = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
             # By the name of the present request: the checker takes nothing without it.
-            request |= {"id": self.asked, "callback": number}
+            request |= {"id": self.request_id, "callback": number}
             self.send()
             send(self.connection, request, encoder.buffers)
             try:
@@ -367,7 +370,7 @@ class Worker:
             if "error" in reply:
                 kind = getattr(builtins, reply["error"]["type"], RuntimeError)
                 raise kind(reply["error"]["message"])
-            return Decoder(buffers, self.meant).decode(reply["value"])
+            return Decoder(buffers, self.resolve_handle).decode(reply["value"])
 
         call.__dict__.update(plain)
         call.__name__ = name or "function"
@@ -408,9 +411,9 @@ class Worker:
         while todo:
             number = todo.pop()
             module, before = self.handles[number], self.modules.get(number)
-            if str(number) in descriptions or before == NO_TELLING:
+            if str(number) in descriptions or before == NOT_DESCRIBED:
                 continue
-            self.modules[number] = NO_TELLING  # if this raises, it costs whoever asked, once
+            self.modules[number] = NOT_DESCRIBED  # if this raises, it costs whoever asked, once
             now = fingerprint(module)
             self.modules[number] = now
             if now == before:
@@ -422,6 +425,14 @@ class Worker:
             todo += [self.number_of(child) for child in children.values()]
         if descriptions:
             reply["modules"] = descriptions
+
+
+HANDLERS: dict[str, Callable[[Worker, dict, Decoder, Encoder], dict[str, Any]]] = {
+    "cell": Worker.do_cell,
+    "names": Worker.do_names,
+    "call": Worker.do_call,
+    "backward": Worker.do_backward,
+}
 
 
 def run_worker(connection: Any, output: float) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from attncourse.checks.trying.unavailable import nobody_answers
 from attncourse.grading.submission.syntax import bound_names, first_line
 
-SHOWN = 20_000  # characters of printed output that a reply carries
+MAX_PRINTED_CHARS = 20_000  # that a reply carries
 
 
 class Printed(io.TextIOBase):
@@ -39,14 +39,16 @@ class Printed(io.TextIOBase):
         self.left -= len(text)
         return len(text)
 
-    def taken(self) -> str:
+    def take_text(self) -> str:
         """Return what was printed since the last time, shortened."""
         text = "".join(self.pieces)
         self.pieces.clear()
-        return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+        return text if len(text) <= MAX_PRINTED_CHARS else text[:MAX_PRINTED_CHARS] + "…"
 
 
-FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+FUTURE_FLAGS = sum(
+    {getattr(__future__, name).compiler_flag for name in __future__.all_feature_names}
+)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -98,7 +100,7 @@ def compile_piece(source: str | ast.Module, filename: str) -> types.CodeType:
     """
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _imported_from_the_future[0]
     code = compile(source, filename, "exec", flags=flags, dont_inherit=True)
-    _imported_from_the_future[0] |= code.co_flags & FUTURES
+    _imported_from_the_future[0] |= code.co_flags & FUTURE_FLAGS
     return code
 
 

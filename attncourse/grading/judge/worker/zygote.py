@@ -24,7 +24,7 @@ from attncourse.checks.trying.unavailable import SENTENCE
 from attncourse.checks.trying.watch import look_up_forbidden
 from attncourse.grading.jail import kernel
 from attncourse.grading.judge.wire.encoding import Encoder
-from attncourse.grading.judge.wire.frames import hear, send_packet
+from attncourse.grading.judge.wire.frames import receive_packet, send_packet
 from attncourse.grading.judge.worker import loop as worker
 from attncourse.grading.judge.worker.loop import Worker
 from attncourse.grading.limits import Limits
@@ -84,7 +84,7 @@ class Zygote:
     def serve(self) -> None:
         """Make and end workers as the lane asks for them."""
         while True:
-            order, fds = hear(self.control)
+            order, fds = receive_packet(self.control)
             if order["do"] == "stop":
                 send_packet(self.control, self.stop(order["pid"]))
                 continue
@@ -159,10 +159,10 @@ def settle_without_jail(folder: Path) -> None:
 
 # --- the part of this package that a submission finds: the chapters before its own ----------------
 
-ALWAYS = ("__init__.py", "support", "tasks", "figures")
+ALWAYS_VISIBLE = ("__init__.py", "support", "tasks", "figures")
 
 # Cells that call check() run on; what they would have shown is found by the judge.
-CHECKS = '''\
+CHECKS_STUB = '''\
 """The checks are not here: they run outside, where the grade is made."""
 
 
@@ -190,7 +190,7 @@ def exercises():
 def in_place(function):
     return function
 '''
-LATER = f"raise ImportError({SENTENCE!r})\n"
+LATER_CHAPTER_STUB = f"raise ImportError({SENTENCE!r})\n"
 
 
 def make_view(folder: Path, stems: tuple[str, ...]) -> None:
@@ -198,7 +198,7 @@ def make_view(folder: Path, stems: tuple[str, ...]) -> None:
     source, place = Path(attncourse.__file__).parent, folder / "attncourse"
     folder.mkdir(mode=0o755)
     place.mkdir(mode=0o755)
-    for name in (*ALWAYS, *(f"{stem}.py" for stem in stems)):
+    for name in (*ALWAYS_VISIBLE, *(f"{stem}.py" for stem in stems)):
         if (source / name).is_dir():
             shutil.copytree(
                 source / name, place / name, ignore=shutil.ignore_patterns("__pycache__")
@@ -207,19 +207,19 @@ def make_view(folder: Path, stems: tuple[str, ...]) -> None:
             shutil.copyfile(source / name, place / name)
     for name in STEMS:
         if name not in stems:
-            (place / f"{name}.py").write_text(LATER.format(name), encoding="utf-8")
+            (place / f"{name}.py").write_text(LATER_CHAPTER_STUB.format(name), encoding="utf-8")
     (place / "checks").mkdir(mode=0o755)
-    (place / "checks" / "__init__.py").write_text(CHECKS, encoding="utf-8")
+    (place / "checks" / "__init__.py").write_text(CHECKS_STUB, encoding="utf-8")
 
 
 # --- what every worker will do, done a few times before there is one ------------------------------
 
-TIMES = 4  # with some calls each: Python specialises a function once it has been called often
-CELL = """
+REHEARSALS = 4  # with some calls each: Python specialises a function once it has been called often
+REHEARSAL_CELL = """
 def mix(a, b):
     return (a @ b.T)[..., :1] + a.sum()
 """
-TORCH_CELL = """
+REHEARSAL_TORCH_CELL = """
 import torch
 from torch import nn
 
@@ -263,19 +263,21 @@ def rehearse_worker() -> None:
             ("Layer", ["call_module_with_gradients", [], [], built]),
         ]
     worker = Worker(Nobody(), sys.maxsize, {})
-    ask(worker, "cell", name="cell", source=CELL + (TORCH_CELL if torch else ""))
-    for _ in range(TIMES):
+    ask_worker(
+        worker, "cell", name="cell", source=REHEARSAL_CELL + (REHEARSAL_TORCH_CELL if torch else "")
+    )
+    for _ in range(REHEARSALS):
         for name, case in cases:
-            ask(worker, "names", names=[name], forbids={})
+            ask_worker(worker, "names", names=[name], forbids={})
             encoder = Encoder(repr)
             encoder.buffers.append(b"")
             encoder.buffers[0] = json.dumps([encoder.encode(case)]).encode()
             target = worker.number_of(worker.namespace[name])
             about = {"target": target, "names": ["a", "b"], "forbids": forbids, "seeds": None}
-            ask(worker, "cases", encoder.buffers, careful=False, **about)
+            ask_worker(worker, "cases", encoder.buffers, careful=False, **about)
 
 
-def ask(worker: Worker, op: str, buffers: tuple | list = (), **request: Any) -> None:
+def ask_worker(worker: Worker, op: str, buffers: tuple | list = (), **request: Any) -> None:
     """Have a worker answer one request, whose reply goes to nobody."""
     request |= {"op": op, "id": "", "limit": 60.0, "drop": []}
     worker.answer(request, [memoryview(buffer) for buffer in buffers])
