@@ -27,6 +27,7 @@ class Case:
     gradients, or to build a module and load its weights (see ``callers``). ``shown`` replaces
     the argument list in messages. ``facts`` are what is compared in place of the value, worked out
     of it by who judges: an answer's own process says what came, and never that it is right.
+    ``repeats`` is the case of which this is the call, made once more.
     """
 
     args: tuple = ()
@@ -36,6 +37,7 @@ class Case:
     use: Callable = call_it
     shown: str = ""
     facts: Callable[[Any], Any] | None = None
+    repeats: "Case | None" = None
 
 
 @dataclass(frozen=True)

@@ -201,8 +201,11 @@ def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
 
 
 def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
-    """True if one mistake that the exercise knows is all that is wrong with an answer."""
-    known = finding.all and finding.mistake in exercise.mistakes
+    """True if one mistake is all that is wrong with an answer.
+
+    That is one that the exercise knows, or every number is right, and only its form is not.
+    """
+    known = finding.all and (finding.in_form or finding.mistake in exercise.mistakes)
     return known and answers_something(exercise, trials, seed)
 
 
@@ -370,7 +373,18 @@ def first_failing(criterion: Criterion, trials: tuple[Trial, ...]) -> Trial | No
     """Return the first trial in which a criterion does not hold."""
     if criterion.unchanged:
         return next((t for t in trials if t.outcome.mutated), None)
-    return next((t for t in trials if t.criterion is criterion and t.wrong), None)
+    return next(iter(failing_trials(criterion, trials)), None)
+
+
+def failing_trials(criterion: Criterion, trials: tuple[Trial, ...]) -> list[Trial]:
+    """The trials in which a criterion about results does not hold.
+
+    A call that is made once more says nothing where it was wrong the first time: that is another
+    criterion's, and asked again is whether calls in between change the result.
+    """
+    wrong = [t for t in trials if t.criterion is criterion and t.wrong]
+    repeated = [t.case for t in trials if t.wrong]
+    return [t for t in wrong if not any(t.case.repeats is case for case in repeated)]
 
 
 def problem_of(criterion: Criterion, trial: Trial) -> Problem:
@@ -468,7 +482,7 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     if criterion.unchanged:
         failing = [t for t in trials if t.outcome.mutated]
     else:
-        failing = [t for t in trials if t.criterion is criterion and t.wrong]
+        failing = failing_trials(criterion, trials)
     tried = [t for t in failing if t.outcome.kind != "skipped"]
     trial = min(tried or failing, key=lambda trial: count_numbers(trial.case))
     arguments = named_arguments(exercise, trial.case)

@@ -22,7 +22,7 @@ from attncourse.checks.explaining.suspects import (
     same_behaviour,
     suspects,
 )
-from attncourse.checks.explaining.symptoms.looks import digits_alone, first_that_holds, lies_over
+from attncourse.checks.explaining.symptoms.looks import digits_alone, left_beside, lies_over
 from attncourse.checks.explaining.symptoms.pairs import Pair, close, number_pairs
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout, may_be_changed
 from attncourse.checks.trying.compare import as_numbers, difference, known_numbers
@@ -487,7 +487,7 @@ class Search:
         others = [i for i in others if asked_for(self.trials[i]) <= usual]
         if not others:
             return False
-        symptom = first_that_holds(self.beside(suspect))
+        symptom = left_beside(self.beside(suspect))
         alike = all(p.right for p in number_pairs(self.beside(suspect, others)))
         return alike or not (symptom and symptom.sure)
 
@@ -502,7 +502,7 @@ class Search:
 
         Where the mistake is that something is not refused, other refusals are no further mistake.
         """
-        symptom = first_that_holds(self.beside(suspect))
+        symptom = left_beside(self.beside(suspect))
         return symptom.text if symptom and not self.refuses_less(suspect) else ""
 
     def refuses_less(self, suspect: Suspect) -> bool:

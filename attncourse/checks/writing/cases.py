@@ -314,4 +314,4 @@ def turned(alone: Row, queries: int, keys: int, **changed) -> Row:
 
 def once_more(case: Case) -> Case:
     """Return the first call as the last: no call since may change what it returns."""
-    return replace(case, note="the first call once more")
+    return replace(case, note="the first call once more", repeats=case)

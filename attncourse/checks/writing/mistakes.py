@@ -548,7 +548,7 @@ def zero_at_start(name: str) -> dict[str, Any]:
 def not_random(name: str) -> Recipe:
     """Return the mistake that a parameter is not random in a new module."""
     return mistake(f"""{name}: not random at the start
-        At the start your {name} holds one number everywhere, or few different ones. The exercise
+        At the start `{name}` holds one or two numbers over and over, or equal rows. The exercise
         asks for random numbers: `torch.randn(…)`.""").by(zero_at_start(name))
 
 

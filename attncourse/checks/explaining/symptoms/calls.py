@@ -143,7 +143,7 @@ def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
         "Your function gives None back. Is there a `return` at the end, and on every way through "
         "it? What works in place, `list.sort()` say, gives None back as well.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, True, mistake, all=False)
 
 
 def made_later(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -153,7 +153,7 @@ def made_later(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     name, explanation = name_and_explanation
     mistake = Mistake(name, explanation)
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, True, mistake, all=False)
 
 
 LATER = {

@@ -18,9 +18,7 @@ def unknown_name(trials: tuple[Trial, ...]) -> Symptom | None:
         matches = [m.groups() for t in wrong if (m := re.match(pattern, t.outcome.text))]
         if matches:
             mistake = Mistake(name.format(*matches[0]), cure.format(*matches[0]))
-            return Symptom(
-                mistake.name, True, mistake, len(matches) == sum(t.wrong for t in trials)
-            )
+            return Symptom(mistake.name, True, mistake, all=False)
     return None
 
 
@@ -34,8 +32,9 @@ UNNAMED = (
     (
         r"UnboundLocalError: .*?'(\w+)'",
         "`{}` has no value yet",
-        "On one way through your code `{}` is used before anything is assigned to it: behind an "
-        "`if` that does not hold, or a loop that has nothing to go through.",
+        "On one way through your code `{}` is used before anything is assigned to it: that stands "
+        "behind an `if` that does not hold, in a loop that has nothing to go through, or further "
+        "down.",
     ),
     (
         r"AttributeError: module '([\w.]+)' has no attribute '(\w+)'",
@@ -59,7 +58,7 @@ def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
         if matches and sure:
             names = names_in_words(dict.fromkeys(match[1] for match in matches))
             mistake = Mistake(name.format(names), cure.format(names))
-            return Symptom(mistake.name, True, mistake, len(matches) == len(texts))
+            return Symptom(mistake.name, True, mistake, all=False)
     return None
 
 
@@ -139,8 +138,9 @@ RAISED = (
     (
         r".*(unsupported operand type\(s\) for .*'NoneType')",
         "None is calculated with",
-        "An argument that was not given is None, and None is no number. Ask for each such argument "
-        "by itself, `if … is not None`, also where another one was given.",
+        "None is no number. It is what an argument is that was not given: ask for each by itself, "
+        "`if … is not None`, also where another one was given. And it is what a function gives "
+        "back that has no `return`.",
     ),
     (
         r".*(Can't call numpy\(\) on Tensor that requires grad)",

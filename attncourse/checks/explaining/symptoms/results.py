@@ -120,13 +120,13 @@ def counted_outcomes(trials: tuple[Trial, ...]) -> Symptom | None:
     too_many = any(got - want for got, want in known)
     too_few = any(want - got for got, want in known)
     if too_many and too_few:
-        what = "ids come that never should, and others that should do not"
+        what = "ids come that a right answer never gives there, and others that it gives do not"
     elif too_many:
-        what = "beside what may come, ids come that never should: they have no probability there"
+        what = "beside what may come, ids come that a right answer never gives there"
     elif too_few:
-        what = "of the ids that may come some never do"
+        what = "of the ids that a right answer gives there some never come"
     else:
-        what = "what may come comes and nothing else, but more or less often than it should"
+        what = "the right ids come and no others, but more or less often than they should"
     return Symptom(f"where chance decides, {what}", False)
 
 
