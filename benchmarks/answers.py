@@ -60,6 +60,7 @@ def answered(model: Llama, words: BytePairs, ids: torch.Tensor, stop: int | None
 
 
 def shown(words: BytePairs, number: int) -> str:
+    """Return the text of one token."""
     return words.decode([number])
 
 
@@ -82,6 +83,7 @@ def kept(model: Llama, words: BytePairs) -> dict:
 
 
 def main() -> None:
+    """Write what the model answers, and print it."""
     torch.set_num_threads(1)
     found = {"about": about() | {"command": "python benchmarks/answers.py"}} | kept(*load())
     DATA.write_text(json.dumps(found, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")

@@ -19,6 +19,7 @@ ROUNDS = 9
 
 
 def main(n: int) -> None:
+    """Print the seconds that each method takes for n tokens."""
     torch.set_num_threads(1)
     print(", ".join(machine().values()), f"\nn = {n}, one head of {D_HEAD}, float32, forward")
     given = [torch.randn(1, 1, n, D_HEAD) for _ in range(3)]

@@ -56,6 +56,7 @@ def script(model: Any, words: Any, sentences=explored.SENTENCES) -> str:
 
 
 def main() -> None:
+    """Run the experiments that were asked for and keep their results."""
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--only", choices=EXPERIMENTS, action="append")
     asked.add_argument("--maps", action="store_true")

@@ -108,15 +108,18 @@ def container(course: Path) -> list[str]:
 
 
 def link(name: str) -> list[str]:
+    """Return the option that makes one of the machine's links again."""
     place = Path("/", name)
     return ["--symlink", os.readlink(place), str(place)] if place.is_symlink() else []
 
 
 def bench(folder: str) -> list[str]:
+    """Return the option that shows a folder of this repository."""
     return ["--ro-bind", str(ROOT / folder), f"/bench/{folder}"]
 
 
 def memory(folder: str) -> list[str]:
+    """Return the option that mounts a folder in memory."""
     return ["--size", str(10**9), "--perms", "1777", "--tmpfs", folder]
 
 
@@ -223,6 +226,7 @@ def left_behind(home: Path, course: Path, work: Work, heard: list[str], running:
 
 
 def alive(pid: int) -> bool:
+    """True if a process of the submission's user still runs under this number."""
     with suppress(OSError):
         return "\nUid:\t543" in Path(f"/proc/{pid}/status").read_text()
     return False
@@ -313,6 +317,7 @@ def table(cases: list[Hostile], sides: dict[str, dict[str, dict]]) -> str:
 
 
 def main() -> None:
+    """Print what each case of the corpus earns in stock nbgrader and here."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="*", help="names of cases, say 'patched-*'")
     parser.add_argument("--side", choices=("stock", "ours"), help="one column only")
@@ -336,7 +341,7 @@ def main() -> None:
 
 
 def stock(cases: list[Hostile], known: dict[str, dict], save: Path | None) -> dict[str, dict]:
-    """nbgrader's column, for those cases that are not known yet."""
+    """Return what stock nbgrader gives for those cases that are not known yet."""
     if os.geteuid() != 0 or not shutil.which("bwrap"):
         sys.exit("nbgrader's column needs root and bubblewrap: apt install bubblewrap")
     found = dict(known)

@@ -21,6 +21,7 @@ from helpers.disturbances import class_of_twelve, disturbances, graded, nothing,
 
 
 def main() -> int:
+    """Grade a class again and again while it is disturbed; return 1 if points differ."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)

@@ -115,6 +115,7 @@ def run(command: list[str], folder: Path) -> tuple[float, str]:
 
 
 def grade(course: Path, *options: str) -> float:
+    """Grade a course by this project's command; return the seconds it took."""
     command = [sys.executable, "-m", "attncourse.grading.cli", "grade", NAME, *options]
     return run(command, course)[0]
 
@@ -180,10 +181,12 @@ class PeakMemory(threading.Thread):
         self.over = threading.Event()
 
     def run(self) -> None:
+        """Look at the lanes' memory until it is over."""
         while not self.over.wait(0.1):
             self.peak = max([self.peak, *self.lanes()])
 
     def lanes(self) -> list[float]:
+        """Return the MB that each lane and its processes take."""
         import psutil
 
         found = []
@@ -197,10 +200,12 @@ class PeakMemory(threading.Thread):
 
 
 def is_lane(command: list[str] | None) -> bool:
+    """True for the command line of a lane."""
     return "attncourse.grading.judge.lane" in (command or [])
 
 
 def main() -> None:
+    """Print the throughput of stock nbgrader and of this project on the same submissions."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--students", type=int, default=100)
     options.add_argument("--stock", type=int, default=100, help="how many of them stock grades")
@@ -260,13 +265,16 @@ class Timings:
         self.peak = 0.0
 
     def add(self, name: str, submissions: int, seconds: float) -> None:
+        """Note the seconds of one run over so many submissions."""
         self.rows.setdefault(name, (submissions, []))[1].append(seconds)
 
     def agree(self, found: dict[str, float]) -> None:
+        """Require the same points as of the first run."""
         self.points = self.points or found
         assert found == self.points
 
     def compare(self, found: dict[str, float]) -> None:
+        """Note how many points are other than of the first run."""
         self.compared = len(found)
         self.others = sum(score != self.points.get(student) for student, score in found.items())
 

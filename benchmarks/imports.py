@@ -22,6 +22,7 @@ def start(statement: str) -> float:
 
 
 def main() -> None:
+    """Print the milliseconds that imports take beyond a bare Python."""
     statements = ("import attncourse", "import attncourse.mixing", "import attncourse.kqv")
     times = {s: [] for s in ("pass", *statements)}
     for _ in range(RUNS):  # in turn, so that a slow moment of the machine hits all of them

@@ -31,6 +31,7 @@ def timed(what) -> tuple[float, object]:
 
 @torch.no_grad()
 def main() -> None:
+    """Print the processor time and the memory that the real model takes."""
     torch.set_num_threads(1)
     print(f"{'processor time, one core':36} {'s':>7}   {megabytes():5.0f} MB with torch imported")
     seconds, (model, words) = timed(load)

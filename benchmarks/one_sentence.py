@@ -90,6 +90,7 @@ def chances_of_answer(model: Llama, words: BytePairs) -> dict:
 
 
 def main() -> None:
+    """Write what pages keep of the real model for one sentence."""
     torch.set_num_threads(1)
     model, words = load()
     maps = explored(model, words, TEXTS[0])

@@ -30,6 +30,7 @@ def ways_of(mistake: Mistake) -> Iterator[Callable]:
 
 
 def main() -> None:
+    """Print what the banks' wrong answers earn on several draws."""
     parser = argparse.ArgumentParser(description="Points of the banks' wrong answers.")
     parser.add_argument("stems", nargs="*", default=STEMS)
     parser.add_argument("--draws", type=int, default=20)

@@ -39,6 +39,7 @@ FLU = "GILGFVFTL"
 
 
 def main(path: str, out: str | None = None) -> None:
+    """Measure the readers on a table of VDJdb; write the results to ``out``."""
     torch.set_num_threads(1)
     table = load_vdjdb(path)
     kept = [i for i, one in enumerate(table.sequences) if one not in table.cross_reactive]

@@ -75,6 +75,7 @@ def about() -> dict[str, str]:
 
 
 def main() -> None:
+    """Run the parts that were asked for and keep their results."""
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("parts", nargs="*", choices=[*PARTS, "timed"], metavar="PART",
                        help=", ".join([*PARTS, "timed"]))  # fmt: skip

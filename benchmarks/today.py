@@ -50,6 +50,7 @@ def about(text: str, machine: str) -> dict[str, str | int]:
 
 
 def main() -> None:
+    """Run the contests that were asked for and keep their results."""
     asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     asked.add_argument("contests", nargs="*")
     asked.add_argument("--workers", type=int, default=1)

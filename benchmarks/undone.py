@@ -47,6 +47,7 @@ def about() -> dict[str, str]:
 
 
 def main() -> None:
+    """Undo each decision in the real model, and keep what that costs."""
     torch.set_num_threads(1)
     keep("merges", {"about": about(), "merges": merges()})
     if "--merges" in sys.argv[1:]:

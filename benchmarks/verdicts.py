@@ -68,10 +68,12 @@ class Judged:
 
     @property
     def kind(self) -> str:
+        """The kind of answer, by its verdict: right or wrong."""
         return "right" if self.passed else "wrong"
 
     @property
     def in_short(self) -> str:
+        """What a verdict says happened, on one line."""
         return (self.said.splitlines()[1:2] or [""])[0].strip() if not self.passed else "right"
 
 
@@ -83,6 +85,7 @@ def right(exercise: Exercise) -> Iterator[Answer]:
 
 
 def of_tests(exercise: Exercise) -> list[Callable]:
+    """Return the right answers that an exercise's tests know."""
     return importlib.import_module(f"test_{exercise.stem}").RIGHT.get(exercise.target, [])
 
 
@@ -151,11 +154,13 @@ def first(target: str, kind: str) -> float:
 
 
 def needs_torch(target: str) -> bool:
+    """True if a target's chapter uses torch."""
     stem = target.partition(".")[0]
     return "torch" in (ROOT / "attncourse" / f"{stem}.py").read_text(encoding="utf-8")
 
 
 def main() -> None:
+    """Print how long verdicts take."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--each", type=int, default=3, help="known mistakes of each; 0 is all")
     parser.add_argument("--only", default="*", help="targets, say 'transformer.*'")
@@ -187,6 +192,7 @@ def quantiles(times: list[float]) -> tuple[int, float, float, float]:
 
 
 def line(kind: str, times: list[float]) -> str:
+    """Return a row of the table: how many verdicts of a kind, and their times."""
     number, *seconds = quantiles(times) if times else (0, 0.0, 0.0, 0.0)
     return f"{kind:6} {number:8} " + " ".join(f"{s:8.2f}" for s in seconds)
 

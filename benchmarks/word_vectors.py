@@ -83,10 +83,12 @@ def nearest(word: str, known: list[str], X: np.ndarray) -> tuple[str, float]:
 
 
 def one_piece(words: BytePairs, wanted: Sequence[str]) -> list[str]:
+    """Return the words that are one token with a space before them."""
     return [word for word in dict.fromkeys(wanted) if f"Ġ{word}" in words.ids]
 
 
 def main() -> None:
+    """Write the word vectors that a page shows."""
     file = read_gguf(model_file())
     words = BytePairs.from_gguf(file)
     known, ids, found, share, whole = vectors(file, words)

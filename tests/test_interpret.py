@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 from attncourse import interpret
+from attncourse.bank.interpret.ablate import outputs
+from attncourse.bank.interpret.cases import SIZES, state_of_gpt
 from attncourse.checks import examine
-from attncourse.checks.bank.interpret import SIZES, outputs, state_of_gpt
 from attncourse.checks.callers.ablation import COPY, MODEL, gpt_of, logits_of_changed
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.gpt import GPT, GPTConfig

@@ -11,8 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attncourse.bank.self_attention.is_permutation_equivariant import (
+    ORDERS_AS_THEY_ARE,
+    ROTATION_FIRST,
+    ROTATION_SECOND,
+    SWAPS,
+)
 from attncourse.checks import examine
-from attncourse.checks.bank import self_attention as bank
 from attncourse.lookup import soft_lookup, softmax
 from attncourse.mixing import causal_mean_weights, is_row_stochastic, mix
 from attncourse.self_attention import (
@@ -366,11 +371,11 @@ def test_the_generators_of_the_check_begin_as_it_says():
     def rotation(order):
         return (np.diff(order) % len(order) == 1).all()
 
-    assert all((p == [0, 1]).all() for p in first_orders(bank.ORDERS_AS_THEY_ARE, 16))
-    assert [rotation(p) for p in first_orders(bank.ROTATION_FIRST, 12)] == [True] + 11 * [False]
-    second = [rotation(p) for p in first_orders(bank.ROTATION_SECOND, 12)]
+    assert all((p == [0, 1]).all() for p in first_orders(ORDERS_AS_THEY_ARE, 16))
+    assert [rotation(p) for p in first_orders(ROTATION_FIRST, 12)] == [True] + 11 * [False]
+    second = [rotation(p) for p in first_orders(ROTATION_SECOND, 12)]
     assert second == [False, True] + 10 * [False]
-    assert all((p == np.arange(3)).sum() == 1 for p in first_orders(bank.SWAPS, 12))
+    assert all((p == np.arange(3)).sum() == 1 for p in first_orders(SWAPS, 12))
 
 
 @pytest.mark.parametrize(

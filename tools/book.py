@@ -62,6 +62,7 @@ def model_for(pages: Iterable[Path]) -> str:
 
 
 def digest_of(files: list[Path]) -> str:
+    """Return a digest of files and of the Python that reads them."""
     digest = hashlib.sha256(sys.version.encode())
     for path in files:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -179,6 +180,7 @@ def put_model_beside(html: Path) -> None:
 
 
 def main() -> int:
+    """Build the book; return 1 where a page or a check fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--all", action="store_true", help="forget earlier builds")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)

@@ -28,6 +28,7 @@ def weights() -> torch.Tensor:
 
 
 def main() -> None:
+    """Draw the picture and write it."""
     course = load()
     figure = plt.figure(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor="white")
     title = course.title.replace(", ", ",\n")

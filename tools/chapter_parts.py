@@ -36,6 +36,7 @@ def add_parts(app, doctree, page):
 
 
 def put_below(title: nodes.Node, html: str) -> None:
+    """Insert HTML below a title."""
     title.parent.insert(title.parent.index(title) + 1, nodes.raw("", html, format="html"))
 
 

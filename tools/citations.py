@@ -16,6 +16,7 @@ ARXIV = re.compile(r"arXiv:(\d{4}\.\d{4,5})")
 
 
 def round_brackets() -> BracketStyle:
+    """Return the brackets that citations stand in."""
     return BracketStyle(left="(", right=")", sep="; ", sep2="; ", last_sep="; ")
 
 
@@ -45,6 +46,7 @@ def link_arxiv(app, doctree, page):
 
 
 def setup(app):
+    """Register the style of citations with Sphinx."""
     register_plugin(
         "sphinxcontrib.bibtex.style.referencing", "author_year_round", AuthorYearRound, force=True
     )

@@ -20,6 +20,7 @@ def in_rows(html: str) -> str:
 
 
 def one_box(found: re.Match) -> str:
+    """Return a box of code with each line in a row of its own."""
     head, code, tail = found.groups()
     lines = code.removesuffix("\n").split("\n")  # the highlighter ends what it colours at each end
     plain = [unescape(re.sub(r"<[^>]+>", "", line)) for line in lines]
@@ -41,4 +42,5 @@ def apart(app, page, template, context, doctree):
 
 
 def setup(app):
+    """Register the rows of code with Sphinx."""
     app.connect("html-page-context", apart, priority=950)

@@ -77,6 +77,7 @@ class PagePiece:
 
 
 def fail(page: str, line: int, message: str):
+    """Raise ``CourseError`` with a page's line."""
     raise CourseError(f"{page}.md:{line}: {message}")
 
 
@@ -118,6 +119,7 @@ def parse(lines: list[str], page: str, first: int = 1) -> list[PagePiece]:
 
 
 def directive(name: str, argument: str, body: list[str], page: str, line: int) -> PagePiece:
+    """Return a directive as a piece, its options apart from its body."""
     options: dict = {}
     start = 0
     if body and body[0].strip() == "---":
@@ -140,6 +142,8 @@ def directive(name: str, argument: str, body: list[str], page: str, line: int) -
 
 @dataclass(frozen=True)
 class Target:
+    """What a label stands for, and how a notebook names it."""
+
     page: str
     kind: str
     text: str
@@ -202,16 +206,19 @@ class Index:
 
     @cached_property
     def bibliography(self) -> dict[str, Entry]:
+        """The sources of the bibliography, by key."""
         return dict(parse_file(str(self.course.root / "book" / "references.bib")).entries)
 
 
 def caption(block: PagePiece) -> str:
+    """Return the caption of a figure or of a code cell that draws one; else ""."""
     if block.kind == "code-cell":
         return (block.options.get("mystnb") or {}).get("figure", {}).get("caption", "")
     return block.text.strip() if block.kind == "figure" else ""
 
 
 def figure_name(block: PagePiece) -> str:
+    """Return the label of a figure or of a code cell that draws one; else ""."""
     if block.kind == "code-cell":
         return block.options["mystnb"]["figure"].get("name", "")
     return block.options.get("name", "").strip()
@@ -224,7 +231,7 @@ def people_of(entry: Entry) -> list[Person]:
 
 
 def fields_of(entry: Entry) -> Mapping[str, str]:
-    """Return what the bibliography says of a source: title, year, …"""
+    """Return what the bibliography says of a source, such as its title and its year."""
     return entry.fields or {}
 
 
@@ -271,6 +278,8 @@ class ColabPage:
     # Inline: roles, links and what is not allowed
 
     def inline(self, text: str, line: int) -> str:
+        """Return a text with its roles, links and substitutions resolved."""
+
         def one(match: re.Match) -> str:
             here = line + text.count("\n", 0, match.start())
             if match["role"]:
@@ -292,6 +301,7 @@ class ColabPage:
             fail(self.page, line + text.count("\n", 0, wrong_place(text)), str(problem))
 
     def role(self, name: str, body: str, line: int) -> str:
+        """Return what a role stands for, in plain Markdown."""
         if name not in ROLES:
             fail(self.page, line, f"the role {{{name}}} is not part of the course's dialect")
         if name == "do":  # a notebook has no figure that moves
@@ -323,6 +333,7 @@ class ColabPage:
         return f"*{title}*" if found.page == self.page else f"[{title}]({self.address(found.page)})"
 
     def cite(self, keys: list[str], name: str, line: int) -> str:
+        """Return a citation, and note it for the list of sources."""
         entries = []
         for key in keys:
             if key not in self.index.bibliography:
@@ -341,11 +352,13 @@ class ColabPage:
         ).lstrip("/")
 
     def address(self, page: str) -> str:
+        """Return the address of a page: a chapter's notebook, else its text."""
         if self.course.chapter(page):
             return self.course.colab(f"{page}.ipynb")
         return self.course.blob(f"{page}.md")
 
     def link(self, url: str, line: int) -> str:
+        """Return the address that a link leads to from a notebook."""
         if re.match(r"https?://|mailto:", url):
             return url
         path = url.partition("#")[0]
@@ -356,10 +369,12 @@ class ColabPage:
     # Blocks
 
     def markdown(self, blocks: list[PagePiece]) -> str:
+        """Return several pieces as Markdown."""
         parts = (self.block(b) for b in blocks if b.kind != "label")
         return re.sub(r"\n{3,}", "\n\n", "\n\n".join(p for p in parts if p.strip())).strip("\n")
 
     def block(self, block: PagePiece) -> str:
+        """Return one piece as Markdown."""
         if block.kind == "fence":
             return block.text
         if block.kind == "text":
@@ -385,6 +400,7 @@ class ColabPage:
         return "\n".join(f"> {line}".rstrip() for line in f"**{title}**\n\n{body}".split("\n"))
 
     def math(self, block: PagePiece) -> str:
+        """Return an equation, with its number where it has a label."""
         body = self.tex(block.text.strip(), block.line)
         if "\n\n" in body or not body:
             fail(self.page, block.line, "an equation is empty or holds an empty line")
@@ -395,6 +411,7 @@ class ColabPage:
         return f"$$\n{body}{tag}\n$$"
 
     def figure(self, block: PagePiece) -> str:
+        """Return a figure with its alternative text and its caption."""
         path = self.resolve(block.argument)
         if not (self.course.root / path).is_file():
             fail(self.page, block.line, f"there is no file {path}")
@@ -402,6 +419,7 @@ class ColabPage:
         return f"![{alt}]({self.course.raw(path)})\n\n{self.caption(block)}".strip()
 
     def caption(self, block: PagePiece) -> str:
+        """Return the caption of a figure with its number; "" where it has none."""
         if not caption(block):
             return ""
         text = self.inline(" ".join(caption(block).split()), block.line)
@@ -410,6 +428,7 @@ class ColabPage:
     # Cells
 
     def cells(self) -> list[nbformat.NotebookNode]:
+        """Return the cells of a chapter's notebook."""
         chapter = self.course.chapter(self.page)
         if chapter is None:
             fail(self.page, 1, "only a chapter has a notebook")
@@ -450,6 +469,7 @@ class ColabPage:
         return [cell(i, *source) for i, source in enumerate(sources, start=1)]
 
     def metadata(self, block: PagePiece) -> dict:
+        """Return the metadata of a code cell; fail for what Colab cannot show."""
         if block.argument not in ("ipython3", "python", "python3"):
             fail(self.page, block.line, f"a code cell in {block.argument!r}")
         mystnb = block.options.get("mystnb") or {}
@@ -473,6 +493,7 @@ def as_html(title: str) -> str:
 
 
 def cell(number: int, kind: str, source: str, metadata: dict) -> nbformat.NotebookNode:
+    """Return a cell of a notebook, with an id by its number."""
     new = nbformat.v4.new_code_cell if kind == "code" else nbformat.v4.new_markdown_cell
     return new(source, metadata=metadata, id=f"cell-{number}")
 

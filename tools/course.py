@@ -22,6 +22,8 @@ class CourseError(Exception):
 
 @dataclass(frozen=True)
 class Chapter:
+    """A chapter by its number and the stem of its files."""
+
     number: int
     stem: str
 
@@ -38,6 +40,8 @@ class Chapter:
 
 @dataclass(frozen=True)
 class Course:
+    """The course as its configuration and its table of contents have it."""
+
     root: Path
     title: str
     url: str
@@ -55,6 +59,7 @@ class Course:
         return "/".join(self.url.rstrip("/").removesuffix(".git").split("/")[-2:])
 
     def colab(self, path: str) -> str:
+        """Return the address that opens a notebook in Colab."""
         return f"{COLAB}/github/{self.slug}/blob/{self.branch}/{path}"
 
     def badge(self, path: str) -> str:
@@ -70,6 +75,7 @@ class Course:
         return f"{self.url}/raw/{self.branch}/{path}"
 
     def chapter(self, page: str) -> Chapter | None:
+        """Return the chapter that a page is; None where it is none."""
         return next((c for c in self.chapters if c.page == page), None)
 
     def install(self, stem: str = "") -> str:
@@ -90,6 +96,7 @@ def site(config: dict) -> str:
 
 
 def load(root: Path = ROOT) -> Course:
+    """Return the course in a folder; raise ``CourseError`` for a page out of place."""
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     pages, chapters = [toc["root"]], []

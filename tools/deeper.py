@@ -35,12 +35,14 @@ def fold_pieces(app, doctree, page):
 
 
 def open_fold(writer, node):
+    """Write the beginning of a part that is folded."""
     name = escape(f"Read on: {node['title']}")
     writer.body.append(f'<details class="attn-deeper"><summary aria-label="{name}">')
     writer.body.append("Read on</summary>\n")
 
 
 def close_fold(writer, node):
+    """Write the end of a part that is folded."""
     writer.body.append("</details>\n")
 
 
@@ -49,6 +51,7 @@ def pass_through(writer, node):
 
 
 def setup(app):
+    """Register folded parts with Sphinx."""
     app.add_node(
         Fold,
         html=(open_fold, close_fold),

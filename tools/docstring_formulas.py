@@ -55,9 +55,11 @@ class FormulaReader:
         self.is_inline = False  # in an exponent or an index a fraction stays on its line
 
     def peek(self) -> str:
+        """Return the next token; "" at the end."""
         return self.tokens[self.place][0] if self.place < len(self.tokens) else ""
 
     def at_end(self) -> bool:
+        """True if no token is left."""
         return self.place >= len(self.tokens)
 
     def is_adjacent(self) -> bool:
@@ -65,6 +67,7 @@ class FormulaReader:
         return not self.at_end() and not self.tokens[self.place][1]
 
     def take(self, expected: str = "") -> str:
+        """Return the next token and go on; raise where it is another than expected."""
         token = self.peek()
         if not token or (expected and token != expected):
             raise NoFormulaError(token)
@@ -72,12 +75,14 @@ class FormulaReader:
         return token
 
     def relation(self) -> str:
+        """Read sums with signs such as = or ≤ between them."""
         tex = self.sum()
         while self.peek() in RELATIONS:
             tex += f" {RELATIONS[self.take()]} {self.sum()}"
         return tex
 
     def sum(self) -> str:
+        """Read fractions with + or − between them."""
         tex = ""
         if self.peek() in ("-", "−"):
             self.take()
@@ -88,6 +93,7 @@ class FormulaReader:
         return tex
 
     def fraction(self) -> str:
+        """Read products with / between them."""
         tex = self.product()
         while self.peek() == "/":
             self.take()
@@ -99,6 +105,7 @@ class FormulaReader:
         return tex
 
     def product(self) -> str:
+        """Read factors that stand beside each other, with · or @ or nothing between."""
         factors = [self.power()]
         while not self.is_end_of_product():
             sign = self.take() if self.peek() in ("·", "@") else ""
@@ -111,12 +118,14 @@ class FormulaReader:
         return " ".join(factors)
 
     def is_end_of_product(self) -> bool:
+        """True if the next token is no factor."""
         token = self.peek()
         if token in ("|", "‖"):
             return self.open_bars[-1:] == [token]
         return not token or token in RELATIONS or token in "+-−/)]},:" or token == "..."
 
     def power(self) -> str:
+        """Read an atom with what stands above, below and behind it."""
         is_name = self.peek()[:1].isalpha() and not self.peek().startswith("Σ")
         tex = self.atom()
         while True:
@@ -166,6 +175,7 @@ class FormulaReader:
         return f"_{{{inside}}}"
 
     def slice(self) -> str:
+        """Read an index or a slice, such as ``1:n``."""
         if self.peek() == "...":
             self.take()
             return r"\ldots"
@@ -176,6 +186,7 @@ class FormulaReader:
         return tex
 
     def listed(self, part: Callable[[], str]) -> list[str]:
+        """Read several parts with commas between them."""
         parts = [part()]
         while self.peek() == ",":
             self.take()
@@ -183,6 +194,7 @@ class FormulaReader:
         return parts
 
     def bracketed(self) -> str:
+        """Read what stands in round brackets."""
         self.take("(")
         parts = self.listed(self.relation)
         self.take(")")
@@ -190,6 +202,7 @@ class FormulaReader:
         return rf"\left({inside}\right)" if r"\frac" in inside else f"({inside})"
 
     def atom(self) -> str:
+        """Read a name, a number or what stands in brackets."""
         token = self.peek()
         if token == "(":
             start = self.place

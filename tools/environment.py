@@ -241,6 +241,7 @@ class Setup:
 
 
 def main() -> int:
+    """Set the environment up; return 1 where that fails, or with ``--check`` where it lacks."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="only ask whether it is whole")
     parser.add_argument("--stamp", action="store_true", help=argparse.SUPPRESS)

@@ -52,12 +52,14 @@ def forget(course: Course, pages: list[str]) -> None:
 
 
 def counted(pages: list[str]) -> str:
+    """Return how many pages there are, or the name of the only one."""
     return f"{len(pages)} pages" if len(pages) > 1 else pages[0]
 
 
 def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
-    """Run the pages with code; return each one's outcome (`executed in 3.1 s`, `cached`), and
-    tracebacks.
+    """Run the pages with code; return each one's outcome, and the tracebacks.
+
+    An outcome reads `executed in 3.1 s` or `cached`.
     """
     cache, log = cache_of(course), course.root / "_build" / "kernels.log"
     paths = {str(course.root / f"{page}.md"): page for page in course.pages}
@@ -153,6 +155,7 @@ def stderr_into(path: Path) -> Iterator[None]:
 
 
 def without_colours(text: str) -> str:
+    """Return a text without the colours of a terminal."""
     return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 

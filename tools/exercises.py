@@ -38,7 +38,7 @@ from progress import Progress, status_of
 from attncourse.checks import Exercise, exercises
 from attncourse.checks.exercise import HIDDEN_POINTS
 from attncourse.checks.index import name_of_place
-from attncourse.grading.course.variants import FILE as VARIANTS
+from attncourse.grading.course.variants import VARIANTS_FILE
 from attncourse.grading.driver.rehearsal import failures_of
 from attncourse.grading.errors import UserError
 from attncourse.grading.submission.notebook import read_assignment
@@ -140,6 +140,7 @@ def fill(text: str, exercises: dict[str, Exercise], seen: set[str], path: str) -
 
 
 def facts(exercise: Exercise) -> str:
+    """Return the line of an exercise's difficulty, time, points and section."""
     stars = "●" * exercise.difficulty + "○" * (3 - exercise.difficulty)
     return (
         f"*Difficulty {stars} · about {exercise.minutes} minutes · {exercise.points} points, "
@@ -153,6 +154,7 @@ def items(listed: str) -> list[str]:
 
 
 def folded(hints: list[str]) -> str:
+    """Return hints that a reader unfolds one after the other."""
     return "\n\n".join(
         f"<details>\n<summary>Hint {i} of {len(hints)}</summary>\n\n{hint}\n\n</details>"
         for i, hint in enumerate(hints, start=1)
@@ -160,7 +162,7 @@ def folded(hints: list[str]) -> str:
 
 
 def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
-    """nbgrader's full cell metadata from the few words in the source."""
+    """Return nbgrader's full cell metadata from the few words in the source."""
     grade_id, names = short.get("grade_id", ""), set(exercises)
     if grade_id.startswith(OWN):
         return own(short, path)
@@ -203,9 +205,11 @@ def own(short: dict, path: str) -> dict:
 
 
 def released(course: Course, answers: dict[str, str]) -> dict[str, str]:
-    """The students' notebooks, by folder. nbgrader makes them from what has changed; what it made
-    of the same answers before is kept."""
-    settings, variants = course.root / "nbgrader_config.py", course.root / VARIANTS
+    """Return the students' notebooks, by folder.
+
+    nbgrader makes them from what has changed; what it made of the same answers before is kept.
+    """
+    settings, variants = course.root / "nbgrader_config.py", course.root / VARIANTS_FILE
     if variants.exists():  # what nbgrader makes then depends on the checks as well
         return generate_assignments(settings, variants, answers)
     same = (Path(__file__).read_bytes(), version("nbgrader").encode(),
@@ -365,8 +369,9 @@ def generate(course: Course) -> tuple[dict[str, str], list[str]]:
 
 
 def strangers(course: Course, made: set[str]) -> Iterator[str]:
-    """Yield files that no source makes any more, or nbgrader did not. A chapter's own stay while it
-    fails.
+    """Yield files that no source makes any more, or that nbgrader did not make.
+
+    A chapter's own stay while it fails.
     """
     made = made | {f"{c.page}.ipynb" for c in course.chapters}
     made |= {f"exercises/{c.folder}/{c.folder}.ipynb" for c in course.chapters}
@@ -398,6 +403,7 @@ def require_passing(course: Course, files: dict[str, str], stale: list[str]) -> 
 
 
 def code_before(path: Path) -> list[str]:
+    """Return the code of a notebook that lies there; none where there is none."""
     return code_in(path.read_text(encoding="utf-8")) if path.exists() else []
 
 
@@ -409,6 +415,7 @@ def code_in(notebook: str) -> list[str]:
 
 
 def main() -> int:
+    """Write the generated files, or with ``--check`` name stale ones; return 1 for problems."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--check", action="store_true", help="name stale files, write nothing")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)

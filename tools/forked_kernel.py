@@ -48,6 +48,7 @@ class PartedWorker(ExecutionWorkerLocalMProc):
 
     @staticmethod
     def execute(project_nb, data):
+        """Run a notebook in a kernel that is forked, where that is possible."""
         kernel = None
         if sys.platform == "linux":
             kernel = KernelProcess()
@@ -110,12 +111,14 @@ class KernelProcess:
         os.setpgid(self.pid, self.pid)  # jupyter_client ends a kernel with all of its group
 
     def begin(self, command: list[str], cwd: str, env: dict[str, str], **_) -> KernelProcess:
+        """Tell the forked process what to run; return it as the kernel's process."""
         told = command[command.index("-f") :], cwd, env
         with open(self.writes, "wb") as place:
             pickle.dump(told, place)
         return self
 
     def wait(self, options: int = 0) -> int | None:
+        """Return the exit status once the process has ended."""
         if self.returncode is None:
             ended, status = os.waitpid(self.pid, options)
             self.returncode = os.waitstatus_to_exitcode(status) if ended else None
@@ -132,16 +135,20 @@ class KernelProcess:
         return f"its process ended with status {status}"
 
     def poll(self) -> int | None:
+        """Return the exit status; None while the process runs."""
         return self.wait(os.WNOHANG)
 
     def send_signal(self, number: int) -> None:
+        """Send the process a signal while it runs."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
+        """Ask the process to end."""
         self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
+        """End the process."""
         self.send_signal(signal.SIGKILL)
 
 

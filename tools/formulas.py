@@ -78,6 +78,7 @@ def glued(html: str) -> str:
 
 
 def one_piece(found: re.Match) -> str:
+    """Return a formula and the sign beside it, which no line break may part."""
     ends = found[1] or found[3]
     return f'<span class="attn-glued">{found[0]}</span>' if ends else found[0]
 
@@ -154,4 +155,5 @@ def finish(app, page, template, context, doctree):
 
 
 def setup(app):
+    """Register the drawing of formulas with Sphinx."""
     app.connect("html-page-context", finish, priority=950)

@@ -33,6 +33,7 @@ def fill_in(app, page: str, source: list[str]) -> None:
 
 
 def module_path(course: Course, chapter: Chapter) -> Path:
+    """Return the file of a chapter's module."""
     return course.root / "attncourse" / f"{chapter.stem}.py"
 
 
@@ -78,6 +79,7 @@ def entry(code: str, node: ast.FunctionDef | ast.ClassDef, chapter: Chapter) -> 
 
 
 def has_decorator(node: ast.FunctionDef, name: str) -> bool:
+    """True if a function has a decorator of that name."""
     return any(isinstance(d, ast.Name) and d.id == name for d in node.decorator_list)
 
 
@@ -95,6 +97,7 @@ def directive(
     chapter: Chapter | None = None,
     members: list[str] | None = None,
 ) -> str:
+    """Return a function or a class as a directive of the page."""
     fence = ":" * colons
     lines = [f"{fence}{{{kind}}} {head}"]
     if chapter is not None:
@@ -131,6 +134,7 @@ def as_markdown(docstring: str) -> str:
 
 
 def as_code(text: str) -> str:
+    """Return a text as a formula where it is one, else as code."""
     tex = formula(text)
     return f"{{math}}`{tex}`" if tex else f"`{text}`"
 
@@ -141,4 +145,5 @@ def as_text(text: str) -> str:
 
 
 def setup(app):
+    """Register the page of functions with Sphinx."""
     app.connect("source-read", fill_in)

@@ -102,6 +102,7 @@ class Argument:
 
     @property
     def optional(self) -> bool:
+        """True if the argument may be left out."""
         return self.default is not inspect.Parameter.empty
 
     @property
@@ -182,6 +183,7 @@ def caller_of(case: Case) -> tuple[Callable, tuple]:
 def use_of_function(
     exercise: Exercise, case: Case, expected: Outcome, caller: Callable, bound: tuple
 ) -> Use:
+    """Return what a case hands to a function."""
     named = arguments(exercise.reference)
     given = dict(zip(named, case.args, strict=False))
     if caller not in ON_GIVEN:  # there the tensors belong to the function it is given
@@ -194,6 +196,7 @@ def use_of_function(
 
 
 def use_of_module(exercise: Exercise, case: Case, expected: Outcome, caller: Callable) -> Use:
+    """Return what a case hands to a module, and to what builds it."""
     kwargs = dict(case.kwargs)
     (args, options), method = kwargs.pop("make"), kwargs.pop("method")
     names, others = kwargs.pop("inputs"), kwargs.pop("others", ())
@@ -251,6 +254,7 @@ def cells_of(use: Use) -> Iterator[str]:
 
 
 def is_array(use: Use, name: str) -> bool:
+    """True if a use has an array for an argument that may have one."""
     value = use.given.get(name)
     return use.arguments[name].axes is not None and (
         isinstance(value, np.ndarray) or is_tensor(value)
@@ -282,6 +286,7 @@ def sizes_of(use: Use, arrays: dict[str, Any]) -> tuple[dict[str, int], tuple[in
 def cells_of_shapes(
     sizes: dict[str, int], batch: tuple[int, ...], arrays: dict[str, Any]
 ) -> Iterator[str]:
+    """Yield the cells that the shapes of a case fill."""
     if 1 <= len(batch) <= 3:
         yield RANKS[len(batch) - 1]
         if any(not contiguous(array) for array in arrays.values()):
@@ -300,6 +305,7 @@ def cells_of_shapes(
 
 
 def pair(a: str, b: str) -> str:
+    """Return the cell of two axes of the same length."""
     return " = ".join(sorted((a, b), key=lambda axis: (axis == "batch", axis)))
 
 
@@ -309,10 +315,12 @@ def all_distinct(axes, batched: bool) -> str:
 
 
 def contiguous(array: Any) -> bool:
+    """True if an array lies in memory in the order of its axes."""
     return array.is_contiguous() if is_tensor(array) else array.flags.c_contiguous
 
 
 def cells_of_numbers(name: str, array: np.ndarray) -> Iterator[str]:
+    """Yield the cells that an array's numbers fill."""
     if array.dtype.kind in "iu":
         yield f"integers in {name}"
     if array.dtype == np.float32:
@@ -335,6 +343,7 @@ TWO_AXES = "{} of two axes, in a batch as long as the first"  # which is no (bat
 
 
 def of_two_axes(name: str, array: Any, batch: tuple[int, ...]) -> bool:
+    """True if an argument is a mask of two axes whose rows could be a batch."""
     alone = is_mask(name) and len(array.shape) == 2 and len(batch) == 1
     return alone and batch[0] == array.shape[0] > 1
 
@@ -358,10 +367,12 @@ def lopsided(array: Any) -> bool:
 
 
 def is_mask(name: str) -> bool:
+    """True if an argument's name says that it is a mask."""
     return name.endswith("mask")
 
 
 def cells_of_parameters(use: Use, arrays: dict[str, Any]) -> Iterator[str]:
+    """Yield the cells that parameters and plain numbers fill."""
     for name, value in use.given.items():
         zero = isinstance(value, int | float) and value == 0
         if use.arguments[name].real and zero and not isinstance(value, bool):
@@ -374,6 +385,7 @@ def cells_of_parameters(use: Use, arrays: dict[str, Any]) -> Iterator[str]:
 
 
 def cells_of_options(named: dict[str, Argument], given: dict[str, Any], where="") -> Iterator[str]:
+    """Yield the cells that optional arguments fill."""
     for name, argument in named.items():
         if argument.optional:
             value = given.get(name, argument.default)
@@ -412,11 +424,13 @@ class Allowed:
 
 
 def of_batches(of: Allowed) -> Iterator[str]:
+    """Yield the cells of batch axes that an exercise owes."""
     if of.batched:
         yield from (rank + layout for rank in RANKS for layout in ("", ", not contiguous"))
 
 
 def of_lengths(of: Allowed) -> Iterator[str]:
+    """Yield the cells of lengths that an exercise owes."""
     for axis in SEQUENCES:
         if axis in of.axes:
             yield from (f"{axis} of 1", f"{axis} of 2", f"{axis} of {LONG} or more")
@@ -427,6 +441,7 @@ def of_lengths(of: Allowed) -> Iterator[str]:
 
 
 def of_numbers(of: Allowed) -> Iterator[str]:
+    """Yield the cells of numbers that an exercise owes."""
     yield from (f"integers in {a.name}" for a in of.numbers)
     if of.numbers:
         yield "float32"
@@ -447,6 +462,7 @@ def of_zeros(of: Allowed) -> Iterator[str]:
 
 
 def of_methods(of: Allowed) -> Iterator[str]:
+    """Yield the cells of a module's methods that an exercise owes."""
     if of.module:
         for method in dict.fromkeys(use.method for use in of.uses):
             where = f" to {method}" if method else ""
@@ -456,11 +472,13 @@ def of_methods(of: Allowed) -> Iterator[str]:
 
 
 def of_options(of: Allowed) -> Iterator[str]:
+    """Yield the cells of optional arguments that an exercise owes."""
     for a in (of.built if of.module else of.named).values():
         yield from (f"{a.name} {is_given}" for is_given in BOTH if a.optional)
 
 
 def of_calls(of: Allowed) -> Iterator[str]:
+    """Yield the cells of several calls that an exercise owes."""
     if of.module:
         yield "two calls of one object, of other lengths"
     else:
@@ -468,11 +486,13 @@ def of_calls(of: Allowed) -> Iterator[str]:
 
 
 def of_masks(of: Allowed) -> Iterator[str]:
+    """Yield the cells of masks that an exercise owes."""
     masks = [a.name for a in of.arrays if is_mask(a.name)] if of.batched else []
     yield from (cell.format(name) for cell in (TWO_AXES, SQUARE) for name in masks)
 
 
 def of_gradients(of: Allowed) -> Iterator[str]:
+    """Yield the cells of gradients that an exercise owes."""
     if of.returned.torch and of.returned.numbers:
         yield from (f"a gradient on {a.name} alone" for a in of.numbers if a.torch)
         yield from (f"a gradient on {name} alone" for name in of.weights)
@@ -645,8 +665,9 @@ def torch_calls(see: Callable[[Any], None]) -> Any:
 
 @dataclass(frozen=True)
 class GridReport:
-    """The kinds of cases that an exercise lacks. ``stale``: exclusions that exclude nothing
-    missing.
+    """The kinds of cases that an exercise lacks.
+
+    ``stale`` are exclusions that exclude nothing missing.
     """
 
     missing: tuple[str, ...]
@@ -654,6 +675,7 @@ class GridReport:
 
 
 def report(exercise: Exercise) -> GridReport:
+    """Return the kinds of cases that an exercise lacks, and stale exclusions."""
     cells, there = owed(exercise), covered(exercise)
     lacking = [cell for cell in cells if cell not in there]
     excluded = {kind: [c for c in cells if fnmatch(c, kind)] for kind, _ in exercise.excludes}

@@ -101,6 +101,7 @@ def recolour(element: Element, pictured: bool = False) -> None:
 
 
 def colour(code: str, pictured: bool) -> str:
+    """Return a colour as one that follows the page's, where it is a shade of grey."""
     red, green, blue = (int(code[i : i + 2], 16) for i in (1, 3, 5))
     if code in NAMED:
         return NAMED[code]
@@ -112,6 +113,7 @@ def colour(code: str, pictured: bool) -> str:
 
 
 def is_panel(group: Element) -> bool:
+    """True for the group of one panel of a figure."""
     return re.fullmatch(rf"{PANEL}_\d+", group.get("id", "")) is not None
 
 
@@ -163,6 +165,7 @@ def sort(element: Element, shared: list[Element], outside: list[Element]) -> Non
 
 
 def picture(parts: list[Element], box: tuple, look: str, more: dict[str, str]) -> Element:
+    """Return parts of a figure as an SVG element of their own."""
     view = " ".join(f"{side:.1f}" for side in box)
     svg = Element("svg", {"class": "attn-plot", "viewBox": view, "style": look, **more})
     svg.set("fill", INK)  # where matplotlib does not say, it is black
@@ -173,6 +176,7 @@ def picture(parts: list[Element], box: tuple, look: str, more: dict[str, str]) -
 
 
 def written(element: Element) -> str:
+    """Return an element as text, without space between its parts."""
     for part in element.iter():
         part.text = part.tail = None
     return ET.tostring(element, encoding="unicode")

@@ -337,6 +337,7 @@ def workplace() -> Iterator[Path]:
 
 
 def main() -> int:
+    """Print a row for each command in each state; return 1 where one fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("states", nargs="*", help="names of states; all, where none is named")
     parser.add_argument("--whole", action="store_true", help="make demo and make test")

@@ -57,10 +57,12 @@ class TitleLine:
     doing: int  # minutes
 
     def __str__(self) -> str:
+        """Return the line as a page shows it."""
         return f"About {self.reading} minutes to read · {self.tasks}"
 
     @property
     def tasks(self) -> str:
+        """The part of the line on exercises."""
         return f"{self.exercises} exercises, {self.points} points, about {self.doing} minutes"
 
 

@@ -1,5 +1,6 @@
-"""The heads of the book's pages for search engines: titles, descriptions, addresses, a page for
-none.
+"""The heads of the book's pages for search engines, and a page for addresses that have none.
+
+A head has a title, a description and an address.
 """
 
 from __future__ import annotations

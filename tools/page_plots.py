@@ -27,4 +27,5 @@ def put_into_the_page(app, doctree, page):
 
 
 def setup(app):
+    """Register figures inside the page with Sphinx."""
     app.connect("doctree-resolved", put_into_the_page)

@@ -131,6 +131,7 @@ def print_book(course: Course, target: Path, pages: tuple[str, ...] = ()) -> int
 
 
 def main() -> int:
+    """Print the book to a file; return 1 where that fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("pages", nargs="*", help="only these, as _toc.yml names them: book/05_kqv")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)

@@ -16,6 +16,7 @@ class Progress:
         self.total, self.count, self.started = total, 0, time.perf_counter()
 
     def done(self, text: str) -> None:
+        """Print that one more is done, and about how long the rest takes."""
         self.count += 1
         gone = time.perf_counter() - self.started
         left = gone / self.count * (self.total - self.count)
@@ -24,6 +25,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
+    """Return seconds in words."""
     return f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
 
 

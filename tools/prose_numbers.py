@@ -64,6 +64,7 @@ class PageNumbers:
 
 
 def one_line(text: str) -> str:
+    """Return a text on one line."""
     return re.sub(r"\s+", " ", text)
 
 
@@ -123,6 +124,7 @@ def executed_page(course: Course, page: str) -> nbformat.NotebookNode | None:
 
 
 def read_pages(course: Course, pages: Iterable[str]) -> Iterator[PageNumbers]:
+    """Yield the numbers of those pages that hold any."""
     for page in pages:
         source = (course.root / f"{page}.md").read_text(encoding="utf-8")
         if CODE.search(source):
@@ -130,6 +132,7 @@ def read_pages(course: Course, pages: Iterable[str]) -> Iterator[PageNumbers]:
 
 
 def main() -> int:
+    """Print the pages' faults; return 1 where there are any."""
     course = load(ROOT)
     pages = [page for page in course.pages if not sys.argv[1:] or Path(page).name in sys.argv[1:]]
     results = list(read_pages(course, pages))

@@ -72,6 +72,7 @@ class Imports:
                 self.users[used].add(self.name(path))
 
     def name(self, path: Path) -> str:
+        """Return a file's path below the repository's root."""
         return path.relative_to(self.root).as_posix()
 
     def module(self, path: Path) -> str:
@@ -84,6 +85,7 @@ class Imports:
         return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     def used(self, path: Path) -> set[str]:
+        """Return the files that a file imports."""
         named: set[str] = set()
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Import):
@@ -124,6 +126,7 @@ def seconds(root: Path, test: str) -> float:
 
 @cache
 def taken(root: Path) -> dict[str, float]:
+    """Return the seconds that tests took when they last ran, by file."""
     file = root / TAKEN.relative_to(ROOT)
     return json.loads(file.read_text("utf-8")) if file.exists() else {}
 
@@ -143,12 +146,14 @@ def chosen(root: Path, paths: list[str], budget: float = BUDGET) -> tuple[list[s
 
 
 def pytest(until: float, *arguments: str) -> int:
+    """Run tests until a time is over; return the exit status."""
     command = [sys.executable, "-m", "pytest", "-n", "3", "--dist", "loadscope", *arguments]
     told = {**os.environ, "ATTNCOURSE_TESTS_UNTIL": str(until)}
     return subprocess.run(command, cwd=ROOT, env=told).returncode
 
 
 def main() -> int:
+    """Run the tests near what changed; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--since", help="a commit; by default where this branch began")
     since = parser.parse_args().since or base(ROOT)

@@ -24,7 +24,7 @@ def is_question(short: dict | None) -> bool:
 
 
 def question(short: dict, text: str, path: str) -> tuple[dict, str]:
-    """nbgrader's full metadata of a question, and its text with the points filled in."""
+    """Return nbgrader's full metadata of a question, and its text with the points filled in."""
     grade_id, points = short["grade_id"], short.get("points")
     place = f"{path}: {grade_id}"
     marks = {k: v for k, v in short.items() if k not in ("grade_id", "points") and v}

@@ -52,6 +52,7 @@ def folded(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
+    """Return the words of a text as the search folds them."""
     return [folded(word) for word in WORD.findall(text.lower())]
 
 
@@ -154,4 +155,5 @@ def put(path: Path, name: str, data) -> None:
 
 
 def setup(app):
+    """Register the search's index with Sphinx."""
     app.connect("build-finished", write)

@@ -61,6 +61,7 @@ class Slide:
     kind: str = "part"
 
     def html(self) -> str:
+        """Return the slide as HTML."""
         level = "h1" if self.kind == "title" else "h2"
         words = "".join(map(str, self.words))
         beside = f'<div class="attn-words">{words}</div>' if words else ""
@@ -122,6 +123,7 @@ def plain(heading: Tag) -> str:
 
 
 def inside(heading: Tag) -> str:
+    """Return what stands in a heading, as HTML."""
     return heading.decode_contents().strip()
 
 
@@ -210,6 +212,7 @@ def first(within: Tag, name: str) -> Tag:
 
 
 def paragraph(bold: Tag) -> Tag:
+    """Return a paragraph that holds a copy of a bold text."""
     around = Tag(name="p")
     around.append(copy(bold))
     return around
@@ -241,6 +244,7 @@ def make(course: Course) -> list[Path]:
 
 
 def main() -> int:
+    """Write the slides; return 1 where a page cannot be made into some."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     course = load(parser.parse_args().root.resolve())

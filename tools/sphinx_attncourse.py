@@ -35,6 +35,7 @@ class CourseMap(SphinxDirective):
     """``{course-map}``: the chapters, how much each is, and which builds on which."""
 
     def run(self):
+        """Return the place of the map."""
         return [MapNode()]
 
 
@@ -43,6 +44,7 @@ class MapNode(nodes.Element):
 
 
 def draw_map(app, doctree, page):
+    """Put the map in its place."""
     course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(MapNode)):
         titles = {c.stem: app.env.titles[c.page].astext() for c in course.chapters}
@@ -98,6 +100,7 @@ def name_better(app, page, template, context, doctree):
 
 
 def setup(app):
+    """Register all extensions of the book with Sphinx."""
     app.add_directive("course-map", CourseMap)
     app.add_node(MapNode)
     citations.setup(app)

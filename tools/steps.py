@@ -36,6 +36,7 @@ class Setting:
 
     @property
     def address(self) -> str:
+        """The setting as the end of an address."""
         return "&".join(quote(one, safe="=!") for one in (self.figure, *self.steps))
 
 
@@ -69,14 +70,17 @@ def do(name, rawtext, text, lineno, inliner, options=None, content=None):
 
 
 def open_words(writer, node):
+    """Write the beginning of words that set a figure."""
     look = {"type": "button", "class": "attn-do", "data-do": node["address"]}
     writer.body.append(writer.starttag(node, "button", "", **look))
 
 
 def close_words(writer, node):
+    """Write the end of words that set a figure."""
     writer.body.append("</button>")
 
 
 def setup(app):
+    """Register words that set a figure with Sphinx."""
     app.add_role("do", do)
     app.add_node(Words, html=(open_words, close_words))

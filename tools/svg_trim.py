@@ -43,6 +43,7 @@ def unseen(child: Element, parent: Element) -> bool:
 
 
 def short(number: re.Match) -> str:
+    """Return a number with two decimals at most."""
     return f"{round(float(number[0]), 2) + 0:.2f}".rstrip("0").rstrip(".")  # never -0
 
 

@@ -43,6 +43,7 @@ class Syllabus(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
+        """Return the place of the table."""
         try:
             found = weeks(loaded(Path(self.env.srcdir)), list(self.content))
         except CourseError as problem:
@@ -74,6 +75,7 @@ def weeks(course: Course, lines: list[str]) -> list[Week]:
 
 
 def draw_syllabus(app, doctree, page):
+    """Put the table in its place."""
     course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(SyllabusNode)):
         titles = {c.stem: app.env.titles[c.page].astext() for c in course.chapters}
@@ -99,6 +101,7 @@ def table(course: Course, found: list[Week], titles: dict, links: dict) -> str:
 
 
 def row(course: Course, week: Week, titles: dict, links: dict) -> str:
+    """Return the row of a week."""
     by_stem = {module.after: module for module in map(milestones.find_milestone, milestones.NAMES)}
     joined = " <em>or</em> " if week.choose else "<br>"
     read = joined.join(
@@ -126,19 +129,23 @@ def span(course: Course, week: Week, what: str) -> tuple[int, int]:
 
 
 def between(ends: tuple[int, int] | list[int]) -> str:
+    """Return a range in words."""
     low, high = ends
     return str(low) if low == high else f"{low} to {high}"
 
 
 def minutes(ends: tuple[int, int]) -> str:
+    """Return a range of minutes in words."""
     return f"about {between(ends)} minutes"
 
 
 def hours(ends: list[int]) -> str:
+    """Return a range of minutes as hours, in words."""
     return f"about {between([round(end / 60) for end in ends])} hours"
 
 
 def setup(app):
+    """Register the syllabus with Sphinx."""
     app.add_directive("syllabus", Syllabus)
     app.add_node(SyllabusNode)
     app.connect("doctree-resolved", draw_syllabus)

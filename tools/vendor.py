@@ -78,6 +78,7 @@ def unpack(archive: bytes, folder: Path) -> None:
 
 
 def main() -> int:
+    """Fetch the libraries of the book's tools; return 1 where that fails."""
     try:
         for name in ("mathjax", "axe-core"):
             print(f"{name}: {library(name)}")

@@ -173,6 +173,7 @@ def print_changed(results: list[SeedResult], before: list[SeedResult]) -> None:
 
 
 def main() -> None:
+    """Judge a folder of wrong answers and print what is said of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", default="*", help="answers, say 'kqv_*'")

@@ -14,8 +14,9 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from attncourse import STEMS
@@ -65,8 +66,27 @@ BROUGHT_BY = {
     "torch": "pip install torch, or, where there is none for this machine, open Colab",
     **dict.fromkeys(("gguf", "regex", "tokenizers"), "pip install 'attncourse[model]'"),
 }
-_observers: list[list[Verdict]] = []
-_seeds: list[int] = []  # of the graders at work, the innermost last
+
+
+@dataclass(eq=False)
+class Grader:
+    """Somebody who grades what is checked: the verdicts so far, and a seed if there is one."""
+
+    verdicts: list[Verdict]
+    seed: int | None
+
+
+_graders: list[Grader] = []  # at work, the innermost last
+
+
+def is_graded() -> bool:
+    """True if a grader is at work: no student waits, and no notebook is here."""
+    return bool(_graders)
+
+
+def grader_seed() -> int | None:
+    """Return the seed of the innermost grader that has one."""
+    return next((g.seed for g in reversed(_graders) if g.seed is not None), None)
 
 
 def check(target: str, implementation: Callable, variant: str = "") -> None:
@@ -75,13 +95,13 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
     How many points there are is shown before the mistake is looked for, where that is final.
     """
     board, exercise = Board(show), find_exercise(target, variant)
-    with looked_after(target):
-        why = None if _observers else elsewhere(exercise, implementation)
-        hear = None if _observers else board.begin
+    with watched_by_student(target):
+        why = None if is_graded() else elsewhere(exercise, implementation)
+        hear = None if is_graded() else board.begin
         verdict = (
             not_judged(exercise, why) if why else examined(exercise, implementation, hear=hear)
         )
-    if not _observers:
+    if not is_graded():
         seen[target] = verdict
     displayed = board.end(verdict)
     if not verdict.passed:
@@ -97,7 +117,7 @@ def examine(
     variant: str = "",
     explain: bool = True,
 ) -> Verdict:
-    """The verdict on ``implementation``. The same seed gives the same cases.
+    """Return the verdict on ``implementation``. The same seed gives the same cases.
 
     Without ``explain`` it says what is right and what is not, and no mistake is looked for.
 
@@ -107,68 +127,69 @@ def examine(
     Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
     for a wrong answer.
     """
-    with looked_after(target):
+    with watched_by_student(target):
         return examined(find_exercise(target, variant), implementation, seed, explain=explain)
 
 
-def looked_after(target: str) -> AbstractContextManager[None]:
+def watched_by_student(target: str) -> AbstractContextManager[None]:
     """``watched`` where somebody waits for it: a grader does not."""
-    return nullcontext() if _observers else watched(target)
+    return nullcontext() if is_graded() else watched(target)
 
 
 def examined(
-    asked: Exercise,
+    exercise: Exercise,
     implementation: Callable,
     seed: int | None = None,
     hear: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """Return the verdict that ``examine`` returns; ``hear`` is called with the points as soon as
-    they are final.
+    """Return the verdict that ``examine`` returns.
+
+    ``hear`` is called with the points as soon as they are final.
     """
     from attncourse.checks import judging
 
     judge = partial(judging.judge, explain=explain)
 
     fresh = seed is None
-    if fresh and _seeds:
-        seed = zlib.crc32(f"{_seeds[-1]} {asked.target}".encode())
-    around = chapter(asked.stem)
-    if not _observers:
-        implementation = settled(asked, implementation, around)
-    why = slowed_down() or why_unjudged(asked, implementation, around, graded=bool(_observers))
-    if why or _observers:
-        verdict = not_judged(asked, why) if why else judge(asked, implementation, seed)
-        for observer in _observers:
-            observer.append(verdict)
+    if fresh and grader_seed() is not None:
+        seed = zlib.crc32(f"{grader_seed()} {exercise.target}".encode())
+    around = chapter(exercise.stem)
+    if not is_graded():
+        implementation = settled(exercise, implementation, around)
+    why = slowed_down() or why_unjudged(exercise, implementation, around, graded=is_graded())
+    if why or is_graded():
+        verdict = not_judged(exercise, why) if why else judge(exercise, implementation, seed)
+        for grader in _graders:
+            grader.verdicts.append(verdict)
         return verdict
 
-    def is_right(other: Exercise, there: Callable) -> bool:
-        there = settled(other, there, around)
-        return why_unjudged(other, there, around) is None and judging.passes_fresh_cases(
-            other, there
+    def is_right(other: Exercise, answer: Callable) -> bool:
+        answer = settled(other, answer, around)
+        return why_unjudged(other, answer, around) is None and judging.passes_fresh_cases(
+            other, answer
         )
 
     @cache
     def others() -> tuple[Exercise, ...]:
-        if asked.variant or not fresh:  # ours are in the book's convention
+        if exercise.variant or not fresh:  # ours are in the book's convention
             return ()
-        return wrong_ones(asked, implementation, around, is_right)
+        return wrong_ones(exercise, implementation, around, is_right)
 
     def first(verdict: Verdict) -> None:
         if hear and not others():
             hear(verdict)
 
-    with as_graded(asked, implementation, around):
-        verdict = judge(asked, implementation, seed, first)
-        if not (verdict.passed or asked.variant or not fresh):
+    with as_graded(exercise, implementation, around):
+        verdict = judge(exercise, implementation, seed, first)
+        if not (verdict.passed or exercise.variant or not fresh):
             verdict = judged_with_name_put_back(
-                verdict, implementation, partial(judge, asked, seed=verdict.seed)
+                verdict, implementation, partial(judge, exercise, seed=verdict.seed)
             )
             verdict = judged_given_right_ones(
-                verdict, implementation, others(), partial(judge, asked)
+                verdict, implementation, others(), partial(judge, exercise)
             )
-    return replace(verdict, note=noted(asked, implementation, around))
+    return replace(verdict, note=noted(exercise, implementation, around))
 
 
 def progress(stem: str) -> None:
@@ -184,7 +205,7 @@ def progress(stem: str) -> None:
 
 
 def exercises() -> dict[str, Exercise]:
-    """Every exercise by its target, ``"stem.name"``, in the order of the course."""
+    """Return every exercise by its target, ``"stem.name"``, in the order of the course."""
     return {e.target: e for stem in STEMS for e in chapter(stem)}
 
 
@@ -194,32 +215,28 @@ def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
 
     With a seed, a verdict that asks for fresh cases gets those that follow from it and the target.
     """
-    made: list[Verdict] = []
-    _observers.append(made)
-    if seed is not None:
-        _seeds.append(seed)
+    grader = Grader([], seed)
+    _graders.append(grader)
     try:
-        yield made
+        yield grader.verdicts
     finally:
-        _observers.pop(next(i for i, other in enumerate(_observers) if other is made))
-        if seed is not None:
-            _seeds.pop()
+        _graders.remove(grader)
 
 
 @cache
 def chapter(stem: str) -> tuple[Exercise, ...]:
-    """One chapter's exercises. Loads that chapter only, so NumPy chapters need no torch."""
+    """Return one chapter's exercises. Loads that chapter only, so NumPy chapters need no torch."""
     return bank_of(stem).EXERCISES
 
 
-def bank_of(stem: str) -> Any:
-    """Return the module of a chapter's exercises; what it makes is made as in a fresh process.
+def bank_of(stem: str, module: str = "") -> Any:
+    """Return ``attncourse.bank.<stem>``, or a module in it, imported as in a fresh process.
 
     Raises ``ModuleNotFoundError`` in one sentence where a library is not there that it takes.
     """
     try:
         with as_a_process_imports():
-            return importlib.import_module(f"attncourse.checks.bank.{stem}")
+            return importlib.import_module(f"attncourse.bank.{stem}{module}")
     except ModuleNotFoundError as missing:
         if missing.name not in BROUGHT_BY:
             raise
@@ -229,7 +246,7 @@ def bank_of(stem: str) -> Any:
 
 
 def find_exercise(target: str, variant: str = "") -> Exercise:
-    """The exercise called ``target``; ``ValueError`` with the nearest names if there is none.
+    """Return the exercise called ``target``; ``ValueError``, with the nearest names, without one.
 
     In the convention of a ``variant``, where one is named.
     """
@@ -237,15 +254,15 @@ def find_exercise(target: str, variant: str = "") -> Exercise:
     if stem in STEMS:
         for exercise in chapter(stem):
             if exercise.target == target:
-                return in_variant(exercise, variant) if variant else exercise
+                return find_variant(exercise, variant) if variant else exercise
     near = difflib.get_close_matches(str(target), exercises(), n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(f"no exercise is called {target!r}{hint}")
 
 
 @cache
-def in_variant(exercise: Exercise, name: str) -> Exercise:
-    """The exercise in the variant of this name; ``ValueError`` with those that it has."""
+def find_variant(exercise: Exercise, name: str) -> Exercise:
+    """Return the exercise in the variant of this name; ``ValueError`` with those that it has."""
     from attncourse.checks.variants.variant import varied
 
     known = [v for v in variants_of(exercise.stem) if exercise.name in v.adapters]
@@ -257,8 +274,10 @@ def in_variant(exercise: Exercise, name: str) -> Exercise:
 
 
 def variants_of(stem: str) -> "tuple[Variant, ...]":
-    """The variants of a chapter's exercises."""
-    return getattr(bank_of(stem), "VARIANTS", ())
+    """Return the variants of a chapter's exercises; they are loaded when somebody asks for one."""
+    if find_spec(".variants", bank_of(stem).__name__) is None:
+        return ()
+    return bank_of(stem, ".variants").VARIANTS
 
 
 def show(thing: Any, **how: Any) -> Any:

@@ -1,5 +1,4 @@
-"""Decide whether the answer in a notebook's memory is the one that its cell holds and a grader
-finds.
+"""Decide whether the answer in a notebook's memory is the one that a grader will find in its cell.
 
 Where it is not, nothing is judged: a verdict would be about other code. In a script, where nothing
 is known of cells, and for a grader, who runs them itself, every answer stands.
@@ -59,14 +58,16 @@ def why_unjudged(
 
 
 def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
-    """An answer as a grader finds it: its cell, and those of what it calls, may have to go on.
+    """Return an answer as a grader finds it; its cell, and those of what it calls, may run again.
 
-    One that came from ours is what its cell gives without ours, if that gives anything.
+    If it comes from this package, its cell runs once more without the package, and what that gives
+    is the answer, if it gives anything.
     """
     here = cells_here()
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
         return implementation
     with muted():
+        # The answer's own cell first: what it makes now says which names it reads.
         settle_name(exercise.name, exercise.stem, here)
         implementation = here.names.get(exercise.name, NOT_THERE)
         for name in used(implementation, around):
@@ -75,6 +76,11 @@ def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
 
 
 def settle_name(name: str, stem: str, here: CellRuns) -> None:
+    """Have a name hold what its cell makes in a grader's process, which may run the cell once more.
+
+    Where the value comes from a file that a grader lacks, the cell runs without that file. If the
+    name then gets a value that can be graded, that value stays, with a note that says so.
+    """
     here.settle(name)
     value = here.names.get(name, NOT_THERE)
     if value is NOT_THERE or not (said := hindrance(stem, value, here.writes)):
@@ -106,7 +112,9 @@ def used(implementation: Any, around: Around) -> dict[str, Any]:
 def as_graded(exercise: Exercise, implementation: Any, around: Around) -> Iterator[None]:
     """Takes away what an answer calls and a grader's machine has not."""
     values = used(implementation, around)
-    writes = here.writes if (here := cells_here()) else bool
+    here = cells_here()
+    # In a script nothing is known of cells, and every file counts as one that was written.
+    writes = here.writes if here else lambda file: True
     said = {name: hindrance(exercise.stem, value, writes) for name, value in values.items()}
     with taken_away(namespace_of(implementation), {n: text for n, text in said.items() if text}):
         yield
@@ -131,7 +139,7 @@ def slowed_down() -> Unjudged | None:
 
 
 def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:
-    """The verdict where nothing was judged."""
+    """Return the verdict where nothing was judged."""
     criteria = tuple(
         CriterionVerdict(c.name, False, 0, c.points, why.why, why.why) for c in exercise.criteria
     )
@@ -148,7 +156,7 @@ def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:
 def judged_with_name_put_back(
     wrong: Verdict, implementation: Any, judge: Callable[[Any], Verdict]
 ) -> Verdict:
-    """The verdict on a wrong answer that reads a name which another statement has taken.
+    """Return the verdict on a wrong answer that reads a name which another statement has taken.
 
     That is said where the answer is better with what the name stood for before.
     """
@@ -156,6 +164,7 @@ def judged_with_name_put_back(
     names = namespace_of(implementation)
     if here is None or names is not here.names:
         return wrong
+    # Sorted, since the first name that helps is told: a set has another order in every process.
     for name in sorted(names_called(implementation, names, set())):
         taken = here.taken(name) or taken_by_star(name, here)
         if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
@@ -176,6 +185,10 @@ def judged_with_name_put_back(
 def verdict_on_taken_name(
     wrong: Verdict, mended: Verdict, name: str, taken: tuple[CellRun, Statement]
 ) -> Verdict:
+    """Return the wrong verdict with the cause that another statement took a ``name`` it needs.
+
+    ``mended`` is the verdict with the name put back; ``taken`` is the statement, with its run.
+    """
     run, statement = taken
     mistake = name_taken(name, str(statement), run.place)
     rest = "" if mended.passed else mended.in_short
@@ -185,7 +198,7 @@ def verdict_on_taken_name(
 
 
 def name_taken(name: str, statement: str, place: str) -> Mistake:
-    """The mistake that a statement took a name, wherever it is found."""
+    """Return the mistake that a statement took a name, wherever it is found."""
     cure = f"Give that another name, and run again the cell where `{name}` comes from."
     if statement.endswith("import *"):
         cure = "Import what you need by its name, and restart the kernel before you run all cells."
@@ -196,7 +209,7 @@ def name_taken(name: str, statement: str, place: str) -> Mistake:
 
 
 def taken_by_star(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None:
-    """The newest ``from … import *`` that took a name of Python's own."""
+    """Return the newest ``from … import *`` that took a name of Python's own."""
     for run in reversed(here.runs):
         for statement in reversed(run.statements):
             if name in built_ins_of_star(statement.node):
@@ -205,7 +218,7 @@ def taken_by_star(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None
 
 
 def built_ins_of_star(node: ast.stmt) -> set[str]:
-    """The names of Python's own that ``from … import *`` takes, of a module that is loaded."""
+    """Return the names of Python's own that ``from … import *`` takes of a loaded module."""
     if not isinstance(node, ast.ImportFrom) or node.names[0].name != "*":
         return set()
     module = sys.modules.get(node.module or "")
@@ -214,8 +227,9 @@ def built_ins_of_star(node: ast.stmt) -> set[str]:
 
 
 def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:
-    """Yield the earlier values of a name: from imports and definitions of earlier cells, or built
-    in.
+    """Yield the earlier values of a name.
+
+    They come from imports and definitions of earlier cells, or are built in.
     """
     run, statement = taken
     for earlier in reversed(here.runs[: here.runs.index(run) + 1]):
@@ -225,7 +239,7 @@ def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterat
                 and name in candidate.stores
                 and isinstance(candidate.node, GIVES)
             ):
-                made = dict(here.names)
+                made = dict(here.names)  # a copy: the notebook's own names stay as they are
                 try:
                     exec(compile(ast.Module([candidate.node], []), "<cell>", "exec"), made)
                 except Exception:  # a file that is gone, a base that has changed

@@ -21,7 +21,7 @@ from attncourse.checks.explaining.symptoms.symptom import names_in_words
 from attncourse.checks.index import guide_address, index
 from attncourse.checks.showing.verdict import CriterionVerdict, Picture, Verdict
 from attncourse.checks.trying.compare import (
-    SMALL,
+    MAX_NUMBERS_WRITTEN_OUT,
     Problem,
     as_numbers,
     dtype_name,
@@ -35,10 +35,11 @@ from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.checks.trying.trials import Trial, count_numbers, trials_of, try_out
 from attncourse.support.alarm import TimeUp
 
-SLOW = 4.0  # seconds of processor time for all cases: what takes longer is not called again
-WIDE = 72  # columns for an array in one line
-ARRAYS = 3  # that an example shows in numbers
-MANY = 6  # and that are told of where all is told
+# Seconds of processor time for all cases: what takes longer is not called again.
+MAX_SECONDS_TO_ASK_AGAIN = 4.0
+MAX_ARRAY_COLUMNS = 72  # in one line
+MAX_ARRAYS_IN_EXAMPLE = 3
+MAX_ARRAYS_IN_FULL = 6  # where all is told
 
 
 def judge(
@@ -48,7 +49,7 @@ def judge(
     hear: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None).
+    """Return the verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None).
 
     ``hear`` is called with what holds and what does not, before the long search for what happened:
     not where it is one mistake that the exercise knows, or two, which change the points. Without
@@ -74,7 +75,7 @@ def one_thread() -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-class Asked:
+class RepeatableAnswer:
     """Further runs of an answer for its diagnosis, as long as its calls come back.
 
     One whose trials took many ``seconds`` is not called again either.
@@ -88,15 +89,21 @@ class Asked:
         seed: int,
         seconds: float,
     ):
+        """Keep the answer, and its trials, which took so many seconds.
+
+        One that did not come back from every call, or took too long, is not asked again.
+        """
         self.exercise, self.implementation = exercise, implementation
         self.trials, self.seed = trials, seed
         came_back = all(t.outcome.kind not in ("hung", "skipped") for t in trials)
-        self.ended = came_back and seconds < SLOW
+        self.ended = came_back and seconds < MAX_SECONDS_TO_ASK_AGAIN
 
     def again(self, seed: int, among: Container[int] | None = None) -> tuple[Trial, ...]:
+        """Return the answer's trials on the cases of another seed, or on those at some places."""
         return try_out(self.exercise, self.implementation, seed, among)
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
+        """Return the mistake that a default of the answer is; None after a call that hangs."""
         arguments = self.exercise, self.implementation, trials
         try:
             return (other_default(*arguments) or shared_default(*arguments)) if self.ended else None
@@ -105,10 +112,12 @@ class Asked:
             return None
 
     def place(self) -> Mistake | None:
+        """Return the place in the answer's code where one change mends everything, or None."""
         mend = partial(repaired, self.exercise, self.implementation, self.trials, self.seed)
         return mend() if self.ended else None
 
     def ignored(self) -> str:
+        """Return the symptom that the result does not depend on some argument, or ""."""
         names = ignored(self.exercise, self.implementation, self.trials, self.seed)
         in_words = names_in_words(f"`{name}`" for name in names) if names else ""
         return f"the result does not depend on {in_words}" if in_words else ""
@@ -121,7 +130,10 @@ def judged(
     hear: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """The verdict on ``implementation``, on the cases of this seed."""
+    """Return the verdict on ``implementation``, on the cases of this seed.
+
+    ``hear`` is called with the points once they are final, before the long search for the cause.
+    """
     began = time.thread_time()
     trials = try_out(exercise, implementation, seed)
     seconds = time.thread_time() - began
@@ -136,11 +148,11 @@ def judged(
                 Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
             )
 
-    answer = Asked(exercise, implementation, trials, seed, seconds)
+    answer = RepeatableAnswer(exercise, implementation, trials, seed, seconds)
     published = published_finding(exercise, implementation, seed)
     finding = published or diagnose(exercise, trials, seed, answer, tell_points, not explain)
-    held = judge_criteria(exercise, finding.mended) if finding.mended else ()
-    paid = with_consequences(criteria, finding, held)
+    criteria_if_mended = judge_criteria(exercise, finding.mended) if finding.mended else ()
+    paid = with_consequences(criteria, finding, criteria_if_mended)
     if is_one_slip(exercise, finding, trials, seed):
         paid = paid_once(paid)
     elif are_two_slips(exercise, finding, trials, seed):
@@ -169,7 +181,7 @@ def judged(
 
 
 def published_finding(exercise: Exercise, implementation: Callable, seed: int) -> Finding | None:
-    """The finding that an answer fails a variant because it is right as it was published."""
+    """Return the finding that an answer fails a variant because it is right as it was published."""
     if exercise.published is None:
         return None
     trials = try_out(exercise.published, implementation, seed)
@@ -188,21 +200,27 @@ def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
     return points(exercise, implementation, secrets.randbits(32)) == exercise.points
 
 
-def is_one_slip(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
-    """True if one mistake that the exercise knows is all that is wrong with an answer."""
-    known = found.all and found.mistake in exercise.mistakes
+def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
+    """True if one mistake is all that is wrong with an answer.
+
+    That is one that the exercise knows, or every number is right, and only its form is not.
+    """
+    known = finding.all and (finding.in_form or finding.mistake in exercise.mistakes)
     return known and answers_something(exercise, trials, seed)
 
 
-def are_two_slips(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
+def are_two_slips(
+    exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int
+) -> bool:
     """True if two mistakes that the exercise knows are all that is wrong, and each is a slip."""
-    every = (trials, *found.alone)
-    return bool(found.alone) and all(answers_something(exercise, each, seed) for each in every)
+    every = (trials, *finding.alone)
+    return bool(finding.alone) and all(answers_something(exercise, each, seed) for each in every)
 
 
 def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
-    """False for what makes a mistake, too, and no slip: it returns one number for everything, or
-    what it was given, or never returns.
+    """True if an answer does more than an empty one: a slip in it is worth looking for.
+
+    An empty one returns one number for everything, or what it was given, or never returns.
     """
     if returns_one_number(trials):
         return False
@@ -212,9 +230,7 @@ def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) 
 
 
 def answers_nothing(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
-    """True if an answer does in every case what one does that returns what it was given, or a
-    constant.
-    """
+    """True if an answer returns in every case what it was given, or a constant."""
     places = (*range(len(inspect.signature(exercise.reference).parameters)), -1)
     idle = [lambda *args, place=place, **more: [*args, *more.values()][place] for place in places]
     idle += [lambda *args, value=value, **more: value for value in (None, 0.0, 1.0, np.nan)]
@@ -237,22 +253,22 @@ def same_outcome(first: Outcome, second: Outcome) -> bool:
     return np.array_equal(*numbers, equal_nan=True)
 
 
-def once_mended(exercise: Exercise, found: Finding) -> tuple[CriterionVerdict, ...]:
+def once_mended(exercise: Exercise, finding: Finding) -> tuple[CriterionVerdict, ...]:
     """Return the criteria as they are once the mistake is mended; none where that is not known.
 
     What is left then may be one slip, which is paid for once.
     """
-    if not found.mended:
+    if not finding.mended:
         return ()
-    criteria = judge_criteria(exercise, found.mended)
-    if found.rest not in {mistake.name for mistake in exercise.mistakes}:
+    criteria = judge_criteria(exercise, finding.mended)
+    if finding.rest not in {mistake.name for mistake in exercise.mistakes}:
         return criteria
     failed = [c for c in criteria if not c.passed and not c.waits]
     return paid_once(tuple(replace(c, follows=c in failed[1:]) for c in criteria))
 
 
 def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict, ...]:
-    """The criteria where one slip is all that is wrong, or two: each is paid for once.
+    """Return the criteria where one slip is all that is wrong, or two: each is paid for once.
 
     The first criterion that one breaks shows it, and loses its points. Those that only follow keep
     half of theirs together, in order and as whole points. What waits for a right value waits no
@@ -273,7 +289,7 @@ def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict,
 
 
 def with_two_shown(
-    exercise: Exercise, criteria: tuple[CriterionVerdict, ...], found: Finding
+    exercise: Exercise, criteria: tuple[CriterionVerdict, ...], finding: Finding
 ) -> tuple[CriterionVerdict, ...]:
     """Return the criteria where two slips are all that is wrong, with those marked that follow.
 
@@ -282,26 +298,28 @@ def with_two_shown(
     """
     failed = [c.name for c in criteria if not c.passed and not c.waits]
     shown: set[str] = set()
-    for trials in found.alone:
+    for trials in finding.alone:
         broken = {c.name for c in judge_criteria(exercise, trials) if not c.passed}
         shown.update([name for name in failed if name in broken - shown][:1])
     return tuple(replace(c, follows=c.name in failed and c.name not in shown) for c in criteria)
 
 
 def with_consequences(
-    criteria: tuple[CriterionVerdict, ...], found: Finding, mended: tuple[CriterionVerdict, ...]
+    criteria: tuple[CriterionVerdict, ...], finding: Finding, mended: tuple[CriterionVerdict, ...]
 ) -> tuple[CriterionVerdict, ...]:
-    """The criteria, with those marked that hold once the mistake is mended.
+    """Return the criteria, with those marked that hold once the mistake is mended.
 
     All but the first of them, which shows the mistake.
     """
     held = {c.name for c in mended if c.passed}
-    due = [c for c in criteria if not c.passed and not c.waits and (found.all or c.name in held)]
-    return tuple(replace(c, follows=c in due[1:]) for c in criteria) if found.mistake else criteria
+    due = [c for c in criteria if not c.passed and not c.waits and (finding.all or c.name in held)]
+    return (
+        tuple(replace(c, follows=c in due[1:]) for c in criteria) if finding.mistake else criteria
+    )
 
 
 def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[CriterionVerdict, ...]:
-    """The verdict on each criterion.
+    """Return the verdict on each criterion.
 
     Changing nothing and refusing what is to be refused are things that an empty answer does too:
     they earn nothing while no criterion about values holds. What returns one number for everything
@@ -336,7 +354,7 @@ def returns_one_number(trials: tuple[Trial, ...]) -> bool:
 def judge_criterion(
     exercise: Exercise, criterion: Criterion, trial: Trial | None, empty: bool
 ) -> CriterionVerdict:
-    """The verdict on one criterion, which fails in this trial; None if it holds.
+    """Return the verdict on one criterion, which fails in this trial, or holds if there is none.
 
     ``empty`` says that it holds by itself, because no value is right.
     """
@@ -352,10 +370,21 @@ def judge_criterion(
 
 
 def first_failing(criterion: Criterion, trials: tuple[Trial, ...]) -> Trial | None:
-    """The first trial in which a criterion does not hold."""
+    """Return the first trial in which a criterion does not hold."""
     if criterion.unchanged:
         return next((t for t in trials if t.outcome.mutated), None)
-    return next((t for t in trials if t.criterion is criterion and t.wrong), None)
+    return next(iter(failing_trials(criterion, trials)), None)
+
+
+def failing_trials(criterion: Criterion, trials: tuple[Trial, ...]) -> list[Trial]:
+    """The trials in which a criterion about results does not hold.
+
+    A call that is made once more says nothing where it was wrong the first time: that is another
+    criterion's, and asked again is whether calls in between change the result.
+    """
+    wrong = [t for t in trials if t.criterion is criterion and t.wrong]
+    repeated = [t.case for t in trials if t.wrong]
+    return [t for t in wrong if not any(t.case.repeats is case for case in repeated)]
 
 
 def problem_of(criterion: Criterion, trial: Trial) -> Problem:
@@ -372,7 +401,7 @@ def problem_of(criterion: Criterion, trial: Trial) -> Problem:
 
 
 def call_head(exercise: Exercise, case: Case) -> str:
-    """The call as a student would write it, with what is special about it."""
+    """Return the call as a student would write it, with what is special about it."""
     named = named_arguments(exercise, case)
     inline = [n if is_array(v) else f"{n}={value_as_typed(v)}" for n, v in named]
     note = f" ({case.note})" if case.note else ""
@@ -380,29 +409,32 @@ def call_head(exercise: Exercise, case: Case) -> str:
 
 
 def call_line(exercise: Exercise, case: Case, more: bool) -> str:
-    """The line before the arguments, where ``more`` of them follow."""
+    """Return the line before the arguments, where ``more`` of them follow."""
     head = call_head(exercise, case)
     return head + unusual_dtype(exercise, case, head) + (", where" if more else "")
 
 
 def call_text(exercise: Exercise, case: Case) -> str:
-    """The call; small arguments in full, large ones by shape."""
+    """Return the call; small arguments in full, large ones by shape."""
     lines = []
     for name, value in named_arguments(exercise, case):
         if is_array(value):
             array = known_numbers(value)
-            small = 0 < array.size <= SMALL
-            lines.append(f"{name} =\n{indent(array)}" if small else size_of(name, array))
-    return "\n".join([call_line(exercise, case, bool(lines)), *first_sizes(lines, MANY)])
+            small = 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT
+            lines.append(f"{name} =\n{indent(array)}" if small else name_with_shape(name, array))
+    return "\n".join(
+        [call_line(exercise, case, bool(lines)), *first_sizes(lines, MAX_ARRAYS_IN_FULL)]
+    )
 
 
-def size_of(name: str, array: np.ndarray) -> str:
+def name_with_shape(name: str, array: np.ndarray) -> str:
+    """Return an array's name, shape and, where it is not the usual one, dtype."""
     kind = "" if array.dtype == np.float64 else f", {array.dtype}"
     return f"{name} of shape {array.shape}{kind}"
 
 
 def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
-    """The dtype of a call's numbers, where typed as they are shown they would have another.
+    """Return the dtype of a call's numbers, where typed as they are shown they would have another.
 
     In torch that is float64, in NumPy float32. What is ``said`` already is not told again.
     """
@@ -413,34 +445,34 @@ def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
 
 
 def usual_dtype(value: Any) -> str:
-    """The dtype of numbers with a point in a value's library."""
+    """Return the dtype of numbers with a point in a value's library."""
     torch = sys.modules.get("torch")
     default = torch.get_default_dtype() if torch and is_tensor(value) else np.float64.__name__
     return str(default).removeprefix("torch.")
 
 
-def first_sizes(sizes: list[str], most: int = ARRAYS) -> list[str]:
-    """The first of many, and how many there are besides: a model has dozens of weights."""
+def first_sizes(sizes: list[str], most: int = MAX_ARRAYS_IN_EXAMPLE) -> list[str]:
+    """Return the first of many, and how many there are besides: a model has dozens of weights."""
     return sizes if len(sizes) <= most + 2 else [*sizes[:most], f"{len(sizes) - most} more"]
 
 
 def array_in_a_line(array: np.ndarray) -> str:
-    """An array's numbers in one line; "" where they do not fit."""
-    if not 0 < array.size <= SMALL:
+    """Return an array's numbers in one line; "" where they do not fit."""
+    if not 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT:
         return ""
     text = " ".join(indent(array).split()).replace("[ ", "[").replace(" ]", "]")
-    return text if len(text) <= WIDE else ""
+    return text if len(text) <= MAX_ARRAY_COLUMNS else ""
 
 
-def due_to(found: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
-    """The trials that are wrong because of the mistake that was found; all where none are."""
-    pairs = zip(trials, found.mended, strict=True) if found.mended else ()
+def due_to(finding: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
+    """Return the trials that are wrong because of the mistake; all where none are."""
+    pairs = zip(trials, finding.mended, strict=True) if finding.mended else ()
     due = tuple(trial for trial, mended in pairs if trial.wrong and not mended.wrong)
     return due or trials
 
 
 def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
-    """The smallest case that fails, in a few lines.
+    """Return the smallest case that fails, in a few lines.
 
     It is one of the first criterion that fails, whose cases are the plainest.
     """
@@ -450,14 +482,14 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     if criterion.unchanged:
         failing = [t for t in trials if t.outcome.mutated]
     else:
-        failing = [t for t in trials if t.criterion is criterion and t.wrong]
+        failing = failing_trials(criterion, trials)
     tried = [t for t in failing if t.outcome.kind != "skipped"]
     trial = min(tried or failing, key=lambda trial: count_numbers(trial.case))
     arguments = named_arguments(exercise, trial.case)
     arrays = [(n, known_numbers(v)) for n, v in arguments if is_array(v)]
     lines = [call_line(exercise, trial.case, bool(arrays))]
-    full = [n for n, a in arrays if array_in_a_line(a)][:ARRAYS]
-    sizes = [size_of(n, a) for n, a in arrays if n not in full]
+    full = [n for n, a in arrays if array_in_a_line(a)][:MAX_ARRAYS_IN_EXAMPLE]
+    sizes = [name_with_shape(n, a) for n, a in arrays if n not in full]
     lines += [f"{n} = {array_in_a_line(a)}" for n, a in arrays if n in full]
     if sizes:
         lines.append(", ".join(first_sizes(sizes)))
@@ -472,22 +504,23 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
 
 
 def number_array(value: object) -> np.ndarray | None:
+    """Return a value's numbers; None for None and for what holds none."""
     return None if value is None else as_numbers(value)
 
 
 def value_as_typed(value) -> str:
-    """An argument that is no array, as it would be typed."""
+    """Return an argument that is no array, as it would be typed."""
     return getattr(value, "__name__", None) or repr(value)
 
 
 def shown_first(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
-    """The trial that a notebook shows unfolded: what is drawn is what is told of."""
+    """Return the trial that a notebook shows unfolded: what is drawn is what is told of."""
     failing = (first_failing(criterion, trials) for criterion in exercise.criteria)
     return tuple(trial for trial in failing if trial)[:1]
 
 
 def first_picture(trials: tuple[Trial, ...]) -> Picture | None:
-    """The first wrong matrix beside the right one, if both are small enough to draw."""
+    """Return the first wrong matrix beside the right one, if both are small enough to draw."""
     for trial in trials:
         if trial.wrong and trial.outcome.kind == "value" and trial.case.raises is None:
             got, want = number_array(trial.outcome.value), number_array(trial.expected.value)

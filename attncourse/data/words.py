@@ -28,7 +28,7 @@ class WordVectors:
         self.whole: dict[str, list] = found["whole"]  # a word's nearest by all 576, and its cosine
 
     def __call__(self, *words: str) -> np.ndarray:
-        """The vectors of these words, ``(len(words), 48)``; one text is read word by word.
+        """Return the vectors of these words, ``(len(words), 48)``; one text is read word by word.
 
         Raises ``ValueError`` for a word that is not among them.
         """
@@ -39,7 +39,7 @@ class WordVectors:
         return self.vectors[[self.words.index(word) for word in asked]]
 
     def nearest(self, word: str, k: int = 5, among: list[str] | None = None) -> list[tuple]:
-        """The k other words whose cosine with this one is largest, each with its cosine."""
+        """Return the k other words whose cosine with this one is largest, each with its cosine."""
         others = [w for w in (among or self.words) if w != word]
         (x,), Y = self(word), self(*others) if len(others) > 1 else self(others[0])
         cosines = Y @ x / (np.linalg.norm(Y, axis=1) * np.linalg.norm(x))
@@ -49,5 +49,5 @@ class WordVectors:
 
 @cache
 def word_vectors() -> WordVectors:
-    """The words and vectors that come with the package, read once."""
+    """Return the words and vectors that come with the package, read once."""
     return WordVectors()

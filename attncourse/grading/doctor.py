@@ -6,18 +6,18 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail import apparmor
 from attncourse.grading.jail.layers import PROTECTS, Layer, in_container, is_restricted
 from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, cores
 from attncourse.grading.report import count
+from attncourse.grading.results.terminal import empty_table
 
 PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}
 
 
 def layer_table(layers: list[Layer]) -> Table:
-    """Each layer, whether it is in force, what it is for, and what to do where it is missing."""
+    """Return each layer as a row: whether it is in force, what it is for, what to do."""
     made = empty_table("layer", "here", "what it is for")
     for layer in layers:
         lines = [PROTECTS[layer.name]]
@@ -31,7 +31,7 @@ def layer_table(layers: list[Layer]) -> Table:
 
 
 def machine_table() -> Table:
-    """The packages that grading uses, the number of cores, and the memory for each lane."""
+    """Return the packages that grading uses, the number of cores, and the memory for each lane."""
     made = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
     for name, remedy in PACKAGES.items():
         try:
@@ -45,6 +45,7 @@ def machine_table() -> Table:
 
 
 def memory() -> str:
+    """Return how much memory is free, and how much of it each lane would get."""
     available = available_mb()
     if available is None:
         return "unknown"

@@ -23,7 +23,7 @@ def replace_file(
     errors: str = "backslashreplace",
     way_out: str = "",
 ) -> Path:
-    """Puts a text in the place of a file as ``replace_bytes`` does.
+    """Put a text in the place of a file as ``replace_bytes`` does.
 
     ``errors`` is for halves of characters, which no file can hold.
     """
@@ -31,7 +31,7 @@ def replace_file(
 
 
 def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
-    """Puts a file in the place of another at one stroke, and returns its path.
+    """Put a file in the place of another at one stroke, and return its path.
 
     The new one has the same name for a while at each run, so that what a killed run has left of
     it goes away with the next. Of two that write the same file, one waits for the other.
@@ -61,7 +61,7 @@ def replace_bytes(path: Path, content: bytes, *, way_out: str = "") -> Path:
 
 
 def zipped(files: Iterable[tuple[str, str | bytes, int]]) -> bytes:
-    """A zip archive of these paths, contents and modes; of the same ones it is the same."""
+    """Return a zip archive of these paths, contents and modes; of the same ones it is the same."""
     made = BytesIO()
     with zipfile.ZipFile(made, "w") as archive:
         for path, content, mode in files:
@@ -72,7 +72,7 @@ def zipped(files: Iterable[tuple[str, str | bytes, int]]) -> bytes:
 
 
 def locked_file(path: Path) -> int:
-    """A file of this name, open and for nobody else until it is closed."""
+    """Return a file of this name, open and for nobody else until it is closed."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     while True:
         file = os.open(path, flags, 0o666)
@@ -92,7 +92,7 @@ def locked_file(path: Path) -> int:
 
 @contextmanager
 def in_turn(path: Path) -> Iterator[None]:
-    """Lets one process at a time read a file and write it anew; the others wait."""
+    """Let one process at a time read a file and write it anew; the others wait."""
     with explained_file_errors(path):
         file = locked_file(path.with_name(f".{path.name}.lock"))
     try:
@@ -122,7 +122,7 @@ def reserved(folder: Path, tell: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def explained_file_errors(path: Path, way_out: str = "", doing: str = "write") -> Iterator[None]:
-    """Turns what the file system objects to into one line that ends in the way out."""
+    """Turn what the file system objects to into one line that ends in the way out."""
     try:
         yield
     except OSError as error:

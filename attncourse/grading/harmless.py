@@ -31,19 +31,20 @@ JOINERS = "\u200c\u200d\u00ad"  # of letters, of emoji: these stay
 
 
 def made_visible(text: str) -> str:
-    """The text with visible signs for characters that would act instead of being shown."""
+    """Return the text with visible signs for characters that would act instead of being shown."""
     return UNSEEN.sub(sign, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def sign(found: re.Match[str]) -> str:
+    """Return the visible sign for a control character that was found."""
     number = ord(found[0])
     return chr(0x2400 + number) if number < 32 else "␡" if number == 127 else "\ufffd"
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """The text as one line that a terminal, a page or a table can show: no control characters.
+    """Return the text as one line that a terminal, a page or a table can show.
 
-    What reorders the text around it (bidirectional overrides) goes as well.
+    Control characters are shown as signs.
     """
     text = text if limit is None else text[: 4 * limit]
     shown = "".join(c if c in JOINERS or category(c) not in ACTING else " " for c in text)
@@ -52,12 +53,12 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 
 def printable(text: str, limit: int) -> str:
-    """The beginning of a name, with a ? for what cannot be printed."""
+    """Return the beginning of a name, with a ? for what cannot be printed."""
     return "".join(c if c.isprintable() else "?" for c in text)[:limit]
 
 
 def shortened_text(text: str, limit: int) -> str:
-    """The text, or as much of it as there is room for."""
+    """Return the text, or as much of it as there is room for."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -37,6 +37,7 @@ class Limits:
     stretch: float = field(default=1.0, compare=False)
 
     def __post_init__(self) -> None:
+        """Refuse what is no positive number, which no limit can be."""
         for bound in fields(self):
             value = getattr(self, bound.name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
@@ -49,6 +50,6 @@ class Limits:
         return cls(submission=submission, cell=cell, call=call, cpu=submission)
 
     def stretched(self, factor: float) -> "Limits":
-        """The same for a machine that needs so many times as long."""
+        """Return the same for a machine that needs so many times as long."""
         times = {name: factor * getattr(self, name) for name in (*TIMES, "stretch")}
         return replace(self, **times)

@@ -31,7 +31,7 @@ def system_name() -> str:
 
 
 def require_linux() -> None:
-    """Raises ``UserError`` where classes cannot be judged: the judge forks, as Linux does."""
+    """Raise ``UserError`` where classes cannot be judged: the judge forks, as Linux does."""
     if not is_linux():
         raise UserError(
             f"{system_name()} has no jail and none of what classes are judged with: do this on "
@@ -40,7 +40,7 @@ def require_linux() -> None:
 
 
 def require_threads() -> None:
-    """Raises ``UserError`` where no thread can be started: every library here needs some.
+    """Raise ``UserError`` where no thread can be started: every library here needs some.
 
     Such a filter is an old Docker's. Asked before NumPy is imported, which ends by a signal there.
     """
@@ -55,10 +55,9 @@ def require_threads() -> None:
 
 
 def choose_lanes(jobs: int) -> int:
-    """Return how many submissions to grade at a time: ``jobs``, or with 0 one per core that has
-    room.
+    """Return how many submissions to grade at a time: ``jobs``, or with 0 one per core.
 
-    Raises ``UserError`` where there is not enough memory for them.
+    Only as many as have room. Raises ``UserError`` where there is not enough memory for them.
     """
     available = available_mb()
     room = available // LANE_MB if available is not None else max(jobs, cores())
@@ -80,12 +79,16 @@ def cores() -> int:
 
 
 def available_mb() -> int | None:
-    """The memory that is free, of the machine and within this process's limits; None: unknown."""
+    """Return the MB of memory that are free; None where nobody knows.
+
+    They are those of the machine, within this process's limits.
+    """
     limits = [machine_mb(), *cgroup_mb()]
     return min((mb for mb in limits if mb is not None), default=None)
 
 
 def machine_mb() -> int | None:
+    """Return the MB of memory that the machine has free; None where it does not say."""
     lines = read_lines(PROC / "meminfo")
     kb = [int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     return kb[0] // 1024 if kb else None
@@ -115,6 +118,7 @@ def cgroup_cores() -> list[int]:
 
 
 def read_words(file: Path) -> list[str]:
+    """Return a file's words; none where it cannot be read."""
     with suppress(OSError):
         return file.read_text().split()
     return []
@@ -135,13 +139,14 @@ def cgroups(controller: str) -> list[Path]:
 
 
 def read_lines(file: Path) -> list[str]:
+    """Return a file's lines; none where it cannot be read."""
     with suppress(OSError):
         return file.read_text().splitlines()
     return []
 
 
 def room(folder: Path, limit: str, usage: str) -> int | None:
-    """The MB a control group has left; pages of files that it can drop count as free."""
+    """Return the MB a control group has left; pages of files that it can drop count as free."""
     try:
         most = int((folder / limit).read_text())  # "max" where there is no limit
         used = int((folder / usage).read_text())
@@ -163,7 +168,7 @@ def slowness() -> float:
 
 
 def errand() -> float:
-    """The processor time of a fixed small computation: calls, numbers and memory."""
+    """Return the processor time of a fixed small computation: calls, numbers and memory."""
     began = time.process_time()
     table = {str(n): n * n for n in range(15_000)}
     sum(table[str(n)] % 7 for n in range(15_000))

@@ -18,18 +18,18 @@ PLAIN = str.maketrans({"ø": "o", "ł": "l", "ı": "i", "đ": "d", "ð": "d", "�
 
 
 def same_id(text: str) -> str:
-    """An id, an address or a number as it is compared: in one form, in small letters."""
+    """Return an id, an address or a number as it is compared: in one form, in small letters."""
     return normalize("NFC", text).strip().lower()
 
 
 def name_parts(name: str) -> list[str]:
-    """The words of a name in small letters, marks and all, without signs."""
+    """Return the words of a name in small letters, marks and all, without signs."""
     letters = "".join(map(letter, name))  # before NFKC, which makes a mark of the ´ in O´Brien
     return normalize("NFKC", letters).lower().replace("ς", "σ").split()
 
 
 def letter(c: str) -> str:
-    """A letter, mark or digit as it is, nothing for what is not seen, a space for the rest."""
+    """Return a letter, mark or digit as it is, "" for what is not seen, a space for the rest."""
     kind = category(c)
     if kind == "Cf" or "\ufe00" <= c <= "\ufe0f" or c >= "\U000e0100":  # which picture to use
         return ""
@@ -37,28 +37,32 @@ def letter(c: str) -> str:
 
 
 def spellings(name: str) -> set[str]:
-    """A name's letters, marks and digits. A capital I is one of ı in Turkish, of i elsewhere."""
+    """Return a name's letters, marks and digits, in every spelling that counts as the same.
+
+    A capital I is one of ı in Turkish, of i elsewhere.
+    """
     return {"".join(name_parts(written)) for written in (name, name.translate(TURKISH))} - {""}
 
 
 def name_without_marks(name: str) -> str:
-    """A name without its marks, with which several people may be called."""
+    """Return a name without its marks, with which several people may be called."""
     plain = normalize("NFKD", "".join(name_parts(name))).translate(PLAIN).casefold()
     return "".join(c for c in plain if category(c)[0] != "M")
 
 
 def did_you_mean(asked: str, known: Iterable[str], closely: float = 0.6) -> str:
-    """A question for whoever may have misspelled a name; empty where none is like it."""
+    """Return a question for whoever may have misspelled a name; empty where none is like it."""
     near = difflib.get_close_matches(asked, list(known), n=1, cutoff=closely)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def is_test_student(name: str) -> bool:
+    """True for the name of a platform's own student, who is nobody."""
     return "".join(name_parts(name)) in TEST_STUDENT
 
 
 def file_name(name: str) -> str:
-    """A folder's name for somebody whom no roster names: *Ada Lovelace* is ``ada-lovelace``."""
+    """Return a folder's name for somebody on no roster: *Ada Lovelace* is ``ada-lovelace``."""
     text = normalize("NFC", name.strip()).lower()
     allowed = "".join(c if category(c)[0] in "LMN" or c in "@.+_" else "-" for c in text)
     return "-".join(part for part in allowed.strip(".").split("-") if part)[:100]
@@ -71,7 +75,7 @@ class NameIndex:
         self._exact, self._same, self._alike = (defaultdict(set) for _ in range(3))
 
     def add(self, who: str, name: str, *turned: str) -> None:
-        """Adds a name of somebody; the same with its words turned round is no exact one."""
+        """Add a name of somebody; the same with its words turned round is no exact one."""
         self._exact[exact_name(name)].add(who)
         for written in (name, *turned):
             for spelling in spellings(written):
@@ -79,13 +83,13 @@ class NameIndex:
             self._alike[name_without_marks(written)].add(who)
 
     def of(self, name: str) -> set[str]:
-        """Who is called so: nobody, one, or several, of whom nobody knows which."""
+        """Return who is called so: nobody, one, or several, of whom nobody knows which."""
         if exact := self._exact.get(exact_name(name)):
             return set(exact)
         return set().union(*(self._same.get(spelling, ()) for spelling in spellings(name)))
 
     def like(self, name: str) -> list[str]:
-        """Whose name is most like this one: those with other marks, or else the nearest."""
+        """Return whose name is most like this one: those with other marks, or else the nearest."""
         unmarked = name_without_marks(name)
         known = [known_name for known_name in self._alike if known_name]
         near = (
@@ -97,4 +101,5 @@ class NameIndex:
 
 
 def exact_name(name: str) -> str:
+    """Return a name in one form of its letters and spaces."""
     return " ".join(normalize("NFC", name).split())

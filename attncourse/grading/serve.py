@@ -29,10 +29,14 @@ class Quiet(SimpleHTTPRequestHandler):
     }
 
     def log_message(self, format: str, *args: object) -> None:
+        """Print nothing of a request."""
         pass
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """The book's own page where there is none, as on the web; other errors in plain words."""
+        """Send the book's own page where there is none, as on the web.
+
+        Other errors are sent in plain words.
+        """
         page = Path(self.directory) / "404.html"
         if code != HTTPStatus.NOT_FOUND or not page.is_file():
             return super().send_error(code, message, explain)
@@ -44,6 +48,7 @@ class Quiet(SimpleHTTPRequestHandler):
         return None
 
     def end_headers(self) -> None:
+        """Send the headers of an answer that no browser is to keep."""
         self.send_header("Cache-Control", "no-cache")  # the book may be built again meanwhile
         super().end_headers()
 
@@ -58,12 +63,13 @@ class Server(ThreadingHTTPServer):
     allow_reuse_address = sys.platform != "win32"  # there a second server would get the same port
 
     def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print an error, unless a browser hung up, which it may."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 
 
 def serve_folder(folder: Path, port: int, started: Callable[[str], None]) -> None:
-    """Serves a folder on this machine alone until it is interrupted; ``started`` gets the address.
+    """Serve a folder on this machine alone until it is interrupted; ``started`` gets the address.
 
     Port 0 stands for any that is free. Raises ``UserError`` where no book is in the folder, or the
     port cannot be had.

@@ -17,6 +17,7 @@ class Slip(NamedTuple):
     by_name: str
 
     def __str__(self) -> str:
+        """Return the slip as a sentence."""
         return (
             f"{self.place}: {self.number} is of {self.by_number}, but {self.name} is {self.by_name}"
         )

@@ -36,10 +36,9 @@ LONGEST = 32_000  # characters; what is beyond 32767 runs over into other cells 
 
 
 def csv_cell(value: Value) -> str:
-    """A cell's text. A number stays one; of a text, whatever could begin a formula is defused.
+    """Return a cell's text. A number stays one.
 
-    An apostrophe goes before it, at the cell's start and behind every character at which a
-    spreadsheet could begin another cell.
+    Of a text, whatever could begin a formula is defused.
     """
     if value is None:
         return ""
@@ -50,14 +49,14 @@ def csv_cell(value: Value) -> str:
 
 
 def line_of_cell(cell: str) -> str:
-    """The line of text that a cell was made of, if it was one line."""
+    """Return the line of text that a cell was made of, if it was one line."""
     if cell.startswith("'") and FORMULA.match(cell[1:]):
         cell = cell[1:]
     return ADDED.sub("", cell)
 
 
 def plain_number(value: float) -> str:
-    """A number without an exponent or superfluous digits, with a point."""
+    """Return a number without an exponent or superfluous digits, with a point."""
     return f"{round(value, 6):.6f}".rstrip("0").rstrip(".") if value else "0"
 
 
@@ -70,7 +69,7 @@ def csv_table(rows: Iterable[Sequence[Value]]) -> str:
 
 
 def rows_in(path: Path) -> list[list[str]]:
-    """The rows of a file of comma-separated values, however a spreadsheet has saved it.
+    """Return the rows of a file of comma-separated values, however a spreadsheet has saved it.
 
     The separator is the one that its first line has most of. Raises ``UserError``, as for a file
     that is missing.
@@ -87,13 +86,13 @@ def rows_in(path: Path) -> list[list[str]]:
 
 
 def records_in(path: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """The head of such a file, if it is there, and each row as what stands below the head."""
+    """Return the head of such a file, if it is there, and each row by the head's names."""
     head, *rows = (rows_in(path) if path.is_file() else []) or [[]]
     return head, [dict(zip(head, map(line_of_cell, row), strict=False)) for row in rows]
 
 
 def text_of_file(path: Path) -> str:
-    """A file's text, in whichever of the usual encodings. Raises ``UserError``."""
+    """Return a file's text, in whichever of the usual encodings. Raises ``UserError``."""
     with explained_file_errors(path, doing="read"):
         data = path.read_bytes()
     if data.startswith(b"PK\x03\x04"):

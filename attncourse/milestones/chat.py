@@ -69,6 +69,7 @@ class Talker(nn.Module):
 
     @property
     def ours(self) -> Llama:
+        """SmolLM2 of our own parts."""
         return self.kept[0]
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -79,9 +80,11 @@ class Talker(nn.Module):
         return self.read_out(x)
 
     def embed(self, ids: Tensor) -> Tensor:
+        """Return the vectors of the ids' pieces."""
         return self.ours.tokens(ids)
 
     def read_out(self, x: Tensor) -> Tensor:
+        """Return the logits that the last block's vectors stand for."""
         return self.ours.out(self.norm(x, self.ours.norm.gain, self.config.eps))
 
     def views(self, one: Any, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -36,6 +36,7 @@ def sample_block_input() -> Tensor:
 
 
 def check_word_pieces(model: Any) -> str:
+    """Return how a word is cut otherwise than by our pairs; "" where none is."""
     for word in WORDS:
         got, right = model.merge_pairs(list(word), RANKS), llama.merge_pairs(list(word), RANKS)
         if got != right:
@@ -55,7 +56,7 @@ def check_rms_norm(model: Any) -> str:
 
 
 def gated(model: Any) -> str:
-    """silu of one view times the other, feature by feature."""
+    """Return how far the layer is from silu of one view times the other; "" where it is not."""
     layer, x = model.blocks[0].feed_forward, sample_block_input()
     right = layer.W_down(F.silu(layer.W_gate(x)) * layer.W_up(x))
     return difference_message(
@@ -74,6 +75,7 @@ def check_rotary_pairs(model: Any) -> str:
 
 
 def logits_for_every_piece(model: Any) -> str:
+    """Return what is wrong with the logits' shape; "" for one row a piece."""
     ids = sample_chat_ids()
     return of_shape(model(ids), (*ids.shape, 61))
 
@@ -105,6 +107,7 @@ def check_chat_block_parts(model: Any) -> str:
 
 
 def check_chat_diagonal(model: Any) -> str:
+    """Return that a piece does not see itself; "" where each does."""
     return "a piece does not see itself" if not model.causal(8).diagonal().all() else ""
 
 
@@ -119,6 +122,7 @@ def no_key_no_blend(model: Any) -> str:
 
 
 def as_ours(model: Any) -> str:
+    """Return how far the logits are from those of our parts; "" where they agree."""
     ids = sample_chat_ids()
     return difference_message(
         "its logits are not those of our parts", relative_difference(model.ours(ids), model(ids))
@@ -136,6 +140,7 @@ def check_chat_cache(model: Any) -> str:
 
 
 def check_chat_loss(model: Any) -> str:
+    """Return the loss and our own where they differ; "" where they agree."""
     ids = sample_chat_ids()
     logits = model(ids)
     ours = float(F.cross_entropy(logits[:, :-1].mT, ids[:, 1:]))
@@ -152,15 +157,18 @@ def check_chat_loss(model: Any) -> str:
 
 @cache
 def ours_on_the_text(model: llama.Llama, ids: tuple[int, ...]) -> Tensor:
+    """Return the logits of our parts on a text."""
     return model(torch.tensor(ids))
 
 
 def theirs_and_ours(model: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the text's ids, the model's logits on it, and those of our parts."""
     ids = model.words.encode(TEXT)
     return ids, model(ids), ours_on_the_text(model.ours, tuple(ids.tolist()))
 
 
 def same_pieces(model: Any) -> str:
+    """Return that the text has other pieces than it should; "" where it has not."""
     got, right = model.encode(TEXT).tolist(), model.words.encode(TEXT).tolist()
     return f"the text has {len(got)} pieces, expected others, {len(right)}" if got != right else ""
 
@@ -177,6 +185,7 @@ def same_logits(model: Any) -> str:
 
 
 def same_surprise(model: Any) -> str:
+    """Return what the text costs, and ours finds, where these differ; else ""."""
     ids, theirs, ours = theirs_and_ours(model)
     got = float(model.loss(theirs, ids))
     right = float(F.cross_entropy(ours[:-1], ids[1:]))
@@ -188,6 +197,7 @@ def same_surprise(model: Any) -> str:
 
 
 def same_with_a_cache(model: Any) -> str:
+    """Return how far logits are off with a cache; "" where they agree."""
     ids, _, ours = theirs_and_ours(model)
     first, caches = model.with_cache(ids[:-2], [None] * len(model.blocks))
     rest, _ = model.with_cache(ids[-2:], caches)

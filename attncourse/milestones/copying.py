@@ -54,6 +54,7 @@ class Copier(nn.Module):
 
 
 def train_copier(parts: Parts, show: bool = False) -> nn.Module:
+    """Return a copier of these parts, trained."""
     task = copy(SHORT)
     return train(
         lambda: Copier(parts), task, rate=RATE, steps=STEPS, fade=True, seed=1, show=show
@@ -64,10 +65,12 @@ def train_copier(parts: Parts, show: bool = False) -> nn.Module:
 
 
 def sample_letters(n: int = SHORT) -> Tensor:
+    """Return twenty sequences of letters, always the same."""
     return sequences(20, n, torch.Generator().manual_seed(77))
 
 
 def names_every_letter(model: Any) -> str:
+    """Return what is wrong with the logits' shape; "" for one row a letter."""
     return of_shape(model(sample_letters()), (20, SHORT, LETTERS))
 
 
@@ -116,6 +119,7 @@ def first_layer_maps(model: Any) -> tuple[Tensor, Tensor]:
 
 
 def check_copier_diagonal(model: Any) -> str:
+    """Return that a letter does not see itself; "" where each does."""
     mask = model.causal(SHORT)
     return "" if bool(mask.diagonal().all()) else "a letter does not see itself"
 
@@ -132,6 +136,8 @@ def check_copier_scaling(model: Any) -> str:
 
 
 def copies(n: int):
+    """Return a gate that opens for a model that copies sequences of n letters."""
+
     def shut(model: Any) -> str:
         right = accuracy(model, copy(n), 500)
         return f"{right:.0%} of letters right at length {n}, expected 97%" if right < 0.97 else ""

@@ -40,8 +40,10 @@ class Translator(nn.Module):
         self.join, self.out = nn.Linear(2 * D, D), nn.Linear(D, len(ISO) + 1)
 
     def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        """Logits ``(b, t, 14)`` for each of t characters, from the source and the right ones
-        before it."""
+        """Return the logits ``(b, t, 14)`` for each of t characters.
+
+        They are made from the source and from the right characters before each.
+        """
         states, mask = self.encode(source)
         asks = self.asks(states, mask, target[:, :-1])
         return self.say(asks, self.cross(asks, states, mask))
@@ -64,6 +66,7 @@ class Translator(nn.Module):
         return self.decoder(read, summary.transpose(0, 1).contiguous())[0]
 
     def say(self, asks: Tensor, found: Tensor) -> Tensor:
+        """Return the logits for a character, from a state and what it read of the source."""
         return self.out(torch.tanh(self.join(torch.cat([asks, found], dim=-1))))
 
     def translate(self, source: Tensor) -> tuple[Tensor, Tensor]:
@@ -84,12 +87,14 @@ def learned_from() -> tuple[Tensor, Tensor]:
 
 
 def dates_task(batch: int, generator: torch.Generator) -> tuple[tuple[Tensor, Tensor], Tensor]:
+    """Return a batch of dates, the right ones beside them, and what is to come out."""
     source, target = learned_from()
     chosen = torch.randint(len(source), (batch,), generator=generator)
     return (source[chosen], target[chosen]), target[chosen]
 
 
 def train_dates(parts: Parts, show: bool = False) -> nn.Module:
+    """Return a translator of these parts, trained."""
     return train(
         lambda: Translator(parts),
         dates_task,

@@ -37,23 +37,27 @@ def cross_attention_inputs(model: Any) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def logits_for_every_character(model: Any) -> str:
+    """Return what is wrong with the logits' shape; "" where nothing is."""
     source, target, _ = sample_dates()
     return of_shape(model(source, target), (*target.shape, len(ISO) + 1))
 
 
 def check_date_padding(model: Any) -> str:
+    """Return how far padding changes what is said; "" where it does not."""
     source, target, _ = sample_dates()
     far = relative_difference(model(source, target), model(F.pad(source, (0, 5)), target))
     return difference_message("more padding behind a date changes what is said", far)
 
 
 def check_date_alone(model: Any) -> str:
+    """Return how far a date alone differs from one beside others; "" where not."""
     source, target, _ = sample_dates()
     far = relative_difference(model(source, target)[:1], model(source[:1], target[:1]))
     return difference_message("a date is translated otherwise beside others", far)
 
 
 def check_date_without_batch(model: Any) -> str:
+    """Return how far a date without a batch axis differs; "" where not."""
     asks, states, mask = cross_attention_inputs(model)
     alone = model.cross(asks[0], states[0], mask[0])
     far = max(
@@ -93,6 +97,7 @@ def check_date_map_rows(model: Any) -> str:
 
 
 def maps_blend(model: Any) -> str:
+    """Return how far weights @ values are from what comes out; "" where they agree."""
     asks, states, mask = cross_attention_inputs(model)
     far = relative_difference(
         model.cross(asks, states, mask),
@@ -121,6 +126,7 @@ def check_date_scaling(model: Any) -> str:
 
 
 def check_date_large_entries(model: Any) -> str:
+    """Return that large entries give NaN or infinity; "" where they do not."""
     asks, states, mask = cross_attention_inputs(model)
     fine = model.cross(1e5 * asks, 1e5 * states, mask).isfinite().all()
     fine = fine and model.pool(1e6 * states, mask).isfinite().all()
@@ -150,12 +156,14 @@ def everything_learns(model: Any) -> str:
 
 
 def share_of_dates_right(model: Any, n: int = 300) -> float:
+    """Return the share of fresh dates that are translated without a mistake."""
     source, target, _ = sample_dates(1000)
     got = model.translate(source[:n])[0]
     return float((got == target[:n]).all(dim=1).float().mean())
 
 
 def translates(model: Any) -> str:
+    """Return the share of fresh dates that are right where it is too small; else ""."""
     right = share_of_dates_right(model)
     return f"{right:.0%} of fresh dates are right, expected 97%" if right < 0.97 else ""
 

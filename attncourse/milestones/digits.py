@@ -59,6 +59,7 @@ class DigitReader(nn.Module):
         return self.tokens(images, PATCH, weight, bias, self.class_token, self.places)
 
     def read_out(self, x: Tensor) -> Tensor:
+        """Return the logits of the ten digits, from the class token's vector."""
         return self.out(self.norm(x[..., 0, :], self.gain, self.bias))
 
     def maps(self, images: Tensor) -> Tensor:
@@ -75,6 +76,7 @@ class DigitReader(nn.Module):
 
 
 def train_digits(parts: Parts, show: bool = False) -> nn.Module:
+    """Return a reader of these parts, trained on one part of the digits."""
     torch.manual_seed(0)
     model, (images, labels) = DigitReader(parts), parts_of_fold()[0]
     train(model, images, labels, rate=RATE, epochs=EPOCHS, show=show)

@@ -40,6 +40,7 @@ def sample_images(n: int = 6) -> Tensor:
 
 
 def logits_for_every_image(model: Any) -> str:
+    """Return what is wrong with the logits' shape; "" for ten an image."""
     return of_shape(model(sample_images()), (6, 10))
 
 
@@ -139,6 +140,7 @@ def laid_over_the_image(model: Any) -> str:
 
 
 def share_of_digits_right(model: Any, images: Tensor, labels: Tensor) -> float:
+    """Return the share of images that are read as the right digit."""
     return float((model(images).argmax(-1) == labels).float().mean())
 
 

@@ -63,6 +63,11 @@ def all_behind(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], s
 
 
 def batch_independence_gate(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+    """Return a gate that opens where an input's answer depends on no other.
+
+    ``some`` draws inputs; ``what`` is what a message calls one.
+    """
+
     def shut(model: Any) -> str:
         x = some()
         far = relative_difference(model(x)[:1], model(x[:1]))
@@ -72,6 +77,11 @@ def batch_independence_gate(some: Callable[[], Tensor], what: str) -> Callable[[
 
 
 def no_batch_axis_gate(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+    """Return a gate that opens where an input alone has the same answer.
+
+    ``some`` draws inputs; ``what`` is what a message calls one.
+    """
+
     def shut(model: Any) -> str:
         x = some()
         return difference_message(f"a {what} without a batch axis is answered otherwise",

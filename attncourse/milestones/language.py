@@ -65,6 +65,7 @@ class Writer(nn.Module):
         return self.words(ids) + self.places(torch.arange(first, first + ids.shape[-1]))
 
     def read_out(self, x: Tensor) -> Tensor:
+        """Return the logits that the last block's vectors stand for."""
         return self.out(self.norm(x, self.gain, self.bias))
 
     def with_cache(self, ids: Tensor, caches: list) -> tuple[Tensor, list]:

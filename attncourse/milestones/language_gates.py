@@ -35,11 +35,13 @@ def surprises(model: Any, ids: Tensor) -> Tensor:
 
 
 def logits_for_every_word(model: Any) -> str:
+    """Return what is wrong with the logits' shape; "" for one row a word."""
     ids = sample_stories()
     return of_shape(model(ids), (*ids.shape, len(PronounWorld().words)))
 
 
 def check_language_diagonal(model: Any) -> str:
+    """Return that a word does not see itself; "" where each does."""
     return "a word does not see itself" if not model.causal(8).diagonal().all() else ""
 
 
@@ -54,6 +56,7 @@ def check_language_cache(model: Any) -> str:
 
 
 def check_language_loss(model: Any) -> str:
+    """Return the loss and our own where they differ; "" where they agree."""
     ids = sample_stories()
     logits = model(ids)
     ours = float(surprises(model, ids).mean())
@@ -146,6 +149,7 @@ def choices(model: Any) -> str:
 
 
 def near_the_floor(model: Any) -> str:
+    """Return what fresh stories cost where that is far above the floor; else ""."""
     ids = sample_stories(1000)
     loss, world = float(surprises(model, ids).mean()), PronounWorld()
     pairs, floor = floor_of_window(ids, 1, PAD), world.entropy_rate()
@@ -171,6 +175,7 @@ def check_language_attention(model: Any) -> str:
 
 
 def stories_are_right(model: Any) -> str:
+    """Return how many of the stories written are none, where many are; else ""."""
     world = PronounWorld()
     written = [world.decode(ids[1:]) for ids in model.write(200)]
     right = sum(math.isfinite(world.surprise(story)) for story in written) / len(written)

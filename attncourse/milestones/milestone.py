@@ -70,6 +70,7 @@ class MilestoneResult:
 
     @property
     def passed(self) -> bool:
+        """True if every gate opened."""
         return not self.shut
 
     @property
@@ -78,6 +79,7 @@ class MilestoneResult:
         return [t for t in self.milestone.uses if self.parts.owner(t) != "yours"]
 
     def __str__(self) -> str:
+        """Return the result as a notebook prints it."""
         m = self.milestone
         mine = [target for target in m.uses if self.parts.owner(target) == "yours"]
         head = f"✓ {m.name} {as_reached(len(self.ours))}" if self.passed else f"✗ {m.name}"
@@ -126,8 +128,9 @@ def reach_milestone(
 
 
 def to_blame(milestone: Milestone, parts: Parts, show: bool, until: float) -> tuple[str, ...]:
-    """The fewest of the student's parts that must be ours for every gate to open; nothing where
-    that is not known until then.
+    """Return the fewest of the student's parts that must be ours for every gate to open.
+
+    Nothing where that is not known until then.
 
     Of a part and those that it calls, the called one. By Junker (2004), QuickXplain: for one wrong
     part among n, some 2 log n trials, where one by one would take n.
@@ -197,4 +200,5 @@ def seen_at(gates: Iterable[Gate], model: nn.Module, first: bool = False) -> dic
 
 
 def error_line(error: Exception) -> str:
+    """Return the first line of an error's message, cut."""
     return (str(error).splitlines() or [""])[0][:200]

@@ -20,6 +20,7 @@ class Parts:
         self.theirs, self.modules = dict(theirs), modules
 
     def __getitem__(self, target: str) -> Callable:
+        """Return the student's part for a target where there is one, else ours."""
         return self.theirs[target] if target in self.theirs else ours(target)
 
     def owner(self, target: str) -> str:

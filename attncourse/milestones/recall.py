@@ -48,6 +48,7 @@ def others_mask(x: Tensor) -> Tensor:
 
 
 def train_recaller(parts: Parts, show: bool = False) -> nn.Module:
+    """Return a recaller of these parts, trained."""
     return train(lambda: Recaller(parts), recall, rate=RATE, steps=STEPS, show=show).model
 
 
@@ -60,10 +61,12 @@ def sample_questions(batch: int = 50) -> Tensor:
 
 
 def answers_every_token(model: Any) -> str:
+    """Return what is wrong with the answers' shape; "" for one row a token."""
     return of_shape(model(sample_questions()), (50, 9, CLASSES))
 
 
 def order_of_pairs(model: Any) -> str:
+    """Return how far an answer hangs on the pairs' order; "" where it does not."""
     x = sample_questions()
     shuffled = torch.cat([x[:, :8].flip(1), x[:, 8:]], dim=1)
     far = relative_difference(model(x)[:, -1], model(shuffled)[:, -1])
@@ -71,6 +74,7 @@ def order_of_pairs(model: Any) -> str:
 
 
 def what_is_forbidden(model: Any) -> str:
+    """Return how far a forbidden token changes others; "" where it does not."""
     x, mask = sample_questions(), torch.ones(9, 9, dtype=torch.bool)
     mask[:, 3] = False  # nobody may attend to the fourth pair
     changed = x.clone()
@@ -81,6 +85,7 @@ def what_is_forbidden(model: Any) -> str:
 
 
 def map_of_blends(model: Any) -> str:
+    """Return how far weights @ values are from what comes out; "" where they agree."""
     x = sample_questions()
     values = model.head.W_v(x)
     far = relative_difference(model(x), model.weights(x) @ values)
@@ -88,6 +93,7 @@ def map_of_blends(model: Any) -> str:
 
 
 def check_recall_map_rows(model: Any) -> str:
+    """Return what a token's weights sum to where that is not 1; else ""."""
     sums = model.weights(sample_questions()).sum(dim=-1)
     low, high = float(sums.min()), float(sums.max())
     return (
@@ -98,6 +104,7 @@ def check_recall_map_rows(model: Any) -> str:
 
 
 def check_recall_large_entries(model: Any) -> str:
+    """Return that large entries give NaN or infinity; "" where they do not."""
     return (
         ""
         if model(1e5 * sample_questions()).isfinite().all()
@@ -116,6 +123,7 @@ def scale_of_scores(model: Any) -> str:
 
 
 def recalls(model: Any) -> str:
+    """Return the share of fresh questions answered where it is too small; else ""."""
     right = accuracy(model, recall)
     return f"{right:.0%} of fresh questions answered, expected 99%" if right < 0.99 else ""
 

@@ -89,11 +89,16 @@ def attention(**options: Any) -> Places:
 
 
 def of_attention(name: str, stem: str, recipe: recipes.Recipe) -> UndoneDecision:
+    """Return a decision that a recipe's wrong option of attention undoes."""
     entry = ("kqv.scaled_dot_product_attention", recipe.name)
     return UndoneDecision(name, stem, lambda model: attention(**recipe.ways[0]), entry)
 
 
 def by_mistake(name: str, place: str, target: str, called: str) -> UndoneDecision:
+    """Return a decision that a known mistake of an exercise undoes.
+
+    ``called`` is the mistake's name; ``place`` is where the model calls the exercise's function.
+    """
     return UndoneDecision(
         name,
         target.split(".")[0],
@@ -115,6 +120,8 @@ def uniform(model: Llama) -> Places:
 
 
 def values_turned(model: Llama) -> Places:
+    """Return an attention that turns its values by their places as well."""
+
     def turned(query: Tensor, key: Tensor, value: Tensor, mask: Tensor) -> Tensor:
         places = torch.arange(value.shape[-2])
         value = apply_rope(value, places, model.config.base)
@@ -133,6 +140,7 @@ def in_turns(model: Llama) -> Places:
 
 
 def one_for_all(self: RotaryAttention, x: Tensor) -> Tensor:
+    """Return the mean key or value of all heads, for each query head."""
     return x.mean(-3, keepdim=True).expand(*x.shape[:-3], self.n_heads, *x.shape[-2:])
 
 
@@ -213,8 +221,9 @@ def write_greedily(model: Llama, words: BytePairs, text: str, n_new: int = NEW) 
 
 
 def try_undone(row: UndoneDecision, model: Llama, words: BytePairs) -> dict[str, Any]:
-    """Undo one decision in the model; return its loss on each text in nats a token, and what it
-    writes.
+    """Undo one decision in the model; return its losses, and what it writes.
+
+    There is one loss for each text, in nats a token.
     """
     with undone(row, model):
         losses = {name: round(nats(model, words, text), 4) for name, text in TEXTS.items()}

@@ -91,6 +91,7 @@ def value_text(value: Any) -> str:
 
 
 def plain_list(value: Any) -> str:
+    """Return a list's text without quotes."""
     if isinstance(value, list):
         return f"[{', '.join(map(plain_list, value))}]"
     return str(value)
@@ -116,6 +117,7 @@ def described(value: dict[str, Any]) -> str:
 
 
 def text_cell(name: str, source: str) -> dict[str, Any]:
+    """Return a Markdown cell as a notebook's file holds it."""
     return {
         "cell_type": "markdown",
         "id": name,
@@ -125,6 +127,7 @@ def text_cell(name: str, source: str) -> dict[str, Any]:
 
 
 def code_cell(name: str, source: str, **metadata: Any) -> dict[str, Any]:
+    """Return a code cell as a notebook's file holds it."""
     return {
         "cell_type": "code",
         "execution_count": None,

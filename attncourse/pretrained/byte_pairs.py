@@ -65,8 +65,7 @@ def learn_merges(words: Iterable[str], n: int, ties: str = "first") -> dict[Pair
 
 
 class PairCounts:
-    """Counts of each pair of neighbours in the words of a text, kept up to date while pairs are
-    joined.
+    """Counts of each pair of neighbours in the words of a text, kept while pairs are joined.
 
     A merge changes the words that hold its pair and no others, so only theirs are counted again.
     """
@@ -106,6 +105,7 @@ class PairCounts:
 
 
 def bytes_of(pair: Pair) -> tuple[bytes, ...]:
+    """Return the bytes of both symbols of a pair."""
     return tuple(bytes(BYTES[sign] for sign in symbol) for symbol in pair)
 
 

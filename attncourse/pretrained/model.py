@@ -103,7 +103,7 @@ def at_hand(show: bool | None = None) -> "tuple[Llama, BytePairs] | None":
 
 
 def model_folder() -> Path:
-    """Where the model is kept."""
+    """Return the folder that the model is kept in."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(os.environ.get(CACHE) or Path(home) / "attncourse").expanduser()
 
@@ -229,6 +229,7 @@ def require(path: Path, pinned: Pinned) -> None:
 
 
 def file_digest(file: IO[bytes]) -> str:
+    """Return a file's SHA-256, in hexadecimal."""
     digest = hashlib.sha256()
     while chunk := file.read(2**20):
         digest.update(chunk)
@@ -289,7 +290,7 @@ def refusals_of(place: Path) -> Iterator[None]:
 
 @contextmanager
 def progress_bar(show: bool) -> Iterator:
-    """A function that says how many bytes are there."""
+    """Return a function that says how many bytes are there."""
     if not show:
         yield lambda done: None
         return

@@ -19,8 +19,7 @@ __all__ = ["CLOCK", "Clock", "Limit", "Stopwatch", "TimeUp", "idle", "ready", "w
 
 
 def within(limit: float | Stopwatch, call: Callable[[], Any]) -> Any:
-    """Return ``call()``; raise ``TimeUp`` if it takes more than ``limit`` seconds of processor
-    time.
+    """Return ``call()``; raise ``TimeUp`` if it takes more than ``limit`` processor seconds.
 
     What sleeps has an end as well, see ``Stopwatch``. Off the main thread, and where there are no
     alarms, a call that nothing can end goes on: then it raises ``StillRuns``.
@@ -52,7 +51,7 @@ _limits: list[Limit] = []  # the innermost last
 
 @contextmanager
 def ready() -> Iterator[None]:
-    """Has the alarm's handler in place, so that each ``within`` inside costs less."""
+    """Have the alarm's handler in place, so that each ``within`` inside costs less."""
     if not by_alarm():
         yield
         return
@@ -62,7 +61,7 @@ def ready() -> Iterator[None]:
 
 @contextmanager
 def handling(limit: Limit) -> Iterator[None]:
-    """Sees to it that an alarm concerns this limit. The outermost one sets the handler."""
+    """See to it that an alarm concerns this limit. The outermost one sets the handler."""
     depth, hook, outer = len(_limits), sys.unraisablehook, None
     if not depth:
         outer = signal.signal(signal.SIGALRM, ring)
@@ -78,7 +77,7 @@ def handling(limit: Limit) -> Iterator[None]:
 
 
 def ring(signum: int, frame: Any) -> None:
-    """Raises ``TimeUp`` in the innermost call, once its time is up and again until it has ended.
+    """Raise ``TimeUp`` in the innermost call, once its time is up and again until it has ended.
 
     The timer goes by the clock, which is ahead: while processor time is left it is set anew. Then
     each alarm raises, and after ``PATIENCE`` that were swallowed the call's next line does, too.

@@ -59,8 +59,9 @@ def read_gguf(file: "str | PathLike | GGUF") -> GGUF:
 
 
 def gguf_sizes(file: GGUF) -> dict[str, Any]:
-    """Return the arguments of a ``LlamaConfig``. Raises ``ValueError`` for a model unlike a
-    ``Llama``.
+    """Return the arguments of a ``LlamaConfig``.
+
+    Raises ``ValueError`` for a model unlike a ``Llama``.
     """
     kind = file.field("general.architecture")
     if kind != "llama":

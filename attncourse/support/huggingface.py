@@ -137,8 +137,9 @@ LLAMA_NAMES = {  # theirs, ours
 
 
 def transformers_sizes(model: Any) -> dict[str, Any]:
-    """Return the arguments of a ``LlamaConfig``. Raises ``ValueError`` for a model unlike a
-    ``Llama``.
+    """Return the arguments of a ``LlamaConfig``.
+
+    Raises ``ValueError`` for a model unlike a ``Llama``.
     """
     theirs: Any = getattr(model, "config", None)
     if getattr(theirs, "model_type", None) != "llama" or not hasattr(model, "lm_head"):

@@ -24,7 +24,7 @@ NUMBERS = {Count: require_count, Positive: require_positive}
 
 
 def shaped(function: Callable | None = None, /, **meanings: str) -> Callable:
-    """The function, with a ``ValueError`` for arguments that its annotations rule out.
+    """Return the function, with a ``ValueError`` for arguments that its annotations rule out.
 
     It gets arrays as floating-point arrays and a ``Count`` as ``int``. Tensors have one dtype, in a
     method that of the parameters too. An axis that is called like an attribute of the object is as
@@ -92,7 +92,7 @@ def rule_of(annotation: Any) -> Rule | None:
 
 
 def in_short(arrays: dict, owner: Any, axes: list[str]) -> tuple:
-    """All that decides whether arrays agree: their shapes and dtypes, and what the owner says."""
+    """Return all that decides whether arrays agree: shapes, dtypes, what the owner says."""
     arrays = {name: array for name, (array, _) in arrays.items()}
     given = [(n, getattr(a, "shape", ()), getattr(a, "dtype", None)) for n, a in arrays.items()]
     if owner is None:
@@ -102,7 +102,7 @@ def in_short(arrays: dict, owner: Any, axes: list[str]) -> tuple:
 
 
 def dtype_of_first(owner: Any) -> dict[str, Any]:
-    """The dtype of a module's first parameter by its name; nothing where there is none.
+    """Return the dtype of a module's first parameter by its name; nothing where there is none.
 
     As ``named_parameters`` has it, which makes lists of all modules first, at every call.
     """
@@ -116,7 +116,7 @@ def dtype_of_first(owner: Any) -> dict[str, Any]:
 
 
 def require_agreement(caller: str, arrays: dict, owner: Any, meanings: dict[str, str]) -> None:
-    """Raises ``ValueError`` unless arrays have one dtype, one length an axis, batches that fit.
+    """Raise ``ValueError`` unless arrays have one dtype, one length an axis, batches that fit.
 
     Where the owner of the method has parameters or says how long an axis is, they agree with it.
     """

@@ -17,7 +17,10 @@ PAUSE = 30.0  # and in which it may do nothing for a while: so long nobody stops
 
 
 def idle(seconds: float) -> float:
-    """The seconds on the clock that may pass without work where so many of work are allowed."""
+    """Return the seconds on the clock that may pass without work.
+
+    ``seconds`` are those of work that are allowed.
+    """
     return min(CLOCK * seconds, max(PAUSE, 1.5 * seconds))
 
 
@@ -32,7 +35,7 @@ class Clock:
         self.worked = 0.0
 
     def used(self) -> float:
-        """Seconds of processor time."""
+        """Return seconds of processor time."""
         with suppress(OSError, AttributeError, OverflowError):
             self.worked = time.clock_gettime((~self.pid << 3) | 2) if self.pid else 0.0
         return self.worked
@@ -58,25 +61,25 @@ class Stopwatch:
         self.before, self.began = used(), time.monotonic()
 
     def worked(self) -> float:
-        """Seconds of processor time since the start."""
+        """Return seconds of processor time since the start."""
         return self.used() - self.before
 
     def passed(self) -> float:
-        """Seconds on the clock since the start."""
+        """Return seconds on the clock since the start."""
         return time.monotonic() - self.began
 
     def left(self) -> float:
-        """Seconds on the clock in which time cannot be up yet; 0 once it is."""
+        """Return seconds on the clock in which time cannot be up yet; 0 once it is."""
         worked, waits = self.worked(), idle(self.seconds) if self.waits is None else self.waits
         left = min(self.seconds - worked, waits + CLOCK * worked - self.passed())
         return max(left, 0.001) if left > 0 else 0.0
 
     def extend(self, seconds: float) -> None:
-        """Allows so many seconds more."""
+        """Allow so many seconds more."""
         self.seconds += seconds
 
     def in_words(self, limit: float = 0.0) -> str:
-        """Which time is up, in words; of a shorter ``limit`` where there is one."""
+        """Return which time is up, in words; of a shorter ``limit`` where there is one."""
         limit, worked = limit or self.seconds, self.worked()
         if CLOCK * worked >= self.passed():
             return f"{limit:g} s of processor time"

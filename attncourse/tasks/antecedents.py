@@ -54,8 +54,9 @@ def costs(model: nn.Module, world: PronounWorld, ids: Tensor) -> Float[Tensor, "
 def price_list(
     model: GPT, world: PronounWorld, ids: Tensor, how: str = "zero", over: Tensor | None = None
 ) -> Float[Tensor, "layers heads 3"]:
-    """Return what it costs to switch each head off, beyond ``costs`` of the model as it is, in
-    nats.
+    """Return what it costs in nats to switch each head off.
+
+    ``costs`` are those of the model as it is.
 
     ``how`` and ``over`` are the last arguments of ``ablate``.
     """
@@ -77,7 +78,7 @@ def he_share(model: nn.Module, world: PronounWorld, beginning: str) -> float:
 
 
 def preference(model: GPT, world: PronounWorld, vectors: Tensor, hidden: int | None = None):
-    """log p(he) − log p(she) after the last of some token vectors ``(n, d_model)``.
+    """Return log p(he) − log p(she) after the last of some token vectors ``(n, d_model)``.
 
     ``hidden``: a place that no other token may attend to.
     """
@@ -142,8 +143,10 @@ def name_stories(world: PronounWorld, n: int) -> list[Int[Tensor, "m"]]:
 def share_on_character(
     model: GPT, world: PronounWorld, stories: list
 ) -> dict[str, tuple[float, float]]:
-    """By each method of ``evidence``: what the character gets, on average, and how often it gets
-    most of the tokens before the full stop."""
+    """Return by each method of ``evidence`` what the character gets on average, and how often most.
+
+    That is how often it gets most of the tokens before the full stop.
+    """
     sums = {name: [0.0, 0.0] for name in METHODS}
     for ids in stories:
         who = int((ids == world.places["is"]).int().argmax()) - 1

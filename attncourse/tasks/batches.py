@@ -95,8 +95,10 @@ def roomy_storyteller(seed: int, steps: int = STEPS) -> GPT:
 
 @torch.no_grad()
 def shifted_losses(model: GPT, n: int = STORIES) -> list[float]:
-    """The mean loss of stories behind 0, 1, … ``ROOM`` tokens of padding that is masked, where
-    positions count it."""
+    """Return the mean loss of stories behind 0, 1, … ``ROOM`` tokens of masked padding.
+
+    Positions count the padding.
+    """
     stories = PronounWorld(1000).sample(n)
     length = stories.shape[-1]
     mask, losses = causal_mask(length), []

@@ -15,8 +15,11 @@ BYTES, TOKENS, ROOM = 2, 8192, 40e9  # 16 bits a number; a long text; room for c
 
 
 class Sizes(NamedTuple):
-    """A model: layers, heads of queries, of keys and values, features of each; or a latent vector
-    and a turned key of so many numbers in place of the keys and values of all heads."""
+    """A model's sizes: layers, heads of queries, of keys and values, features of each.
+
+    Or a latent vector and a turned key of so many numbers in place of the keys and values of all
+    heads.
+    """
 
     name: str
     kind: str
@@ -51,8 +54,11 @@ MODELS = (
 
 
 def cache_size_row(one: Sizes) -> dict:
-    """A row of the table: bytes a token, their share of what a key/value head for each query head
-    would take, and how many texts of ``TOKENS`` tokens ``ROOM`` bytes hold."""
+    """Return a row of the table: bytes a token, their share, and how many texts fit.
+
+    The share is of what a key/value head for each query head would take; the texts are of
+    ``TOKENS`` tokens, in ``ROOM`` bytes.
+    """
     token = BYTES * one.numbers()
     return {
         **{name: value for name, value in one._asdict().items() if value},

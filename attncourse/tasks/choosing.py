@@ -75,6 +75,7 @@ class Chooser(nn.Module):
         self.read_out = nn.Linear(d, DIGITS)
 
     def forward(self, ids: Int[Tensor, "b n"]) -> Float[Tensor, "b n digits"]:
+        """Return the logits of a digit at each place."""
         x = self.digits(ids)  # (b, n, d)
         if self.without != "positions":
             x = x + sinusoidal_encoding(ids.shape[1], x.shape[-1])

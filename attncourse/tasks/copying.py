@@ -72,6 +72,7 @@ class Reader(nn.Module):
         self.back = nn.ModuleList(nn.Linear(d, d, bias=False) for _ in range(layers))
 
     def forward(self, ids: Tensor) -> Tensor:
+        """Return the logits of a letter at each place."""
         n, x = ids.shape[1], self.letters(ids)  # (batch, n, d)
         if self.encoding == "sinusoidal":
             x = x + sinusoidal_encoding(n, x.shape[-1])
@@ -90,8 +91,9 @@ class Reader(nn.Module):
 
 @torch.no_grad()
 def distance_named(model: nn.Module, n: int, first: int = 0, batch: int = 200) -> Tensor:
-    """Return how far back the letter stands that a model names, as fractions of its answers,
-    ``(n,)``.
+    """Return how far back the letter stands that a model names, ``(n,)``.
+
+    They are fractions of its answers.
 
     Counted over positions ``first`` to n − 1; letters that stand later, or not at all in the
     sequence, count nowhere, so the fractions sum to at most 1.

@@ -124,6 +124,7 @@ def moved_a_pixel(images: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def unchanged_images(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Return the images as they are."""
     return images
 
 

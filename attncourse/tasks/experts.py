@@ -45,6 +45,7 @@ class Experts(nn.Module):
         self.W_2 = nn.Linear(n_experts * d_ff, d_model)
 
     def forward(self, x: Float[Tensor, "*batch n d_model"]) -> Float[Tensor, "*batch n d_model"]:
+        """Return each token's blend of its chosen experts' results."""
         self.logits = self.gate(x)  # (..., n, e)
         self.weights = top_k_gate(self.logits, self.chosen)
         hidden = F.gelu(self.W_1(x)).unflatten(-1, (self.weights.shape[-1], -1))  # (..., n, e, f)
@@ -67,6 +68,7 @@ def with_experts() -> GPT:
 
 
 def layers_of(model: GPT) -> list[Experts]:
+    """Return a model's feed-forward layers."""
     return [block.feed_forward for block in model.blocks]
 
 
@@ -110,8 +112,10 @@ def hidden_numbers(model: GPT) -> dict[str, int]:
 
 @torch.no_grad()
 def who_goes_where(model: GPT, n: int = 1000, least: int = 20) -> dict:
-    """For each layer: the share of the choices on every expert, and by word the expert that weighs
-    most. Words that stand in n stories fewer than ``least`` times are left out."""
+    """Return for each layer every expert's share of the choices, and the top one by word.
+
+    Words that stand in n stories fewer than ``least`` times are left out.
+    """
     world = PronounWorld(3000)
     ids = world.sample(n)
     model.eval()(ids)

@@ -50,6 +50,7 @@ def explored(
 
 
 def token_place(tokens: Sequence[str], word: str) -> int:
+    """Return the place of the one token that is this word; ``ValueError`` for others."""
     places = [i for i, token in enumerate(tokens) if token.strip() == word]
     if len(places) != 1:
         raise ValueError(f"{word!r}: expected one token that stands once among {tokens}")

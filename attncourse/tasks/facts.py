@@ -81,7 +81,7 @@ def lens(model: Llama, words: "BytePairs", text: str, answer: str) -> dict:
 
 
 def gap(logits: Float[Tensor, "n n_vocab"], one: int, other: int) -> float:
-    """log p(one) − log p(other) for what comes next."""
+    """Return log p(one) − log p(other) for what comes next."""
     return (logits[-1, one] - logits[-1, other]).item()
 
 

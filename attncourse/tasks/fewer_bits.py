@@ -48,23 +48,27 @@ Rounded = Callable[[Tensor], Tensor]
 
 
 def there_and_back(x: Tensor, bits: int, block: int) -> Tensor:
-    """x in so many bits, blocks along the last axis."""
+    """Return x in so many bits, blocks along the last axis."""
     return dequantize(*quantize(x, bits, block)).to(x)
 
 
 def a_matrix(weight: Tensor, bits: int) -> Tensor:
+    """Return the weights rounded with one scale for all."""
     return there_and_back(weight.flatten(), bits, weight.numel()).view_as(weight)
 
 
 def a_row(weight: Tensor, bits: int) -> Tensor:
+    """Return the weights rounded with one scale a row."""
     return there_and_back(weight, bits, weight.shape[-1])
 
 
 def down_a_column(block: int) -> Callable[[Tensor, int], Tensor]:
+    """Return a function that rounds weights in blocks of so many down the columns."""
     return lambda weight, bits: there_and_back(weight.T, bits, block).T
 
 
 def along_a_row(weight: Tensor, bits: int) -> Tensor:
+    """Return the weights rounded in blocks of 32 along the rows."""
     return there_and_back(weight, bits, 32)
 
 

@@ -62,6 +62,7 @@ class Walk(torch.autograd.Function):
 
     @staticmethod
     def forward(read: Tensor, first: Tensor, W: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
+        """Return every state, and what the gradients need: the gates and the new values."""
         d, W, bias = first.shape[-1], W.mT.contiguous(), bias.unsqueeze(1)
         read = read.movedim(2, 0).contiguous()  # (n, ways, b, 3 d)
         states = torch.empty_like(read[..., :d])
@@ -77,12 +78,14 @@ class Walk(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx, inputs: tuple, output: tuple) -> None:
+        """Keep what the gradients need."""
         _, first, W, _ = inputs
         ctx.mark_non_differentiable(*output[1:])
         ctx.save_for_backward(first, W, *output)
 
     @staticmethod
     def backward(ctx, slope: Tensor, *_):  # pyrefly: ignore [bad-override]  a gradient each result
+        """Return the gradients, from the last step to the first."""
         first, W, states, gates, news, olds = ctx.saved_tensors
         states, slope = states.movedim(2, 0), slope.movedim(2, 0)
         reset, keep = gates.chunk(2, dim=-1)

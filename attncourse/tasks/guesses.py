@@ -141,6 +141,7 @@ def measure_guesses(
 
 
 def seconds_once(call: Callable) -> float:
+    """Return the seconds of processor time that a call takes."""
     began = time.process_time()
     call()
     return time.process_time() - began

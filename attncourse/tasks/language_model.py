@@ -152,6 +152,7 @@ class LanguageModelRuns:
 
     @property
     def median(self) -> float:
+        """The median of the runs' losses on the text for testing."""
         return sorted(self.tested)[len(self.tested) // 2]
 
 

@@ -153,6 +153,7 @@ def in_a_fork(method: str, n: int, device: str) -> None:
 
 
 def main() -> None:
+    """Measure the methods and lengths that were asked for, and print them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("points", nargs="+", metavar="METHOD:TOKENS")

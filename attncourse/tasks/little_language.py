@@ -111,6 +111,7 @@ class NextWordReader(nn.Module):
         return self.out(x + weights @ self.head.W_v(x))
 
     def forward(self, ids: Tensor) -> Tensor:
+        """Return the logits of the next word at each place."""
         n = ids.shape[-1]
         real = padding_mask((ids != PAD).sum(-1), n)  # (b, 1, n)
         return self.logits(self.embed(ids), combine(self.mask(n), real))

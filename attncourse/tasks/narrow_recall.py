@@ -52,6 +52,7 @@ class Recalled:
 
     @property
     def median(self) -> float:
+        """The median of the runs' shares of right answers."""
         return sorted(self.right)[len(self.right) // 2]
 
 

@@ -34,8 +34,10 @@ SYSTEMS = (60, 120, 250, 500)
 
 @dataclass(frozen=True)
 class Question:
-    """The second it comes in, its system prompt (which, of how many tokens), its own tokens, and
-    those of its answer."""
+    """The second a question comes in, and its tokens.
+
+    These are its system prompt (which, of how many tokens), its own, and those of its answer.
+    """
 
     came: int
     system: int
@@ -45,6 +47,7 @@ class Question:
 
     @property
     def total(self) -> int:
+        """The tokens of the question and of its answer together."""
         return self.shared + self.own + self.answer
 
 
@@ -76,8 +79,10 @@ class Memory:
     def begin(
         self, name: int, asked: Question, way: str, longest: int, left: int
     ) -> Answering | None:
-        """A question with the pages that it begins with; None where fewer than ``left`` would be
-        free behind it."""
+        """Return a question with the pages that it begins with.
+
+        None where fewer than ``left`` would be free behind it.
+        """
         tokens = asked.shared + asked.own
         many = math.ceil((longest if way == "reserved" else tokens) / self.page)
         filled = asked.shared // self.page if way == "shared" else 0

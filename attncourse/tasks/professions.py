@@ -35,7 +35,7 @@ CONTROLS = ("girl", "boy")
 def pronoun_log_gaps(
     model: Llama, words: "BytePairs", who: str, templates: Sequence[str] = TEMPLATES
 ) -> list[float]:
-    """log p(she) − log p(he) after each template, in nats.
+    """Return log p(she) − log p(he) after each template, in nats.
 
     Raises ``ValueError`` for a word of several tokens: its templates would be longer than others.
     """

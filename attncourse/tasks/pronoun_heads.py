@@ -74,6 +74,7 @@ class Sentence:
 
     @property
     def pronoun(self) -> int:
+        """The place of the pronoun, which is the last token."""
         return len(self.ids) - 1
 
 
@@ -126,9 +127,7 @@ def hits(found: Float[Tensor, "s 2 l h"]) -> Float[Tensor, "s l h"]:
 
 
 def chosen_on_half(found: Float[Tensor, "s 2 l h"], draws: int = 500, seed: int = 0) -> float:
-    """Return how often the best head of half of the openings is right in the other half, on
-    average.
-    """
+    """Return how often the best head of half of the openings is right in the other, on average."""
     right = hits(found).flatten(1).numpy().reshape(-1, 2, found.shape[-2] * found.shape[-1])
     weight = found[:, 0].flatten(1).numpy().reshape(right.shape)
     rng, kept = np.random.default_rng(seed), []
@@ -148,7 +147,7 @@ def chosen_on_half(found: Float[Tensor, "s 2 l h"], draws: int = 500, seed: int 
 def noun_log_gaps(
     model: Llama, asked: Sequence[Sentence], stream: Tensor | None = None, layer: int = 0
 ) -> Float[Tensor, "s"]:
-    """log p(noun) − log p(other) for what comes after *He, that is, the*, in nats.
+    """Return log p(noun) − log p(other) for what comes after *He, that is, the*, in nats.
 
     stream: what runs from block to block where nothing is changed, of which the model goes on
     before ``layer``; read anew unless given.

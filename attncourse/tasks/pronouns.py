@@ -163,7 +163,7 @@ class PronounWorld:
         return torch.full((n, 1), self.places[word])
 
     def draw(self, n: int, choices: int) -> Int[Tensor, "n"]:
-        """n numbers from 0 to choices − 1, each equally likely."""
+        """Return n numbers from 0 to choices − 1, each equally likely."""
         return torch.randint(choices, (n,), generator=self.generator)
 
     def table(self, choices: Sequence, width: int = 1) -> Int[Tensor, "choices width"]:
@@ -197,8 +197,9 @@ class PronounWorld:
         return " ".join(words[: words.index("<end>")] if "<end>" in words else words)
 
     def surprise(self, story: str) -> float:
-        """Return the surprise of a whole story, ``−log p``, in nats; infinite where it cannot be
-        drawn.
+        """Return the surprise of a whole story, ``−log p``, in nats.
+
+        Infinite where it cannot be drawn.
 
         Its mean over all stories, divided by ``mean_length()``, is ``entropy_rate()``.
         """

@@ -49,6 +49,7 @@ class Mean(nn.Module):
     """The average of the elements: ``(..., n, d)`` to ``(..., 1, d)``."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return the mean of the tokens."""
         return x.mean(dim=-2, keepdim=True)
 
 
@@ -56,6 +57,7 @@ class Sum(nn.Module):
     """The sum of the elements: ``(..., n, d)`` to ``(..., 1, d)``."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return the sum of the tokens."""
         return x.sum(dim=-2, keepdim=True)
 
 

@@ -52,6 +52,7 @@ class AttentionReader:
     model: Any = None
 
     def fit(self, sequences: Sequence[str], labels: np.ndarray, n_classes: int):
+        """Train the reader on sequences and their labels; return it."""
         torch.manual_seed(self.seed)
         self.model = ReceptorClassifier(n_classes, self.max_length)
         ids, answers = encoded(sequences, self.max_length), torch.as_tensor(labels)
@@ -69,6 +70,7 @@ class AttentionReader:
 
     @torch.no_grad()
     def shares(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return each sequence's probabilities of the classes."""
         parts = encoded(sequences, self.max_length).split(1000)
         return torch.cat([self.model(part).softmax(-1) for part in parts]).numpy()
 
@@ -88,6 +90,7 @@ class KmerReader:
     model: Any = None
 
     def fit(self, sequences: Sequence[str], labels: np.ndarray, n_classes: int):
+        """Fit a regression on counts of letters' runs; return the reader."""
         from sklearn.feature_extraction.text import CountVectorizer
         from sklearn.linear_model import LogisticRegression
 
@@ -98,6 +101,7 @@ class KmerReader:
         return self
 
     def shares(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return each sequence's probabilities of the classes."""
         shares = np.zeros((len(sequences), self.n_classes))
         found = self.model.predict_proba(self.counter.transform(sequences))
         shares[:, self.model.classes_] = found
@@ -127,10 +131,12 @@ class NeighbourReader:
     known: list[str] = field(default_factory=list)
 
     def fit(self, sequences: Sequence[str], labels: np.ndarray, n_classes: int):
+        """Keep the sequences and their labels; return the reader."""
         self.known, self.values = list(sequences), np.eye(n_classes)[labels]
         return self
 
     def shares(self, sequences: Sequence[str]) -> np.ndarray:
+        """Return each sequence's shares of the classes, nearer neighbours first."""
         # pyrefly: ignore [no-matching-overload]  the stubs know no scorer for texts
         distances = cdist(sequences, self.known, scorer=Levenshtein.distance, dtype=np.uint16)
         return softmax(-distances.astype(float), temperature=self.temperature) @ self.values
@@ -232,7 +238,7 @@ def is_in_motif(weights: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def telling(reader, sequences: Sequence[str], labels, starts, n: int = 4) -> list[str]:
-    """n loops with a motif that the reader knows, first those where attention misses it most.
+    """Return n loops with a motif that the reader knows, those that attention misses most first.
 
     Those come first whose largest weight lies outside the motif, and among them those where the
     letter that the answer depends on most lies inside; then by how much of the motif the three
@@ -251,9 +257,7 @@ def telling(reader, sequences: Sequence[str], labels, starts, n: int = 4) -> lis
 
 @dataclass
 class ReaderScore:
-    """The scores of a fitted reader on a test side: two numbers, their intervals, and its
-    decisions.
-    """
+    """The scores of a fitted reader on a test side, their intervals, and its decisions."""
 
     reader: Any
     truth: np.ndarray
@@ -293,7 +297,8 @@ def scored(
 
 
 def measured() -> dict:
-    """Return the results of ``benchmarks/receptors_vdjdb.py`` on a table of VDJdb, with date and
-    size.
+    """Return what ``benchmarks/receptors_vdjdb.py`` found on a table of VDJdb.
+
+    With its date and its size.
     """
     return json.loads(Path(__file__).with_name("receptors_vdjdb.json").read_text("utf-8"))

@@ -29,7 +29,7 @@ class Repertoire:
 def simulate_repertoire(
     n: int, seed: int = 0, planted: float = 0.8, copies: float = 0.0
 ) -> Repertoire:
-    """n made-up receptors: a frame, random letters, and in most of them a motif of their virus.
+    """Return n made-up receptors: a frame, random letters, in most of them a motif of their virus.
 
     Every loop is *CAS*, five to eleven letters and *F*, frequent letters three times as likely. A
     share ``planted`` of them bears one of its virus' two motifs of three letters, anywhere inside;

@@ -90,6 +90,7 @@ class Result:
 
     @property
     def median(self) -> float:
+        """The median of the runs' accuracies."""
         return sorted(self.accuracies)[len(self.accuracies) // 2]
 
 

@@ -396,7 +396,7 @@ from dataclasses import replace
 from attncourse.checks import exercises
 from attncourse.checks.exercise import Criterion
 from attncourse.checks.judging import judge
-from attncourse.checks.bank.masking import leak_case
+from attncourse.bank.masking.leak import leak_case
 
 
 A, W = torch.randn(3, 5).double(), torch.randn(2, 4).double()

@@ -9,6 +9,7 @@ import importlib
 import inspect
 import re
 import shutil
+import sys
 import textwrap
 from dataclasses import replace
 from functools import cache
@@ -85,10 +86,6 @@ def imports_of(module) -> str:
     return ast.unparse(ast.Module(imports, []))
 
 
-def checks_of(exercise):
-    return importlib.import_module(f"attncourse.checks.bank.{exercise.stem}")
-
-
 def without_defaults(signature: inspect.Signature) -> inspect.Signature:
     """The same names, to be called in the same way."""
     parameters = [
@@ -114,7 +111,7 @@ def assert_is_the_mistakes_code(exercise, mistake):
         for piece, option in zip(pieces, chosen.items(), strict=True):
             assert_is_the_options_code(piece, *option)
         return
-    module = checks_of(exercise)
+    module = importlib.import_module(mistake.wrong.__module__)
     first, *helpers = re.split(r"\n\n(?=def |class )", code)
     wrong = mistake.wrong
     if "<locals>" in wrong.__qualname__:  # its own names are not there
@@ -206,7 +203,8 @@ def test_no_right_answer_is_shown(entries):
         shown = ast.unparse(ast.parse(line.code))
         assert bodies[exercise.target] not in shown
         for name in wrong_lines.helpers_of(exercise, mistake):
-            assert not wrong_lines.passes(exercise, getattr(checks_of(exercise), name))
+            helper = getattr(sys.modules[mistake.wrong.__module__], name)
+            assert not wrong_lines.passes(exercise, helper)
     for name in ("cosine", "forward_right", "really_equivariant"):
         assert not re.search(rf"\bdef {name}\b", page)
 
@@ -226,8 +224,9 @@ def on_one_line(text: str) -> str:
 
 def test_a_right_helper_is_told_from_a_wrong_one(monkeypatch):
     cosine = ALL["tokens.cosine_similarity"]
-    module = check_source.source("attncourse.checks.bank.tokens")
-    monkeypatch.setattr(checks_of(cosine), "cosine", cosine.reference, raising=False)
+    module = check_source.source("attncourse.bank.tokens.cosine_similarity")
+    checks = importlib.import_module(module.name)
+    monkeypatch.setattr(checks, "cosine", cosine.reference, raising=False)
     assert wrong_lines.is_right(cosine, module, "cosine")
     assert not wrong_lines.is_right(cosine, module, "dots")
 

@@ -224,7 +224,7 @@ FILES = [
         here = os.path.realpath(attncourse.__path__[0])
         while len(here) > 1:
             here = os.path.dirname(here)
-            for name in ("attncourse/mixing.py", "attncourse/checks/bank/mixing.py"):
+            for name in ("attncourse/mixing.py", "attncourse/bank/mixing/mix.py"):
                 found = found or b"def mix" in read(f"{here}/{name}")
             for path in glob.glob(f"{here}/solutions/*/*.ipynb"):
                 found = found or b"def mix" in read(path)

@@ -22,14 +22,14 @@ from attncourse.grading.jail import kernel
 from attncourse.grading.judge import judge
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.judge.lane_loop import CHECKER
+from attncourse.grading.judge.lane_loop import CHECKER_MB
 from attncourse.grading.judge.lanes import LANES, LaneLost, Lanes
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.plan_runner import LAST_MINUTE, Means, PlanRunner
-from attncourse.grading.judge.process import REPLAY
+from attncourse.grading.judge.plan_runner import LAST_MINUTE_SECONDS, Means, PlanRunner
+from attncourse.grading.judge.process import REPLAY_SECONDS
 from attncourse.grading.judge.wire.decoding import Decoder, Room
 from attncourse.grading.judge.wire.encoding import Encoder
-from attncourse.grading.judge.wire.frames import HEAD, WireError, unpack_frame
+from attncourse.grading.judge.wire.frames import FRAME_HEADER, WireError, unpack_frame
 from attncourse.grading.judge.worker.zygote import Zygote
 from attncourse.grading.judge.workers import Workers
 from attncourse.grading.limits import MB, Limits
@@ -121,7 +121,7 @@ def test_what_an_answer_may_well_return_has_room(value):
     ids=["lists", "dicts", "numbers", "wide", "buffers"],
 )
 def test_json_of_too_many_values_is_not_parsed(text):
-    pieces = [HEAD.pack(len(text), 0), text, b""]
+    pieces = [FRAME_HEADER.pack(len(text), 0), text, b""]
     with quick(), pytest.raises(WireError):
         unpack_frame(lambda size: pieces.pop(0), 64 * MB)
 
@@ -176,7 +176,7 @@ def test_what_a_test_makes_of_a_result_has_bounds_too(answer, test):
     LANES.close()
     report = judged(answer, test, "assert True", limits=SHORT)
     assert points(report) == [0, 1], report
-    assert all(peak < CHECKER + 300 for peak in peaks().values())
+    assert all(peak < CHECKER_MB + 300 for peak in peaks().values())
 
 
 def test_a_number_that_nobody_can_show_costs_its_test_alone():
@@ -202,7 +202,7 @@ FOREVER = "assert f() > 1\nassert sum(range(f()))"  # one instruction that no al
 
 
 def test_a_stuck_lane_is_ended_and_keeps_what_was_earned(monkeypatch):
-    monkeypatch.setattr("attncourse.grading.judge.lanes.GRACE", 1.0)  # it works that long
+    monkeypatch.setattr("attncourse.grading.judge.lanes.GRACE_SECONDS", 1.0)  # it works that long
     began = time.monotonic()
     report = judged(
         "def f():\n    return 10**12",
@@ -224,7 +224,7 @@ def test_a_stuck_lane_is_ended_and_keeps_what_was_earned(monkeypatch):
 class ToldLane:
     """A lane that answers what it is told to; ``seen`` are what was asked and who else was busy."""
 
-    core, pid, began = None, 0, True
+    core, pid, work_began = None, 0, True
 
     def __init__(self, lanes: Lanes, answers: list):
         self.lanes, self.answers, self.seen = lanes, answers, []
@@ -237,7 +237,7 @@ class ToldLane:
             raise answer
         return answer
 
-    def gone(self):
+    def has_ended(self):
         return False
 
     def close(self):
@@ -293,11 +293,11 @@ def test_nothing_runs_a_third_time(told, given, points, runs):
     report, seen = told(*given)
     assert (report.points, len(seen)) == (points, runs)
     if given[:2] == (LOST, LOST):
-        assert report.attention == (f"{judge.LOST}: the judge was busy with it",)
+        assert report.attention == (f"{judge.NOT_RUN_TO_END}: the judge was busy with it",)
 
 
 def test_a_lane_that_cannot_start_is_the_machines(told, monkeypatch):
-    monkeypatch.setattr(ToldLane, "began", False)
+    monkeypatch.setattr(ToldLane, "work_began", False)
     with pytest.raises(UserError, match="no lane can start on this machine: the judge was busy"):
         told(LOST, LOST)
     assert told(LOST, answers(1))[0].points == 1
@@ -441,10 +441,10 @@ def test_what_runs_once_more_has_longer_on_a_slow_machine_too():
     runner.present = SimpleNamespace(ended="")
     plan.process.endless.add(0)
     list(plan.process.replay(1))
-    assert had == [4 * REPLAY]
+    assert had == [4 * REPLAY_SECONDS]
     runner.present = None
     plan.last_minute()
-    assert means.budget.seconds == limits.submission + 4 * LAST_MINUTE
+    assert means.budget.seconds == limits.submission + 4 * LAST_MINUTE_SECONDS
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,10 @@ from attncourse.grading.course import folders
 from attncourse.grading.driver.command import grade_course
 from attncourse.grading.judge import lanes as holding
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.judge.lanes import Lane, Lanes
+from attncourse.grading.judge.lanes import Lane, Lanes, LaneSettings
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.points import judge_cell
-from attncourse.grading.judge.wire.frames import HEAD
+from attncourse.grading.judge.wire.frames import FRAME_HEADER
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import report_from_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
@@ -301,7 +301,7 @@ import sys
 sys.path.insert(0, {tests!r})
 from helpers.small_course import NAME, small
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.judge.lanes import Lane, Lanes
+from attncourse.grading.judge.lanes import Lane, Lanes, LaneSettings
 from attncourse.grading.submission.notebook import Assignment, read_cells
 endless = "import threading\\nwhile True: pass"
 print("go", flush=True)
@@ -346,7 +346,7 @@ def test_a_lane_that_is_killed_is_replaced():
 def lanes():
     """Two lanes that were started together."""
     made = Lanes()
-    made.prepare([((), (), False, 1, ())] * 2)
+    made.prepare([LaneSettings((), (), False, 1, ())] * 2)
     yield made
     made.stop()
 
@@ -354,7 +354,7 @@ def lanes():
 def told(lane) -> int:
     """A lane's process id, once it is at work."""
     said = lane.connection.recv(4096, socket.MSG_PEEK)
-    return json.loads(said[HEAD.size :])["pid"]
+    return json.loads(said[FRAME_HEADER.size :])["pid"]
 
 
 @pytest.mark.parametrize(
@@ -363,15 +363,15 @@ def told(lane) -> int:
 def test_lanes_that_were_started_ahead_are_the_next_or_end(modules, number, taken):
     made = Lanes()
     made.expect(modules, number)
-    ahead = made.expected[1]
-    made.prepare([((), (), False, 1, ())] * 2)
+    ahead = made.expected
+    made.prepare([LaneSettings((), (), False, 1, ())] * 2)
     try:
         lanes = [lane for _, lane in made.idle]
         assert (lanes == ahead) == taken
         assert [lane.closed for lane in ahead] == [not taken] * number
         assert len({told(lane) for lane in lanes}) == 2
         made.expect(modules, number)
-        unused = made.expected[1]
+        unused = made.expected
         made.close()
         assert all(lane.closed for lane in unused)
     finally:
@@ -428,10 +428,10 @@ def test_a_lane_is_closed_once(lanes):
 def test_a_lane_that_ended_at_its_start_is_gone():
     """A command must not end by the broken pipe, which it would take for its own output's."""
     lane = Lane()
-    lane.theirs.close()
-    lane.become(((), (), False, 1, ()), None)
-    assert lane.gone()
-    os.close(lane.ended)
+    lane.lane_socket.close()
+    lane.send_order(LaneSettings((), (), False, 1, ()), None)
+    assert lane.has_ended()
+    os.close(lane.lane_lifeline)
     lane.close()
 
 

@@ -6,14 +6,18 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from attncourse.grading.class_.results import ClassResults, from_report
-from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.summary import Summary
-from attncourse.grading.class_.terminal import at_a_glance, class_table
-from attncourse.grading.judge.assertion_message import Said, assertions, said_of
+from attncourse.grading.gradebook.read import Person
+from attncourse.grading.judge.assertion_message import (
+    AssertionMessage,
+    assertion_message_of,
+    assertions,
+)
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import UNFORESEEN, Report
+from attncourse.grading.results.class_results import ClassResults, from_report
+from attncourse.grading.results.summary import Summary
+from attncourse.grading.results.terminal import at_a_glance, class_table
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.hidden_tests import NAMED
 from helpers.small_course import cell, graded, notebook, solution
@@ -53,29 +57,29 @@ close(x, 9)
 """
 
 
-def said(f, seen=(9,)) -> Said:
+def said(f, seen=(9,)) -> AssertionMessage:
     try:
         exec(compile(SOURCE, "<test>", "exec"), {"f": f, "seen": seen})
     except Exception as error:
-        return said_of(error, SOURCE, "<test>")
+        return assertion_message_of(error, SOURCE, "<test>")
     raise ValueError("expected it to fail")
 
 
 def test_the_sentence_is_that_of_the_line_which_failed():
-    assert said(lambda x: 5) == Said("one more than it was")
-    assert said(lambda x: x + 1) == Said("a and b are close")
-    assert said(lambda x: x + 1, seen=[0]) == Said("seen … times, …")
+    assert said(lambda x: 5) == AssertionMessage("one more than it was")
+    assert said(lambda x: x + 1) == AssertionMessage("a and b are close")
+    assert said(lambda x: x + 1, seen=[0]) == AssertionMessage("seen … times, …")
 
 
 def test_a_raising_call_stops_before_the_next_assertion():
-    assert said(lambda x: 1 / 0) == Said("one more than it was", False)
+    assert said(lambda x: 1 / 0) == AssertionMessage("one more than it was", False)
 
 
 def test_what_an_exception_says_is_no_sentence():
     def forges(x):
         raise AssertionError("what was sent: 3")
 
-    assert said(forges) == Said("one more than it was", False)
+    assert said(forges) == AssertionMessage("one more than it was", False)
     assert assertions("assert x, str(x)\nassert y\nassert z, f'{z}'") == (
         (1, 1, ""),
         (2, 2, ""),

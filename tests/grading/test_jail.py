@@ -943,7 +943,7 @@ def test_whatever_the_probe_says_there_is_a_sentence(monkeypatch, start):
         jail.subprocess, "run", lambda command, **more: run([sys.executable, "-c", code], **more)
     )
     if "pause" in start:
-        monkeypatch.setattr(jail, "PATIENCE", 1)
+        monkeypatch.setattr(jail, "PROBE_SECONDS", 1)
     first, *_ = jail._available.__wrapped__()
     assert PROBES[start] in first.detail
     assert first.in_force is (PROBES[start] == "in force")

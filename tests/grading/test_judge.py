@@ -773,11 +773,11 @@ def test_the_driver_is_told_what_was_earned_before():
     with theirs, ours, theirs.makefile("rb") as stream:
         lane_loop = LaneLoop(ours, ours, {"processes": 1})
         for name, seconds in (("a", 5.0), ("b", 5.0), ("c", 9.0), ("d", 9.0)):
-            lane_loop.begins(name, seconds)
+            lane_loop.announce(name, seconds)
         lane_loop.earned["points_mix"] = {"points": 2.0}
-        lane_loop.begins("e", 9.0)
-        lane_loop.told_at -= 1
-        lane_loop.begins("f", 9.0)
+        lane_loop.announce("e", 9.0)
+        lane_loop.announced_at -= 1
+        lane_loop.announce("f", 9.0)
         told = [unpack_frame(stream.read, 1 << 20)[0] for _ in range(4)]
     assert [message["begins"] for message in told] == ["a", "c", "e", "f"]
     assert [message["earned"] for message in told] == [{}, {}, {"points_mix": {"points": 2.0}}, {}]

@@ -46,20 +46,21 @@ def run(root: Path, *command: str) -> str:
 
 
 def add_an_exercise(root: Path) -> None:
-    """What CONTRIBUTING.md has one write, at the ends of its files."""
+    """What CONTRIBUTING.md has one write: a file of the bank, and the ends of others."""
     text = (ROOT / "CONTRIBUTING.md").read_text()
     steps = re.findall(
         r"`([\w/.]+\.py)`(?:, here at\s+its end)?:\n\n```python\n(.*?)```", text, re.S
     )
     assert [path for path, _ in steps] == [
         "attncourse/mixing.py",
-        "attncourse/checks/bank/mixing.py",
+        "attncourse/bank/mixing/exponential_weights.py",
+        "attncourse/bank/mixing/__init__.py",
         "tests/test_mixing.py",
         "solutions/02_mixing/02_mixing.py",
     ]
     for path, code in steps:
-        with (root / path).open("a") as file:
-            file.write("\n\n" + code)
+        text = f"{(root / path).read_text()}\n\n" if (root / path).exists() else ""
+        (root / path).write_text(text + code)
 
 
 def add_numbered(fixture: Path, target: Path, number: int) -> None:

@@ -10,6 +10,7 @@ import course as settings
 import pytest
 from navigation import LINES, WORDS, reading_minutes
 
+from attncourse import checks
 from helpers.project import ROOT
 
 CHAPTERS = settings.load(ROOT).chapters
@@ -25,10 +26,23 @@ def test_the_row_of_a_chapter_is_complete(chapter):
         f"solutions/{folder}/{folder}.py",
         f"solutions/{folder}/{folder}.ipynb",
         f"exercises/{folder}/{folder}.ipynb",
-        f"attncourse/checks/bank/{stem}.py",
+        f"attncourse/bank/{stem}/__init__.py",
         f"tests/test_{stem}.py",
     ]
     assert [path for path in row if not (ROOT / path).is_file()] == []
+
+
+BESIDE_EXERCISES = {"__init__", "cases", "mistakes", "shared", "variants"}
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda c: c.folder)
+def test_an_exercise_is_a_file_of_its_name(chapter):
+    """And what several of them share is at most two files beside them, and their variants."""
+    files = {path.stem for path in (ROOT / "attncourse" / "bank" / chapter.stem).glob("*.py")}
+    names = [exercise.name for exercise in checks.chapter(chapter.stem)]
+    expected = {re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() for name in names}
+    assert files - BESIDE_EXERCISES == expected
+    assert len(files & {"cases", "mistakes", "shared"}) <= 2
 
 
 def test_tests_stand_in_the_rooms_of_their_modules():
@@ -74,13 +88,10 @@ def test_no_two_classes_have_one_name():
 # or nobody has found a better one yet. None is added; one that gets a name of its own goes.
 # fmt: off
 SHARED_NAMES = {
-    "added", "answers", "apart", "as_ids", "as_they_are", "assigned", "attention_weights",
-    "cached", "check", "cloud", "copy", "data_flow", "dot", "exchanged", "in_variant",
-    "is_tensor", "kept", "largest", "leaves_of", "load", "main", "masked", "measured", "model",
-    "normal", "one_hot", "pair", "parameters_of", "prepare", "price_list", "product",
-    "progress", "put", "require_finite", "require_pair", "ring", "rows_of", "run",
-    "same_numbers", "shapes_of", "split", "square", "summed", "train", "turned", "unit",
-    "unit_rows", "weights", "within", "without",
+    "answers", "apart", "as_ids", "attention_weights", "cached", "check", "cloud", "copy",
+    "data_flow", "dot", "kept", "main", "masked", "model", "one_hot", "price_list", "product",
+    "progress", "ring", "run", "shapes_of", "split", "square", "train", "turned",
+    "unit", "unit_rows", "weights", "within", "without",
 }
 # fmt: on
 
@@ -89,7 +100,7 @@ def test_no_more_functions_share_a_name():
     """But for the banks', whose names are those of decisions."""
     names: Counter[str] = Counter()
     for path in (ROOT / "attncourse").rglob("*.py"):
-        if "bank" not in path.parts:
+        if not path.is_relative_to(ROOT / "attncourse" / "bank"):
             tree = ast.parse(path.read_text("utf-8"))
             names.update({n.name for n in tree.body if isinstance(n, ast.FunctionDef)})
     assert {name for name, modules in names.items() if modules > 1} == SHARED_NAMES

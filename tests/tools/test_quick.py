@@ -57,7 +57,7 @@ def test_only_tests_that_fit_the_time_are_run(monkeypatch):
         "book/05_kqv.md",
         "solutions/05_kqv/05_kqv.py",
         "exercises/05_kqv/05_kqv.ipynb",
-        "attncourse/checks/bank/kqv.py",
+        "attncourse/bank/kqv/project.py",
     ],
 )
 def test_what_belongs_to_a_chapter_reaches_the_chapter_s_tests(path):

@@ -24,7 +24,7 @@ from helpers.project import ROOT, run_tool
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HERE = "https://example.org/owner/course"
-MOST = 1_800_000  # bytes of the wheel: a student on a slow line waits eleven seconds for it
+MOST = 1_900_000  # bytes of the wheel: a student on a slow line waits twelve seconds for it
 
 
 def wheel(version: str) -> str:
@@ -228,7 +228,7 @@ def test_the_wheel_holds_what_is_needed_and_no_more(tmp_path):
     kinds = {Path(name).suffix for name in files}
     assert kinds == {".py", ".json", ".js", ".css", ".j2", ".sh", ""}
     for stem in STEMS:
-        assert {f"attncourse/{stem}.py", f"attncourse/checks/bank/{stem}.py"} <= files.keys()
+        assert {f"attncourse/{stem}.py", f"attncourse/bank/{stem}/__init__.py"} <= files.keys()
     assert {"attncourse/checks/index.json", "attncourse/grading/cli.py"} <= files.keys()
     assert not any(
         name.startswith(("test", "conftest")) for path in files for name in Path(path).parts

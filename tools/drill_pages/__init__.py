@@ -46,6 +46,7 @@ class AddDrills(SphinxTransform):
     default_priority = 300  # labels have come to their sections, and are not yet gathered
 
     def apply(self, **kwargs) -> None:
+        """Add the section of drills behind a chapter's exercises."""
         course = loaded(Path(self.app.srcdir))
         chapter = course.chapter(self.env.docname)
         if chapter is None or chapter.stem not in drills_by_chapter(course):
@@ -64,6 +65,7 @@ class Practice(SphinxDirective):
     """``{practice}``: a drill of the chapters that a reader chooses."""
 
     def run(self) -> list[nodes.Node]:
+        """Return the place of the drills of all chapters."""
         return [PracticeNode()]
 
 
@@ -93,6 +95,7 @@ def put_drills(app, doctree, page):
 
 
 def raw(html: str) -> nodes.raw:
+    """Return HTML as a node."""
     return nodes.raw("", html, format="html")
 
 
@@ -195,6 +198,7 @@ def add_files(app, page, template, context, doctree):
 
 
 def setup(app):
+    """Register the drills with Sphinx."""
     app.add_node(DrillsNode)
     app.add_node(PracticeNode)
     app.add_transform(AddDrills)

@@ -73,6 +73,7 @@ def decimals_that_tell(got: Any, want: Any) -> int:
 
 
 def is_number(value: object) -> bool:
+    """True for a number that is no truth value."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -157,10 +158,12 @@ def table_html(rows: list[list], name: str, others: list[list] | None, most: int
 
 
 def shape_of(rows: Any) -> tuple[int, int]:
+    """Return how many rows and columns there are."""
     return len(rows), len(rows[0])
 
 
 def cell_html(value: Any, top: float, decimals: int, differs: bool) -> str:
+    """Return a cell of a table, shaded by the size of its number."""
     if isinstance(value, bool):
         text, look = ("T", ' class="ap-true"') if value else ("F", ' class="ap-false"')
     elif is_number(value):

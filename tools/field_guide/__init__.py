@@ -37,6 +37,7 @@ class FieldGuide(SphinxDirective):
     """``{field-guide}``: the symptoms, then the mistakes of every chapter there is."""
 
     def run(self) -> list[nodes.Node]:
+        """Return the guide's sections, one a chapter."""
         course = loaded(Path(self.env.srcdir))
         for path in sources():
             self.env.note_dependency(str(path))
@@ -61,6 +62,7 @@ class FieldGuide(SphinxDirective):
         return page
 
     def section(self, name: str, title: str | nodes.Node, *children: nodes.Node) -> nodes.section:
+        """Return a section with a name of its own."""
         heading = nodes.title("", "", nodes.Text(title) if isinstance(title, str) else title)
         place = name_of_place(f"guide {name}")
         section = nodes.section("", heading, *children, ids=[place], names=[place])
@@ -70,6 +72,7 @@ class FieldGuide(SphinxDirective):
     def exercise(
         self, chapter: Chapter, exercise: Exercise, found: list[GuideEntry]
     ) -> nodes.section:
+        """Return the section of an exercise, with its mistakes."""
         parts: list[nodes.Node] = [self.back("Taught in ", chapter, exercise)]
         course = loaded(Path(self.env.srcdir))
         for one in found:
@@ -104,6 +107,7 @@ def headings(course: Course, chapter: Chapter) -> list[str]:
 
 
 def all_headings(course: Course) -> list[list[str]]:
+    """Return the headings of every chapter."""
     return [headings(course, chapter) for chapter in course.chapters]
 
 
@@ -157,6 +161,7 @@ def in_real_model(entry: str) -> str:
 
 
 def raw(html: str) -> nodes.raw:
+    """Return HTML as a node."""
     return nodes.raw("", html, format="html")
 
 
@@ -191,6 +196,7 @@ def add_files(app, page, template, context, doctree):
 
 
 def setup(app):
+    """Register the guide with Sphinx."""
     app.add_directive("field-guide", FieldGuide)
     app.connect("env-get-outdated", when_headings_change)
     app.connect("missing-reference", resolve)

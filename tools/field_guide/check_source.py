@@ -25,6 +25,7 @@ class CheckModule:
 
     @cached_property
     def text(self) -> str:
+        """The module's source; "" where it has none."""
         if self.rewritten is not None:
             return self.rewritten
         try:
@@ -34,6 +35,7 @@ class CheckModule:
 
     @cached_property
     def tree(self) -> ast.Module:
+        """The module's syntax tree."""
         return ast.parse(self.text)
 
     @cached_property
@@ -82,6 +84,7 @@ class CheckModule:
         return textwrap.dedent("\n".join(self.text.splitlines()[first - 1 : node.end_lineno]))
 
     def definition(self, node: Definition) -> str:
+        """Return a definition's source with its body as a reader sees it."""
         head = ast.unparse(ast.Module([replaced_body(node)], []))
         return head.removesuffix("...").rstrip() + "\n" + textwrap.indent(self.body(node), "    ")
 
@@ -134,4 +137,5 @@ def replaced_body(node: Definition) -> Definition:
 
 @cache
 def source(name: str) -> CheckModule:
+    """Return the module of that name, read once."""
     return CheckModule(name)

@@ -52,10 +52,12 @@ def sources() -> list[Path]:
     """Return the files that the entries are computed from."""
     package = Path(attncourse.__file__).parent
     modules = [*package.glob("*.py"), *(package / "checks").rglob("*.py")]
+    modules += (package / "bank").rglob("*.py")
     return sorted(modules) + [Path(__file__).with_name(name) for name in TOOLS]
 
 
 def key() -> str:
+    """Return a digest of all that the entries are made from."""
     digest = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
     for path in sources():
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
@@ -99,6 +101,7 @@ def distinct(found: Iterable[GuideEntry]) -> list[GuideEntry]:
 
 
 def entry(exercise: Exercise, mistake: Mistake) -> GuideEntry:
+    """Return the guide's entry on a mistake."""
     from field_guide.symptoms import example
     from field_guide.wrong_lines import wrong_line
 
@@ -125,6 +128,7 @@ def entry(exercise: Exercise, mistake: Mistake) -> GuideEntry:
 
 
 def prose(text: str) -> str:
+    """Return a sentence as HTML, its code marked."""
     return with_code(text.replace("``", "`"))
 
 
@@ -143,6 +147,7 @@ def coloured(code: str) -> str:
 
 
 def side_by_side(texts: tuple[str, str]) -> str:
+    """Return what an answer returned and what was expected, as HTML."""
     boxes = (
         f"<div><p>{title}</p><pre>{escape(dedent(text))}</pre></div>"
         for title, text in zip(("returned", "expected"), texts, strict=True)
@@ -163,6 +168,7 @@ def pictures(picture: Picture) -> str:
 
 
 def matrix(title: str, values: np.ndarray, top: float, wrong: np.ndarray) -> str:
+    """Return a matrix as a table whose wrong entries are marked."""
     rows = (
         "<tr>" + "".join(cell(x, top, bad) for x, bad in zip(row, marks, strict=True)) + "</tr>"
         for row, marks in zip(values, wrong, strict=True)
@@ -172,6 +178,7 @@ def matrix(title: str, values: np.ndarray, top: float, wrong: np.ndarray) -> str
 
 
 def cell(x: float, top: float, wrong: bool) -> str:
+    """Return a number as a cell of a table, shaded by its size."""
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
     text = short_number(x, top).replace("-", "−")
     return f'<td style="--much:{strength:.2f}">{f"<u>{text}</u>" if wrong else text}</td>'

@@ -86,6 +86,7 @@ def numbers_in(trial: Trial) -> int:
 
 
 def rows_sum_to_one(array: np.ndarray, axis: int | tuple[int, ...] = -1) -> bool:
+    """True if the numbers along an axis sum to 1 everywhere."""
     return bool(np.isclose(array.sum(axis), 1, rtol=0, atol=1e-4).all())
 
 
@@ -96,6 +97,7 @@ def of_weights(got: np.ndarray, want: np.ndarray) -> bool:
 
 
 def by_one_factor(got: np.ndarray, want: np.ndarray) -> bool:
+    """True if a result is the right one times one factor."""
     there = np.abs(want) > 1e-9
     if got.shape != want.shape or there.sum() < 2 or np.abs(got[~there]).max(initial=0) > 1e-9:
         return False
@@ -103,6 +105,7 @@ def by_one_factor(got: np.ndarray, want: np.ndarray) -> bool:
 
 
 def in_order(array: np.ndarray) -> np.ndarray:
+    """Return an array's numbers from the smallest to the largest."""
     return np.sort(array, axis=None)
 
 
@@ -177,6 +180,7 @@ def symptom(trial: Trial, unchanged: bool = False) -> str:
 
 
 def of_values(trial: Trial, got: object, want: object) -> str:
+    """Return what a wrong value has to do with the right one, in words."""
     if isinstance(want, dict) and isinstance(got, dict):
         key = next(key for key in want if difference(got[key], want[key]))
         if key != next(iter(want)):

@@ -56,8 +56,9 @@ def wrong_line(exercise: Exercise, mistake: Mistake) -> WrongLine:
 
 
 def options(mistake: Mistake) -> dict[str, object]:
-    """Return the options that a mistake chooses in its composition; none for one that is written
-    out.
+    """Return the options that a mistake chooses in its composition.
+
+    None for a mistake that is written out.
     """
     parts = parts_of(mistake.wrong)
     return parts.chosen if parts else {}
@@ -101,14 +102,17 @@ def in_a_word(value: object) -> str:
 
 
 def is_ours(option: object) -> bool:
+    """True if an option is a function of this package."""
     return isinstance(option, FunctionType) and option.__module__.startswith("attncourse.")
 
 
 def is_lambda(value: object) -> bool:
+    """True if a value is a function without a name."""
     return getattr(value, "__name__", "") == "<lambda>"
 
 
 def lambda_code(value: object) -> str:
+    """Return the source of a function without a name."""
     module, node = by_object(value, "a function without a name")
     if not isinstance(node, ast.Lambda):
         raise LookupError(f"{value!r} is a function with a name")
@@ -154,6 +158,7 @@ def by_object(wrong: object, whose: str) -> tuple[CheckModule, ast.Lambda | Defi
 
 
 def covers(node: ast.Lambda | Definition, place: tuple) -> bool:
+    """True if a node's source holds a place."""
     line, end_line, column, end_column = place
     start, end = (node.lineno, node.col_offset), (node.end_lineno or 0, node.end_col_offset or 0)
     return start <= (line, column) and (end_line, end_column) <= end
@@ -167,6 +172,7 @@ def is_right(exercise: Exercise, module: CheckModule, name: str) -> bool:
 
 
 def passes(exercise: Exercise, implementation: Callable) -> bool:
+    """True if an implementation gives the right result in every trial."""
     wanted = inspect.signature(exercise.reference).parameters.values()
     try:
         needed = ["x" for p in wanted if p.default is p.empty and p.kind is not p.VAR_KEYWORD]

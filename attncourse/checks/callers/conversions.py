@@ -8,7 +8,7 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any]:
-    """The parameters of these names in the module that the implementation makes of another one.
+    """Return parameters of the module that the implementation makes of another one.
 
     The other one is built of the tensors (``module_of``). Raises ``Unusable`` for a parameter that
     is not there, and for one that differs from call to call, as one does that was never filled.
@@ -18,7 +18,7 @@ def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any
         if name not in made or name not in again:
             has = ", ".join(made) or "none"
             raise Unusable(f"the module you return has no parameter {name}; it has {has}")
-        if not same_numbers(made[name], again[name]):
+        if not equal_tensors(made[name], again[name]):
             raise Unusable(
                 f"{name} of the module you return holds other numbers at every call: the random "
                 "ones that it was built with?"
@@ -32,34 +32,34 @@ def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
     made, again = (implementation(module_of(tensors)) for _ in range(2))
     state_of(made), state_of(again)
     output = made(*values)
-    if is_tensor(output) and not same_numbers(output, again(*values)):
+    if is_tensor(output) and not equal_tensors(output, again(*values)):
         raise Unusable("the module you return gives other numbers whenever it is made")
     return output
 
 
 def shared_by_made(implementation: Callable, **tensors) -> list[str]:
-    """The tensors whose memory the module that the implementation makes of them goes on using."""
+    """Return the tensors whose memory the module made of them goes on using."""
     made = state_of(implementation(module_of(tensors)))
     addresses = {plain_tensor(value).untyped_storage().data_ptr() for value in made.values()}
     return [name for name, x in tensors.items() if x.untyped_storage().data_ptr() in addresses]
 
 
 def state_of(made: Any) -> dict[str, Any]:
-    """A module's parameters and buffers by name; ``Unusable`` for what is no module."""
+    """Return a module's parameters and buffers by name; ``Unusable`` for what is no module."""
     Module = type_of_modules()
     if not isinstance(made, Module):
         raise Unusable(f"returned {type(made).__name__}, which is not a torch.nn.Module")
     return Module.state_dict(made)
 
 
-def same_numbers(a: Any, b: Any) -> bool:
+def equal_tensors(a: Any, b: Any) -> bool:
     """True if two tensors are equal; NaN counts as equal to NaN."""
     a, b = plain_tensor(a), plain_tensor(b)
     return a.shape == b.shape and bool(((a == b) | (a != a) & (b != b)).all())
 
 
 def module_of(state: dict[str, Any]) -> Any:
-    """A module of linear layers and nothing else, at the places that the tensors' names say.
+    """Return a module of linear layers and nothing else, at the places that the tensors' names say.
 
     ``heads.0.W_q.weight`` is the weight of a layer ``W_q`` in the first module of a list ``heads``.
     The tensors themselves become the parameters.

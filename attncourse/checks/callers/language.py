@@ -31,7 +31,7 @@ def call_on_model(
 
 
 def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
-    """A causal model: tanh of the sum of tokens · positions so far, times scores.
+    """Return a causal model: tanh of the sum of tokens · positions so far, times scores.
 
     It reads at most as many tokens as there are positions, its ``max_length``.
     """
@@ -53,12 +53,12 @@ def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
 
 
 def least(logits: Any) -> Any:
-    """The least likely token."""
+    """Return the least likely token."""
     return logits.argmin(-1)
 
 
 def second(logits: Any) -> Any:
-    """The second most likely token."""
+    """Return the second most likely token."""
     return logits.topk(2).indices[..., 1]
 
 
@@ -75,7 +75,7 @@ CHOICES = {
 
 
 def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
-    """The result where torch's own random numbers begin at this seed; they go on as they were."""
+    """Return the result where torch's own numbers begin at this seed; they go on as before."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
@@ -84,17 +84,23 @@ def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
 
 
 def shares_drawn(
-    implementation: Callable, draws: int, parts: int, seed: int, given: bool, logits: Any, **options
+    implementation: Callable,
+    draws: int,
+    parts: int,
+    seed: int,
+    with_generator: bool,
+    logits: Any,
+    **options,
 ) -> Any:
     """Return how often each token is drawn, ``(..., n_vocab)``: counts · parts / draws, rounded.
 
-    All are drawn in one call, on ``draws`` copies of the logits as a first batch axis. ``given``
-    says whether a generator is, or torch's own is to be used.
+    All are drawn in one call, on ``draws`` copies of the logits as a first batch axis. Without
+    ``with_generator`` torch's own is to be used.
     """
     import torch
 
     many = logits.expand(draws, *logits.shape)
-    if given:
+    if with_generator:
         options["generator"] = torch.Generator().manual_seed(seed)
     ids = tokens_in(call_seeded(seed, implementation, many, **options), many)
     drawn = torch.nn.functional.one_hot(ids.long(), logits.shape[-1])
@@ -126,7 +132,7 @@ def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
 
 
 def tokens_in(ids: Any, logits: Any) -> Any:
-    """The ids that were drawn; ``Unusable`` where they are none for these logits."""
+    """Return the ids that were drawn; ``Unusable`` where they are none for these logits."""
     ids = plain_tensor(ids) if is_tensor(ids) else ids
     if not is_tensor(ids) or ids.is_floating_point():
         raise Unusable(wrong_type(ids, "a tensor of ids"))
@@ -139,12 +145,12 @@ def tokens_in(ids: Any, logits: Any) -> Any:
 
 
 def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value: Any) -> Any:
-    """The outputs where so many tokens come at a time, each step with the cache of the last."""
+    """Return the outputs where so many tokens come at a time, with the cache of the last step."""
     import torch
 
     outputs, cache = [], None
     for q, k, v in zip(*(x.split(list(sizes), -2) for x in (query, key, value)), strict=True):
-        output, cache = pair(implementation(q, k, v, cache))
+        output, cache = output_and_cache(implementation(q, k, v, cache))
         outputs.append(output)
     return {"the outputs": torch.cat(outputs, -2), "the last cache": tuple(cache or ())}
 
@@ -158,8 +164,8 @@ def attend_with_each_gradient(
     """
     import torch
 
-    def in_one_row(*given: Any) -> Any:
-        output, cache = pair(implementation(*given[:3], tuple(given[3:]) or None))
+    def in_one_row(*tensors: Any) -> Any:
+        output, cache = output_and_cache(implementation(*tensors[:3], tuple(tensors[3:]) or None))
         return torch.cat([x.flatten() for x in (output, *cache)])
 
     results: dict[str, Any] = {}
@@ -168,8 +174,8 @@ def attend_with_each_gradient(
     return results
 
 
-def pair(returned: Any) -> tuple[Any, Any]:
-    """An output and a cache; ``Unusable`` for what is not (output, (keys, values))."""
+def output_and_cache(returned: Any) -> tuple[Any, Any]:
+    """Return an output and a cache; ``Unusable`` for what is not (output, (keys, values))."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise Unusable(wrong_type(returned, "(output, cache)"))
     output, cache = returned

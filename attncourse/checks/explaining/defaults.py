@@ -6,7 +6,6 @@ The cases that are wrong are tried once more, with the exercise's own default ha
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import takewhile
 
 from attncourse.checks.exercise import Case, Exercise, Mistake
 from attncourse.checks.explaining.signatures import in_code
@@ -21,7 +20,7 @@ SHARED = "a default that all calls share"
 def other_default(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
 ) -> Mistake | None:
-    """The mistake, if handing a default over makes everything right that leaves it out.
+    """Return the mistake, if handing a default over makes everything right that leaves it out.
 
     Raises ``TimeUp`` where such a call does not return: nothing can be asked after that.
     """
@@ -31,14 +30,18 @@ def other_default(
             (t, case) for t in wrong if (case := with_default(t.case, name, default, exercise))
         ]
         enough = max(1, len(wrong) / 2)
-        mended = takewhile(
-            lambda good: good is not False,  # one that is wrong ends it
-            (mends(exercise, implementation, t, c) for t, c in tried if len(tried) >= enough),
-        )
-        known = list(mended)
-        if len(known) == len(tried) and known.count(True) >= enough:
+        if len(tried) < enough:
+            continue
+        results = []
+        for trial, case in tried:
+            result = mends(exercise, implementation, trial, case)
+            if result is False:
+                break  # one that is wrong settles it
+            results.append(result)
+        if len(results) == len(tried) and results.count(True) >= enough:
+            # Once more as it was: what is wrong once and right once is decided by lot.
             if any(mends(exercise, implementation, t, t.case) for t, _ in tried):
-                return None  # wrong once and right once: decided by lot
+                return None
             return Mistake(
                 f"another default for {name}",
                 f"Your answer is right where the call gives `{name}={in_code(default)}`, and wrong "
@@ -48,6 +51,7 @@ def other_default(
 
 
 def defaults_of(function: Callable) -> dict[str, object]:
+    """Return the parameters of a function that have defaults, with these."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # it is in another process, or has none to read
@@ -56,7 +60,7 @@ def defaults_of(function: Callable) -> dict[str, object]:
 
 
 def with_default(case: Case, name: str, default: object, exercise: Exercise) -> Case | None:
-    """The case with an argument handed over that it leaves out; None where it does not."""
+    """Return the case with an argument handed over that it leaves out; None where it does not."""
     if "make" in case.kwargs:
         args, settings = case.kwargs["make"]
         if name in settings or len(args) > position(exercise.reference, name):
@@ -68,6 +72,7 @@ def with_default(case: Case, name: str, default: object, exercise: Exercise) -> 
 
 
 def position(reference: Callable, name: str) -> int:
+    """Return the place of a parameter in the reference's signature, from 0."""
     return list(inspect.signature(reference).parameters).index(name)
 
 
@@ -85,7 +90,7 @@ def mends(exercise: Exercise, implementation: Callable, trial: Trial, case: Case
 def shared_default(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
 ) -> Mistake | None:
-    """The mistake, if a list, dictionary or set that is a default is what calls share.
+    """Return the mistake, if a list, dictionary or set that is a default is what calls share.
 
     That is so where a new one handed over makes everything right. Raises ``TimeUp`` as
     ``other_default`` does.
@@ -108,7 +113,7 @@ def shared_default(
 
 
 def with_new(implementation: Callable, name: str, made: type) -> Callable:
-    """The implementation with a new list for each call, whoever calls it."""
+    """Return the implementation with a new list for each call, whoever calls it."""
 
     def called(*args: object, **kwargs: object) -> object:
         return implementation(*args, **{name: made(), **kwargs})

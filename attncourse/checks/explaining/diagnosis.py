@@ -16,11 +16,12 @@ from attncourse.checks.explaining.signatures import other_signature
 from attncourse.checks.explaining.suspects import Suspect, combined_suspect
 from attncourse.checks.explaining.symptoms.calls import by_lot, unmoved
 from attncourse.checks.explaining.symptoms.exceptions import unknown_name
-from attncourse.checks.explaining.symptoms.looks import first_that_holds
+from attncourse.checks.explaining.symptoms.looks import first_that_holds, right_but_for
 from attncourse.checks.explaining.symptoms.pairs import number_pairs
+from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout
 from attncourse.checks.trying.outcome import is_unwritten
-from attncourse.checks.trying.trials import FRESH, Trial
+from attncourse.checks.trying.trials import N_FURTHER_DRAWS, Trial
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class Finding:
     ``rest`` is what is still wrong once the mistake is mended, and ``mended`` are the trials as
     they would be then. Nothing is wrong then where the mistake is ``all`` that there is. ``alone``
     are the trials with each of two known mistakes by itself, where these are all that is wrong.
+    Of a mistake ``in_form`` every number that came is right but for it, whatever the exercise.
     """
 
     mistake: Mistake | None = None
@@ -38,6 +40,7 @@ class Finding:
     symptom: str = ""
     all: bool = False
     alone: tuple[tuple[Trial, ...], ...] = ()
+    in_form: bool = False
 
 
 class Answer(Protocol):
@@ -46,16 +49,16 @@ class Answer(Protocol):
     ended: bool  # every call came back, so that it may be called again
 
     def again(self, seed: int, among: Collection[int] | None = None) -> tuple[Trial, ...]:
-        """The trials on the cases of another seed, or on those at some places."""
+        """Return the trials on the cases of another seed, or on those at some places."""
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
-        """A default that is another one than the exercise's."""
+        """Return a default that is another one than the exercise's."""
 
     def place(self) -> Mistake | None:
-        """The place in its code where one change makes everything right."""
+        """Return the place in its code where one change makes everything right."""
 
     def ignored(self) -> str:
-        """The symptom that the result does not depend on what it should depend on, or ""."""
+        """Return the symptom that the result does not depend on what it should depend on, or ""."""
 
 
 def diagnose(
@@ -66,8 +69,9 @@ def diagnose(
     before_search: Callable[[], None] | None = None,
     known_only: bool = False,
 ) -> Finding:
-    """Return what the implementation did wrong; ``trials`` are its results on the cases of
-    ``seed``.
+    """Return what the implementation did wrong.
+
+    ``trials`` are its results on the cases of ``seed``.
 
     One mistake that the exercise knows, or two together, are looked for first, since points hang on
     them. Then ``before_search`` is called, before anything else is looked for, and with
@@ -80,11 +84,11 @@ def diagnose(
     search, draws = Search(exercise, trials, seed), {}
 
     def fresh(among: Collection[int] | None) -> Iterator[Search]:
-        """A search in each further draw, made when the first claim comes to it.
+        """Yield a search in each further draw, made when the first claim comes to it.
 
         In the first one all is tried: what was right by chance may be wrong there.
         """
-        for other in range(seed + 1, seed + 1 + FRESH if answer.ended else 0):
+        for other in range(seed + 1, seed + 1 + N_FURTHER_DRAWS if answer.ended else 0):
             places_tried = None if other == seed + 1 else among
             if (key := (other, places_tried is None)) not in draws:
                 new_trials = answer.again(other, places_tried)
@@ -124,6 +128,7 @@ class Claim:
     among: Collection[int] | None = None
 
     def holds(self, search: Search) -> bool:
+        """True if the claim passes its test in the draw of a search."""
         return self.test(search, *(suspect.on(search.seed) for suspect in self.suspects))
 
 
@@ -183,8 +188,12 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
             if not search.rivals(second, first):
                 alone = search.all_trials(first), search.all_trials(second)
                 finding = replace(finding, rest=second.mistake.name, alone=alone)
-            both = combined_suspect(*pair, search.seed)
-            yield Claim(finding, Search.exactly, (both,), search.wrong)
+            if both := combined_suspect(*pair, search.seed):
+                yield Claim(finding, Search.exactly, (both,), search.wrong)
+    # Numbers that are all right, in another form: points hang on that, too.
+    if symptom := right_but_for(trials):
+        finding = Finding(symptom.mistake, all=True, in_form=True)
+        yield Claim(finding, lambda s: right_but_for(s.trials) == symptom)
 
 
 def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
@@ -192,39 +201,69 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     trials = search.trials
     if search.one_truth() or other_signature(search.exercise, trials):
         return  # what was claimed of these is all that can be said
-    # A mistake and a change of its result: only where the right result changed is not simpler.
-    plainly = changed_throughout(number_pairs(trials))  # the right result, and no mistake's
+    yield from changed_mistake_claims(search)
+    # From here on no known mistake explains everything. What leaves no doubt of a mistake comes
+    # before the search of the code, which takes long and finds where, not what.
+    symptom = first_that_holds(trials)
+    if symptom and symptom.sure and symptom.mistake:
+        yield symptom_claim(symptom)
+    # One change of the code that makes everything right: a place says more than any description of
+    # the result, so it comes before all that follow.
+    if place := answer.place():
+        yield from place_claims(place, symptom)
+        return
+    # A description that fits every case, before mistakes that fit some each.
+    if symptom and symptom.sure:
+        yield symptom_claim(symptom)
+    yield from partial_claims(search, symptom)
+    # What takes further calls of the answer, and tells least: chance, and inputs that do not count.
+    if answer.ended:
+        yield from repeated_call_claims(search, answer)
+
+
+def changed_mistake_claims(search: Search) -> Iterator[Claim]:
+    """Yield the claim of a mistake whose result was changed in one way.
+
+    Only where the right result, changed in one way, is not what came: that is simpler.
+    """
+    plainly = changed_throughout(number_pairs(search.trials))
     if changed := None if plainly else search.changed():
         suspect, how = changed
         finding = Finding(suspect.mistake, f"the result is {how}", search.mended(suspect))
         yield Claim(finding, lambda s, a: s.changed_in(a) == how, (suspect,))
-    # From here on no known mistake explains everything. What leaves no doubt of a mistake comes
-    # before the search of the code, which takes long and finds where, not what.
-    whole = first_that_holds(trials)
-    looks = Finding()
-    if whole:
-        text = "" if whole.mistake else whole.text
-        looks = Finding(whole.mistake, symptom=text, all=bool(whole.mistake) and whole.all)
 
-    def looks_so(s: Search) -> bool:
-        symptom_found = first_that_holds(s.trials)
-        return symptom_found is not None and symptom_found.text == whole.text
 
-    if whole and whole.sure and whole.mistake:
-        yield Claim(looks, looks_so)
-    # One change of the code that makes everything right: a place says more than any description of
-    # the result, so it comes before all that follow.
-    place = answer.place()  # mended there, it is right in fresh cases: nothing is left to ask
-    if place:
-        if whole and whole.of_result:
-            text = f"{whole.text[:1].upper()}{whole.text[1:]}. {place.explanation}"
-            seen = replace(place, explanation=text)
-            yield Claim(Finding(seen, all=True), looks_so)
-        yield Claim(Finding(place, all=True), lambda s: True)
-        return
-    # A description that fits every case, before mistakes that fit some each.
-    if whole and whole.sure:
-        yield Claim(looks, looks_so)
+def symptom_claim(symptom: Symptom) -> Claim:
+    """Return the claim of a symptom, which has to be the first in every draw, in the same words."""
+    text = "" if symptom.mistake else symptom.text
+    is_all = bool(symptom.mistake) and symptom.all
+    return Claim(Finding(symptom.mistake, symptom=text, all=is_all), shows_first(symptom))
+
+
+def shows_first(symptom: Symptom) -> Callable[[Search], bool]:
+    """Return the test that a draw's first symptom is this one."""
+
+    def test(search: Search) -> bool:
+        first = first_that_holds(search.trials)
+        return first is not None and first.text == symptom.text
+
+    return test
+
+
+def place_claims(place: Mistake, symptom: Symptom | None) -> Iterator[Claim]:
+    """Yield the claims of a place in the code, first with what the result looks like.
+
+    Mended there, the answer is right in fresh cases: nothing is left to ask of other draws.
+    """
+    if symptom and symptom.of_result:
+        text = f"{symptom.text[:1].upper()}{symptom.text[1:]}. {place.explanation}"
+        finding = Finding(replace(place, explanation=text), all=True)
+        yield Claim(finding, shows_first(symptom))
+    yield Claim(Finding(place, all=True), lambda s: True)
+
+
+def partial_claims(search: Search, symptom: Symptom | None) -> Iterator[Claim]:
+    """Yield the claims of mistakes that explain a part, and of a symptom that fits some cases."""
     # Two mistakes that between them explain every case, before one that explains a part.
     if pair_apart := search.in_different_cases():
         first, second = pair_apart
@@ -238,17 +277,22 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
             finding = Finding(part.mistake, rest, search.mended(part))
             yield Claim(finding, lambda s, a, rest=rest: s.stands_beside(a, rest), (part,))
     # A description that fits some cases.
-    if whole and not whole.sure:
-        yield Claim(looks, looks_so)
+    if symptom and not symptom.sure:
+        yield symptom_claim(symptom)
     # The mistake that was refuted, told as what it is: a likeness.
     if part:
-        text = f"where it is wrong, it often does what this mistake does: {part.mistake.name}"
+        mistake = part.mistake
+        words = f"“{mistake.name}. {mistake.explanation.removesuffix('.')}”"
+        text = f"where it is wrong, it often does what this mistake does: {words}"
         yield Claim(Finding(symptom=text), lambda s, a: s.explained(a) > 0, (part,))
-    # What takes further calls of the answer, and tells least: chance, and inputs that do not count.
-    if answer.ended:
-        if text := by_lot(trials, answer.again(search.seed)):
-            yield Claim(Finding(symptom=text), lambda s: True)
-        if text := unmoved(trials, answer.again(search.seed + 1)):
-            yield Claim(Finding(symptom=text), lambda s: unmoved(trials, s.trials) == text)
-        if text := answer.ignored():
-            yield Claim(Finding(symptom=text), lambda s: True)
+
+
+def repeated_call_claims(search: Search, answer: Answer) -> Iterator[Claim]:
+    """Yield the claims that results change by chance, or do not depend on what comes in."""
+    trials = search.trials
+    if text := by_lot(trials, answer.again(search.seed)):
+        yield Claim(Finding(symptom=text), lambda s: True)
+    if text := unmoved(trials, answer.again(search.seed + 1)):
+        yield Claim(Finding(symptom=text), lambda s: unmoved(trials, s.trials) == text)
+    if text := answer.ignored():
+        yield Claim(Finding(symptom=text), lambda s: True)

@@ -20,20 +20,20 @@ OTHER = re.compile(
 
 
 def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | None:
-    """The mistake, if a call does not fit, whatever else is wrong."""
+    """Return the mistake in a signature, if a call does not fit it, whatever else is wrong."""
     for trial in trials:
         if trial.outcome.error is TypeError and trial.wrong:
             if missing := MISSING.search(trial.outcome.text):
-                return lacking(
+                return missing_default(
                     exercise, missing["function"], re.findall(r"'(\w+)'", missing["names"])
                 )
             if other := OTHER.search(trial.outcome.text):
-                return misfit(exercise, other["function"], other[0])
+                return other_signature_mistake(exercise, other["function"], other[0])
     return None
 
 
-def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
-    """An argument that has a default in the exercise, or one that the exercise does not have."""
+def missing_default(exercise: Exercise, function: str, names: list[str]) -> Mistake:
+    """Return the mistake of an argument that a signature asks for in every call."""
     defaults = {
         name: p.default
         for name, p in inspect.signature(counterpart(exercise, function)).parameters.items()
@@ -41,7 +41,7 @@ def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
     }
     if not set(names) <= set(defaults):
         text = f"{function}() asks for {' and '.join(names)} as well"
-        return misfit(exercise, function, text)
+        return other_signature_mistake(exercise, function, text)
     listed = " and ".join(names)
     written = ", ".join(f"{name}={in_code(defaults[name])}" for name in names)
     return Mistake(
@@ -51,7 +51,11 @@ def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
     )
 
 
-def misfit(exercise: Exercise, function: str, told: str) -> Mistake:
+def other_signature_mistake(exercise: Exercise, function: str, complaint: str) -> Mistake:
+    """Return the mistake of a signature that does not take the exercise's calls.
+
+    ``complaint`` is what Python says of such a call.
+    """
     wanted = counterpart(exercise, function)
     name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
     bare = []
@@ -59,16 +63,17 @@ def misfit(exercise: Exercise, function: str, told: str) -> Mistake:
         if p.kind is p.KEYWORD_ONLY and "*" not in bare:
             bare.append("*")
         bare += [p.name if p.default is p.empty else f"{p.name}={in_code(p.default)}"]
-    bare = bare[bare[:1] == ["self"] :]
+    if bare[:1] == ["self"]:
+        bare.pop(0)
     return Mistake(
         "the signature is another one",
         f"The exercise is called as `{name}({', '.join(bare)})`. Yours does not take such a call: "
-        f"{told}. Have the arguments that the exercise has, in its order and with its names.",
+        f"{complaint}. Have the arguments that the exercise has, in its order and with its names.",
     )
 
 
 def in_code(default: object) -> str:
-    """A default as it is written in a signature."""
+    """Return a default as it is written in a signature."""
     if not callable(default):
         return repr(default)
     module = getattr(default, "__module__", "") or ""
@@ -76,8 +81,9 @@ def in_code(default: object) -> str:
 
 
 def counterpart(exercise: Exercise, function: str) -> Callable:
-    """Return the part of the reference that a function of the answer stands for: a method, or the
-    whole.
+    """Return the part of the reference that a function of the answer stands for.
+
+    It is the method of that name, or the whole.
     """
     reference = exercise.reference
     return (

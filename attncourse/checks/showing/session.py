@@ -42,7 +42,7 @@ class ChapterProgress:
 
     @property
     def questions(self) -> dict[str, int]:
-        """The points of what is asked in words, by name: a person gives them."""
+        """Return the points of what is asked in words, by name: a person gives them."""
         return {
             t.split(".")[1]: p
             for t, p in question_points().items()
@@ -50,11 +50,12 @@ class ChapterProgress:
         }
 
     def count(self, state: str) -> int:
+        """Return how many exercises are in a state."""
         return sum(row.state == state for row in self.rows)
 
     @property
     def head(self) -> str:
-        """One line: how many exercises are done, tried and open, and the points of the checks."""
+        """Return a line: how many exercises are done, tried and open, and the checks' points."""
         done = f"{self.count('done')} of {len(self.rows) + len(self.questions)} exercises done"
         rest = [f"{n} {state}" for state in STATES[1:] if (n := self.count(state))]
         earned = sum(row.earned for row in self.rows)
@@ -64,8 +65,8 @@ class ChapterProgress:
         return f"{', '.join([done, *rest])} · {earned} of {points_in_words(possible)}{more}"
 
     @property
-    def asked(self) -> list[tuple[str, str, str]]:
-        """Each question: whether it is answered, as far as is known, its name, what to say."""
+    def question_rows(self) -> list[tuple[str, str, str]]:
+        """Return each question: whether it is answered, its name, what to say."""
         states = {None: ("–", "")} | {True: ("✓", "answered: "), False: ("○", "not answered yet: ")}
         rows = []
         for name, number in self.questions.items():
@@ -75,12 +76,12 @@ class ChapterProgress:
 
     @property
     def hidden(self) -> str:
-        """A sentence on the hidden tests, which these points leave out."""
+        """Return a sentence on the hidden tests, which these points leave out."""
         return hidden_points(len(self.rows))
 
     @property
     def next(self) -> str:
-        """The exercise to do next: the first tried and not done, or else the first open one."""
+        """Return the exercise to do next: the first tried and not done, else the first open one."""
         for state in STATES[1:]:
             for row in self.rows:
                 if row.state == state:
@@ -94,9 +95,11 @@ class ChapterProgress:
         return f"next: train a model made of your parts ({train}); then {after}"
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return str(self)  # what a saved notebook holds as plain text
 
     def __str__(self) -> str:
+        """Return the table as text: a line for each exercise and question, and what is next."""
         names = [*(row.exercise.name for row in self.rows), *self.questions]
         width = max(map(len, names), default=0)
         lines = [
@@ -104,12 +107,12 @@ class ChapterProgress:
             f"{row.earned:2} of {row.exercise.points:2}  {row.said}".rstrip()
             for row in self.rows
         ]
-        lines += [f"{mark} {name:{width}}  {said}" for mark, name, said in self.asked]
+        lines += [f"{mark} {name:{width}}  {said}" for mark, name, said in self.question_rows]
         return "\n".join([self.head, *lines, self.hidden, self.next])
 
     def _repr_html_(self) -> str:
         rows = "".join(row_html(row) for row in self.rows)
-        rows += "".join(question_html(*about) for about in self.asked)
+        rows += "".join(question_html(*about) for about in self.question_rows)
         return (
             '<div class="attncourse-progress" style="max-width:46em;line-height:1.45">'
             f"<strong>{escape(self.head)}</strong>"
@@ -120,7 +123,7 @@ class ChapterProgress:
 
 
 def hidden_points(exercises: int) -> str:
-    """The points that no check shows, in a sentence."""
+    """Return the points that no check shows, in a sentence."""
     more = points_in_words(HIDDEN_POINTS * exercises).replace(" ", " more ")
     return f"{more} for tests that are run only when your notebook is graded."
 
@@ -133,6 +136,7 @@ def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
 
 
 def question_html(mark: str, name: str, said: str) -> str:
+    """Return a table's row on a question that a person marks."""
     description = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(said)}</div>'
     cell = (
         f'<td colspan="2" style="{CELL}">{mark}&nbsp;<code>{escape(name)}</code>{description}</td>'
@@ -141,6 +145,7 @@ def question_html(mark: str, name: str, said: str) -> str:
 
 
 def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
+    """Return a table's row on an exercise, with its newest verdict; None where no check has run."""
     if verdict is None:  # its cell may have failed, or the check be deleted
         return ProgressRow(exercise, OPEN, 0, "no check of it has run")
     if verdict.state == OPEN:
@@ -152,7 +157,7 @@ def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
 
 
 def row_html(row: ProgressRow) -> str:
-    """Two columns, which fit on a phone: what is said stands below the name."""
+    """Return two columns, which fit on a phone: what is said stands below the name."""
     name = f"{MARKS[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
     said = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(row.said)}</div>'
     cells = (

@@ -86,6 +86,7 @@ class Kernels(NamedTuple):
 
 
 def nothing_refused() -> str:
+    """Return "": of a watch that another one already keeps."""
     return ""
 
 
@@ -104,13 +105,13 @@ def forbidding(names: tuple[str, ...]) -> Iterator[Callable[[], str]]:
         yield nothing_refused
         return
     with ExitStack() as stack:
-        forbidden_calls = put_up(stack, names)
+        forbidden_calls = start_watch(stack, names)
         _on.add(names)
         stack.callback(_on.discard, names)
         yield forbidden_calls
 
 
-def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
+def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
     """Puts up the watch on these names until the stack is left; tells what it has seen."""
     import torch
 
@@ -147,7 +148,7 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
     watch_what_is_loaded()
     probes = tuple(kernels(n).probe for n in names)
 
-    def told() -> str:
+    def report() -> str:
         """Tries the watch, too: what it was put over shows whether it is still there."""
         harmed = any(function.__code__ is not body for function, body in bodies.items())
         watch_what_is_loaded()
@@ -159,7 +160,7 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
         calls.clear()
         return said
 
-    return told
+    return report
 
 
 @contextmanager
@@ -190,7 +191,7 @@ def body_replaced(function: types.FunctionType, body: types.CodeType) -> Iterato
 
 
 def body_of(refuse: Callable) -> types.CodeType:
-    """A function's body that calls ``refuse``: as a constant, for it sees no names of ours."""
+    """Return a function's body that calls ``refuse``: a constant, for it sees no names of ours."""
 
     def body(*args: Any, **kwargs: Any) -> Any:
         function: Any = "refuse"
@@ -202,7 +203,7 @@ def body_of(refuse: Callable) -> types.CodeType:
 
 @cache
 def kernels(name: str) -> Kernels:
-    """Where torch has what does the work of a forbidden function.
+    """Return where torch has what does the work of a forbidden function.
 
     A grader asks before it runs what students write, which could answer in torch's name.
     """
@@ -223,7 +224,7 @@ def kernels(name: str) -> Kernels:
 
 
 def probe_of(operators: tuple[str, ...]) -> Callable[[Any], Any]:
-    """A call of the first of these that returns one tensor, with a tensor wherever it needs one."""
+    """Return a call of the first of these that returns one tensor, with plain arguments."""
     import torch
 
     operator, schema = "", None
@@ -241,7 +242,7 @@ def probe_of(operators: tuple[str, ...]) -> Callable[[Any], Any]:
 PLAIN = {"int": 1, "float": 1.0, "bool": True, "List[int]": [1]}
 
 
-def prepare() -> None:
+def look_up_forbidden() -> None:
     """Looks up all that can be forbidden, where torch is in use."""
     if "torch" in sys.modules:
         for name in OPERATORS:
@@ -249,7 +250,7 @@ def prepare() -> None:
 
 
 def python_functions(name: str) -> list[types.FunctionType]:
-    """The functions of this kind that are written in Python and can be called by now.
+    """Return the functions of this kind that are written in Python and can be called by now.
 
     One that was seen before is among them, whatever has become of its module.
     """
@@ -268,4 +269,5 @@ _seen: dict[str, list[types.FunctionType]] = {}
 
 
 def forbidden_call(name: str) -> str:
+    """Return what a student is told of a call of a forbidden function."""
     return f"called {name}, which this exercise asks you to build"

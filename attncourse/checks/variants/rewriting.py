@@ -27,13 +27,14 @@ class Notation(NamedTuple):
 # --- conventions ----------------------------------------------------------------------------------
 
 
-def is_tensor(value: Any) -> bool:
+def is_torch_tensor(value: Any) -> bool:
+    """True for a tensor, without loading torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def negation(mask: Any) -> Any:
-    """A mask with False for True. What is no mask, such as numbers to be added, stays."""
+    """Return a mask with False for True. What is no mask, such as numbers to be added, stays."""
     kind = str(mask.dtype).removeprefix("torch.")
     if kind == "bool":
         return ~mask
@@ -41,14 +42,14 @@ def negation(mask: Any) -> Any:
 
 
 def last_negated(parts: Any) -> Any:
-    """Several results of which the last is a mask."""
+    """Return several results of which the last is a mask."""
     *others, mask = parts
     return (*others, negation(mask))
 
 
 def turned_over(x: Any) -> Any:
-    """The last two axes exchanged."""
-    return x.mT if is_tensor(x) else np.swapaxes(x, -1, -2)
+    """Return a value with its last two axes exchanged."""
+    return x.mT if is_torch_tensor(x) else np.swapaxes(x, -1, -2)
 
 
 def multiplied(number: int | float) -> Notation:
@@ -67,17 +68,19 @@ def multiplied(number: int | float) -> Notation:
 
 
 def is_list(value: Any) -> bool:
+    """True for a list or a tuple; ``TypeError`` for a text, which is no list of numbers."""
     if isinstance(value, str | bytes):
         raise TypeError
     return isinstance(value, list | tuple)
 
 
 def to_halves(x: Any) -> Any:
-    """Neighbours (0, 1), (2, 3), … of a tensor as the pairs (0, d/2), (1, d/2 + 1), …"""
+    """Return a tensor in which neighbours, 2i and 2i + 1, have become the pairs i and d/2 + i."""
     return sys.modules["torch"].cat([x[..., 0::2], x[..., 1::2]], dim=-1)
 
 
 def to_neighbours(x: Any) -> Any:
+    """Return a tensor whose pairs, i and d/2 + i, have become neighbours: undo ``to_halves``."""
     return sys.modules["torch"].stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
 
 
@@ -137,7 +140,7 @@ def rewritten_as_told(
     result: str | None,
     methods: Mapping[str, tuple[str, ...]],
 ) -> Callable:
-    """``in_variant``, where the changes are named."""
+    """Return what ``in_variant`` returns; the changes are given by their names in ``NOTATIONS``."""
     changes = {argument: NOTATIONS[change] for argument, change in arguments.items()}
     return in_variant(
         implementation, names, changes, NOTATIONS[result] if result else None, methods
@@ -145,7 +148,7 @@ def rewritten_as_told(
 
 
 def in_the_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
-    """A module's method, called as the other one is set: for training or for evaluation."""
+    """Return a module's method, called as the other one is set: for training or for evaluation."""
 
     def call(*args, **kwargs):
         inner.training = outer.training
@@ -160,7 +163,7 @@ def function_rewritten(
     arguments: Mapping[str, Notation],
     result: Notation | None,
 ) -> Callable:
-    """A function for the published convention as one for the variant's.
+    """Return a function for the published convention as one for the variant's.
 
     What it changes in its arguments is changed in those that it was called with.
     """
@@ -185,7 +188,7 @@ def function_rewritten(
 
 
 def change_value(change: Callable[[Any], Any], value: Any) -> Any:
-    """The value changed. One of the wrong kind stays, for an implementation to refuse."""
+    """Return the value changed. One of the wrong kind stays, for an implementation to refuse."""
     if value is None:
         return None
     try:
@@ -196,7 +199,7 @@ def change_value(change: Callable[[Any], Any], value: Any) -> Any:
 
 def value_image(value: Any) -> Any:
     """Something equal exactly while an argument stays what it is."""
-    if is_tensor(value):
+    if is_torch_tensor(value):
         return str(value.dtype), value.requires_grad, value_image(value.numpy(force=True))
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, value.tobytes()
@@ -205,7 +208,7 @@ def value_image(value: Any) -> Any:
 
 def overwrite(array: Any, values: Any) -> None:
     """Puts values into an array or tensor in place; a view of what was changed has them already."""
-    if is_tensor(array) and not array.requires_grad:
+    if is_torch_tensor(array) and not array.requires_grad:
         array.copy_(values.clone())
     elif hasattr(array, "__setitem__"):
         array[...] = values.copy()

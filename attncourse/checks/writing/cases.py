@@ -26,6 +26,7 @@ SEQUENCES = ("m", "n")  # the axes of tokens; those of features begin with d
 
 
 def normal(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return normally distributed numbers of a shape."""
     return rng.normal(size=shape)
 
 
@@ -35,7 +36,7 @@ def between(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def holes(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """A boolean mask in which every row allows two keys and, of more, forbids one.
+    """Return a boolean mask in which every row allows two keys and, of more, forbids one.
 
     Of two keys it allows one: a single key has weight 1 whatever its score, which hides much.
     """
@@ -64,7 +65,7 @@ class Count:
 
 
 def hole(axes: str) -> Drawn:
-    """A mask with these axes, see ``holes``."""
+    """Return a mask with these axes, see ``holes``."""
     return Drawn(axes, holes)
 
 
@@ -93,16 +94,17 @@ class Row:
     note: str = ""
 
     def but(self, sizes: str = "", **changed) -> "Row":
-        """The row with other lengths and whatever else is changed."""
+        """Return the row with other lengths and whatever else is changed."""
         return replace(self, sizes={**self.sizes, **lengths(sizes)}, **changed)
 
 
 def row(sizes: str, then: str | None = None, **special) -> Row:
-    """A row; the axes' lengths are written as ``m=5 n=7 d_k=4``."""
+    """Return a row; the axes' lengths are written as ``m=5 n=7 d_k=4``."""
     return Row(lengths(sizes), then=None if then is None else lengths(then), **special)
 
 
 def lengths(sizes: str) -> dict[str, int]:
+    """Return the lengths of axes that are written as ``m=5 n=7``."""
     return {axis: int(length) for axis, length in (s.split("=") for s in sizes.split())}
 
 
@@ -115,11 +117,11 @@ class CaseTable:
     how: Callable[[Rng, tuple[int, ...]], np.ndarray] = between
 
     def __call__(self, *rows: Row | Case) -> Callable[[Rng], list[Case]]:
-        """A criterion's cases, one for each row. A case made by hand stays as it is."""
+        """Return a criterion's cases, one for each row. A case made by hand stays as it is."""
         return lambda rng: [r if isinstance(r, Case) else self.case(rng, r) for r in rows]
 
     def criterion(self, name: str, points: int) -> "TableCriterion":
-        """A criterion that is tried ``on(row, …)``, a case for each row."""
+        """Return a criterion that is tried ``on(row, …)``, a case for each row."""
         return TableCriterion(self, name, points)
 
     def case(self, rng: Rng, row: Row) -> Case:
@@ -130,14 +132,16 @@ class CaseTable:
         return Case(tuple(args.values()), named, note=row.note, use=row.use or call_it)
 
     def arguments(self, rng: Rng, spec: Mapping, row: Row) -> dict[str, Any]:
+        """Return the arguments of a specification, by name, with the lengths of a row."""
         return {name: self.argument(rng, name, entry, row) for name, entry in spec.items()}
 
-    def argument(self, rng: Rng, name: str, one: str | Drawn | Count, row: Row) -> Any:
-        if one is None:  # left out, before an argument that is not
+    def argument(self, rng: Rng, name: str, entry: str | Drawn | Count, row: Row) -> Any:
+        """Draw one argument: a whole number, an array, or None for one that is left out."""
+        if entry is None:  # left out, before an argument that is not
             return None
-        if isinstance(one, Count):
-            return shape_of(one.axis, row)[0]
-        drawn = one if isinstance(one, Drawn) else Drawn(one, self.how)
+        if isinstance(entry, Count):
+            return shape_of(entry.axis, row)[0]
+        drawn = entry if isinstance(entry, Drawn) else Drawn(entry, self.how)
         array = drawn.how(rng, shape_of(drawn.axes, row))
         if array.dtype.kind == "f":
             array = special(array, name, row)
@@ -146,7 +150,7 @@ class CaseTable:
 
     @property
     def axes(self) -> list[str]:
-        """The names of the axes, each once."""
+        """Return the names of the axes, each once."""
         written = [
             entry.axes if isinstance(entry, Drawn) else entry for entry in self.spec.values()
         ]
@@ -155,12 +159,12 @@ class CaseTable:
 
     @property
     def each_gradient(self) -> Callable:
-        """The caller that asks for the gradient of every argument by itself."""
+        """Return the caller that asks for the gradient of every argument by itself."""
         return each_gradient(**self.floats)
 
     @property
     def floats(self) -> dict[str, int]:
-        """The arguments that are arrays of numbers, each with its place."""
+        """Return the arguments that are arrays of numbers, each with its place."""
         return {n: i for i, (n, entry) in enumerate(self.spec.items()) if isinstance(entry, str)}
 
 
@@ -172,11 +176,12 @@ class TableCriterion(NamedTuple):
     points: int
 
     def on(self, *rows: Row | Case) -> Criterion:
+        """Return the criterion, tried on a case for each row."""
         return Criterion(self.name, self.points, self.table(*rows))
 
 
 def each_result(names: tuple[str, ...], tried: Callable) -> tuple[Criterion, ...]:
-    """A criterion for each of several results that have names, one point each, on the same cases.
+    """Return a criterion of one point for each of several named results, on the same cases.
 
     Who gets one of them wrong keeps the points of the others.
     """
@@ -188,11 +193,12 @@ def each_result(names: tuple[str, ...], tried: Callable) -> tuple[Criterion, ...
 
 
 def only(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one of several named results: a case's ``facts``."""
     return {name: results[name]}
 
 
 def shape_of(axes: str, row: Row) -> tuple[int, ...]:
-    """The shape that ``... m d_k`` has in a row."""
+    """Return the shape that ``... m d_k`` has in a row."""
     shape: list[int] = []
     for axis in axes.split():
         if axis == "...":
@@ -204,7 +210,7 @@ def shape_of(axes: str, row: Row) -> tuple[int, ...]:
 
 
 def special(array: np.ndarray, name: str, row: Row) -> np.ndarray:
-    """The numbers of an argument, with what the row says of them."""
+    """Return the numbers of an argument, with what the row says of them."""
     if row.cancel:
         array = array - array.mean(-1, keepdims=True)
     factor = row.factor if isinstance(row.factor, float | int) else row.factor.get(name, 1.0)
@@ -213,11 +219,12 @@ def special(array: np.ndarray, name: str, row: Row) -> np.ndarray:
 
 
 def is_zero(name: str, row: Row) -> bool:
+    """True if a row says that the argument or weight of this name is 0."""
     return bool(row.zero) and name.endswith(row.zero)
 
 
 def to_torch(array: np.ndarray) -> Any:
-    """The same numbers as a tensor. Chapters on NumPy do without torch."""
+    """Return the numbers as a tensor. Chapters on NumPy do without torch."""
     import torch
 
     return torch.from_numpy(array)
@@ -240,24 +247,27 @@ class Standard:
 
     @property
     def contiguous(self) -> tuple[Row, ...]:
-        """The batches of one axis as they lie in memory, and one of two axes."""
+        """Return the batches of one axis as they lie in memory, and one of two axes."""
         return (*(r for r in self.batches if not r.turned), self.two_axes)
 
     @property
     def not_contiguous(self) -> tuple[Row, ...]:
+        """Return the batches whose axes lie in memory in the reverse order."""
         return tuple(r for r in self.batches if r.turned)
 
     @property
     def two_axes(self) -> Row:
+        """Return a row with two batch axes, as they lie in memory."""
         return replace(self.batches[0], batch=(2, 3), note="two batch axes")
 
     @property
     def numbers(self) -> tuple[Row, ...]:
+        """Return the rows with unusual numbers: in float32, integers, very large and small ones."""
         return (self.single, *self.integers, *self.extreme)
 
 
 def standard(table: CaseTable, *, left_out: str = "", large: str = "", **fixed: int) -> Standard:
-    """The standard rows for a table.
+    """Return the standard rows for a table.
 
     ``fixed`` are lengths that an exercise needs, ``left_out`` those that are not given, ``large``
     is the argument that comes in the millions, the first one unless named.
@@ -287,13 +297,13 @@ def standard(table: CaseTable, *, left_out: str = "", large: str = "", **fixed: 
 
 
 def distinct(axes: list[str], fixed: Mapping[str, int]) -> dict[str, int]:
-    """A length for each axis, no two alike, none that of the batch."""
+    """Return a length for each axis, no two alike, none that of the batch."""
     free = (n for n in (5, 7, 3, 11, 13, 17) if n not in fixed.values())
     return {axis: fixed[axis] if axis in fixed else next(free) for axis in axes}
 
 
 def turned(alone: Row, queries: int, keys: int, **changed) -> Row:
-    """The row with these numbers of tokens, and turned. A single axis of tokens is the keys'.
+    """Return the row with these numbers of tokens, turned; a single axis of tokens is the keys'.
 
     No row has a single key here: its weight is 1 whatever its score, which hides much.
     """
@@ -303,5 +313,5 @@ def turned(alone: Row, queries: int, keys: int, **changed) -> Row:
 
 
 def once_more(case: Case) -> Case:
-    """The first call at the end: nothing that was called since may change what it returns."""
-    return replace(case, note="the first call once more")
+    """Return the first call as the last: no call since may change what it returns."""
+    return replace(case, note="the first call once more", repeats=case)

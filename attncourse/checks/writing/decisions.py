@@ -12,19 +12,28 @@ from typing import Any
 from attncourse.checks.exercise import composition
 
 
+def as_it_is(value):
+    """Return the value unchanged: of several decisions the right option is to do nothing."""
+    return value
+
+
 def as_they_come(query, key, other):
+    """Return query, key and value in their own parts: the right ``roles``."""
     return query, key, other
 
 
 def products(query, key):
+    """Return the product of every query with every key, ``Q Kᵀ``."""
     return query @ key.mT
 
 
 def by_root_of_d_k(query, key, other):
+    """Return the right default scale, ``1 / √d_k``."""
     return query.shape[-1] ** -0.5
 
 
 def in_its_place(default, scale):
+    """Return the scale that is used: the default only where none is given."""
     return default if scale is None else scale
 
 
@@ -34,18 +43,22 @@ def hide(scores, mask):
 
 
 def over_keys(scores):
+    """Return the softmax over the keys, the last axis."""
     return scores.softmax(-1)
 
 
 def times(scores, factor):
+    """Return the scores times the scale."""
     return scores * factor
 
 
 def as_they_are(weights, mask, factor):
+    """Return the weights unchanged: nothing is right to do after the softmax."""
     return weights
 
 
 def blend(weights, value):
+    """Return the blended values, ``A V``."""
     return weights @ value
 
 
@@ -55,7 +68,7 @@ class Decisions:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> Any:
-        """The decisions, with those options that are some of them; they are taken out."""
+        """Return the decisions, with those options that are some of them; they are taken out."""
         names = [field.name for field in fields(cls) if field.name in options]
         return cls(**{name: options.pop(name) for name in names})
 
@@ -81,17 +94,17 @@ class Attention(Decisions):
     mix: Callable = blend
 
     def weights(self, query, key, other=None, mask=None, scale=None):
-        """The attention map ``(..., m, n)``."""
+        """Return the attention map ``(..., m, n)``."""
         query, key, other = self.roles(query, key, other)
         factor = self.given(self.factor(query, key, other), scale)
         return self.shares(self.scale(self.compare(query, key), factor), mask, factor)
 
     def shares(self, scores, mask=None, factor=1.0):
-        """The attention map of scores that are there."""
+        """Return the attention map of scores that are there."""
         return self.after(self.normalize(self.hide(scores, mask)), mask, factor)
 
     def output(self, query, key, value, mask=None, scale=None, other=None):
-        """The blended values ``(..., m, d_v)``."""
+        """Return the blended values ``(..., m, d_v)``."""
         weights = self.weights(query, key, value if other is None else other, mask, scale)
         return self.mix(weights, self.roles(query, key, value)[2])
 
@@ -110,6 +123,7 @@ class Score(Decisions):
     finish: Callable = lambda scores, query, key: scores
 
     def __call__(self, query, key, W=None):
+        """Return the scores of all queries with all keys, ``(..., m, n)``."""
         query, key = self.prepare(query, key)
         scores = self.compare(self.through(query, W), self.project(key, W))
         return self.finish(scores, query, key)
@@ -117,7 +131,7 @@ class Score(Decisions):
 
 @composition
 def dot(**options):
-    """A product of every query with every key, made of decisions."""
+    """Return a product of every query with every key, made of decisions."""
     score = Score.of(options)
 
     def answer(query, key):
@@ -137,25 +151,29 @@ def linear(sizes: dict[str, tuple[int, int]], bias: bool = False) -> dict[str, A
 
 
 def begun(self):
+    """Call the ``__init__`` of ``nn.Module``, as a module has to before it holds anything."""
     kind: Any = type(self)
     super(kind, self).__init__()
 
 
 def assigned(self, layers):
+    """Hold each layer under its name."""
     for name, layer in layers.items():
         setattr(self, name, layer)
 
 
 def mixed(attention, views, mask, other):
+    """Return what a module's ``forward`` should: the blended values."""
     return attention.output(*views, mask, other=other)
 
 
 def shared_out(attention, views, mask, other):
+    """Return what a module's ``weights`` should: the attention map."""
     return attention.weights(*views[:2], other, mask)
 
 
 def module_class(name, layers, super_init=begun, hold=assigned, **methods) -> type:
-    """A module class: ``layers(*sizes)`` is what it holds, by name. A method of None is left out.
+    """Return a module class: ``layers(*sizes)`` is what it holds; a method of None is left out.
 
     ``super_init(self)`` calls ``super().__init__()``, ``hold(self, layers)`` keeps the layers.
     """
@@ -181,7 +199,7 @@ def attention_class(
     other=None,
     **options,
 ):
-    """A module class for attention between views of what it is called on, by default one input.
+    """Return a module class for attention between views of its inputs, by default one.
 
     ``query(self, *inputs)``, ``key`` and ``value`` are the views, ``answer`` and ``shares`` what
     ``forward`` and ``weights`` return, ``other(self, *inputs)`` what the attention knows besides,
@@ -191,8 +209,8 @@ def attention_class(
     attention = Attention.of(options)
 
     def method(made, mixes):
-        def call(self, *given):
-            *seen, mask = (*given, None)[: inputs + 1]
+        def call(self, *inputs_and_mask):
+            *seen, mask = (*inputs_and_mask, None)[: inputs + 1]
             views = query(self, *seen), key(self, *seen), value(self, *seen) if mixes else None
             return made(attention, views, mask, other(self, *seen) if other else seen[0])
 

@@ -86,14 +86,17 @@ OF_A_GIVEN_SCALE = (SCALE_IGNORED, SCALE_ON_TOP, DIVIDED_BY_SCALE, SCALE_OF_ZERO
 
 
 def exponentials(scores):
+    """Return ``exp`` of the scores less the largest of their row."""
     return (scores - scores.amax(-1, keepdim=True)).exp()
 
 
 def shares_of(bent):
+    """Return each row divided by its sum."""
     return bent / bent.sum(-1, keepdim=True)
 
 
 def no_max_subtracted(scores):
+    """Return the softmax without a maximum subtracted, which overflows."""
     return shares_of(scores.exp())
 
 
@@ -103,7 +106,7 @@ def overflowing(number: float) -> dict[str, Any]:
 
 
 def guarded(number: float) -> dict[str, Any]:
-    """A number is added to the sum that the weights are divided by."""
+    """Return the wrong options in which a number is added to the sum of the weights."""
 
     def normalize(scores):
         e = exponentials(scores)
@@ -188,7 +191,7 @@ GUARD = (
 
 
 def floored(floor: float) -> dict[str, Any]:
-    """The number that is subtracted is never below a floor."""
+    """Return the wrong options in which the number subtracted is never below a floor."""
     return {"normalize": lambda s: shares_of((s - s.amax(-1, keepdim=True).clamp(min=floor)).exp())}
 
 
@@ -251,7 +254,7 @@ def reversed_axes(x):
 
 
 def unit(x):
-    """Every row divided by its length."""
+    """Return every row divided by its length."""
     return x / x.norm(dim=-1, keepdim=True).clamp(min=1e-12)
 
 
@@ -420,18 +423,22 @@ OF_A_DOT_PRODUCT = (
 
 
 def zero_times_infinity(scores, mask):
+    """Add −∞ times the negated mask: 0 · ∞ is NaN where a key is seen."""
     return scores if mask is None else scores + (~mask) * -math.inf
 
 
 def filled_with(number: float) -> dict[str, Any]:
+    """Return the wrong options in which hidden scores are this number in place of −∞."""
     return {"hide": lambda s, mask: s if mask is None else s.masked_fill(~mask, number)}
 
 
 def lowered_by(number: float) -> dict[str, Any]:
+    """Return the wrong options in which this number is taken off hidden scores, in place of ∞."""
     return {"hide": lambda s, mask: s if mask is None else s - number * ~mask}
 
 
 def at_places(scores, mask):
+    """Hide scores by an index, where the mask does not broadcast."""
     if mask is not None:
         scores = scores.clone()
         scores[~mask] = -math.inf
@@ -529,7 +536,7 @@ GRADIENT_CUT = mistake("""the gradient is cut off
 
 
 def zero_at_start(name: str) -> dict[str, Any]:
-    """A new module's parameter of this name is 0."""
+    """Return the wrong options in which a new module's parameter is 0."""
 
     def hold(self, layers):
         assigned(self, layers)
@@ -539,8 +546,9 @@ def zero_at_start(name: str) -> dict[str, Any]:
 
 
 def not_random(name: str) -> Recipe:
+    """Return the mistake that a parameter is not random in a new module."""
     return mistake(f"""{name}: not random at the start
-        At the start your {name} holds one number everywhere, or few different ones. The exercise
+        At the start `{name}` holds one or two numbers over and over, or equal rows. The exercise
         asks for random numbers: `torch.randn(…)`.""").by(zero_at_start(name))
 
 

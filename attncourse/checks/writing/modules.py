@@ -21,11 +21,12 @@ State = dict[str, torch.Tensor]
 
 
 def tensor(values: Any, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """A floating-point tensor of a NumPy array or of nested lists."""
+    """Return a floating-point tensor of a NumPy array or of nested lists."""
     return torch.tensor(np.asarray(values), dtype=dtype)
 
 
-def normal(rng: Rng, *shape: int) -> torch.Tensor:
+def normal_tensor(rng: Rng, *shape: int) -> torch.Tensor:
+    """Return a tensor of normally distributed numbers."""
     return tensor(rng.normal(size=shape))
 
 
@@ -46,7 +47,7 @@ def module_case(
     note: str = "",
     others: State | None = None,
 ) -> Case:
-    """A case that builds ``name(*args, **options)``, loads ``state`` and calls it on ``inputs``.
+    """Return a case that builds ``name(*args, **options)``, loads ``state`` and calls it.
 
     ``method`` is called in place of the module itself, and called again where there are ``others``,
     inputs of a second call. ``use`` is ``call_module`` unless given.
@@ -70,7 +71,7 @@ def module_case(
 
 
 def start_case(name: str, sizes: tuple[int, ...], *parameters: str) -> Case:
-    """A case that builds ``name(*sizes)`` and looks whether these parameters are random."""
+    """Return a case that builds ``name(*sizes)`` and looks whether these parameters are random."""
     return Case(
         kwargs={"make": (sizes, {}), "names": parameters},
         use=parameters_at_start,
@@ -93,6 +94,7 @@ class ModuleTable(CaseTable):
     state: Callable[..., State] = dict
 
     def case(self, rng: Rng, row: Row) -> Case:
+        """Return the case that builds the module of a row, loads drawn weights and calls it."""
         args = tuple(row.sizes[axis] for axis in self.build.split() if axis in row.sizes)
         state = {
             name: (torch.zeros_like(weight) if is_zero(name, row) else weight).to(
@@ -113,7 +115,7 @@ class ModuleTable(CaseTable):
         )
 
     def second_inputs(self, rng: Rng, row: Row) -> State:
-        """The inputs of a second call, of other lengths and without a batch."""
+        """Return the inputs of a second call, of other lengths and without a batch."""
         if row.then is None:
             return {}
         other = replace(row, sizes={**row.sizes, **row.then}, batch=())
@@ -122,8 +124,10 @@ class ModuleTable(CaseTable):
 
     @property
     def axes(self) -> list[str]:
+        """Return the names of the axes of inputs and constructor, each once."""
         return list(dict.fromkeys([*super().axes, *self.build.split()]))
 
     @property
     def each_gradient(self) -> Callable:
+        """Return the caller that asks for the gradient of every input and weight by itself."""
         return call_module_with_each_gradient

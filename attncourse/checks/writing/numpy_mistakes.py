@@ -5,6 +5,8 @@ a quotient, ``close`` and ``gather`` a comparison, ``finish`` what becomes of th
 softmax stand in ``softmaxes``; ``recipes`` says how one is written.
 """
 
+from typing import Any
+
 import numpy as np
 
 from attncourse.checks.exercise import REFUSED, Between
@@ -13,42 +15,47 @@ from attncourse.checks.writing.recipes import mistake
 
 # --- what is right ---------------------------------------------------------------------------
 
-EACH_ROW = {"axis": -1, "keepdims": True}
+EACH_ROW: dict[str, Any] = {"axis": -1, "keepdims": True}
 
 
 def swapped(X):
+    """Return an array with its last two axes exchanged."""
     return np.swapaxes(X, -1, -2)
 
 
 def over(dividend, divisor):
-    """A quotient, 0 wherever the divisor is 0."""
+    """Return a quotient, 0 wherever the divisor is 0."""
     return dividend / np.where(divisor == 0, 1, divisor) * (divisor != 0)
 
 
 def within(a, b, atol):
+    """True entry by entry if two arrays differ by ``atol`` at most."""
     return np.abs(a - b) <= atol
 
 
 def result(value, *given):
+    """Return the value as it is: nothing is right to do to a result."""
     return value
 
 
 def dots(X, Y):
-    """The dot product of every row of X with every row of Y."""
+    """Return the dot product of every row of X with every row of Y."""
     return X @ swapped(Y)
 
 
 def unit(X):
+    """Return each row divided by its length."""
     return X / np.linalg.norm(X, axis=-1, keepdims=True)
 
 
 def apart(X, Y):
-    """The distance of every row of X from every row of Y."""
+    """Return the distance of every row of X from every row of Y."""
     gaps = X[..., None, :] - (Y if X.ndim == 1 else Y[..., None, :, :])
     return np.linalg.norm(gaps, axis=-1)
 
 
 def refuse_if(wrong):
+    """Raise the ``ValueError`` of an implementation that refuses its arguments."""
     if wrong:
         raise ValueError(REFUSED)
 
@@ -57,11 +64,13 @@ def refuse_if(wrong):
 
 
 def written_over(dividend, divisor):
+    """Write the quotients into the dividend, by an index."""
     dividend[...] = dividend / np.where(divisor == 0, 1, divisor)
     return dividend
 
 
 def divided_in_place(dividend, divisor):
+    """Write the quotients into the dividend, by ``/=``."""
     dividend /= np.where(divisor == 0, 1, divisor)
     return dividend
 

@@ -17,8 +17,7 @@ Way = dict[str, Any]  # the wrong options that make a mistake, by decision
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe of a mistake in a composition: its name, its explanation, and the ``ways`` to make
-    it.
+    """A recipe of a mistake in a composition: name, explanation, and the ``ways`` to make it.
 
     The first way is the one that is shown, and tried together with other mistakes. ``family`` gives
     the way for a number, ``values`` are the numbers to try.
@@ -31,11 +30,11 @@ class Recipe:
     values: Between | tuple = ()
 
     def by(self, *ways: Way, **options: Any) -> "Recipe":
-        """The mistake, made in these ways too: ``by(decision=option)`` is one of them."""
+        """Return the mistake, made in these ways too: ``by(decision=option)`` is one of them."""
         return replace(self, ways=(*self.ways, *ways, *([options] if options else ())))
 
     def by_any(self, family: Callable[[Any], Way], values: Between | tuple) -> "Recipe":
-        """The mistake, made with any of the numbers too."""
+        """Return the mistake, made with any of the numbers too."""
         return replace(self, family=family, values=values)
 
     def here(self, *ways: Way, **options: Any) -> "Recipe":
@@ -43,18 +42,19 @@ class Recipe:
         return Recipe(self.name, self.explanation).by(*ways, **options)
 
     def whole(self, wrong: Callable, *also: Callable) -> Mistake:
-        """The mistake that is no wrong option but a whole wrong implementation."""
+        """Return the mistake that is no wrong option but a whole wrong implementation."""
         return Mistake(self.name, self.explanation, wrong, also=also)
 
     def said(self, explanation: str) -> "Recipe":
-        """The same mistake, put right in words that fit another exercise."""
+        """Return the same mistake, put right in words that fit another exercise."""
         return replace(self, explanation=" ".join(explanation.split()))
 
     def called(self, name: str) -> "Recipe":
+        """Return the same mistake under another name."""
         return replace(self, name=name)
 
     def naming(self, **words: str) -> "Recipe":
-        """The same mistake where something is called otherwise: ``naming(d_k="d")``."""
+        """Return the same mistake where something is called otherwise: ``naming(d_k="d")``."""
         name, explanation = self.name, self.explanation
         for old, new in words.items():
             name, explanation = name.replace(old, new), explanation.replace(old, new)
@@ -62,7 +62,7 @@ class Recipe:
 
 
 def mistake(words: str) -> Recipe:
-    """A mistake: the first line of the words names it, the others are what a student is told."""
+    """Return the recipe whose name is the first line of the words; the others are told."""
     name, explanation = words.split("\n", 1)
     return Recipe(name, " ".join(explanation.split()))
 
@@ -76,17 +76,17 @@ def made_family(compose: Callable, recipe: Recipe) -> Family | None:
 
 
 def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[Mistake, ...]:
-    """The mistakes that the recipes make in one composition.
+    """Return the mistakes that the recipes make in one composition.
 
     ``beside`` are options with which a mistake, where it has none of them itself, shows only in
     part; those are not tried in pairs.
     """
 
-    def carried_out(one: Recipe) -> Mistake:
-        first, *others = one.ways
+    def carried_out(recipe: Recipe) -> Mistake:
+        first, *others = recipe.ways
         in_part = (compose.__wrapped__(**first, **p) for p in beside if not p.keys() & first.keys())
-        family = made_family(compose, one)
+        family = made_family(compose, recipe)
         also = (*(compose(**way) for way in others), *in_part)
-        return Mistake(one.name, one.explanation, compose(**first), family, also)
+        return Mistake(recipe.name, recipe.explanation, compose(**first), family, also)
 
     return tuple(map(carried_out, recipes))

@@ -10,18 +10,18 @@ from attncourse.grading.jail import kernel
 from attncourse.grading.jail.layers import JailError
 from attncourse.grading.limits import MB, Limits
 
-INSIDE = 1000  # the user in the jail
-LANES = 1_000_000_000  # on the machine: users from here on, which nobody is
-STACK = 8 * 2**20
-SOON = 2  # seconds of processor time between the warning signal and the end
+USER_INSIDE = 1000  # the user in the jail
+FIRST_LANE_USER = 1_000_000_000  # on the machine: users from here on, which nobody is
+STACK_BYTES = 8 * 2**20
+CPU_GRACE_SECONDS = 2  # of processor time between the warning signal and the end
 
 
 def check_ready() -> None:
-    """Raises ``JailError`` where this process has what namespaces cannot take away from it."""
+    """Raise ``JailError`` where this process has what namespaces cannot take away from it."""
     if len(os.listdir("/proc/self/task")) > 1:
         raise JailError("no jail: expected a process of one thread: set OMP_NUM_THREADS=1")
     for line in Path("/proc/self/maps").read_text().splitlines():
-        if line.split()[1][1::2] == "ws":
+        if line.split()[1][1::2] == "ws":  # writable and shared, as in "rw-s"
             name = line.split(maxsplit=5)[5:] or ["that has no name"]
             raise JailError(f"no jail: expected no shared memory, got {name[0]}: open it later")
 
@@ -33,7 +33,8 @@ def outer_ids() -> int | None:
     """
     if os.geteuid() != 0:
         return None
-    candidates = (LANES + os.getppid(), 60_000 + os.getppid() % 5_000)
+    # By the lane's own number; in a container only the first 65,536 users may exist.
+    candidates = (FIRST_LANE_USER + os.getppid(), 60_000 + os.getppid() % 5_000)
     maps = [Path(f"/proc/self/{kind}_map").read_text().splitlines() for kind in ("uid", "gid")]
     ranges = [[tuple(map(int, line.split())) for line in lines] for lines in maps]
     for candidate in candidates:
@@ -43,11 +44,11 @@ def outer_ids() -> int | None:
 
 
 def wait_in_place_of(child: int, lane: int) -> NoReturn:
-    """Ends as ``child`` does; ends at once where the lane has ended."""
+    """End as ``child`` does, or at once where the lane has ended; never return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the lane decides
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() == lane:
-        kernel.close_all_but(())
+    if os.getppid() == lane:  # else it ended before this was set
+        kernel.close_all_but(())  # a socket held open here would never tell that the other end went
         _, status = os.waitpid(child, 0)
         code = os.waitstatus_to_exitcode(status)
         os._exit(code if code >= 0 else 128 - code)
@@ -55,7 +56,7 @@ def wait_in_place_of(child: int, lane: int) -> NoReturn:
 
 
 def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None:
-    """Sets the limits of this process.
+    """Set the limits of this process.
 
     It takes up ``size`` bytes of addresses as it is, ``data`` of them for what it may write.
     Addresses for ``libraries`` bytes more are for those that it has yet to import: memory is what
@@ -67,11 +68,12 @@ def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None
     bounds = {
         "AS": (size + limits.memory * MB + libraries,) * 2,
         "DATA": (data + limits.memory * MB,) * 2,
-        "CPU": (seconds, seconds + SOON),
+        "CPU": (seconds, seconds + CPU_GRACE_SECONDS),
+        # Of the user in the jail: the kernel binds nobody who is really root (``outer_ids``).
         "NPROC": (limits.threads + limits.processes - 1,) * 2,
         "NOFILE": (limits.files,) * 2,
         "FSIZE": (limits.disk * MB,) * 2,
-        "STACK": (STACK, STACK),
+        "STACK": (STACK_BYTES, STACK_BYTES),
         "MEMLOCK": (2**16, 2**16),
         "SIGPENDING": (128, 128),
         **dict.fromkeys(("CORE", "MSGQUEUE", "NICE", "RTPRIO"), (0, 0)),
@@ -85,7 +87,7 @@ def set_limits(limits: Limits, size: int, data: int, libraries: int = 0) -> None
 
 
 def replace_descriptors(keep: tuple[int, ...]) -> None:
-    """Closes all descriptors but ``keep``; the standard ones lead to and from nothing."""
+    """Close all descriptors but ``keep``; the standard ones lead to and from nothing."""
     if any(descriptor <= 2 for descriptor in keep):
         raise ValueError(f"keep: expected descriptors above 2, got {keep}")
     kernel.close_all_but(keep)

@@ -36,7 +36,7 @@ ENVIRONMENT = {
     "MPLCONFIGDIR": WORK,
     "TORCHDYNAMO_DISABLE": "1",
 }
-INODES = 10_000
+MAX_INODES = 10_000
 
 
 class Jail:
@@ -59,7 +59,7 @@ class Jail:
 
     @contextmanager
     def _building(self, name: str) -> Iterator[list[str]]:
-        """Notes whether the layer was built; raises ``JailError`` where the floor needs it."""
+        """Note whether the layer was built; raise ``JailError`` where the floor needs it."""
         detail: list[str] = []
         try:
             yield detail
@@ -74,7 +74,7 @@ class Jail:
     # --- the zygote -----------------------------------------------------------------------------
 
     def enter(self) -> None:
-        """Locks this process in, for good. It must have a single thread.
+        """Lock this process in, for good. It must have a single thread.
 
         It goes on as a child, the first process of a namespace of its own: whatever ends it ends
         all its workers. The process that called stays behind to wait: it ends as the child does,
@@ -85,10 +85,15 @@ class Jail:
         confine.check_ready()
         import resource  # noqa: F401  now: workers find it loaded
 
+        # All that is read from the machine is read first: inside, none of it can be found.
         self._root = Root(self.view, self.hidden, programs=self.limits.processes > 1)
         self._libraries = library_bytes(python_folders())
+        # For one process and for several; made here, so that no worker has to.
         self._filters = {n: Filter(kernel.MACHINE, n) for n in (1, 2)}
+        # The private root has no /proc. This descriptor reaches the machine's until a worker closes
+        # it.
         self._proc = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        # First, for a user without rights may make the other namespaces only inside of this one.
         with self._building(layers.USER):
             self._become_root_inside()
         with self._building(layers.PROCESSES):
@@ -100,13 +105,14 @@ class Jail:
         with self._building(layers.FILES):
             kernel.unshare(kernel.CLONE_NEWNS)
             self._root.enter()
+        # Workers are forks of this process: what lies in its memory they can read.
         self._forget()
 
     def _become_root_inside(self) -> None:
-        """A user namespace in which this process may set up all the rest.
+        """Enter a user namespace in which this process may set up all the rest.
 
-        Real root sees to it that workers are a user that nobody else is: root's limits do not
-        bind, and root's files are its own. A helper that stays outside has the right to say so.
+        Real root sees to it that workers are a user that nobody else is: root's limits do not bind,
+        and root's files are its own. A helper that stays outside has the right to say so.
         """
         kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # else /proc/self is not this process's own
         owner = confine.outer_ids()
@@ -124,7 +130,7 @@ class Jail:
                 os.close(tell)
                 if os.read(listen, 1):
                     for kind in ("uid_map", "gid_map"):
-                        self._write(f"{process}/{kind}", f"0 0 1\n{confine.INSIDE} {owner} 1")
+                        self._write(f"{process}/{kind}", f"0 0 1\n{confine.USER_INSIDE} {owner} 1")
                     status = 0
             finally:  # whatever happened, it does not go on as if it were the zygote
                 os._exit(status)
@@ -139,28 +145,33 @@ class Jail:
             raise OSError("root here lacks the capabilities SETUID and SETGID")
 
     def _map(self, uid: int, gid: int) -> None:
-        """Makes the user of those numbers outside the only one inside."""
+        """Make the user of those numbers outside the only one inside."""
         with suppress(OSError):  # denied already, in a namespace within such a one
             self._write("self/setgroups", "deny")
-        self._write("self/uid_map", f"{confine.INSIDE} {uid} 1")
-        self._write("self/gid_map", f"{confine.INSIDE} {gid} 1")
+        self._write("self/uid_map", f"{confine.USER_INSIDE} {uid} 1")
+        self._write("self/gid_map", f"{confine.USER_INSIDE} {gid} 1")
 
     def _become_first_process(self) -> None:
+        """Go on as the first process of a new namespace of processes.
+
+        The process that called waits in its place; see ``enter``.
+        """
         lane, this = os.getppid(), kernel.pidfd_open(os.getpid())
         kernel.unshare(kernel.CLONE_NEWPID)
-        child = os.fork()
+        child = os.fork()  # the new namespace holds this process's children, not itself
         if child:
             confine.wait_in_place_of(child, lane)
-        os.setsid()
+        os.setsid()  # a signal to its own group would reach out of the namespace
         kernel.die_with_parent(this)
         os.close(this)
         self._namespace = self._open("self/ns/pid", os.O_RDONLY)
         self._zygote = kernel.pidfd_open(os.getpid())
 
     def _forget(self) -> None:
-        """Empties what this process was started with: arguments and environment."""
+        """Empty what this process was started with: arguments and environment."""
         with suppress(OSError):
             kernel.syscall("keyctl", 1, None)  # a session keyring of its own, and empty
+        # Behind the program's name, which may hold anything: where the kernel put both texts.
         fields = self._read("self/stat").rpartition(")")[2].split()
         argument_start, argument_end, start, end = map(int, fields[45:49])
         os.environ.clear()
@@ -182,7 +193,7 @@ class Jail:
         return child
 
     def _return_from(self, child: int) -> None:
-        """Goes back to the namespace of before; a child that nobody would wait for is ended."""
+        """Go back to the namespace of before; end a child that nobody would wait for."""
         try:
             kernel.call("setns", self._namespace, kernel.CLONE_NEWPID)
         except OSError:
@@ -194,11 +205,12 @@ class Jail:
     # --- its worker -----------------------------------------------------------------------------
 
     def enter_worker(self, keep: tuple[int, ...] = ()) -> None:
-        """Takes the rest away, in the child that ``fork`` made, but the descriptors ``keep``."""
+        """Take the rest away, in the child that ``fork`` made, but the descriptors ``keep``."""
+        # Limits count what is there already, which is the zygote's: measured before anything.
         pages = self._read("self/statm").split()
         size, data = (int(pages[field]) * os.sysconf("SC_PAGE_SIZE") for field in (0, 5))
-        os.setsid()
-        with suppress(OSError):
+        os.setsid()  # a signal to its own group would reach the zygote's
+        with suppress(OSError):  # where memory runs out, the kernel is to end this one first
             self._write("self/oom_score_adj", "1000")
         with self._building(layers.USER):
             self._become_user()
@@ -208,33 +220,34 @@ class Jail:
             self._make_work()
         with self._building(layers.LIMITS):
             confine.set_limits(self.limits, size, data, self._libraries)
-        with self._building(layers.CAPABILITIES):
+        with self._building(layers.CAPABILITIES):  # after the mounts, which take some
             kernel.drop_capabilities()
         kernel.die_with_parent(self._zygote)
         confine.replace_descriptors(keep)
         with self._building(layers.LANDLOCK) as detail:
             programs = ["/usr"] if self.limits.processes > 1 else []
             detail.append(f"version {landlock.restrict([WORK], ['/dev/null'], programs)}")
-        with self._building(layers.SECCOMP):
+        with self._building(layers.SECCOMP):  # last, since it refuses most of the calls above
             kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
             rules = self._filters[min(self.limits.processes, 2)]
             kernel.prctl(kernel.PR_SET_SECCOMP, 2, rules.address)
 
     def _become_user(self) -> None:
-        """Becomes a user without rights, the only one of a namespace that nobody shares."""
+        """Become a user without rights, the only one of a namespace that nobody shares."""
         if self._as_root:
             os.setgroups([])
-            os.setresgid(confine.INSIDE, confine.INSIDE, confine.INSIDE)
-            os.setresuid(confine.INSIDE, confine.INSIDE, confine.INSIDE)
+            os.setresgid(confine.USER_INSIDE, confine.USER_INSIDE, confine.USER_INSIDE)
+            os.setresuid(confine.USER_INSIDE, confine.USER_INSIDE, confine.USER_INSIDE)
             kernel.prctl(kernel.PR_SET_DUMPABLE, 1)
         kernel.unshare(kernel.CLONE_NEWUSER)
-        self._map(confine.INSIDE, confine.INSIDE)
+        self._map(confine.USER_INSIDE, confine.USER_INSIDE)
 
     def _make_work(self) -> None:
+        """Mount the folder that a worker may write to, and go there."""
         kernel.unshare(kernel.CLONE_NEWNS)
         flags = kernel.NO_SUID | kernel.NO_DEVICES | kernel.NO_EXEC
         size = self.limits.disk * MB
-        kernel.mount_tmpfs(WORK, flags, f"size={size},nr_inodes={INODES},mode=700")
+        kernel.mount_tmpfs(WORK, flags, f"size={size},nr_inodes={MAX_INODES},mode=700")
         os.umask(0o077)
         os.chdir(WORK)
 
@@ -255,8 +268,8 @@ class Jail:
 # --- what this machine can do -------------------------------------------------------------------
 
 NOT_HERE = f"got {sys.platform} on {kernel.MACHINE}: grade on Linux, in WSL 2 or in a container"
-PATIENCE = 20  # seconds until the probe is ended, which takes a fraction of one
-PROBE = """\
+PROBE_SECONDS = 20  # until the probe is ended, which takes a fraction of one
+PROBE_PROGRAM = """\
 import sys
 sys.path[:0] = sys.argv[1:]
 from attncourse.grading.jail.probe import main
@@ -283,30 +296,30 @@ def _available() -> tuple[Layer, ...]:
 
 
 def run_probe() -> list[dict[str, Any]]:
-    """The layers as a process of its own finds them, which starts as a lane does.
+    """Return the layers as a process of its own finds them, which starts as a lane does.
 
     Raises ``JailError`` with what it said instead.
     """
-    command = [sys.executable, "-P", "-c", PROBE, str(Path(__file__).parents[3])]
+    command = [sys.executable, "-P", "-c", PROBE_PROGRAM, str(Path(__file__).parents[3])]
     try:
         done = subprocess.run(
-            command, env=lane_environment(), capture_output=True, text=True, timeout=PATIENCE
+            command, env=lane_environment(), capture_output=True, text=True, timeout=PROBE_SECONDS
         )
     except subprocess.TimeoutExpired:
-        raise JailError(f"the probe of the jail did not end in {PATIENCE} s") from None
-    said = done.stdout.strip().splitlines()
+        raise JailError(f"the probe of the jail did not end in {PROBE_SECONDS} s") from None
+    output_lines = done.stdout.strip().splitlines()
     try:
-        return json.loads(said[-1])  # the last line: a Python may greet whoever starts it
+        return json.loads(output_lines[-1])  # the last line: a Python may greet whoever starts it
     except (ValueError, IndexError):
-        words = (done.stderr.strip().splitlines() or said)[-1:]
+        words = (done.stderr.strip().splitlines() or output_lines)[-1:]
         raise JailError(words[0] if words else f"exit status {done.returncode}") from None
 
 
 def available() -> list[Layer]:
-    """Each layer, and whether it holds on this machine: a whole jail is built and tried."""
+    """Return each layer, and whether it holds here: a whole jail is built and tried."""
     return list(_available())
 
 
 def missing_floor() -> list[Layer]:
-    """The layers that grading needs and this machine does not have."""
+    """Return the layers that grading needs and this machine does not have."""
     return [layer for layer in available() if layer.floor and not layer.in_force]

@@ -56,19 +56,22 @@ def _result(name: str, result: int) -> int:
 
 
 def unshare(flags: int) -> None:
+    """Move this process into new namespaces, or have its children start in one."""
     call("unshare", flags)
 
 
 def prctl(option: int, *arguments: int | object) -> None:
+    """Change a property of this process."""
     call("prctl", option, *arguments, *[0] * (4 - len(arguments)))
 
 
 def mount_tmpfs(path: str, flags: int, options: str) -> None:
+    """Mount an empty file system in memory."""
     call("mount", b"tmpfs", os.fsencode(path), b"tmpfs", flags, options.encode())
 
 
 def clone_tree(path: str, flags: int) -> int:
-    """A descriptor of a copy of the mounts at ``path``, with ``flags`` set on all of them."""
+    """Return a descriptor of a copy of the mounts at ``path``, with ``flags`` set on all."""
     how = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE
     tree = syscall("open_tree", AT_FDCWD, os.fsencode(path), how)
     try:
@@ -80,24 +83,28 @@ def clone_tree(path: str, flags: int) -> int:
 
 
 def set_mount_flags(mount: int, flags: int, how: int = 0) -> None:
+    """Set flags of the mount behind a descriptor; of all below with ``AT_RECURSIVE``."""
     attributes = (ctypes.c_uint64 * 4)(flags, 0, 0, 0)
     size = ctypes.sizeof(attributes)
     syscall("mount_setattr", mount, b"", AT_EMPTY_PATH | how, ctypes.byref(attributes), size)
 
 
 def attach(tree: int, path: str) -> None:
-    """Mounts what ``clone_tree`` returned at ``path`` and closes the descriptor."""
+    """Mount what ``clone_tree`` returned at ``path`` and close the descriptor."""
     syscall("move_mount", tree, b"", AT_FDCWD, os.fsencode(path), MOVE_EMPTY_PATH)
     os.close(tree)
 
 
 def pidfd_open(pid: int) -> int:
-    """A descriptor of that process. Python's own function is not there in all of its builds."""
+    """Return a descriptor of that process.
+
+    Python's own function is not there in all of its builds.
+    """
     return syscall("pidfd_open", pid, 0)
 
 
 def die_with_parent(parent: int) -> None:
-    """Ends this process when the one behind the pidfd ``parent`` does, or has done so already.
+    """End this process when the one behind the pidfd ``parent`` does, or has done so already.
 
     A change of user or of capabilities undoes it: it comes after those.
     """
@@ -109,20 +116,20 @@ def die_with_parent(parent: int) -> None:
 
 
 def drop_capabilities() -> None:
-    """Gives up all capabilities, and the possibility of having any."""
+    """Give up all capabilities, and the possibility of having any."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)
         except OSError:  # beyond the last one that this kernel knows
             break
-    prctl(PR_CAP_AMBIENT, 4)
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
+    prctl(PR_CAP_AMBIENT, 4)  # PR_CAP_AMBIENT_CLEAR_ALL
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # _LINUX_CAPABILITY_VERSION_3, this process
     call("capset", ctypes.byref(header), ctypes.byref((ctypes.c_uint32 * 6)()))
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    prctl(PR_SET_NO_NEW_PRIVS, 1)  # without it neither Landlock nor seccomp may be set
 
 
 def close_all_but(keep: tuple[int, ...]) -> None:
-    """Closes every descriptor that is not in ``keep``."""
+    """Close every descriptor that is not in ``keep``."""
     first = 0
     for descriptor in sorted(set(keep)):
         if first < descriptor:

@@ -26,12 +26,12 @@ VERSION, PATH_BENEATH = 1, 1
 
 
 def landlock_version() -> int:
-    """The version of the kernel's interface; raises ``OSError`` where it has none."""
+    """Return the version of the kernel's interface; raises ``OSError`` where it has none."""
     return kernel.syscall("landlock_create_ruleset", None, 0, VERSION)
 
 
 def restrict(folders: list[str], files: list[str], programs: list[str]) -> int:
-    """Restricts this thread; the version of the interface in force.
+    """Restrict this thread; return the version of the interface in force.
 
     Afterwards it writes below ``folders`` and to ``files`` only, and starts only what lies below
     ``programs``.
@@ -39,6 +39,7 @@ def restrict(folders: list[str], files: list[str], programs: list[str]) -> int:
     known = landlock_version()
     handled = HANDLED & ~sum(right for right, since in SINCE.items() if known < since)
     net, scopes = TCP if known >= 4 else 0, SCOPES if known >= 6 else 0
+    # The size of the kernel's structure in that version.
     size = 24 if known >= 6 else 16 if known >= 4 else 8
     ruleset = kernel.syscall(
         "landlock_create_ruleset", struct.pack("QQQ", handled, net, scopes), size, 0
@@ -53,6 +54,7 @@ def restrict(folders: list[str], files: list[str], programs: list[str]) -> int:
 
 
 def allow(ruleset: int, path: str, rights: int) -> None:
+    """Add to a ruleset that these rights hold below ``path``."""
     place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     rule = ctypes.create_string_buffer(struct.pack("=Qi", rights, place), 12)
     kernel.syscall("landlock_add_rule", ruleset, PATH_BENEATH, ctypes.byref(rule), 0)

@@ -48,10 +48,12 @@ class Layer:
 
 
 def held_layer(name: str, detail: str = "") -> Layer:
+    """Return a layer that holds."""
     return Layer(name, True, name in FLOOR, detail)
 
 
 def missing_layer(name: str, detail: str, remedy: str = "") -> Layer:
+    """Return a layer that does not hold, with what to do about it."""
     return Layer(name, False, name in FLOOR, detail, remedy or remedy_of(name))
 
 
@@ -108,12 +110,14 @@ def is_restricted() -> bool:
 
 
 def in_container() -> bool:
+    """True inside a container of Docker's or Podman's."""
     return any(mark.exists() for mark in CONTAINER_MARKS)
 
 
 def remedy_for(name: str, error: Exception) -> str:
-    """Return what to do about a layer that failed with this error; empty for the layer's usual
-    remedy.
+    """Return what to do about a layer that failed with this error.
+
+    Empty where the layer's usual remedy is to be named.
     """
     if not isinstance(error, OSError):
         return OTHER_PYTHON
@@ -125,6 +129,7 @@ def remedy_for(name: str, error: Exception) -> str:
 
 
 def reads(setting: str) -> str:
+    """Return the value of a setting of the kernel's, empty where it cannot be read."""
     with suppress(OSError):
         return (SYSTEM / setting).read_text().strip()
     return ""

@@ -19,11 +19,12 @@ from attncourse.grading.jail.layers import JailError, Layer
 from attncourse.grading.jail.rootfs import COURSE, WORK
 from attncourse.grading.limits import MB, Limits
 
-LIMITS = Limits(memory=64, disk=1, cpu=5)
-SECONDS = 10
+PROBE_LIMITS = Limits(memory=64, disk=1, cpu=5)
+ALARM_SECONDS = 10
 
 
 def main() -> None:
+    """Print the layers that a jail has here, as JSON."""
     with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as server:
         secret = Path(folder, "secret")
         secret.touch()
@@ -32,8 +33,8 @@ def main() -> None:
         zygote = os.fork()
         if zygote == 0:
             os.close(listen)
-            signal.alarm(SECONDS)
-            end_after(tell, lambda: in_zygote(Jail(view, LIMITS), secret, server, tell))
+            signal.alarm(ALARM_SECONDS)  # a probe that hangs is to end by itself
+            end_after(tell, lambda: in_zygote(Jail(view, PROBE_LIMITS), secret, server, tell))
         os.close(tell)
         with open(listen) as file:
             text = file.read()
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
-    """Ends this process with ``work``, whose layers, if any, are told."""
+    """End this process with ``work``, and send the layers that it returns, if any."""
     try:
         layers = work()
     except BaseException as error:  # in a process without standard output: it has to be told
@@ -57,13 +58,16 @@ def end_after(tell: int, work: Callable[[], list[Layer] | None]) -> None:
 
 
 def unforeseen_error(error: BaseException) -> Layer:
-    """The first layer as missing, for an error that belongs to none of them."""
+    """Return the first layer as missing, for an error that belongs to none of them."""
     remedy = layers.remedy_for(layers.USER, error) if isinstance(error, Exception) else ""
     return layers.missing_layer(layers.USER, f"{type(error).__name__}: {error}", remedy)
 
 
 def in_zygote(jail: Jail, secret: Path, server: socket.socket, tell: int) -> list[Layer] | None:
-    """The layers, where not all can be had; otherwise the worker tells them."""
+    """Enter the jail and fork a worker; return the layers where not all can be had.
+
+    Otherwise the worker tells them.
+    """
     outside = server.getsockname()
     try:
         jail.enter()
@@ -72,13 +76,14 @@ def in_zygote(jail: Jail, secret: Path, server: socket.socket, tell: int) -> lis
     offline = is_refused(lambda: socket.create_connection(outside, 1))
     child = jail.fork()
     if child == 0:
-        signal.alarm(SECONDS)
+        signal.alarm(ALARM_SECONDS)
         end_after(tell, lambda: in_worker(jail, secret, offline, tell))
     os.waitpid(child, 0)
     return None
 
 
 def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]:
+    """Enter the worker's jail, try what each layer is to refuse, and return the layers."""
     try:
         jail.enter_worker(keep=(tell,))
     except JailError:
@@ -89,7 +94,7 @@ def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]
         layers.NETWORK: offline,
         layers.PROCESSES: os.getpid() == 1 and os.getppid() == 0 and os.getsid(0) == 1,
         layers.LIMITS: full()
-        and is_refused(lambda: bytearray(2 * LIMITS.memory * MB), MemoryError),
+        and is_refused(lambda: bytearray(2 * PROBE_LIMITS.memory * MB), MemoryError),
         layers.CAPABILITIES: kernel.call("prctl", 23, 21, 0, 0, 0) == 0,
         layers.LANDLOCK: is_refused(lambda: os.open("/dev/full", os.O_WRONLY)),
         layers.SECCOMP: is_refused(lambda: kernel.unshare(kernel.CLONE_NEWUSER)),
@@ -103,13 +108,14 @@ def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]
 
 
 def all_layers(built: list[Layer]) -> list[Layer]:
-    """All layers, where building them ended at the last of these."""
+    """Return all layers, where building them ended at the last of these."""
     names, last = [layer.name for layer in built], built[-1].name
     rest = [name for name in layers.PROTECTS if name not in names]
     return built + [layers.missing_layer(name, f"needs {last}", f"see {last}") for name in rest]
 
 
 def is_refused(deed: Callable[[], object], kind: type[BaseException] = OSError) -> bool:
+    """True if a deed raises an exception of this kind."""
     try:
         deed()
     except kind:
@@ -125,9 +131,9 @@ def writes() -> bool:
 
 def full() -> bool:
     """True if writing stops at the disk's limit."""
-    pieces = LIMITS.disk * 4
-    much = os.path.join(WORK, "much")
-    with suppress(OSError), open(much, "wb") as file:
-        for _ in range(pieces):
+    n_pieces = PROBE_LIMITS.disk * 4
+    filled_file = os.path.join(WORK, "much")
+    with suppress(OSError), open(filled_file, "wb") as file:
+        for _ in range(n_pieces):
             file.write(bytes(MB // 2))
-    return os.stat(much).st_size <= LIMITS.disk * MB
+    return os.stat(filled_file).st_size <= PROBE_LIMITS.disk * MB

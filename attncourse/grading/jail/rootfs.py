@@ -42,12 +42,16 @@ DATA = READ_ONLY | NO_SUID | NO_DEVICES
 
 
 def is_within(path: str, folder: str) -> bool:
+    """True if a path is a folder or lies in it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def python_folders() -> list[str]:
-    """The folders that Python and its installed packages are in: of a prefix only the libraries,
-    since a virtual environment may have been made in the course's own folder."""
+    """Return the folders that Python and its installed packages are in.
+
+    Of a prefix they are only the libraries, since a virtual environment may have been made in the
+    course's own folder.
+    """
     prefixes = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     candidates = [os.path.join(prefix, lib) for prefix in prefixes for lib in ("lib", "lib64")]
     installed = {*site.getsitepackages(), site.getusersitepackages()}
@@ -56,16 +60,16 @@ def python_folders() -> list[str]:
 
 
 def mount_places(folders: Iterable[str]) -> dict[str, str]:
-    """Where each folder of the machine is put, without those that lie in another one."""
+    """Return where each folder of the machine is put, without those inside another one."""
     places: dict[str, str] = {}
     for folder in sorted(map(os.path.realpath, filter(os.path.isdir, folders))):
-        if not any(is_within(folder, other) for other in places):
+        if not any(is_within(folder, mounted) for mounted in places):
             places[folder] = folder
     return places
 
 
 def course_traces(folders: list[str]) -> list[str]:
-    """Everything that is of the course's package, or says where it is; and its repository."""
+    """Return all that is of the course's package or says where it is; its repository too."""
     roots = [Path(folder) for folder in (*folders, "/usr/lib", "/usr/local/lib")]
     installed = {place for root in roots for place in root.glob("python3*/*-packages")}
     installed |= {Path(entry) for entry in sys.path if entry.endswith("-packages")}
@@ -77,13 +81,13 @@ def course_traces(folders: list[str]) -> list[str]:
     return sorted(map(str, paths))
 
 
-def paths_without(path: str, kept: list[str]) -> list[str]:
-    """``path``, or what is in it where something that is to be kept lies below it."""
-    if path in kept:
+def paths_without(path: str, excluded: list[str]) -> list[str]:
+    """Return ``path``, or what is in it where something to be kept lies below it."""
+    if path in excluded:
         return []
-    if not any(is_within(keep, path) for keep in kept):
+    if not any(is_within(excluded_path, path) for excluded_path in excluded):
         return [path]
-    return [p for entry in os.scandir(path) for p in paths_without(entry.path, kept)]
+    return [p for entry in os.scandir(path) for p in paths_without(entry.path, excluded)]
 
 
 def library_bytes(folders: Iterable[str]) -> int:
@@ -102,7 +106,7 @@ def library_bytes(folders: Iterable[str]) -> int:
 
 
 def names_of(path: Path | str) -> set[str]:
-    """A path's real name, and that of what it links to."""
+    """Return a path's real name, and that of what it links to."""
     folder, name = os.path.split(os.path.abspath(path))
     return {os.path.join(os.path.realpath(folder), name), os.path.realpath(path)}
 
@@ -129,15 +133,16 @@ class Root:
         }
 
     def place(self, path: str) -> str:
-        """Where a real path of the machine is found in the new root, or an empty string."""
+        """Return where a real path of the machine is in the new root, or an empty string."""
         for folder, place in {**self.places, self.view: COURSE}.items():
             if is_within(path, folder):
                 return place + path.removeprefix(folder)
         return ""
 
     def enter(self) -> None:
-        """Makes it the root of this process, which is in a mount namespace of its own."""
+        """Make this the root of this process, which is in a mount namespace of its own."""
         os.umask(0o022)
+        # Nothing that is mounted from here on reaches the machine's own mounts.
         kernel.call("mount", None, b"/", None, kernel.MS_REC_PRIVATE, None)
         trees, files = self.clone(), etc_files()
         # The copies are made, so the new root can be put upon /usr, which is everywhere.
@@ -151,15 +156,16 @@ class Root:
             kernel.attach(tree, place[1:])
         self.fill(files)
         self.cover()
+        # The new root comes to lie under the old one, in the same place, and that one is taken off.
         kernel.syscall("pivot_root", b".", b".")
         kernel.call("umount2", b".", kernel.DETACH)
         os.chdir("/")
         root = os.open("/", os.O_PATH | os.O_CLOEXEC)
-        kernel.set_mount_flags(root, DATA | NO_EXEC)
+        kernel.set_mount_flags(root, DATA | NO_EXEC)  # only now: up to here it was written to
         os.close(root)
 
     def clone(self) -> dict[str, int]:
-        """Copies of all mounts that are to be seen, by their place in the new root."""
+        """Return copies of all mounts that are to be seen, by their place in the new root."""
         trees = {place: kernel.clone_tree(path, DATA) for path, place in self.places.items()}
         trees[COURSE] = kernel.clone_tree(self.view, DATA | NO_EXEC)
         if os.path.isdir(FONTS):
@@ -170,7 +176,7 @@ class Root:
         return trees
 
     def fill(self, files: dict[str, bytes]) -> None:
-        """Makes what the root itself holds: the files of /etc, folders and links."""
+        """Make what the root itself holds: the files of /etc, folders and links."""
         os.makedirs("etc", exist_ok=True)
         for name, content in files.items():
             Path("etc", name).write_bytes(content)
@@ -183,7 +189,7 @@ class Root:
             os.symlink(WORK, "tmp")
 
     def cover(self) -> None:
-        """Mounts something empty upon whatever must not be read."""
+        """Mount something empty upon whatever must not be read."""
         os.mkdir("empty")
         Path("nothing").touch()
         for place in (place[1:] for place in self.covered):
@@ -193,7 +199,7 @@ class Root:
 
 
 def etc_files() -> dict[str, bytes]:
-    """The files of /etc in the jail: stubs, and copies of what the machine has."""
+    """Return the files of /etc in the jail: stubs, and copies of what the machine has."""
     files = {name: text.encode() for name, text in STUBS.items()}
     for name in COPIES:
         with suppress(OSError):

@@ -75,19 +75,20 @@ Instruction = tuple[int, int, int, int]
 
 
 def syscall_numbers(table: str, machine: str) -> dict[str, int]:
-    """The numbers of a table's system calls on that machine, by name."""
+    """Return the numbers of a table's system calls on that machine, by name."""
     column = {"x86_64": 1, "aarch64": 2}.get(machine)
     rows = [entry.split(":") for entry in table.split()]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"} if column else {}
 
 
 def program(machine: str, processes: int) -> list[Instruction]:
-    """The filter's instructions, each (code, jump if true, jump if false, operand)."""
+    """Return the filter's instructions, each (code, jump if true, jump if false, operand)."""
     lines = [
+        # The architecture first: the same numbers mean other calls in another one.
         (LOAD, 0, 0, 4),
         (EQUAL, 1, 0, AUDIT_ARCH[machine]),
         filter_result(KILL),
-        (LOAD, 0, 0, 0),
+        (LOAD, 0, 0, 0),  # the call's number
         (ABOVE, 0, 1, NEWEST),  # also the x32 calls, whose numbers have a high bit
         filter_result(ERRNO | errno.ENOSYS),
     ]
@@ -101,9 +102,12 @@ def program(machine: str, processes: int) -> list[Instruction]:
 
 def rule(name: str, processes: int) -> list[Instruction]:
     """Return the filter's instructions for a call that is allowed in part."""
+    # Newer forms of calls that are on the list: the C library falls back to those. What clone3
+    # asks for lies in memory, where no filter can look.
     if name in ("clone3", "fchmodat2"):
         return [filter_result(ERRNO | errno.ENOSYS)]
     if name == "clone":
+        # The first of the arguments, which begin at byte 16 with eight bytes each.
         block = [(LOAD, 0, 0, 16), (ANY_BIT, 0, 1, NEVER), filter_result(ERRNO | errno.EPERM)]
         if processes == 1:
             block += [(ANY_BIT, 1, 0, CLONE_THREAD), filter_result(ERRNO | errno.EAGAIN)]
@@ -122,11 +126,12 @@ def rule(name: str, processes: int) -> list[Instruction]:
 
 
 def filter_result(value: int) -> Instruction:
+    """Return the instruction that ends the filter with a verdict."""
     return (RETURN, 0, 0, value)
 
 
 def ranges(values: list[int]) -> list[tuple[int, int]]:
-    """The runs of consecutive numbers in a sorted list, as (first, last)."""
+    """Return the runs of consecutive numbers in a sorted list, as (first, last)."""
     runs = groupby(values, key=lambda value, place=count(): value - next(place))
     return [(run[0], run[-1]) for run in (list(numbers) for _, numbers in runs)]
 

@@ -10,25 +10,25 @@ import traceback
 from functools import lru_cache
 from typing import NamedTuple
 
-HELD = "…"  # in the place of a value
+VALUE_PLACEHOLDER = "…"  # in the place of a value
 
 
-class Said(NamedTuple):
+class AssertionMessage(NamedTuple):
     """An assertion's sentence, and whether it failed itself or was not come to."""
 
     sentence: str = ""
     reached: bool = True
 
 
-NOWHERE = Said()
+NO_ASSERTION = AssertionMessage()
 
 
-def said_of(error: BaseException, source: str, file: str) -> Said:
-    """Return the sentence of the instructor's ``source`` where ``error`` was raised; it ran as
-    ``file``.
+def assertion_message_of(error: BaseException, source: str, file: str) -> AssertionMessage:
+    """Return the sentence of the instructor's ``source`` where ``error`` was raised.
 
-    The innermost line of the source counts, for a helper of the test's own may assert. Where that
-    line asserts nothing, the next assertion is what the test was on its way to.
+    ``file`` is the name that the source ran under. Its innermost line counts, for a helper of the
+    test's own may assert. Where that line asserts nothing, the next assertion is what the test was
+    on its way to.
     """
     frames = traceback.extract_tb(error.__traceback__)
     lines = [f.lineno or 0 for f in frames if f.filename == file]
@@ -36,24 +36,24 @@ def said_of(error: BaseException, source: str, file: str) -> Said:
     for line in reversed(lines):
         for first, last, sentence in sentences:
             if first <= line <= last:
-                return Said(sentence)
+                return AssertionMessage(sentence)
     start = lines[0] if lines else 0
-    return Said(next((s for first, _, s in sentences if first > start > 0), ""), False)
+    return AssertionMessage(next((s for first, _, s in sentences if first > start > 0), ""), False)
 
 
 @lru_cache(maxsize=256)
 def assertions(source: str) -> tuple[tuple[int, int, str], ...]:
-    """The first line, the last line and the sentence of each assertion in a cell, in order."""
+    """Return the first line, last line and sentence of each assertion in a cell, in order."""
     nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Assert)]
     nodes.sort(key=lambda node: node.lineno)
     return tuple((n.lineno, n.end_lineno or n.lineno, literal(n.msg)) for n in nodes)
 
 
 def literal(message: ast.expr | None) -> str:
-    """The literal text of a message; nothing where it is computed."""
+    """Return the literal text of an assertion's message; nothing where it is computed."""
     if isinstance(message, ast.Constant) and isinstance(message.value, str):
         return message.value
     if isinstance(message, ast.JoinedStr):
-        parts = [literal(part) or HELD for part in message.values]
-        return "".join(parts) if any(part != HELD for part in parts) else ""
+        parts = [literal(part) or VALUE_PLACEHOLDER for part in message.values]
+        return "".join(parts) if any(part != VALUE_PLACEHOLDER for part in parts) else ""
     return ""

@@ -9,15 +9,15 @@ class Budget(Stopwatch):
     """A submission's seconds of processor time: here, and in its processes one after the other."""
 
     def __init__(self, seconds: float):
-        self.gone = 0.0  # processor time of its processes that are no more
+        self.ended_seconds = 0.0  # processor time of its processes that are no more
         self.clock = Clock()  # of the one that is there
         super().__init__(seconds, self.spent)
 
     def spent(self) -> float:
-        """Seconds of processor time up to now."""
-        return time.process_time() + self.gone + self.clock.used()
+        """Return the seconds of processor time that were used up to now."""
+        return time.process_time() + self.ended_seconds + self.clock.used()
 
     def moves_to(self, clock: Clock) -> None:
-        """The submission's present process is another one from now on, or none."""
-        self.gone += self.clock.used()
+        """Count another process's time from now on; ``clock`` is the new one's, or nobody's."""
+        self.ended_seconds += self.clock.used()
         self.clock = clock

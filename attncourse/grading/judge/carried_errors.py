@@ -23,112 +23,113 @@ from attncourse.grading.judge.deferred_tests import names_reached, touched, touc
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.instructor_namespace import loads
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.plan_runner import Means, again
+from attncourse.grading.judge.plan_runner import Means, run_again
 from attncourse.grading.judge.points import judge_cell
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.varied import variants_asked
 
-LEAST = 1.0  # seconds that must be left to begin
+MIN_SECONDS_LEFT = 1.0  # to a submission, else nothing is begun
 AMONG_OURS = """\
 def _provided():
     names, rewriting = dict(globals()), {{"__name__": "rewriting"}}
     for source in {sources!r}:
         exec(source, names)
     exec({rewriting!r}, rewriting)
-    found = {{name: names[name] for name in {defines!r} if name in names}}
-    for name, told in {told!r}.items():
-        found[name] = rewriting[{rewrite!r}](names[name], **told)
-    return found
+    answers = {{name: names[name] for name in {defines!r} if name in names}}
+    for name, adapter in {adapters!r}.items():
+        answers[name] = rewriting[{rewrite!r}](names[name], **adapter)
+    return answers
 globals().update(_provided())
 del _provided
 """
 
 
 @dataclass(frozen=True)
-class Followed:
-    """An answer that calls the wrong ones ``given``.
+class FollowOn:
+    """An answer that calls wrong ones, which are ``replaced`` by ours.
 
     ``outcomes`` are what its tests gave with ours in their place, if it is right then; in a
     student's own check, also if it is not.
     """
 
     name: str
-    given: tuple[str, ...]
+    replaced: tuple[str, ...]
     outcomes: dict[str, StepOutcome | None] = field(default_factory=dict)
     right: bool = True
 
     @property
     def note(self) -> str:
+        """The remark on this answer that its student reads."""
         if self.outcomes and self.right:
-            return f"{self.name} is right{given_right(self.given)}"
-        return f"{self.name} calls a wrong {' and '.join(self.given)}: mend that first"
+            return f"{self.name} is right{given_right(self.replaced)}"
+        return f"{self.name} calls a wrong {' and '.join(self.replaced)}: mend that first"
 
 
-def follow_ons(found: Findings, means: Means) -> tuple[list[Followed], bool]:
-    """The wrong answers of a run that call wrong ones, with what came of right ones.
+def follow_ons(findings: Findings, means: Means) -> tuple[list[FollowOn], bool]:
+    """Judge the wrong answers that call wrong ones again, with ours in the place of those.
 
-    And whether one of the runs that this took was cut.
+    Returns what came of each, and whether one of the runs that this took was cut.
     """
     followed, cut = [], False
-    assignment, wrong = means.assignment, wrong_answers(found, means.assignment)
-    for name in [n for n in wrong if n not in right_as_published(found)]:
-        replaced = wrong_ones_called(name, wrong, found.steps, assignment)
-        steps = steps_with_ours(name, replaced, found.steps, assignment)
-        if not steps or found.trouble or means.budget.left() < LEAST:
+    assignment, wrong = means.assignment, wrong_answers(findings, means.assignment)
+    for name in [n for n in wrong if n not in right_as_published(findings)]:
+        replaced = wrong_ones_called(name, wrong, findings.steps, assignment)
+        steps = steps_with_ours(name, replaced, findings.steps, assignment)
+        if not steps or findings.trouble or means.budget.left() < MIN_SECONDS_LEFT:
             continue
-        second = again(steps, means)
+        second = run_again(steps, means)
         cut |= bool(second.cut)
         if all(is_full(assignment, test, outcome) for test, outcome in second.tests().items()):
             wrong.remove(name)  # who calls it calls the student's own
-            followed.append(Followed(name, replaced, second.tests()))
+            followed.append(FollowOn(name, replaced, second.tests()))
         elif assignment.released:
-            followed.append(Followed(name, replaced))
-        elif differs(second, found):
-            followed.append(Followed(name, replaced, second.tests(), right=False))
+            followed.append(FollowOn(name, replaced))
+        elif differs(second, findings):
+            followed.append(FollowOn(name, replaced, second.tests(), right=False))
     return followed, cut
 
 
-def differs(second: Findings, found: Findings) -> bool:
-    """True if our solutions change the verdict on an answer that is wrong all the same, as in a
-    notebook.
+def differs(second: Findings, findings: Findings) -> bool:
+    """True if our solutions change the verdict on an answer that is wrong all the same.
 
-    It is told that only in a student's own check: see above.
+    A notebook says so. Here it is told only in a student's own check: see above.
     """
-    first = found.tests()
+    first = findings.tests()
     return any(
         told_verdicts(now) != told_verdicts(first[test]) for test, now in second.tests().items()
     )
 
 
 def told_verdicts(outcome: StepOutcome | None) -> list[tuple]:
+    """Return what a student is told of each verdict of a test, to be compared."""
     names = ("earned", "mistake", "symptom", "reason")
     return [tuple(v[name] for name in names) for v in outcome.verdicts] if outcome else []
 
 
 def our_answers(assignment: Assignment) -> dict[str, str]:
-    """Ours, by the exercises' names, in order."""
+    """Return our answers' sources by the exercises' names, in the assignment's order."""
     cells = assignment.cells
     return {c.grade_id: c.source for c in cells if c.code and c.solution and c.grade_id}
 
 
-def wrong_answers(found: Findings, assignment: Assignment) -> list[str]:
-    """The exercises that did not earn all they can, in order."""
+def wrong_answers(findings: Findings, assignment: Assignment) -> list[str]:
+    """Return the exercises that did not earn all they can, in the assignment's order."""
     lost = {
         exercise_of(test)
-        for test, outcome in found.tests().items()
+        for test, outcome in findings.tests().items()
         if not is_full(assignment, test, outcome)
     }
     return [name for name in our_answers(assignment) if name in lost]
 
 
-def right_as_published(found: Findings) -> set[str]:
-    """The answers that are right as they were published, where a variant is asked for.
+def right_as_published(findings: Findings) -> set[str]:
+    """Return the answers that are right as published, where a variant is asked for.
 
     Given ours, one that only hands on what it gets would be right in the variant as well.
     """
-    verdicts = [v for o in found.outcomes.values() for v in o.verdicts if v["variant"]]
+    verdicts = [v for o in findings.outcomes.values() for v in o.verdicts if v["variant"]]
     return {
         v["target"].split(".")[1]
         for v in verdicts
@@ -137,6 +138,7 @@ def right_as_published(found: Findings) -> set[str]:
 
 
 def is_full(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) -> bool:
+    """True if a test's outcome earns all its points; also for a test that earns none."""
     cell = assignment.graded.get(grade_id)
     return cell is None or judge_cell(cell, outcome).points == cell.points
 
@@ -144,7 +146,7 @@ def is_full(assignment: Assignment, grade_id: str, outcome: StepOutcome | None) 
 def wrong_ones_called(
     name: str, wrong: list[str], steps: Sequence[Step], assignment: Assignment
 ) -> tuple[str, ...]:
-    """The wrong answers to earlier exercises that an answer calls, itself or through others."""
+    """Return the wrong answers to earlier exercises that an answer reaches by calls."""
     ours, earlier = our_answers(assignment), wrong[: wrong.index(name)]
     instead = {
         earlier_name: loads(ours[earlier_name]) for earlier_name in earlier
@@ -154,37 +156,41 @@ def wrong_ones_called(
 
 
 def steps_with_ours(
-    name: str, given: tuple[str, ...], steps: Sequence[Step], assignment: Assignment
+    name: str, called: tuple[str, ...], steps: Sequence[Step], assignment: Assignment
 ) -> list[Step]:
-    """The steps with ours behind these answers, wherever they stand, and no tests but its own.
+    """Return the steps with our answers behind the ``called`` ones, wherever they stand.
 
-    None where there is nothing to exchange, or an answer that stands nowhere.
+    Of the tests only the answer's own stay. Empty where nothing is to be exchanged, and where an
+    answer stands nowhere.
     """
-    sources = {replaced: provided_source(replaced, assignment) for replaced in given}
-    places = {replaced: answer_place(replaced, steps) for replaced in given}
+    sources = {replaced: provided_source(replaced, assignment) for replaced in called}
+    places = {replaced: answer_place(replaced, steps) for replaced in called}
     if not all(sources.values()) or -1 in places.values():
         return []
     new_steps = []
-    for number, step in enumerate(steps if given else ()):
+    for number, step in enumerate(steps if called else ()):
         if step.kind != "test" or exercise_of(step.grade_id) == name:
             new_steps.append(step)
         new_steps += [
             Step(f"cell {replaced}", sources[replaced])
-            for replaced in given
+            for replaced in called
             if places[replaced] == number
         ]
     return new_steps
 
 
 def answer_place(name: str, steps: Sequence[Step]) -> int:
-    """The answer's cell; where that has lost its name, the last that binds the answer's, or -1."""
+    """Return the place of an answer's cell among the steps, or -1.
+
+    Where that cell has lost its name, it is the last cell that binds the answer's.
+    """
     cell_steps = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
     named = [n for n, step in cell_steps if step.name == f"cell {name}"]
     return max(named or [n for n, s in cell_steps if name in touched(s.source).changes], default=-1)
 
 
 def provided_source(name: str, assignment: Assignment) -> str:
-    """A cell with our answer, in the convention in which the assignment asks for it.
+    """Return a cell with our answer, in the convention that the assignment asks for.
 
     Empty where that cannot be told to another process (``as_data``).
     """
@@ -206,5 +212,5 @@ def provided_source(name: str, assignment: Assignment) -> str:
         rewriting=inspect.getsource(rewriting),
         rewrite=rewriting.rewritten_as_told.__name__,
         defines=defines,
-        told={exercise: adapters[exercise] for exercise in defines if exercise in adapters},
+        adapters={exercise: adapters[exercise] for exercise in defines if exercise in adapters},
     )

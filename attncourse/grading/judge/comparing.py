@@ -14,7 +14,7 @@ VALUES = "an array, a number or a list of numbers"
 
 
 def require_values(*values: Any) -> None:
-    """Raises ``AssertionError``, in words, for an object of the submission's own."""
+    """Raise ``AssertionError``, in words, for an object of the submission's own."""
     for remote_object in objects_in(list(values)):
         name = getattr(remote_object, "_type", "") or "torch.nn.Module"
         kind = "class" if isinstance(remote_object, type) else f"object of class {name}"
@@ -22,8 +22,9 @@ def require_values(*values: Any) -> None:
 
 
 def objects_in(value: Any) -> list[Any]:
-    """Return the objects in a value that live in the submission's process, also those in lists and
-    dicts.
+    """Return the objects in a value that live in the submission's process.
+
+    Lists and dicts are looked through.
     """
     if isinstance(value, list | tuple | set | frozenset):
         return [remote_object for item in value for remote_object in objects_in(item)]
@@ -33,6 +34,7 @@ def objects_in(value: Any) -> list[Any]:
 
 
 def is_theirs(value: Any) -> bool:
+    """True if a value stands for an object in the submission's process."""
     return hasattr(type(value), "attncourse_handle")
 
 
@@ -43,7 +45,7 @@ def is_nothing(first: tuple | None, second: tuple | None, theirs: str) -> bool:
 
 
 def require_all_comparable(a: Any, b: Any, theirs: str, gave_empty: bool) -> None:
-    """``require_comparable`` for two values; for dicts and uneven lists, of what they hold."""
+    """Do ``require_comparable`` for two values, in dicts and lists for each pair."""
     first, second = shapes_of(a, b)
     pairs: list[tuple[Any, Any]] = []
     if isinstance(a, dict) and isinstance(b, dict):
@@ -58,7 +60,7 @@ def require_all_comparable(a: Any, b: Any, theirs: str, gave_empty: bool) -> Non
 def require_comparable(
     first: tuple | None, second: tuple | None, theirs: str, whole: bool, gave_empty: bool
 ) -> None:
-    """Raises ``AssertionError``, in words, where two shapes make no comparison.
+    """Raise ``AssertionError``, in words, where two shapes make no comparison.
 
     ``theirs`` is the side that is the submission's: "first", "second", "both", or "either" where
     that is not known. Unless the comparison is to hold as a ``whole``, only emptiness matters.
@@ -81,11 +83,15 @@ def require_comparable(
 
 
 def shape_in_words(shape: tuple) -> str:
+    """Return a shape as a sentence names it."""
     return f"shape {shape}" if shape else "one number"
 
 
 def shapes_of(a: Any, b: Any) -> tuple[tuple | None, tuple | None]:
-    """The shapes of two values that are compared; beside an array, a text or None is one thing."""
+    """Return the shapes of two values that are compared.
+
+    Beside an array, a text or None counts as one number.
+    """
     arrays = is_of_a_library(a) or is_of_a_library(b)
     shapes = [
         () if shape is None and arrays and not isinstance(value, LISTS) else shape
@@ -95,7 +101,7 @@ def shapes_of(a: Any, b: Any) -> tuple[tuple | None, tuple | None]:
 
 
 def compared_shape(value: Any) -> tuple | None:
-    """The shape of an array, a number or lists of numbers; None for everything else."""
+    """Return the shape of an array, a number or lists of numbers; None for all else."""
     if is_of_a_library(value):
         return tuple(value.shape)
     if isinstance(value, int | float | complex):

@@ -13,42 +13,42 @@ from attncourse.grading.submission.syntax import parse_or_none
 if TYPE_CHECKING:
     from attncourse.grading.judge.step_runner import StepRunner
 
-NOTHING = object()
+MISSING = object()
 
 
-class Aside:
-    """The trusted names as they were where the tests stand that are left for last."""
+class SavedNames:
+    """The instructor's names as they were in the places of the deferred tests."""
 
     def __init__(self, runner: "StepRunner"):
         self.runner = runner
-        self.there: dict[int, tuple[dict[str, Any], set[int]]] = {}
+        self.names_at: dict[int, tuple[dict[str, Any], set[int]]] = {}
         self.bound: dict[int, dict[str, Any]] = {}  # by the tests that have run since
 
-    def put(self, number: int) -> None:
-        """Keeps the names in the place of a test."""
-        self.there[number] = dict(self.runner.namespace), set(self.runner.laid_out)
+    def save(self, number: int) -> None:
+        """Keep the names for the test with this number."""
+        self.names_at[number] = dict(self.runner.namespace), set(self.runner.laid_out)
 
-    def lay_out(self, number: int) -> None:
-        """Makes the names what they were there.
+    def restore(self, number: int) -> None:
+        """Make the names what they were in the place of this test.
 
         What deferred tests before it have bound is there as well, but for what was bound anew.
         """
-        names, laid_out = dict(self.there[number][0]), set(self.there[number][1])
+        names, laid_out = dict(self.names_at[number][0]), set(self.names_at[number][1])
         for earlier, bound in self.bound.items():
-            before = self.there[earlier][0]
+            before = self.names_at[earlier][0]
             names |= {
                 name: value
                 for name, value in bound.items()
-                if names.get(name, NOTHING) is before.get(name, NOTHING) and earlier < number
+                if names.get(name, MISSING) is before.get(name, MISSING) and earlier < number
             }
         self.runner.laid_out = laid_out
         self.runner.namespace.clear()  # the same dict: the globals of the instructor's functions
         self.runner.namespace.update(names)
 
-    def take_up(self, number: int) -> None:
-        """Keeps what a test has bound, for those behind it."""
-        before, names = self.there[number][0], self.runner.namespace
-        changed = [name for name, value in names.items() if before.get(name, NOTHING) is not value]
+    def keep_bound(self, number: int) -> None:
+        """Keep what this test has bound, for the deferred tests behind it."""
+        before, names = self.names_at[number][0], self.runner.namespace
+        changed = [name for name, value in names.items() if before.get(name, MISSING) is not value]
         self.bound[number] = {name: names[name] for name in changed}
 
 
@@ -91,9 +91,9 @@ def spoilt(test: Touched, before: list[Touched], after: list[Touched]) -> bool:
 def names_reached(
     names: Iterable[str], cells: Iterable[Touched], instead: Mapping[str, Iterable[str]] = {}
 ) -> set[str]:
-    """These names, and those that are read where they are bound, and so on.
+    """Return these names, and those that are read where they are bound, and so on.
 
-    Some may be bound elsewhere: ``instead`` says what is read there.
+    ``instead`` says for some names what is read in place of what their cells read.
     """
     changers: dict[str, list[Iterable[str]]] = {
         name_replaced: [read] for name_replaced, read in instead.items()
@@ -111,8 +111,9 @@ def names_reached(
 
 @lru_cache(maxsize=1024)
 def touched(source: str) -> Touched:
-    """Return the global names that a cell reads, binds and changes; none where it is no valid
-    Python.
+    """Return the global names that a cell reads, binds and changes.
+
+    None where it is no valid Python.
     """
     tree = parse_or_none(source)
     if tree is None:
@@ -135,19 +136,19 @@ def touched(source: str) -> Touched:
 
 
 def touched_by(steps: Sequence[Step]) -> list[Touched]:
-    """The same of each cell among the steps."""
+    """Return ``touched`` of every step that is not a test."""
     return [touched(step.source) for step in steps if step.kind != "test"]
 
 
 def below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    """The scopes inside a scope."""
+    """Yield the scopes inside a scope, at any depth."""
     for child in table.get_children():
         yield child
         yield from below(child)
 
 
 def parts_changed(tree: ast.AST) -> set[str]:
-    """The names of objects that get an attribute or an item."""
+    """Return the names of objects of which an attribute or an item is set or deleted."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):

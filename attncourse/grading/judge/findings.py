@@ -25,7 +25,7 @@ class Findings:
     flooded: float = 0.0  # the MB that it may print, where it printed more
 
     def pairs(self) -> list[tuple[Step, StepOutcome | None]]:
-        """Each step with what came of it."""
+        """Return each step with what came of it."""
         return [(step, self.outcomes.get(number)) for number, step in enumerate(self.steps)]
 
     def tests(self) -> dict[str, StepOutcome | None]:

@@ -8,7 +8,7 @@ is too short and is true of nothing at all: an answer of shape ``(0, 1, 1)`` wou
 everything, and 0.25 with every matrix of quarters. The test's own values may be repeated; the
 submission's may not, and something has to be compared. And what is compared is a value that is the
 checker's by now, an array, a number, a text or lists of them: an object that stayed in the
-submission's process would be asked for its own verdict.
+submission's process would be ask_in_place for its own verdict.
 
 A call whose result is thrown away, or only compared with None, asks for what it changes in place
 (see ``attncourse.checks.trying.asking``).
@@ -45,12 +45,12 @@ TreeT = TypeVar("TreeT", ast.Module, ast.Expression)
 def compile_cell(
     source: str, students: tuple[str, ...] = (), file: str = "<given>"
 ) -> tuple[types.CodeType, types.CodeType | None]:
-    """A cell's statements, and its last line where that is an expression.
+    """Compile a cell's statements, and its last line where that is an expression.
 
     ``students`` are the names that it takes from the submission; tracebacks call it ``file``.
     """
     tree = ast.parse(source)
-    theirs = foreign(tree, students)
+    theirs = names_from_submission(tree, students)
     last = tree.body[-1] if tree.body else None
     if not isinstance(last, ast.Expr):
         return compile(guarded_tree(tree, theirs), file, "exec", dont_inherit=True), None
@@ -61,6 +61,7 @@ def compile_cell(
 
 
 def guarded_tree(tree: TreeT, theirs: Set[str]) -> TreeT:
+    """Return a test's tree with the guards put in."""
     return ast.fix_missing_locations(Guarded(theirs).visit(tree))
 
 
@@ -87,10 +88,10 @@ def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
                 comparing.require_comparable(first, second, theirs, False, gave_empty())
         return getattr(operator, name)(a, b)
 
-    def asked(function: Any) -> Any:
+    def ask_in_place(function: Any) -> Any:
         return in_place(function) if comparing.is_theirs(function) else function
 
-    return {COMPARED: compared, OPERATED: operated, ASKED: asked}
+    return {COMPARED: compared, OPERATED: operated, ASKED: ask_in_place}
 
 
 def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
@@ -105,8 +106,8 @@ def judges_by_itself(what: Any, a: Any, b: Any) -> bool:
 # --- what the source says -------------------------------------------------------------------------
 
 
-def foreign(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
-    """The names that hold what came from the submission."""
+def names_from_submission(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
+    """Return the names in a test that hold what came from the submission."""
     nodes = list(ast.walk(tree))
     stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     pairs = [pair for node in nodes for pair in flows(node, stored)]
@@ -119,10 +120,10 @@ def foreign(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
     return foreign_names
 
 
-def flows(node: ast.AST, own: set[str]) -> list[tuple[set[str], ast.AST]]:
-    """The names that a node gives a value to, and where the value comes from.
+def flows(node: ast.AST, test_names: set[str]) -> list[tuple[set[str], ast.AST]]:
+    """Return the names that a node gives a value to, each with where the value comes from.
 
-    A call of its own line may change the test's ``own`` names: what it is given, and what it is a
+    A call of its own line may change the test's ``test_names``: what it is given, and what it is a
     method of.
     """
     if isinstance(node, ast.Assign):
@@ -137,12 +138,12 @@ def flows(node: ast.AST, own: set[str]) -> list[tuple[set[str], ast.AST]]:
         return [({node.name}, ast.Module(node.body, []))]
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         changed = roots(node.value.func).union(*map(roots, node.value.args))
-        return [(changed & own, node.value)]
+        return [(changed & test_names, node.value)]
     return []
 
 
 def roots(target: ast.AST) -> set[str]:
-    """The names that an assignment to a target changes."""
+    """Return the names that an assignment to a target changes."""
     while isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
         target = target.value
     if isinstance(target, ast.Tuple | ast.List):
@@ -151,7 +152,7 @@ def roots(target: ast.AST) -> set[str]:
 
 
 def read_names(tree: ast.AST) -> KeysView[str]:
-    """The names that are read, anywhere in it, in order."""
+    """Return the names that are read anywhere in a tree, in order."""
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
     return {node.id: None for node in nodes if isinstance(node.ctx, ast.Load)}.keys()
 
@@ -168,6 +169,7 @@ class Guarded(ast.NodeTransformer):
         self.whole: set[int] = set()  # comparisons that are to hold for all entries
 
     def function(self, node: Any) -> Any:
+        """Visit a function of the test's own, whose parameters may hold anybody's values."""
         before, a = self.anybodys, node.args
         parameters = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
         self.anybodys = before | {argument.arg for argument in parameters}
@@ -178,7 +180,10 @@ class Guarded(ast.NodeTransformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = function
 
     def whose(self, first: ast.AST, second: ast.AST) -> str:
-        """Which of two operands is the submission's; "" where neither can be."""
+        """Return which of two operands is the submission's; "" where neither can be.
+
+        "first", "second", "both", or "either" where that is not known.
+        """
         names = read_names(first), read_names(second)
         if any(names_of_side & self.anybodys for names_of_side in names):
             return "either"
@@ -188,11 +193,12 @@ class Guarded(ast.NodeTransformer):
         return ("first" if sides[0] else "second") if any(sides) else ""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        """Put a guard where a call's result is thrown away."""
         node.value = self.asking(node.value)
         return node
 
     def asking(self, value: ast.expr) -> ast.expr:
-        """An expression; where it calls something of the submission's, in place."""
+        """Return an expression that, where it calls the submission's, asks for changes too."""
         call = isinstance(value, ast.Call) and bool(
             read_names(value.func) & (self.theirs | self.anybodys)
         )
@@ -202,6 +208,7 @@ class Guarded(ast.NodeTransformer):
         return value
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        """Put a guard into a comparison by an operator, or with None."""
         if len(node.ops) > 1:
             return self.generic_visit(node)
         (op,), (right,) = node.ops, node.comparators
@@ -217,6 +224,7 @@ class Guarded(ast.NodeTransformer):
         return operated(OPERATORS[type(op)], node.left, node.comparators[0], theirs, whole)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        """Put a guard into arithmetic with a value of the submission's."""
         theirs = self.whose(node.left, node.right)
         self.generic_visit(node)
         if type(node.op) not in OPERATORS or not theirs:
@@ -225,7 +233,7 @@ class Guarded(ast.NodeTransformer):
         return operated(OPERATORS[type(node.op)], node.left, node.right, theirs, whole)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
-        """``out -= x`` as ``out = isub(out, x)``."""
+        """Rewrite ``out -= x`` as ``out = isub(out, x)``, which a guard can stand in."""
         if not isinstance(node.target, ast.Name) or type(node.op) not in OPERATORS:
             return self.generic_visit(node)
         before = ast.Name(node.target.id, ast.Load())
@@ -239,6 +247,7 @@ class Guarded(ast.NodeTransformer):
         return ast.copy_location(ast.Assign([node.target], value), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Put a guard into a call of a comparing function, such as ``np.allclose(a, b)``."""
         name = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if name == "all":
             wholes = [*node.args[:1], getattr(node.func, "value", None)]
@@ -277,10 +286,12 @@ def is_difference(op: ast.operator, *operands: ast.AST) -> bool:
 
 
 def operated(name: str, left: ast.expr, right: ast.expr, theirs: str, whole: bool) -> ast.Call:
+    """Return a call of the guard for an operator with these operands."""
     return call_by_name(
         OPERATED, ast.Constant(name), left, right, *map(ast.Constant, (theirs, whole))
     )
 
 
 def call_by_name(name: str, *args: ast.expr) -> ast.Call:
+    """Return the tree of a call of a function of that name."""
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])

@@ -46,14 +46,15 @@ class InstructorNamespace:
         tests = [s for s, kind in zip(self.sources, self.kinds, strict=True) if kind == "test"]
         self.seeds = any("seed" in source for source in tests)
         self.deferred = self.deferred_tests()
-        self.taken: dict[tuple[str, str], tuple[str, ...]] = {}
+        self.students_names_of: dict[tuple[str, str], tuple[str, ...]] = {}
 
     def add(self, kind: str, source: str) -> None:
+        """Append the source of a "given", "solution" or "test" cell."""
         self.kinds.append(kind)
         self.sources.append(source)
 
     def deferred_tests(self) -> frozenset[str]:
-        """The hidden tests, and those that use what one of them binds, by grade id.
+        """Return the grade ids of hidden tests and of those that use them.
 
         What a submission sees in them it may tell in whatever runs afterwards: so nothing does.
         """
@@ -66,26 +67,34 @@ class InstructorNamespace:
         return frozenset(deferred.values())
 
     def binder(self, name: str, before: int) -> int | None:
-        """The last cell before a place that binds a name."""
+        """Return the number of the last cell before a place that binds a name."""
         return next((i for i in range(before - 1, -1, -1) if name in self.bound[i]), None)
 
-    def is_students(self, name: str, grade_id: str, own: Set[str]) -> bool:
-        """True if a test takes this name from the submission; ``own`` are the test's own names."""
+    def is_students(self, name: str, grade_id: str, test_names: Set[str]) -> bool:
+        """True if a test takes this name from the submission; ``test_names`` are its own."""
         binder = self.binder(name, self.place.get(grade_id, len(self.sources)))
         if binder is not None:
             return self.kinds[binder] == "solution"
-        return not hasattr(builtins, name) and name not in own
+        return not hasattr(builtins, name) and name not in test_names
 
-    def foreign(self, source: str, grade_id: str = "") -> tuple[str, ...]:
-        """The names in a test that are the submission's, whatever names that has beside them."""
+    def students_names(self, source: str, grade_id: str = "") -> tuple[str, ...]:
+        """Return the names in a test that are always the submission's.
+
+        Whatever names of the test's own stand beside them.
+        """
         key = source, grade_id
-        if key not in self.taken:
+        if key not in self.students_names_of:
             bound, names = binds(source), sorted(loads(source))
-            self.taken[key] = tuple(n for n in names if self.is_students(n, grade_id, bound))
-        return self.taken[key]
+            self.students_names_of[key] = tuple(
+                n for n in names if self.is_students(n, grade_id, bound)
+            )
+        return self.students_names_of[key]
 
     def needed(self, grade_id: str, done: set[int]) -> list[str]:
-        """The given cells that a test needs and that have not run yet, in order."""
+        """Return the given cells that a test needs and that have not run, in order.
+
+        ``done`` are the numbers of those that have run; the new ones are added to it.
+        """
         wanted: set[int] = set()
         todo = [(self.place[grade_id], name) for name in loads(self.sources[self.place[grade_id]])]
         while todo:
@@ -93,13 +102,13 @@ class InstructorNamespace:
             place = self.binder(name, before)
             if place is not None and self.kinds[place] == "given" and place not in wanted | done:
                 wanted.add(place)
-                todo += [(place, other) for other in loads(self.sources[place])]
+                todo += [(place, inner_name) for inner_name in loads(self.sources[place])]
         done |= wanted
         return [self.sources[i] for i in sorted(wanted)]
 
 
 def forbidden_to(sources: list[str]) -> dict[str, tuple[str, ...]]:
-    """The library's functions that each answer may not use, from the exercises that are checked."""
+    """Return the library's functions that each checked answer may not use, by its name."""
     checked = {name: target for source in sources for target, name in CHECKED.findall(source)}
     forbids = {}
     for name, target in checked.items():
@@ -113,23 +122,24 @@ instructor_namespace_for = lru_cache(maxsize=4)(InstructorNamespace)
 
 @lru_cache(maxsize=256)
 def parsed_cell(source: str) -> ast.Module:
+    """Return a cell's syntax tree; an empty one where it is no Python."""
     return parse_or_none(source) or ast.Module([], [])
 
 
 @lru_cache(maxsize=256)
 def binds(source: str) -> frozenset[str]:
-    """The names that a cell binds: by the rule that holds for a submission's cells."""
+    """Return the names that a cell binds, by the rule that holds for a submission's cells."""
     return bound_names(parsed_cell(source))
 
 
 @lru_cache(maxsize=256)
 def imports_in(source: str) -> str:
-    """The import statements at a cell's top level, alone."""
+    """Return the import statements at a cell's top level, as source."""
     nodes = [n for n in parsed_cell(source).body if isinstance(n, ast.Import | ast.ImportFrom)]
     return "\n".join(ast.unparse(node) for node in nodes)
 
 
 @lru_cache(maxsize=256)
 def loads(source: str) -> KeysView[str]:
-    """The names that a cell reads, anywhere in it."""
+    """Return the names that a cell reads, anywhere in it."""
     return read_names(parsed_cell(source))

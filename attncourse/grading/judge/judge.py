@@ -8,17 +8,18 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import lru_cache
+from typing import Any
 
 from attncourse import STEMS
 from attncourse.grading.errors import UserError
-from attncourse.grading.judge.lanes import LANES, LaneLost
+from attncourse.grading.judge.lanes import LANES, Lane, LaneLost, LaneSettings
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import require_linux
 from attncourse.grading.report import CellResult, Report, report_from_json, report_without_points
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.syntax import parse_or_none
 
-LOST = "was not run to its end, twice"
+NOT_RUN_TO_END = "was not run to its end, twice"
 TARGET = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.""")
 
 
@@ -33,25 +34,26 @@ def grade_submission(
     hidden: tuple[str, ...] = (),
     alone: bool = False,
 ) -> Report:
-    """The report on a submission. Never raises for anything that a submission does.
+    """Return the report on a submission. Never raises for what a submission does.
 
-    ``hidden`` are the course's folders, which it must not see wherever they lie. The same seed
-    gives the same cases; without one, they are fresh. Where something did not end by itself (its
-    time was up, its process was gone, the lane was), the whole runs once more with no other lane at
-    work, at once with ``alone``. That is final. Raises ``UserError`` where submissions cannot run,
-    with ``sandbox`` where they cannot run safely.
+    Args:
+        notebook: The submission's file.
+        assignment: The instructor's notebook.
+        student: The name that the report is under.
+        limits: What the submission may use up.
+        seed: The same one gives the same cases; without one, they are fresh.
+        sandbox: Whether submissions are jailed.
+        hidden: The course's folders, which a submission must not see wherever they lie.
+        alone: Whether no other lane may be at work meanwhile.
+
+    Raises:
+        UserError: Where submissions cannot run here, with ``sandbox`` where they cannot safely.
+
+    Where something did not end by itself (its time was up, its process was gone, the lane was), the
+    whole runs once more with no other lane at work, at once with ``alone``. That is final.
     """
     require_linux()
-    key = lane_key(assignment, limits, sandbox, hidden)
-    earned: dict[str, CellResult] = {}  # before a lane was lost
-
-    def note(progress: dict[str, dict]) -> None:
-        for grade_id, result in progress.items():
-            cell_result = CellResult(**result)
-            earned[grade_id] = max(
-                earned.get(grade_id, cell_result), cell_result, key=lambda r: r.points
-            )
-
+    settings = lane_settings(assignment, limits, sandbox, hidden)
     request = {
         "notebook": notebook,
         "assignment": as_json(assignment),
@@ -60,68 +62,104 @@ def grade_submission(
         "seed": secrets.randbits(32) if seed is None else seed,
         "first": {},
     }
+    earned: dict[str, CellResult] = {}
     report: Report | None = None
     lost: LaneLost | None = None
     for final in (False, True):
-        lane = LANES.take(key, alone or final)
+        lane = LANES.take(settings, alone or final)
         try:
-            answer = lane.ask(request | {"final": final}, note)
+            answer = ask_lane(lane, settings, request | {"final": final}, earned)
         except LaneLost as problem:
-            LANES.lose(lane)
             lost = problem
             continue
-        except BaseException:
-            LANES.lose(lane)
-            raise
-        if answer.get("spent", True):
-            LANES.lose(lane)
-        else:
-            LANES.give_back(key, lane)
-        if "refused" in answer:
-            raise UserError(answer["refused"])
         report = report_from_json(answer["report"])
         if not answer["undone"]:
             break
-        time = report.limits["submission"]
-        share = min(2 - time["used"] / time["limit"], 1)  # both together take twice the time
-        if share <= 0:
+        rest = limits_of_second_run(limits, report.limits["submission"])
+        if rest is None:
             break
-        rest = replace(limits, submission=share * limits.submission)
         request |= {"first": answer["undone"], "limits": asdict(rest)}
-    if report is None and not lane.began:
+    if report is not None:
+        return report
+    if not lane.work_began:
         raise UserError(f"no lane can start on this machine: the judge {lost}")
-    if report is None:  # what had been earned before the judge could not go on
-        report = report_without_points(
-            assignment, "interrupted", f"{LOST}: the judge {lost}", student
-        )
-        report = replace(report, cells=report.cells | earned, sandbox=sandbox)
-    return report
+    sentence = f"{NOT_RUN_TO_END}: the judge {lost}"
+    report = report_without_points(assignment, "interrupted", sentence, student)
+    return replace(report, cells=report.cells | earned, sandbox=sandbox)
 
 
-def lane_key(
+def ask_lane(
+    lane: Lane, settings: LaneSettings, request: dict[str, Any], earned: dict[str, CellResult]
+) -> dict[str, Any]:
+    """Return the lane's answer; the lane waits for the next request, or ends if it is spent.
+
+    What is earned meanwhile goes into ``earned``: it counts if the lane is lost.
+    """
+
+    def keep_best(results: dict[str, dict]) -> None:
+        for grade_id, fields in results.items():
+            result = CellResult(**fields)
+            if grade_id not in earned or result.points > earned[grade_id].points:
+                earned[grade_id] = result
+
+    try:
+        answer = lane.ask(request, keep_best)
+    except BaseException:
+        LANES.lose(lane)
+        raise
+    if answer.get("spent", True):
+        LANES.lose(lane)
+    else:
+        LANES.give_back(settings, lane)
+    if "refused" in answer:
+        raise UserError(answer["refused"])
+    return answer
+
+
+def limits_of_second_run(limits: Limits, time: dict[str, float]) -> Limits | None:
+    """Return the limits of a second run, after one that took this time; None for no time at all.
+
+    Both together may take twice the time of a submission.
+    """
+    share = min(2 - time["used"] / time["limit"], 1)
+    return replace(limits, submission=share * limits.submission) if share > 0 else None
+
+
+def lane_settings(
     assignment: Assignment, limits: Limits, sandbox: bool, hidden: tuple[str, ...] = ()
-) -> tuple:
+) -> LaneSettings:
     """Return the settings with which a lane for this assignment is started."""
-    taught = taught_before(assignment)
-    return libraries(assignment), taught, sandbox, limits.processes, hidden
+    return LaneSettings(
+        libraries=libraries(assignment),
+        chapters=taught_before(assignment),
+        sandbox=sandbox,
+        processes=limits.processes,
+        hidden=hidden,
+    )
 
 
 def start_lanes(
     assignments: Sequence[Assignment], limits: Limits, sandbox: bool, hidden: tuple[str, ...] = ()
 ) -> None:
-    """Starts a lane for each of these for ``grade_submission`` to find, and waits for none."""
+    """Start a lane for each assignment, for ``grade_submission`` to find; wait for none."""
     require_linux()
-    LANES.prepare([lane_key(assignment, limits, sandbox, hidden) for assignment in assignments])
+    LANES.prepare(
+        [lane_settings(assignment, limits, sandbox, hidden) for assignment in assignments]
+    )
 
 
 @lru_cache(maxsize=4)
 def as_json(assignment: Assignment) -> bytes:
+    """Return an assignment as the bytes that a lane gets."""
     return json.dumps(asdict(assignment)).encode()
 
 
 @lru_cache(maxsize=8)
 def libraries(assignment: Assignment) -> tuple[str, ...]:
-    """The installed libraries that the instructor's notebook imports: a worker starts with them."""
+    """Return the installed libraries that the instructor's notebook imports.
+
+    A worker starts with them.
+    """
     modules = {"numpy": None}
     for cell in assignment.cells:
         tree = parse_or_none(cell.source) if cell.code else None
@@ -136,7 +174,7 @@ def libraries(assignment: Assignment) -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def taught_before(assignment: Assignment) -> tuple[str, ...]:
-    """The chapters before the first that the assignment has exercises of."""
+    """Return the chapters before the first that the assignment has exercises of."""
     targets = [stem for cell in assignment.cells for stem in TARGET.findall(cell.source)]
     assigned = [stem for stem in STEMS if stem in targets or assignment.name.endswith(stem)]
     return STEMS[: STEMS.index(assigned[0])] if assigned else STEMS

@@ -20,11 +20,13 @@ from attncourse.grading.judge.wire.frames import receive, send
 
 
 def main() -> None:
+    """Import the libraries, become the lanes that were asked for, and serve one of them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver decides what an interrupt means
     libraries, *ends = sys.argv[1:]
     places = [tuple(map(int, pair.split(","))) for pair in ends]
     drivers = [socket.socket(fileno=end) for end, _ in places]
-    gc.disable()  # of what is imported, nothing goes again
+    # What is imported stays: the collector would go through it in vain.
+    gc.disable()
     try:
         load_libraries(list(filter(None, libraries.split(","))))
     except Exception as problem:
@@ -38,7 +40,9 @@ def main() -> None:
         if number != mine:
             driver.close()
             os.close(lifeline)
-    order, _ = receive(drivers[mine])  # names of chapters and folders, nothing of the course
+    # Names of chapters and folders: the zygote is forked after this, and is to hold nothing of the
+    # course.
+    order, _ = receive(drivers[mine])
     try:
         work(drivers[mine], places[mine][1], order)
     finally:
@@ -46,12 +50,13 @@ def main() -> None:
 
 
 def divide(lanes: int) -> int:
-    """Makes so many processes of this one; which of them one is."""
+    """Fork until there are so many processes, and return the number of this one."""
     for number in range(1, lanes):
         between = os.fork()
         if between == 0:
             if os.fork():
                 os._exit(0)  # nobody is then left who would have to wait for the other
+            # A session of its own, as a lane has that is started alone.
             os.setsid()
             return number
         os.waitpid(between, 0)
@@ -59,12 +64,13 @@ def divide(lanes: int) -> int:
 
 
 def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
-    """Is a lane, until the driver hangs up."""
+    """Serve one driver as its lane, until it hangs up."""
     if order["core"] is not None:
         with suppress(OSError):
             os.sched_setaffinity(0, {order["core"]})
     send(driver, {"pid": os.getpid()})
     os.mkdir(order["folder"], mode=0o700)
+    # Packets, not a stream: each comes whole, with the descriptors that belong to it.
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     zygote_pid = os.fork()
     if zygote_pid == 0:
@@ -77,22 +83,25 @@ def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
     theirs.close()
     ending = (lifeline, zygote_pid, order["folder"])
     threading.Thread(target=end_with, args=ending, daemon=True).start()
+    # Only now: it brings the checks, whose answers the zygote must not have had in its memory.
     from attncourse.grading.judge.lane_loop import LaneLoop
 
     LaneLoop(driver, ours, order).serve()
 
 
 def load_libraries(modules: list[str]) -> None:
-    """Imports what submissions need, single-threaded, and uses it a few times."""
+    """Import what submissions need, single-threaded, and use it a few times."""
     from attncourse.grading.judge.worker.zygote import rehearse_worker
 
     for name in modules:
         importlib.import_module(name)
     if any(name.split(".")[0] == "matplotlib" for name in modules):
+        # Else each worker would import it, and look for fonts, when it first draws.
         importlib.import_module("matplotlib.font_manager")
     if "torch" in modules:
         import torch
 
+        # A process that ever ran an operation in two threads makes its forks hang on their first.
         torch.set_num_threads(1)
         with suppress(RuntimeError):
             torch.set_num_interop_threads(1)
@@ -100,7 +109,7 @@ def load_libraries(modules: list[str]) -> None:
 
 
 def end_with(lifeline: int, zygote: int, folder: str) -> None:
-    """Ends this process, and the zygote with its worker, once the driver is gone.
+    """End this process, and the zygote with its worker, once the driver is gone.
 
     The zygote first: it may be filling the folder that is removed.
     """

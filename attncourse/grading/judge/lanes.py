@@ -15,16 +15,17 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from typing import IO, Any
 
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.machine import lane_environment
 from attncourse.support.alarm import CLOCK, Clock, Stopwatch
 
-START = 60.0  # seconds of processor time for a lane to start
-TRIES = 50  # to remove a folder
-GRACE = 3.0  # seconds beyond what is allowed until a lane that does not stop is ended
-BOOKS = ("notebook", "assignment")  # of a request, as bytes
+START_SECONDS = 60.0  # of processor time for a lane to start
+MAX_REMOVALS = 50  # of a folder into which somebody still writes
+GRACE_SECONDS = 3.0  # beyond what is allowed, until a lane that does not stop is ended
+BYTE_FIELDS = ("notebook", "assignment")  # of a request, sent as buffers
 _removing = threading.Lock()
 
 
@@ -32,55 +33,73 @@ class LaneLost(Exception):
     """The lane ended, or went on with something beyond its time; the message says with what."""
 
 
+@dataclass(frozen=True)
+class LaneSettings:
+    """The settings that a lane is started with; it serves any submission that asks for the same."""
+
+    libraries: tuple[str, ...]
+    chapters: tuple[str, ...]  # that a submission may import
+    sandbox: bool
+    processes: int  # that a worker may be
+    hidden: tuple[str, ...]  # the course's folders, which no submission sees
+
+
 class Lane:
     """A lane as the driver holds it. ``core`` is the one that it keeps to, if it does."""
 
     def __init__(self) -> None:
         self.core: int | None = None
-        self.began = False  # with what it was asked for
+        self.work_began = False  # with what it was asked for
         self.closed = False
         self.pid = 0  # once it has said so
         self.process: Any = None  # of the first of those that were started together
-        # The lane makes it: one made here would stay if this process were killed before that runs.
         self.errors: IO[bytes]  # of the first lane of those that are started together
+        # The lane makes it: one made here would stay if this process were killed before that runs.
         self.folder = f"{tempfile.gettempdir()}/attncourse-lane-{secrets.token_hex(8)}"
-        self.connection, self.theirs = socket.socketpair()
-        self.ended, self.lifeline = os.pipe()
+        self.connection, self.lane_socket = socket.socketpair()
+        # The lane reads its end: however this process ends, the kernel closes ``lifeline``, and the
+        # lane ends itself (``lane.end_with``).
+        self.lane_lifeline, self.lifeline = os.pipe()
 
-    def become(self, key: tuple, core: int | None) -> None:
-        """Says what the lane is for; it waits for that once its libraries are there."""
-        _, chapters, sandbox, processes, hidden = key
+    def send_order(self, settings: LaneSettings, core: int | None) -> None:
+        """Tell the lane what it is for; it waits for that once its libraries are there."""
         self.core = core
-        order = {"chapters": chapters, "sandbox": sandbox, "processes": processes}
-        order |= {"hidden": hidden, "core": self.core, "folder": self.folder}
+        order = asdict(settings) | {"core": core, "folder": self.folder}
         with suppress(ConnectionError):  # it has ended, which is told once it is asked
             send(self.connection, order)
 
     def ask(self, request: dict[str, Any], progress: Any) -> dict[str, Any]:
-        """The answer to a request; ``progress`` hears of what comes before it.
+        """Return the answer to a request; ``progress`` is called with what was earned meanwhile.
 
         The lane keeps the submission's limits. It cannot where it is itself kept busy in one
         instruction, so it says what it begins and how long that may take, and is held to it.
         """
-        doing, limit = "its start", START
-        watch = Stopwatch(START, Clock(self.pid).used, waits=CLOCK * START)
+        doing, limit = "its start", START_SECONDS
+        watch = Stopwatch(START_SECONDS, Clock(self.pid).used, waits=CLOCK * START_SECONDS)
         try:
-            self.connection.settimeout(CLOCK * START)
-            send(self.connection, request | dict.fromkeys(BOOKS), [request[b] for b in BOOKS])
+            # The clock has a say as well: a lane that was stopped uses no processor time.
+            self.connection.settimeout(CLOCK * START_SECONDS)
+            buffers = [request[field] for field in BYTE_FIELDS]
+            send(self.connection, request | dict.fromkeys(BYTE_FIELDS), buffers)
             while True:
                 while not select.select([self.connection], [], [], watch.left())[0]:
                     if not watch.left():
                         words = watch.in_words(limit)
                         raise LaneLost(f"was busy with {doing} for more than {words}")
                 message, _ = receive(self.connection)
+                # Only now can its processor time be asked for: a lane that is started together with
+                # others is a fork of a fork, which nobody here has as a child.
                 if "pid" in message:
                     self.pid = message["pid"]
                 elif "begins" in message:
-                    self.began = True
+                    self.work_began = True
                     progress(message["earned"])
                     doing, used = message["begins"], Clock(self.pid).used
+                    # Limits are stretched on a slow machine; a sentence names what they are on
+                    # others.
                     limit = message["seconds"] / request["limits"]["stretch"]
-                    seconds = message["seconds"] + GRACE  # it may have to wait for its worker
+                    # More than it said: it may have to wait for its worker.
+                    seconds = message["seconds"] + GRACE_SECONDS
                     watch = Stopwatch(seconds, used, waits=CLOCK * seconds)
                 else:
                     return message
@@ -89,8 +108,9 @@ class Lane:
         except OSError as problem:
             raise LaneLost(str(problem) or f"did not answer while busy with {doing}") from None
 
-    def gone(self) -> bool:
+    def has_ended(self) -> bool:
         """True if the lane has ended while it waited."""
+        # A lane sends nothing unasked: what can be read while it waits is its end.
         self.connection.setblocking(False)
         try:
             return not self.connection.recv(1, socket.MSG_PEEK)
@@ -100,6 +120,7 @@ class Lane:
             return True
 
     def last_words(self) -> str:
+        """Return the last line that an ended lane wrote, or its exit status."""
         if self.process is None:
             return "with those that were started with it"
         with suppress(Exception):
@@ -109,45 +130,47 @@ class Lane:
         return lines[-1] if lines else f"status {self.process.returncode}"
 
     def close(self) -> None:
-        """Ends the lane with everything below it; a second time does nothing."""
+        """End the lane with everything below it; a second time does nothing."""
         if self.closed:
             return
         self.closed = True
-        remove(self.folder)  # as long as there is someone to do it, should this process be killed
+        # Twice: now, and again below for what the zygote put there until it was ended.
+        remove(self.folder)  # while there is someone to do it, should this process be killed
         os.close(self.lifeline)
         if self.process is not None:
             self.process.kill()
             self.process.wait()
             self.errors.close()
-        elif self.pid and not self.gone():
+        elif self.pid and not self.has_ended():
             with suppress(OSError):
                 os.kill(self.pid, signal.SIGKILL)
-                select.select([self.connection], [], [], GRACE)  # until it is gone
+                select.select([self.connection], [], [], GRACE_SECONDS)  # until it is gone
         self.connection.close()
         remove(self.folder)
 
 
 def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
-    """So many lanes with these libraries: processes that share what they import."""
+    """Start so many lanes with these libraries: processes that share what they import."""
     lanes = [Lane() for _ in range(number)]
-    ends = [(lane.theirs.fileno(), lane.ended) for lane in lanes]
+    ends = [(lane.lane_socket.fileno(), lane.lane_lifeline) for lane in lanes]
     lanes[0].errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
     lanes[0].process = launch(modules, ends, lanes[0].errors)
     for lane in lanes:
-        lane.theirs.close()
-        os.close(lane.ended)
+        lane.lane_socket.close()
+        os.close(lane.lane_lifeline)
     return lanes
 
 
 def launch(
     modules: Sequence[str], ends: Sequence[tuple[int, int]], errors: IO[bytes]
 ) -> subprocess.Popen:
-    """The process that becomes the lanes, with these libraries.
+    """Start the process that becomes the lanes, with these libraries.
 
-    ``ends`` are theirs of each one's socket and lifeline.
+    ``ends`` has for each lane its end of the socket and of the lifeline.
     """
     return subprocess.Popen(
         [
+            # -P: a file of the folder that grading was started in hides no library.
             *(sys.executable, "-P", "-m", "attncourse.grading.judge.lane", ",".join(modules)),
             *(f"{fd},{lifeline}" for fd, lifeline in ends),
         ],
@@ -156,6 +179,7 @@ def launch(
         stderr=errors,
         env=lane_environment(),
         pass_fds=[fd for pair in ends for fd in pair],
+        # an interrupt from the keyboard is the driver's alone
         start_new_session=True,
     )
 
@@ -163,119 +187,125 @@ def launch(
 class Lanes:
     """The lanes of this process, one for each thread that grades, kept for the next submission.
 
-    A key is what a lane starts with: libraries, chapters, sandbox, processes a worker may be, and
-    the course's folders, which no submission sees.
     Where there is a lane for every core, each keeps to its own: checker and worker take turns, and
     to wake one on another core takes longer than what it is asked for.
     """
 
     def __init__(self):
-        self.kept = 4  # lanes that may wait
+        self.max_idle = 4  # lanes that wait for work at a time
         self.cores: list[int] = []  # that no lane keeps to
         self.lock = threading.Condition()
-        self.wishes = 0  # to be alone
+        self.waiting_alone = 0  # threads that wait to be alone
         self.alone: Lane | None = None
-        self.expected: tuple[Sequence[str], list[Lane]] = (), []  # libraries; have no order yet
-        self.idle: list[tuple[tuple, Lane]] = []  # the longest waiting first
+        self.expected: list[Lane] = []  # started, and without an order yet
+        self.expected_libraries: tuple[str, ...] = ()
+        self.idle: list[tuple[LaneSettings, Lane]] = []  # the longest waiting first
         self.busy: set[Lane] = set()
         self.stopped = False
 
-    def take(self, key: tuple, alone: bool = False) -> Lane:
-        """A lane for this key, a waiting one or a new one; ``alone``: once no other is busy.
+    def take(self, settings: LaneSettings, alone: bool = False) -> Lane:
+        """Return a lane with these settings, a waiting one or a new one.
 
-        Nobody else gets one meanwhile.
+        With ``alone`` it waits until no other is busy, and nobody else gets one meanwhile.
         """
         with self.lock:
-            self.wishes += alone
+            self.waiting_alone += alone
             self.lock.wait_for(
                 lambda: (
                     self.stopped
-                    or (not self.busy if alone else not self.wishes and self.alone is None)
+                    or (not self.busy if alone else not self.waiting_alone and self.alone is None)
                 )
             )
-            self.wishes -= alone
+            self.waiting_alone -= alone
             if self.stopped:
                 raise LaneLost("was stopped")
-            ended = [pair for pair in self.idle if pair[1].gone()]
+            ended = [pair for pair in self.idle if pair[1].has_ended()]
             for pair in ended:
                 self.idle.remove(pair)
                 self.end(pair[1])
-            place = next((i for i, (other, _) in enumerate(self.idle) if other == key), None)
-            lane = self.begin([key])[0] if place is None else self.idle.pop(place)[1]
+            fitting = [i for i, (idle_for, _) in enumerate(self.idle) if idle_for == settings]
+            lane = self.idle.pop(fitting[0])[1] if fitting else self.begin([settings])[0]
             self.busy.add(lane)
             self.alone = lane if alone else None
         return lane
 
     def leave(self, lane: Lane) -> None:
-        """Takes a lane from the busy ones."""
+        """Take a lane from the busy ones. The lock is held."""
         self.busy.discard(lane)
         if self.alone is lane:
             self.alone = None
         self.lock.notify_all()
 
-    def give_back(self, key: tuple, lane: Lane) -> None:
+    def give_back(self, settings: LaneSettings, lane: Lane) -> None:
+        """Keep a lane for another submission with its settings; end the oldest of too many."""
         with self.lock:
             self.leave(lane)
-            self.idle.append((key, lane))
-            surplus = self.idle[: -self.kept]
-            del self.idle[: -self.kept]
+            self.idle.append((settings, lane))
+            # Ended outside of the lock, which other threads wait for: to end a lane takes a while.
+            surplus = self.idle[: -self.max_idle]
+            del self.idle[: -self.max_idle]
         for _, old in surplus:
             self.end(old)
 
-    def expect(self, modules: Sequence[str], number: int) -> None:
-        """Starts so many lanes with these libraries before it is known what for.
+    def expect(self, libraries: tuple[str, ...], number: int) -> None:
+        """Start so many lanes with these libraries before it is known what for.
 
         They are the next to begin if those are as many with these; else they end.
         """
-        self.expected = modules, start_processes(modules, number)
+        self.expected_libraries = libraries
+        self.expected = start_processes(libraries, number)
 
-    def begin(self, keys: list[tuple]) -> list[Lane]:
-        """A lane for each key, all of which name the same libraries."""
-        (modules, lanes), self.expected = self.expected, ((), [])
-        if modules != keys[0][0] or len(lanes) != len(keys):
+    def begin(self, wanted: list[LaneSettings]) -> list[Lane]:
+        """Return a lane for each of these, all of which name the same libraries."""
+        lanes, self.expected = self.expected, []
+        if self.expected_libraries != wanted[0].libraries or len(lanes) != len(wanted):
             for lane in lanes:
                 lane.close()
-            lanes = start_processes(keys[0][0], len(keys))
-        for lane, key in zip(lanes, keys, strict=True):
-            lane.become(key, self.cores.pop(0) if self.cores else None)
+            lanes = start_processes(wanted[0].libraries, len(wanted))
+        for lane, settings in zip(lanes, wanted, strict=True):
+            lane.send_order(settings, self.cores.pop(0) if self.cores else None)
         return lanes
 
     def end(self, lane: Lane) -> None:
+        """End a lane; its core is free again."""
         lane.close()
         if lane.core is not None:
             self.cores.append(lane.core)
 
-    def prepare(self, keys: Sequence[tuple]) -> None:
-        """Starts a lane for each key, if none waits, before it is needed: it loads its libraries
-        meanwhile, and those with the same libraries load them once.
+    def prepare(self, wanted: Sequence[LaneSettings]) -> None:
+        """Start a lane for each of these, if none waits, before it is needed.
+
+        It loads its libraries meanwhile; those with the same libraries load them once.
         """
         with self.lock:
             self.stopped = False
-            self.kept = max(self.kept, len(keys))
+            self.max_idle = max(self.max_idle, len(wanted))
+            # Only before the first lanes: those that are there have their cores or none.
             if not self.idle and not self.busy and hasattr(os, "sched_getaffinity"):
                 cores = sorted(os.sched_getaffinity(0))
-                self.cores = cores if len(keys) >= len(cores) else []
-            lacking = Counter(keys) - Counter(key for key, _ in self.idle)
-            for modules in dict.fromkeys(key[0] for key in lacking):
-                alike = [key for key in lacking.elements() if key[0] == modules]
+                self.cores = cores if len(wanted) >= len(cores) else []
+            lacking = Counter(wanted) - Counter(settings for settings, _ in self.idle)
+            for libraries in dict.fromkeys(settings.libraries for settings in lacking):
+                alike = [each for each in lacking.elements() if each.libraries == libraries]
                 self.idle += zip(alike, self.begin(alike), strict=True)
 
     def lose(self, lane: Lane) -> None:
+        """End a lane that was at work."""
         with self.lock:
             self.leave(lane)
         self.end(lane)
 
     def close(self) -> None:
-        """Ends the lanes that wait for work."""
+        """End the lanes that wait for work."""
         with self.lock:
-            lanes = [lane for _, lane in self.idle] + self.expected[1]
+            lanes = [lane for _, lane in self.idle] + self.expected
             self.idle.clear()
-            self.expected = (), []
+            self.expected = []
         for lane in lanes:
             self.end(lane)
 
     def stop(self) -> None:
-        """Ends every lane, those at work too; no more are started."""
+        """End every lane, those at work too; no more are started."""
         with self.lock:
             self.stopped = True
             self.lock.notify_all()
@@ -289,12 +319,12 @@ atexit.register(LANES.close)
 
 
 def remove(folder: str) -> None:
-    """Removes the lane's folder: whoever comes second, of two threads that end it, waits.
+    """Remove the lane's folder: whoever comes second, of two threads that end it, waits.
 
     Again, where somebody who is about to end put something into it meanwhile.
     """
     with _removing:
-        for _ in range(TRIES):
+        for _ in range(MAX_REMOVALS):
             shutil.rmtree(folder, ignore_errors=True)
             if not os.path.lexists(folder):
                 return

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, given_right
 from attncourse.grading.judge import remarks
-from attncourse.grading.judge.carried_errors import Followed
+from attncourse.grading.judge.carried_errors import FollowOn
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.missing_names import because, is_nowhere, not_imported, why_nowhere
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.overwritten import Overwritten
+from attncourse.grading.judge.overwritten import OverwrittenAnswer
 from attncourse.grading.judge.points import judge_cell, unpaid
 from attncourse.grading.report import CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
@@ -20,45 +20,38 @@ NO_POINTS = "earned no points"
 
 
 def make_report(
-    found: Findings,
+    findings: Findings,
     assignment: Assignment,
     student: str,
     notes: list[str],
-    followed: Collection[Followed] = (),
-    taken: Collection[Overwritten] = (),
+    follow_ons: Collection[FollowOn] = (),
+    overwritten: Collection[OverwrittenAnswer] = (),
 ) -> Report:
-    """The report on a run, without its times.
+    """Return the report on a run, without its times.
 
-    ``followed`` are the answers that call wrong ones, ``taken`` those that use a name which
-    something else has taken.
+    ``follow_ons`` are the answers that call wrong ones, ``overwritten`` those that use a name
+    which something else has taken.
     """
-    tests, lacking = found.tests(), not_imported(found)
-    for rerun in taken:
-        tests |= rerun.outcomes
-    for rerun in followed:
-        tests |= {
-            g: outcome and provided(outcome, rerun.given) for g, outcome in rerun.outcomes.items()
-        }
-    tests = {grade_id: o and because(o, lacking) for grade_id, o in tests.items()}
+    tests = tests_with_reruns(findings, follow_ons, overwritten)
     verdicts = [v for outcome in tests.values() if outcome for v in outcome.verdicts]
     seen = dict.fromkeys((v["target"], v["mistake"]) for v in verdicts if v["mistake"])
-    empty = remarks.unwritten(found, verdicts)
+    empty = remarks.unwritten(findings, verdicts)
     cells = {
-        grade_id: cell_result(cell, tests.get(grade_id), exercise_of(grade_id) in empty, found)
+        grade_id: cell_result(cell, tests.get(grade_id), exercise_of(grade_id) in empty, findings)
         for grade_id, cell in assignment.graded.items()
     }
-    first = found.tests()
+    first = findings.tests()
     if not assignment.follow_on:
-        for rerun in followed:
+        for rerun in follow_ons:
             cells |= {
-                g: unpaid(assignment.graded[g], first[g], rerun.given) for g in rerun.outcomes
+                g: unpaid(assignment.graded[g], first[g], rerun.replaced) for g in rerun.outcomes
             }
-    trouble, no_python = tuple(found.trouble.values()), remarks.unread(found, assignment)
+    trouble, no_python = tuple(findings.trouble.values()), remarks.unread(findings, assignment)
     verdict_rows = [
         *remarks.first_notes([note for note in notes if not note.startswith(PUT_BACK)]),
-        *(said for said in no_python if remarks.NEEDS in said),
-        *remarks.first_notes(remarks.remarks(found, verdicts)),
-        *(rerun.note for rerun in followed if rerun.right),
+        *(sentence for sentence in no_python if remarks.NEEDS in sentence),
+        *remarks.first_notes(remarks.remarks(findings, verdicts)),
+        *(rerun.note for rerun in follow_ons if rerun.right),
         *remarks.unforeseen_remarks(first, cells, verdicts),
     ]
     return Report(
@@ -77,38 +70,54 @@ def make_report(
             *(note for note in notes if note.startswith((PUT_BACK, ANOTHER, OTHER))),
             *no_python,
             *([NO_POINTS] if not any(cell.points for cell in cells.values()) else []),
-            *remarks.suspicions(found, assignment),
+            *remarks.suspicions(findings, assignment),
         ),
         verdicts=tuple(verdicts),
-        seed=found.seed,
+        seed=findings.seed,
     )
 
 
+def tests_with_reruns(
+    findings: Findings, follow_ons: Collection[FollowOn], overwritten: Collection[OverwrittenAnswer]
+) -> dict[str, StepOutcome | None]:
+    """Return the outcomes that count by grade id: where a test ran again, those of its rerun."""
+    tests = findings.tests()
+    for rerun in overwritten:
+        tests |= rerun.outcomes
+    for rerun in follow_ons:
+        for grade_id, outcome in rerun.outcomes.items():
+            tests[grade_id] = outcome and provided(outcome, rerun.replaced)
+    reasons = not_imported(findings)
+    return {grade_id: outcome and because(outcome, reasons) for grade_id, outcome in tests.items()}
+
+
 def cell_result(
-    cell: Cell, outcome: StepOutcome | None, empty: bool, found: Findings
+    cell: Cell, outcome: StepOutcome | None, empty: bool, findings: Findings
 ) -> CellResult:
-    """The points of a graded cell, with a reason of its own where there is no answer to test."""
+    """Return the points of a graded cell, and why where there is no answer to test."""
     result, name = judge_cell(cell, outcome), exercise_of(cell.grade_id)
     if empty and not result.points:
         return replace(result, message=NOT_ATTEMPTED)
     if is_nowhere(name, outcome):
         hidden = f"nothing is called {name}"
-        return CellResult(0.0, cell.points, hidden if cell.hides else why_nowhere(name, found))
+        return CellResult(0.0, cell.points, hidden if cell.hides else why_nowhere(name, findings))
     return result
 
 
-def provided(outcome: StepOutcome, given: tuple[str, ...]) -> StepOutcome:
+def provided(outcome: StepOutcome, replaced: tuple[str, ...]) -> StepOutcome:
     """Return the outcome of a test in which our solutions stood in place of wrong answers."""
     verdicts = [
-        dict(v, given=list(given), text=on_condition(v["text"], given)) for v in outcome.verdicts
+        v | {"given": list(replaced), "text": on_condition(v["text"], replaced)}
+        for v in outcome.verdicts
     ]
     return replace(outcome, verdicts=verdicts)
 
 
-def on_condition(text: str, given: tuple[str, ...]) -> str:
-    """A verdict's text with the condition behind its first line."""
+def on_condition(text: str, replaced: tuple[str, ...]) -> str:
+    """Return a verdict's text with the condition behind its first line."""
+    if not text:
+        return ""
     head, *rest = text.split("\n")
-    other_lines = (
-        line for line in rest if not line.startswith(IN_FULL)
-    )  # which has no such numbers
-    return "\n".join([head + given_right(given), *other_lines]) if text else ""
+    # Of a rerun nothing is kept that could be printed in full.
+    other_lines = (line for line in rest if not line.startswith(IN_FULL))
+    return "\n".join([head + given_right(replaced), *other_lines])

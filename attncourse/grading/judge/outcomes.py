@@ -3,20 +3,20 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from types import SimpleNamespace
 from typing import Any
 
+from attncourse.checks.exercise import Mistake
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.grading.harmless import UNSEEN
-from attncourse.grading.judge.assertion_message import NOWHERE, Said
+from attncourse.grading.judge.assertion_message import NO_ASSERTION, AssertionMessage
 
-MESSAGE = 2000  # characters of an error's text that are worth keeping
+MAX_MESSAGE_CHARS = 2000  # of an error's text are worth keeping
 # What a report keeps of a verdict, and of a criterion, as it is.
-TOLD = (
+VERDICT_FIELDS = (
     *("target", "variant", "earned", "possible", "symptom", "rest", "worth", "unwritten"),
     *("reason", "section", "read", "guide", "seed"),
 )
-CRITERION = ("name", "passed", "earned", "possible", "message", "brief", "follows")
+CRITERION_FIELDS = ("name", "passed", "earned", "possible", "message", "brief", "follows")
 
 
 @dataclass
@@ -33,20 +33,24 @@ class StepOutcome:
     missing: str = ""  # the name that a test did not find
     cut: str = ""  # why it did not end by itself, if it did not
     hidden: bool = False  # whether the submission may have seen a hidden test
-    said: Said = NOWHERE  # by the instructor's assertion where the test failed
+    assertion: AssertionMessage = (
+        NO_ASSERTION  # by the instructor's assertion where the test failed
+    )
     verdicts: list[dict[str, Any]] = field(default_factory=list)
 
 
-def outcome_from_json(told: dict[str, Any]) -> StepOutcome:
-    """The outcome that JSON was made of."""
-    return StepOutcome(**told | {"said": Said(*told["said"])})
+def outcome_from_json(data: dict[str, Any]) -> StepOutcome:
+    """Return the outcome that JSON was made of."""
+    return StepOutcome(**data | {"assertion": AssertionMessage(*data["assertion"])})
 
 
 def earns_all(outcome: StepOutcome | None) -> bool:
+    """True if a test ended without a number: it earns all its points."""
     return outcome is not None and outcome.kind == "none"
 
 
 def earns_more(a: StepOutcome, b: StepOutcome) -> bool:
+    """True if one outcome earns more than another."""
     rank = {"none": 2, "number": 1}
     return (rank.get(a.kind, 0), a.value) > (rank.get(b.kind, 0), b.value)
 
@@ -61,10 +65,10 @@ def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[
     diagnosis = verdict.diagnosis
     return {
         "cell": grade_id,
-        **{name: shortened_value(getattr(verdict, name), 500) for name in TOLD},
+        **{name: shortened_value(getattr(verdict, name), 500) for name in VERDICT_FIELDS},
         "passed": bool(verdict.passed),
         "criteria": [
-            {n: shortened_value(getattr(c, n)) for n in CRITERION} for c in verdict.criteria
+            {n: shortened_value(getattr(c, n)) for n in CRITERION_FIELDS} for c in verdict.criteria
         ],
         "mistake": diagnosis.name if diagnosis else "",
         "explanation": diagnosis.explanation if diagnosis else "",
@@ -74,27 +78,30 @@ def describe_verdict(verdict: Any, grade_id: str, silent: bool = False) -> dict[
     }
 
 
-def verdict_of(told: dict[str, Any], said: Callable[[str], str] = str) -> Verdict:
-    """The verdict that this was made of, with each text as ``said`` gives it.
+def verdict_of(row: dict[str, Any], rewrite: Callable[[str], str] = str) -> Verdict:
+    """Return the verdict that a report's entry was made of, each text as ``rewrite`` gives it.
 
     What an older report does not say is as a verdict has it from the start.
     """
 
-    def known(kind: type, found: dict[str, Any]) -> dict[str, Any]:
-        names = {field.name for field in fields(kind)} & found.keys()
-        return {n: said(found[n]) if isinstance(found[n], str) else found[n] for n in names}
+    def known(kind: type, values: dict[str, Any]) -> dict[str, Any]:
+        names = {field.name for field in fields(kind)} & values.keys()
+        return {n: rewrite(values[n]) if isinstance(values[n], str) else values[n] for n in names}
 
-    name, why = said(told["mistake"]), said(told["explanation"])
+    name, why = rewrite(row["mistake"]), rewrite(row["explanation"])
     more: dict[str, Any] = {
-        "criteria": tuple(CriterionVerdict(**known(CriterionVerdict, c)) for c in told["criteria"]),
-        "given": tuple(map(said, told.get("given", ()))),
-        "diagnosis": SimpleNamespace(name=name, explanation=why) if name else None,
+        "criteria": tuple(CriterionVerdict(**known(CriterionVerdict, c)) for c in row["criteria"]),
+        "given": tuple(map(rewrite, row.get("given", ()))),
+        "diagnosis": Mistake(name, why) if name else None,
     }
-    return Verdict(**known(Verdict, told) | more)
+    return Verdict(**known(Verdict, row) | more)
 
 
-def shortened_value(value: Any, limit: int = MESSAGE) -> Any:
-    """A text that a submission may have made, cut and without control characters; others as is."""
+def shortened_value(value: Any, limit: int = MAX_MESSAGE_CHARS) -> Any:
+    """Return a text that a submission may have made, cut and without control characters.
+
+    What is no text is returned as it is.
+    """
     if not isinstance(value, str):
         return value
     shown = UNSEEN.sub("\N{REPLACEMENT CHARACTER}", value[:limit])
@@ -102,7 +109,7 @@ def shortened_value(value: Any, limit: int = MESSAGE) -> Any:
 
 
 def text_of(error: BaseException) -> str:
-    """An exception's class and message; nobody can show some whole numbers."""
+    """Return an exception's class and message; nobody can show some whole numbers."""
     text = ""
     with suppress(Exception):
         text = shortened_value(str(error))

@@ -13,22 +13,22 @@ from typing import Any
 from attncourse.checks.eligibility import GIVES, built_ins_of_star, name_taken
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
-from attncourse.grading.judge.carried_errors import LEAST, our_answers, wrong_answers
+from attncourse.grading.judge.carried_errors import MIN_SECONDS_LEFT, our_answers, wrong_answers
 from attncourse.grading.judge.deferred_tests import names_reached, touched_by
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.outcomes import StepOutcome, verdict_of
-from attncourse.grading.judge.plan_runner import Means, again
+from attncourse.grading.judge.plan_runner import Means, run_again
 from attncourse.grading.report import exercise_of
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.syntax import bound_names, parse_or_none
 
 BUILT_IN = "import builtins as _builtins\n{name} = _builtins.{name}"
-BEGINS = ("  ✗", "  ✓", "  –")  # a criterion's line
-MOST = 3  # names that are tried for an answer
+CRITERION_MARKS = ("  ✗", "  ✓", "  –")  # a criterion's line
+MAX_NAMES_TRIED = 3  # for one answer
 
 
 @dataclass(frozen=True)
-class Taken:
+class TakenName:
     """A name that a statement of a step took, and the source that gave it before."""
 
     name: str
@@ -38,92 +38,111 @@ class Taken:
 
     @property
     def mistake(self) -> Mistake:
+        """The mistake that a verdict names for this."""
         return name_taken(self.name, self.statement, self.place)
 
 
 @dataclass(frozen=True)
-class Overwritten:
+class OverwrittenAnswer:
     """An answer that is better where a name means what it meant: its tests, told so."""
 
     name: str
     outcomes: dict[str, StepOutcome]
 
 
-def overwritten_answers(found: Findings, means: Means) -> tuple[list[Overwritten], bool]:
-    """The wrong answers of a run that use a taken name, and whether another run was cut."""
+def overwritten_answers(findings: Findings, means: Means) -> tuple[list[OverwrittenAnswer], bool]:
+    """Try the wrong answers that use a taken name with what the name meant before.
+
+    Returns those that are better then, and whether a run that this took was cut.
+    """
     overwritten, cut = [], False
     names = our_answers(means.assignment)
-    for name in wrong_answers(found, means.assignment):
-        first = {t: o for t, o in found.tests().items() if exercise_of(t) == name}
+    for name in wrong_answers(findings, means.assignment):
+        first = {t: o for t, o in findings.tests().items() if exercise_of(t) == name}
         if not any(verdict["failed"] for o in first.values() if o for verdict in o.verdicts):
             continue
-        for taken in [t for t in taken_names(name, found.steps) if t.name not in names][:MOST]:
-            if found.trouble or means.budget.left() < LEAST:
+        candidates = [t for t in taken_names(name, findings.steps) if t.name not in names]
+        for taken_name in candidates[:MAX_NAMES_TRIED]:
+            if findings.trouble or means.budget.left() < MIN_SECONDS_LEFT:
                 break
-            second = again(put_back(name, taken, found.steps), means)
+            second = run_again(put_back(name, taken_name, findings.steps), means)
             cut |= bool(second.cut)
             if earned(second.tests()) > earned(first):
                 pairs = {t: (o, second.tests()[t]) for t, o in first.items()}
-                outcomes = {t: retold(*pair, taken.mistake) for t, pair in pairs.items()}
-                overwritten.append(Overwritten(name, outcomes))
+                mistake = taken_name.mistake
+                outcomes = {t: outcome_with_mistake(*pair, mistake) for t, pair in pairs.items()}
+                overwritten.append(OverwrittenAnswer(name, outcomes))
                 break
     return overwritten, cut
 
 
-def taken_names(name: str, steps: Sequence[Step]) -> Iterator[Taken]:
-    """The names that an answer uses and that something else has taken before its tests."""
+def taken_names(name: str, steps: Sequence[Step]) -> Iterator[TakenName]:
+    """Yield the names that an answer uses and that something else took before its tests."""
     end = first_test(name, steps)
     bound_sources: dict[str, str] = {}
-    taken: dict[str, Taken] = {}
+    taken_by_name: dict[str, TakenName] = {}
     for step in steps[:end]:
         if step.kind != "test":
             for node in getattr(parse_or_none(step.source), "body", ()):
                 bound, star = bound_names(ast.Module([node], [])), built_ins_of_star(node)
                 if isinstance(node, GIVES) and not star:
                     bound_sources |= dict.fromkeys(bound, ast.unparse(node))
-                    taken = {n: bound_name for n, bound_name in taken.items() if n not in bound}
+                    for bound_name in bound:
+                        taken_by_name.pop(bound_name, None)
                     continue
                 for bound_name in star or bound:
                     built_ins = sorted(n for n in star or {bound_name} if hasattr(builtins, n))
                     built_in = "\n".join(BUILT_IN.format(name=n) for n in built_ins)
                     if before := bound_sources.get(bound_name, built_in):
-                        taken[bound_name] = Taken(
+                        taken_by_name[bound_name] = TakenName(
                             bound_name, str(Statement(node)), step.name, before
                         )
     used = names_reached([name], touched_by(steps[:end]))
-    yield from (bound_name for n, bound_name in sorted(taken.items()) if n in used)
+    yield from (taken_name for n, taken_name in sorted(taken_by_name.items()) if n in used)
 
 
 def first_test(name: str, steps: Sequence[Step]) -> int:
+    """Return the place of an answer's first test among the steps; behind all if it has none."""
     tests = [n for n, s in enumerate(steps) if s.kind == "test" and exercise_of(s.grade_id) == name]
     return min(tests, default=len(steps))
 
 
-def put_back(name: str, taken: Taken, steps: Sequence[Step]) -> list[Step]:
-    """The steps with what a name meant in front of an answer's tests, and no tests but these."""
+def put_back(name: str, taken_name: TakenName, steps: Sequence[Step]) -> list[Step]:
+    """Return the steps with what a name meant in front of an answer's tests.
+
+    Of the tests only these stay.
+    """
     at = first_test(name, steps)
     later_steps = [s for s in steps[at:] if s.kind != "test" or exercise_of(s.grade_id) == name]
     cells_before = [s for s in steps[:at] if s.kind != "test"]
-    return [*cells_before, Step(f"cell {name}", taken.before), *later_steps]
+    return [*cells_before, Step(f"cell {name}", taken_name.before), *later_steps]
 
 
 def earned(tests: dict[str, StepOutcome | None]) -> int:
+    """Return how much the verdicts of these tests earned."""
     return sum(verdict["earned"] for o in tests.values() if o for verdict in o.verdicts)
 
 
-def retold(first: StepOutcome | None, again: StepOutcome | None, mistake: Mistake) -> Any:
+def outcome_with_mistake(
+    first: StepOutcome | None, again: StepOutcome | None, mistake: Mistake
+) -> Any:
     """Return a test's outcome with the overwritten name as its mistake."""
     if first is None or again is None or len(first.verdicts) != len(again.verdicts):
         return first
     pairs = zip(first.verdicts, again.verdicts, strict=True)
-    return replace(first, verdicts=[told_so(v, mended, mistake) for v, mended in pairs])
+    return replace(
+        first, verdicts=[explained_by_taken_name(v, mended, mistake) for v, mended in pairs]
+    )
 
 
-def told_so(verdict: dict[str, Any], mended: dict[str, Any], mistake: Mistake) -> dict[str, Any]:
+def explained_by_taken_name(
+    verdict: dict[str, Any], mended: dict[str, Any], mistake: Mistake
+) -> dict[str, Any]:
+    """Return a verdict with the overwritten name as its mistake, if the answer is better then."""
     if not verdict["failed"] or mended["earned"] <= verdict["earned"]:
         return verdict
     rest = mended["mistake"] or mended["symptom"] or mended["reason"]
-    said = {
+    reworded = {
         "mistake": mistake.name,
         "explanation": mistake.explanation,
         "symptom": "",
@@ -131,7 +150,9 @@ def told_so(verdict: dict[str, Any], mended: dict[str, Any], mistake: Mistake) -
         "worth": mended["earned"] - verdict["earned"],
         "guide": "",
     }
-    whole = verdict_of(verdict | said)
+    whole = verdict_of(verdict | reworded)
     head, *lines = verdict["text"].splitlines()
-    start = next((n for n, line in enumerate(lines) if line.startswith(BEGINS)), len(lines))
-    return verdict | said | {"text": "\n".join([head, *whole.told, *lines[start:]])}
+    start = next(
+        (n for n, line in enumerate(lines) if line.startswith(CRITERION_MARKS)), len(lines)
+    )
+    return verdict | reworded | {"text": "\n".join([head, *whole.told, *lines[start:]])}

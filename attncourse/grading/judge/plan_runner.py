@@ -6,38 +6,38 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.deferred_tests import Aside, disturbed
+from attncourse.grading.judge.deferred_tests import SavedNames, disturbed
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.instructor_namespace import binds
 from attncourse.grading.judge.outcomes import StepOutcome, earns_all, earns_more
 from attncourse.grading.judge.process import Launch, Process
 from attncourse.grading.judge.remote.conversation import OutOfTime
-from attncourse.grading.judge.step_runner import Begins, StepRunner
+from attncourse.grading.judge.step_runner import Announce, StepRunner
 from attncourse.grading.judge.worker.calls import seed
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment
 from attncourse.grading.submission.plan import Step
 
-NAMED = re.compile(r"name '(\w+)' is not defined")
-LAST_MINUTE = 10.0  # seconds, and those of the cells, for deferred tests where the time is over
+UNDEFINED_NAME = re.compile(r"name '(\w+)' is not defined")
+LAST_MINUTE_SECONDS = 10.0  # and those of the cells, for deferred tests where the time is over
 
-Heard = Callable[[int, StepOutcome], None]
+OnOutcome = Callable[[int, StepOutcome], None]
 
 
 @dataclass(frozen=True)
 class Means:
-    """The settings of a plan's run. ``begins`` is called with each step and its time limit."""
+    """The settings of a plan's run. ``announce`` is called with each step and its time limit."""
 
     assignment: Assignment
     seed: int
     limits: Limits
     budget: Budget
     launch: Launch
-    begins: Begins
+    announce: Announce
 
 
 class PlanRunner:
-    """One run of a plan; ``heard`` is called with each outcome as it comes.
+    """One run of a plan; ``on_outcome`` is called with each outcome as it comes.
 
     ``doubted`` are the steps that did not end by themselves in a run before it: these have a
     process of their own now.
@@ -47,16 +47,16 @@ class PlanRunner:
         self,
         steps: list[Step],
         means: Means,
-        heard: Heard = lambda number, outcome: None,
+        on_outcome: OnOutcome = lambda number, outcome: None,
         doubted: Collection[int] = (),
     ):
-        self.steps, self.means, self.heard, self.doubted = steps, means, heard, doubted
+        self.steps, self.means, self.on_outcome, self.doubted = steps, means, on_outcome, doubted
         self.runner = StepRunner(
-            means.assignment, means.seed, means.limits, means.budget, means.begins
+            means.assignment, means.seed, means.limits, means.budget, means.announce
         )
         self.process = Process(steps, self.runner, means.launch, careful=bool(doubted))
         self.deferred = [n for n, step in enumerate(steps) if self.runner.is_deferred(step)]
-        self.aside = Aside(self.runner)
+        self.saved_names = SavedNames(self.runner)
         self.outcomes: dict[int, StepOutcome] = {}
         self.cut: set[int] = set()
         self.trouble: dict[int, str] = {}
@@ -64,7 +64,8 @@ class PlanRunner:
         self.cells_took = 0.0  # seconds, the first time; 0 once they were granted again
 
     def run(self) -> Findings:
-        """Runs every step."""
+        """Run every step."""
+        # Tests draw their numbers here: a second run is to draw the same.
         seed(self.means.seed)
         try:
             self.process.begin()
@@ -89,10 +90,12 @@ class PlanRunner:
         )
 
     def step(self, number: int) -> StepOutcome:
-        """The outcome of one step, in a fresh process where the last one is gone."""
+        """Run one step, in a fresh process where the last one is gone; return its outcome."""
         self.running = number
         if not self.means.budget.left():
             raise OutOfTime
+        # What was cut may have been an earlier test's doing: this time it gets a process without
+        # one.
         if self.process.session is None or (self.process.tested and number in self.doubted):
             self.process.begin()
         self.catch_up(number)
@@ -105,7 +108,7 @@ class PlanRunner:
         return outcome
 
     def catch_up(self, before: int) -> None:
-        """Has the process run the cells before a step that it has not had."""
+        """Have the process run the cells before a step that it has not had."""
         for number, outcome, again in self.process.replay(before):
             if outcome.cut:
                 self.cut.add(number)
@@ -113,27 +116,27 @@ class PlanRunner:
                 self.outcomes[number] = outcome
 
     def better(self, number: int, outcome: StepOutcome) -> None:
-        """Keeps what came of a step if it is the first of it, or earns more than before."""
+        """Keep what came of a step if it is the first of it, or earns more than before."""
         if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
             self.outcomes[number] = outcome
-            self.heard(number, outcome)
+            self.on_outcome(number, outcome)
 
     # --- the parts of a run, in their order -----------------------------------------------------
 
     def in_order(self) -> None:
-        """Runs every step in its place, but for the deferred tests."""
+        """Run every step in its place, but for the deferred tests."""
         for number, step in enumerate(self.steps):
             if number in self.deferred:
-                self.aside.put(number)
+                self.saved_names.save(number)
                 continue
             began = self.means.budget.spent()
             self.outcomes[number] = self.step(number)
             if step.kind != "test":
                 self.cells_took += self.means.budget.spent() - began
-            self.heard(number, self.outcomes[number])
+            self.on_outcome(number, self.outcomes[number])
 
     def for_last(self) -> None:
-        """Runs the tests that were left for last.
+        """Run the tests that were left for last.
 
         Where a later cell changes what one of them relies on, they run in a fresh process, each
         after the cells before it. Nothing that those cells say a second time is listened to, and
@@ -146,11 +149,12 @@ class PlanRunner:
             self.run_late(number)
 
     def with_later_names(self) -> None:
-        """Cells that missed a name which a later cell defines get it now, as in a notebook.
+        """Run cells again that missed a name which a later cell defines.
 
-        In a fresh process all cells run, and then once more those that missed a name, with the
-        later ones that bind the same names: what a notebook binds last stays. The tests that gave
-        less than full marks are run there, so that nobody is asked twice in one process.
+        As one does in a notebook. In a fresh process all cells run, and then once more those that
+        missed a name, with the later ones that bind the same names: what a notebook binds last
+        stays. The tests that gave less than full marks are run there, so that nobody is asked twice
+        in one process.
         """
         missed = [n for n in self.process.cells if self.outcomes[n].error == "NameError"]
         if not any(self.comes_later(number) for number in missed):
@@ -169,19 +173,19 @@ class PlanRunner:
 
     def comes_later(self, number: int) -> bool:
         """True if a cell below binds the name that this step missed, or may: ``import *``."""
-        named = NAMED.search(self.outcomes[number].message)
+        named = UNDEFINED_NAME.search(self.outcomes[number].message)
         behind = (self.steps[n].source for n in self.process.cells if n > number)
         return named is not None and any(named[1] in binds(s) or "import *" in s for s in behind)
 
     def last_minute(self) -> None:
-        """Runs the deferred tests that stand before the last step that was begun.
+        """Run the deferred tests that stand before the last step that was begun.
 
         What stands behind it had no turn before the time was over, and gets none now.
         """
         reached = max([self.running, *self.outcomes])
         missing = [n for n in self.deferred if n < reached and n not in self.outcomes]
         self.process.hang_up()
-        self.grant(LAST_MINUTE * self.means.limits.stretch)
+        self.grant(LAST_MINUTE_SECONDS * self.means.limits.stretch)
         with suppress(OutOfTime):
             for number in missing:
                 self.run_late(number)
@@ -189,21 +193,21 @@ class PlanRunner:
     # --- what they need -------------------------------------------------------------------------
 
     def run_late(self, number: int) -> None:
-        """Runs a test that was left for last, unless that has brought all there is."""
+        """Run a test that was left for last, unless that has brought all there is."""
         if earns_all(self.outcomes.get(number)):
             return
-        self.aside.lay_out(number)
+        self.saved_names.restore(number)
         outcome = self.step(number)
-        self.aside.take_up(number)
+        self.saved_names.keep_bound(number)
         self.better(number, outcome)
 
     def grant(self, seconds: float = 0.0) -> None:
-        """Allows some seconds and, the first time, those that the cells will take again."""
+        """Allow some seconds and, the first time, those that the cells will take again."""
         self.means.budget.extend(seconds + self.cells_took)
         self.cells_took = 0.0
 
     def overrun(self) -> str:
-        """A sentence on what was running when the time was over."""
+        """Return a sentence on what was running when the time was over."""
         step, limits = self.steps[self.running], self.means.limits
         where = step.name if len(self.outcomes) < len(self.steps) else "the submission"
         sentence = f"{where} was running when the time for the submission was over"
@@ -211,15 +215,15 @@ class PlanRunner:
         return sentence if self.running in self.deferred else f"{sentence} ({words})"
 
 
-def again(steps: list[Step], means: Means) -> Findings:
+def run_again(steps: list[Step], means: Means) -> Findings:
     """Run these steps within the time left to a submission, and return the findings."""
     rest = Budget(means.budget.left())
     findings = PlanRunner(steps, replace(means, budget=rest)).run()
-    means.budget.gone += rest.gone
+    means.budget.ended_seconds += rest.ended_seconds
     return findings
 
 
 def to_run_again(steps: list[Step], missed: list[int]) -> list[int]:
-    """The cells that missed a name, and those behind one of them that bind the same names."""
+    """Return the cells that missed a name, and those behind one that bind the same names."""
     bound = {n: binds(step.source) for n, step in enumerate(steps) if step.kind != "test"}
     return [n for n in bound if n in missed or any(m < n and bound[m] & bound[n] for m in missed)]

@@ -10,10 +10,11 @@ from attncourse.grading.submission.notebook import Cell
 
 
 def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
-    """The points of a graded cell, and why they are not full. What is not clearly earned is not.
+    """Return the points of a graded cell, and why they are not full.
 
-    Of a hidden test nothing is said in the submission's words. What that saw there it could tell:
-    in a message, in a class's name, in a number. The instructor's source says why it failed.
+    What is not clearly earned is not. Of a hidden test nothing is said in the submission's words.
+    What that saw there it could tell: in a message, in a class's name, in a number. The
+    instructor's source says why it failed.
     """
     if outcome is None:
         return CellResult(0.0, cell.points, "was not run to its end")
@@ -23,36 +24,36 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
     if outcome.kind == "number" and 0 <= outcome.value <= cell.points:  # which NaN is not
         points = float(outcome.value)
         failed_at = [v["mistake"] or why(v) for v in outcome.verdicts if v["failed"]]
-        said = ("" if hidden else "; ".join(failed_at)) or f"{points:g} of {cell.points:g} points"
-        return CellResult(points, cell.points, "" if points == cell.points else said)
+        lost = ("" if hidden else "; ".join(failed_at)) or f"{points:g} of {cell.points:g} points"
+        return CellResult(points, cell.points, "" if points == cell.points else lost)
     wanted = f"a number from 0 to {cell.points:g}"
-    said = {
+    open_messages = {
         "number": f"gave {outcome.value}, not {wanted}",
         "other": f"gave {outcome.message}, not {wanted}",
     }
-    silent = {
+    hidden_messages = {
         "error": failed(outcome),
         "timeout": "did not end in time",
         "lost": "was not run to its end",
     }
     message = (
-        silent.get(outcome.kind, f"a hidden test gave no {wanted.removeprefix('a ')}")
+        hidden_messages.get(outcome.kind, f"a hidden test gave no {wanted.removeprefix('a ')}")
         if hidden
-        else said.get(outcome.kind, outcome.message or "failed")
+        else open_messages.get(outcome.kind, outcome.message or "failed")
     )
     return CellResult(0.0, cell.points, message)
 
 
-def unpaid(cell: Cell, outcome: StepOutcome | None, given: tuple[str, ...]) -> CellResult:
-    """The points without ours, in a course where an answer has to be right by itself."""
+def unpaid(cell: Cell, outcome: StepOutcome | None, replaced: tuple[str, ...]) -> CellResult:
+    """Return the points without ours, in a course where an answer has to be right by itself."""
     result = judge_cell(cell, outcome)
-    message = f"right{given_right(given)}, which earns nothing more in this course"
+    message = f"right{given_right(replaced)}, which earns nothing more in this course"
     return result if result.points == result.maximum else replace(result, message=message)
 
 
 def failed(outcome: StepOutcome) -> str:
-    """That a hidden test failed, and what the instructor's source says there."""
-    sentence, reached = outcome.said
+    """Return that a hidden test failed, and what the instructor's source says there."""
+    sentence, reached = outcome.assertion
     if outcome.error == "AssertionError" and reached:
         return f"a hidden test failed: {sentence}" if sentence else "a hidden test failed"
     way = ": " if reached else " on the way to: "
@@ -65,5 +66,6 @@ def why(verdict: dict[str, Any]) -> str:
 
 
 def failure_line(message: Any) -> str:
+    """Return the first line of a message, for a list of reasons."""
     lines = str(message or "").splitlines()
     return lines[0] if lines else "failed"

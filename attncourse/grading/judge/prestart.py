@@ -12,12 +12,15 @@ TORCH = re.compile(rb'^[\s"]*(import|from) torch\b', re.M)
 
 
 def start_ahead(path: Path, lanes: int = 1) -> None:
-    """Starts so many as this notebook will most likely need; a wrong guess is ended unused."""
+    """Start as many lanes as this notebook will most likely need.
+
+    A wrong guess is ended unused.
+    """
     with suppress(OSError, UserError):
         require_linux()
         LANES.expect(likely(path.read_bytes()), lanes)
 
 
 def likely(notebook: bytes) -> tuple[str, ...]:
-    """The libraries that a notebook's lane starts with, from its text as it lies in the file."""
+    """Return the libraries that a notebook's lane starts with, from the text in its file."""
     return ("numpy", "torch") if TORCH.search(notebook) else ("numpy",)

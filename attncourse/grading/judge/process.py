@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterator
 
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.remote.conversation import DEAF
+from attncourse.grading.judge.remote.conversation import UNINTERRUPTED
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.step_runner import StepRunner
 from attncourse.grading.submission.plan import Step
 from attncourse.support.alarm import Clock
 
-REPLAY = 1.0  # seconds for a cell that did not end, when it runs again in a fresh process
+REPLAY_SECONDS = 1.0  # for a cell that did not end, when it runs again in a fresh process
 
 Launch = Callable[[Budget, bool], Session]
 
@@ -35,19 +35,21 @@ class Process:
 
     @property
     def session(self) -> Session | None:
+        """The talk with the present process; None between two processes."""
         return self.runner.present
 
     def begin(self) -> None:
-        """Takes a fresh process."""
+        """End the present process, if there is one, and take a fresh one."""
         self.hang_up()
         self.had, self.tested = 0, False
         session = self.launch(self.runner.budget, self.runner.instructor.seeds)
         self.runner.present = session
         session.forbids, session.careful = self.runner.instructor.forbids, self.careful
+        # Of the old process the budget keeps what it had used; the new one's time counts from here.
         self.runner.budget.moves_to(session.clock)
 
     def hang_up(self) -> None:
-        """Ends the present process, if there is one."""
+        """End the present process, if there is one."""
         if self.session is not None:
             self.longest = max(self.longest, self.session.longest)
             self.flooded |= self.session.printed_too_much
@@ -56,19 +58,21 @@ class Process:
             self.runner.present = None
 
     def replay(self, before: int) -> Iterator[tuple[int, StepOutcome, bool]]:
-        """Runs the cells before a step that this process has not had: which, and what came of it.
+        """Run the cells before a step that this process has not had.
 
-        Where there are ``cells_again``, all of both come before any step. The third is whether it
-        is one of those, and did not end its process.
+        Yields each one's number, what came of it, and whether it is one of ``cells_again`` and did
+        not end its process. Where there are ``cells_again``, all of both come before any step.
         """
         order = [*self.cells, *self.cells_again]
         while self.had < len(order) and (self.cells_again or order[self.had] < before):
             number, again = order[self.had], self.had >= len(self.cells)
             self.had += 1
+            # It would end this process as well.
             if number in self.fatal:
                 continue
             limits = self.runner.limits
-            limit = REPLAY * limits.stretch if number in self.endless else limits.cell
+            # It has shown that it does not end: the submission's time is for the other cells.
+            limit = REPLAY_SECONDS * limits.stretch if number in self.endless else limits.cell
             outcome = self.runner.cell(self.steps[number], limit)
             if self.runner.session.ended:
                 self.fatal.add(number)
@@ -90,11 +94,11 @@ class Process:
         return outcome
 
     def last_words(self, step: Step) -> str:
-        """A sentence on how it ended that can be forwarded to the student."""
+        """Return a sentence on how it ended that can be forwarded to the student."""
         if self.runner.is_deferred(step):
             return f"{step.name} could not be run to its end"
         session = self.runner.session
-        if session.ended == DEAF:
-            return f"{step.name} did not end within {session.in_words()} and {DEAF}"
+        if session.ended == UNINTERRUPTED:
+            return f"{step.name} did not end within {session.in_words()} and {UNINTERRUPTED}"
         used = session.clock.used()
         return f"{step.name} {session.ended} (after {used:.1f} s of processor time)"

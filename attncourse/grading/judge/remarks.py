@@ -22,51 +22,50 @@ NETWORK = re.compile(
     r"name resolution|Name or service not known|Failed to resolve|Network is unreachable"
 )
 NO_NETWORK = "there is no network where a notebook is graded"
-SHOWN = 5  # unusual imports
-MOST = 100  # notes of a kind, of which an honest submission has a few
+MAX_IMPORTS_SHOWN = 5  # of the unusual ones
+MAX_NOTES = 100  # of a kind, of which an honest submission has a few
 UNASKED = "for which the test did not ask: the test went on with its own"
 
 
-def remarks(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return remarks on errors in the submission's own cells and on answers without a known
-    mistake.
+def remarks(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
+    """Return what the student is told of errors in own cells, and of unexplained wrong answers.
 
     Exceptions in cells that the assignment gave come from the answers, which have their own.
     """
-    said, empty = [], unwritten(found, verdicts)
-    tests = [(exercise_of(test), outcome) for test, outcome in found.tests().items()]
-    gone = [*empty, *(name for name, outcome in tests if is_nowhere(name, outcome))]
-    for step, outcome in found.pairs():
+    sentences, empty = [], unwritten(findings, verdicts)
+    tests = [(exercise_of(test), outcome) for test, outcome in findings.tests().items()]
+    absent = [*empty, *(name for name, outcome in tests if is_nowhere(name, outcome))]
+    for step, outcome in findings.pairs():
         if step.kind == "test" or outcome is None or outcome.kind not in ("error", "timeout"):
             continue
-        missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in gone)
+        missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in absent)
         follows = step.given or missing or outcome.error == STUB
         if outcome.kind == "timeout" or not follows:
             why_not = f": {NO_NETWORK}" if NETWORK.search(outcome.message) else ""
-            said.append(f"{step.name}{why_not}: {failure_line(outcome.message)}")
+            sentences.append(f"{step.name}{why_not}: {failure_line(outcome.message)}")
     for name, outcome in tests:
         if outcome is not None and outcome.cut and not outcome.hidden and outcome.verdicts:
-            said.append(f"{name}: {outcome.cut}")
+            sentences.append(f"{name}: {outcome.cut}")
     for verdict in verdicts:
         name = verdict["target"].split(".")[-1]
         if name not in empty and verdict["failed"] and not verdict["mistake"]:
-            said.append(f"{name}: {why(verdict)}")
-    said += [
-        f"{test}: {who} changed an argument in place, {UNASKED}" for test, who in found.changed
+            sentences.append(f"{name}: {why(verdict)}")
+    sentences += [
+        f"{test}: {who} changed an argument in place, {UNASKED}" for test, who in findings.changed
     ]
-    if found.flooded:
-        said.append(f"printed more than {found.flooded:g} MB: the rest was dropped")
-    said = list(dict.fromkeys(said))
-    return said + ([f"{NOT_ATTEMPTED}: {', '.join(empty)}"] if empty else [])
+    if findings.flooded:
+        sentences.append(f"printed more than {findings.flooded:g} MB: the rest was dropped")
+    sentences = list(dict.fromkeys(sentences))
+    return sentences + ([f"{NOT_ATTEMPTED}: {', '.join(empty)}"] if empty else [])
 
 
-def unwritten(found: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
-    """The exercises whose answers are what was handed out, and say so where they are used.
+def unwritten(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
+    """Return the exercises whose answers are as they were handed out, and say so when used.
 
     A class that was handed out without a body says it when its cell is run.
     """
     empty = [v["target"].split(".")[-1] for v in verdicts if v["unwritten"]]
-    for step, outcome in found.pairs():
+    for step, outcome in findings.pairs():
         name = step.name.removeprefix("cell ")
         stub = step.kind == "cell" and outcome is not None and outcome.error == STUB
         if stub and not name.isdigit():
@@ -91,10 +90,10 @@ def unforeseen_remarks(
 
 
 def unexplained(
-    cells: dict[str, CellResult], told: list[str], seen: Collection[tuple[str, str]]
+    cells: dict[str, CellResult], others: list[str], seen: Collection[tuple[str, str]]
 ) -> list[str]:
-    """Why points are missing of exercises that nothing else speaks of."""
-    named = " ".join([*told, *(exercise_of(target) for target, _ in seen)])
+    """Return why points are missing of exercises that nothing else speaks of."""
+    named = " ".join([*others, *(exercise_of(target) for target, _ in seen)])
     lost = {}
     for grade_id, cell in cells.items():
         if cell.points < cell.maximum:
@@ -106,12 +105,15 @@ def unexplained(
     ]
 
 
-def unread(found: Findings, assignment: Assignment) -> list[str]:
-    """Cells that are no Python here: answers, and whatever a newer Python would run."""
+def unread(findings: Findings, assignment: Assignment) -> list[str]:
+    """Return a sentence on each cell that is no Python here.
+
+    That is an answer's, or one that a newer Python would run.
+    """
     names = [c.grade_id for c in assignment.cells if c.code and c.solution and c.grade_id]
     answer = re.compile(rf"^[ \t]*(?:def|class)\s+(?:{'|'.join(map(re.escape, names))})\b", re.M)
     sentences = []
-    for step, outcome in found.pairs():
+    for step, outcome in findings.pairs():
         if step.kind != "cell" or outcome is None or outcome.error not in NO_PYTHON:
             continue
         if version := needed(step.source):
@@ -122,19 +124,24 @@ def unread(found: Findings, assignment: Assignment) -> list[str]:
     return sentences
 
 
-def suspicions(found: Findings, assignment: Assignment) -> tuple[str, ...]:
-    """Why a person should look at a submission whose grade is otherwise sure."""
+def suspicions(findings: Findings, assignment: Assignment) -> tuple[str, ...]:
+    """Return why a person should look at a submission whose grade is otherwise sure."""
     instructor_sources = {cell.source for cell in assignment.cells}
     students_cells = [
-        s for s in found.steps if s.kind == "cell" and s.source not in instructor_sources
+        s for s in findings.steps if s.kind == "cell" and s.source not in instructor_sources
     ]
     odd = unusual([s.source for s in students_cells], instructor_sources)
     names = [
         f"{n} in {s.name}" for s, several in zip(students_cells, odd, strict=True) for n in several
     ]
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return (f"imports {', '.join(names[:SHOWN])}{more}: see what for",) if names else ()
+    more = f" and {len(names) - MAX_IMPORTS_SHOWN} more" if len(names) > MAX_IMPORTS_SHOWN else ""
+    return (f"imports {', '.join(names[:MAX_IMPORTS_SHOWN])}{more}: see what for",) if names else ()
 
 
 def first_notes(notes: list[str]) -> list[str]:
-    return notes if len(notes) <= MOST else [*notes[:MOST], f"and {len(notes) - MOST} notes more"]
+    """Return the notes, of very many the first and how many more there are."""
+    return (
+        notes
+        if len(notes) <= MAX_NOTES
+        else [*notes[:MAX_NOTES], f"and {len(notes) - MAX_NOTES} notes more"]
+    )

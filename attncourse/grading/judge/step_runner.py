@@ -11,18 +11,18 @@ import numpy as np
 from attncourse.checks import observe
 from attncourse.checks.reading.cells import went_on
 from attncourse.checks.trying.trials import NoReference
-from attncourse.grading.judge.assertion_message import said_of
+from attncourse.grading.judge.assertion_message import assertion_message_of
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.guard import compile_cell, guards
 from attncourse.grading.judge.instructor_namespace import instructor_namespace_for, loads
 from attncourse.grading.judge.outcomes import (
-    MESSAGE,
+    MAX_MESSAGE_CHARS,
     StepOutcome,
     describe_verdict,
     shortened_value,
     text_of,
 )
-from attncourse.grading.judge.remote.conversation import DEAF, Ended, OutOfTime
+from attncourse.grading.judge.remote.conversation import UNINTERRUPTED, Ended, OutOfTime
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.decoding import known_name
 from attncourse.grading.judge.wire.frames import WireError
@@ -34,20 +34,20 @@ from attncourse.support.alarm import Stopwatch, TimeUp, within
 
 TEST = "<test>"  # what a traceback calls the test that runs
 
-Begins = Callable[[str, float], None]
+Announce = Callable[[str, float], None]
 
 
 class StepRunner:
     """Steps, one at a time, in ``session``, the present process; the tests' names are here.
 
-    ``begins`` hears what is begun, and how many seconds of processor time it has.
+    ``announce`` hears what is begun, and how many seconds of processor time it has.
     """
 
     def __init__(
-        self, assignment: Assignment, seed: int, limits: Limits, budget: Budget, begins: Begins
+        self, assignment: Assignment, seed: int, limits: Limits, budget: Budget, announce: Announce
     ):
         self.instructor = instructor_namespace_for(assignment)
-        self.seed, self.limits, self.budget, self.begins = seed, limits, budget, begins
+        self.seed, self.limits, self.budget, self.announce = seed, limits, budget, announce
         self.present: Session | None = None
         self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
         names = {"__name__": "__main__", "__builtins__": builtins, "display": lambda *_, **__: None}
@@ -65,7 +65,7 @@ class StepRunner:
 
     def cell(self, step: Step, limit: float) -> StepOutcome:
         """Run a cell in the submission's process and return its outcome."""
-        self.begins(step.name, limit)
+        self.announce(step.name, limit)
         try:
             with redirect_stdout(Printed(0)):
                 self.session.run_cell(step.name, step.source, limit)
@@ -83,10 +83,11 @@ class StepRunner:
         """Run a test here, with proxies for the submission's names, and return its outcome."""
         self.session.gave_empty, self.session.overdue = False, ""
         self.session.unasked.clear()
-        self.begins(step.name, self.limits.cell)
+        self.announce(step.name, self.limits.cell)
         with observe(self.seed) as verdicts:
             outcome = self.outcome(step)
-        self.session.lent.end()
+        # What the test handed over computes with what the test knows: see ``lent``.
+        self.session.lent_functions.end()
         if not outcome.cut:  # a test may catch what a call raises, and a check does
             ended = self.session.ended and f"the submission {self.session.ended}"
             outcome.cut = self.session.overdue or ended
@@ -98,11 +99,14 @@ class StepRunner:
         return outcome
 
     def outcome(self, step: Step) -> StepOutcome:
+        """Run a test within its time and the submission's; return its outcome."""
         # One call may take as long as the test. Its own process is the one to stop it, and then
         # goes on: so this clock always rings later, and not by chance first.
         longest = Stopwatch(self.limits.cell + self.limits.grace, self.budget.spent)
         watch = min(longest, self.budget, key=Stopwatch.left)
         try:
+            # Nobody reads what a test prints; the test itself may, with a redirection inside of
+            # this one.
             with redirect_stdout(Printed(0)), redirect_stderr(Printed(0)):
                 value = within(watch, lambda: self.evaluate(step))
         except OutOfTime:
@@ -113,7 +117,7 @@ class StepRunner:
                 raise OutOfTime from None
             outcome = self.failure(error, None if longest.left() else longest)
             if outcome.kind == "error":
-                outcome.said = said_of(error, step.source, TEST)
+                outcome.assertion = assertion_message_of(error, step.source, TEST)
             return outcome
         if value is None:
             return StepOutcome("none")
@@ -123,20 +127,20 @@ class StepRunner:
         return StepOutcome("other", f"a value of type {type(value).__name__}")
 
     def evaluate(self, step: Step) -> Any:
-        """The value of a test's last line where that is an expression, else None."""
+        """Return the value of a test's last line where that is an expression, else None."""
         for source in self.instructor.needed(step.grade_id, self.laid_out):
             self.bind(source)
-            body, _ = compile_cell(source, self.instructor.foreign(source))
+            body, _ = compile_cell(source, self.instructor.students_names(source))
             exec(body, self.namespace)
         self.bind(step.source, step.grade_id)
         body, last = compile_cell(
-            step.source, self.instructor.foreign(step.source, step.grade_id), TEST
+            step.source, self.instructor.students_names(step.source, step.grade_id), TEST
         )
         exec(body, self.namespace)
         return None if last is None else eval(last, self.namespace)
 
     def bind(self, source: str, grade_id: str = "") -> None:
-        """Binds the names that a piece of the instructor's code takes from the submission."""
+        """Bind the names that a piece of the instructor's code takes from the submission."""
         instructor_names = self.namespace.keys() - self.borrowed
         wanted = [
             n for n in loads(source) if self.instructor.is_students(n, grade_id, instructor_names)
@@ -150,10 +154,14 @@ class StepRunner:
             self.namespace.update(values)
 
     def stale(self) -> list[str]:
-        """Names that an instructor's function may use, of objects in a process that is no more."""
+        """Return names that an instructor's function may use, of objects that are no more.
+
+        They were in a process that has ended.
+        """
         if self.bound_in is self.session:
             return []
         self.bound_in = self.session
+        # The names are taken from the submission again: proxies of an ended process would raise.
         borrowed_values = {
             name: self.namespace[name] for name in self.borrowed & self.namespace.keys()
         }
@@ -162,12 +170,14 @@ class StepRunner:
         ]
 
     def failure(self, error: BaseException, watch: Stopwatch | None = None) -> StepOutcome:
-        """Return the outcome of a step that raised this; its time limit is that of ``watch``, or of
-        the last request.
+        """Return the outcome of a step that raised this.
+
+        Its time limit is that of ``watch``, or of the last request.
         """
         if isinstance(error, TimeUp):
+            # Whatever it still sends would come when another request waits for its answer.
             if not self.session.ended and self.session.midway:
-                self.session.close(DEAF)
+                self.session.close(UNINTERRUPTED)
             if watch is None:
                 self.session.longest = max(self.session.longest, self.session.limit)
                 words = self.session.in_words()
@@ -181,10 +191,12 @@ class StepRunner:
             return StepOutcome("lost", sentence, cut=sentence)
         missing = (type(error) is NameError and error.name) or ""  # one from there has no name
         kind = known_name(type(error))
-        return StepOutcome("error", text_of(error)[:MESSAGE], error=kind, missing=missing)
+        return StepOutcome("error", text_of(error)[:MAX_MESSAGE_CHARS], error=kind, missing=missing)
 
     def is_deferred(self, step: Step) -> bool:
+        """True if a step is a test that runs behind all others."""
         return step.kind == "test" and step.grade_id in self.instructor.deferred
 
     def gave_empty(self) -> bool:
+        """True if the present test has handed the submission something empty."""
         return self.session is not None and self.session.gave_empty

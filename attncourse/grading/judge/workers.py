@@ -9,7 +9,7 @@ from typing import Any
 
 from attncourse.grading.judge.budget import Budget
 from attncourse.grading.judge.remote.session import Session
-from attncourse.grading.judge.wire.frames import hear, send_packet
+from attncourse.grading.judge.wire.frames import receive_packet, send_packet
 from attncourse.grading.limits import Limits
 from attncourse.support.alarm import Clock
 
@@ -32,7 +32,7 @@ class Workers:
         self.used: list[dict[str, Any]] = []  # by those that have ended
 
     def settle(self) -> None:
-        """Waits, the first time, until the zygote has jailed itself."""
+        """Wait, the first time, until the zygote has jailed itself."""
         if self.settled:
             return
         answer, _ = self.answer()
@@ -41,7 +41,7 @@ class Workers:
         self.settled = True
 
     def work_within(self, limits: Limits) -> None:
-        """Has the workers from now on made with these limits."""
+        """Have the workers from now on made with these limits."""
         if self.spare is not None and limits != self.limits:
             self.spare.close()
             self.end(self.made())
@@ -51,7 +51,7 @@ class Workers:
             self.begin()
 
     def launch(self, budget: Budget, seeds: bool) -> Session:
-        """A conversation with a fresh worker; the next one is made meanwhile."""
+        """Return a conversation with a fresh worker; the next one is made meanwhile."""
         connection = self.spare
         self.end_all()
         self.busy.append(self.made())
@@ -60,26 +60,26 @@ class Workers:
         return Session(connection, self.limits, budget, carry_seed=seeds, clock=clock)
 
     def end_all(self) -> None:
-        """Ends the workers that nobody talks to any more."""
+        """End the workers that nobody talks to any more."""
         self.used += [self.end(pid) for pid in self.busy]
         self.busy.clear()
 
     def made(self) -> int:
-        """The process id, in the jail, of the next worker, which exists then."""
+        """Return the process id, in the jail, of the next worker, which exists then."""
         if not self.spare_pid:
             made, fds = self.answer()
             self.spare_pid, self.spare_clock = made["pid"], clock_of(fds, made["outside"])
         return self.spare_pid
 
     def begin(self) -> None:
-        """Has the zygote make a worker; its answer is fetched when the worker is needed."""
+        """Have the zygote make a worker; its answer is fetched when the worker is needed."""
         ours, theirs = socket.socketpair()
         send_packet(self.zygote, {"do": "start", "limits": asdict(self.limits)}, [theirs.fileno()])
         theirs.close()
         self.spare, self.spare_pid = ours, 0
 
     def end(self, pid: int) -> dict[str, Any]:
-        """Ends a worker; what it used."""
+        """End a worker; return what it used."""
         self.made()  # its answer comes first
         send_packet(self.zygote, {"do": "stop", "pid": pid})
         return self.answer()[0]
@@ -87,13 +87,13 @@ class Workers:
     def answer(self) -> tuple[dict[str, Any], list[int]]:
         """Return the zygote's next message."""
         try:
-            return hear(self.zygote)
+            return receive_packet(self.zygote)
         except EOFError:
             raise SystemExit("the process that starts the workers has ended") from None
 
 
 def clock_of(fds: list[int], number: int = 0) -> Clock:
-    """A worker's clock, by its descriptor or by a ``number`` that is known out of the jail.
+    """Return a worker's clock, by its descriptor or by a ``number`` known outside the jail.
 
     It stands still where neither says anything: then only what passes on the clock counts.
     """

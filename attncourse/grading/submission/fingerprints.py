@@ -26,7 +26,7 @@ LEFT_OUT = ("annotation", "returns", "type_comment", "ctx", "kind", "type_ignore
 
 
 def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
-    """The fingerprints of a submission's own code by exercise, without what was given.
+    """Return the fingerprints of a submission's own code by exercise, without what was given.
 
     Of more than ``MOST`` characters, it is the answers first and then as much else as fits.
     """
@@ -46,7 +46,7 @@ def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
 
 
 def cells_that_fit(cells: Cells, exercises: list[str]) -> Cells:
-    """The cells without those beyond the room for them, in their order; answers take it first."""
+    """Return the cells that there is room for, in their order; answers take it first."""
     names = "|".join(map(re.escape, exercises))
     answer = re.compile(rf"^(?:class|(?:async )?def)\s+(?:{names})\b", re.M)
     fitting, room = set(), MOST
@@ -59,14 +59,14 @@ def cells_that_fit(cells: Cells, exercises: list[str]) -> Cells:
 
 @lru_cache(maxsize=8)
 def given_by(assignment: Assignment) -> Prints:
-    """The fingerprints of what students were given: stubs, signatures, code around the answers."""
+    """Return the fingerprints of what students were given: stubs, signatures, other cells."""
     texts = [as_released(c) for c in assignment.cells if c.code]
     trees = [tree for text in texts if (tree := parse_or_none(python_alone(text)))]
     return frozenset().union(*map(fingerprints, trees))
 
 
 def fingerprints(tree: ast.Module) -> Prints:
-    """The fingerprints of a piece of code."""
+    """Return the fingerprints of a piece of code."""
     made_up = own_names(tree)
     prints = set()
     for run in statement_runs(tree, made_up):
@@ -76,7 +76,7 @@ def fingerprints(tree: ast.Module) -> Prints:
 
 
 def own_names(tree: ast.Module) -> set[str]:
-    """The names that the code makes up, its arguments, functions and methods among them."""
+    """Return the names that the code makes up, its arguments, functions and methods among them."""
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
@@ -89,7 +89,7 @@ def own_names(tree: ast.Module) -> set[str]:
 
 
 def statement_runs(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
-    """The run of nodes of every statement; those inside of others are runs of their own."""
+    """Yield the run of nodes of every statement; those inside of others are runs of their own."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -103,7 +103,7 @@ def statement_runs(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
 
 
 def statement_nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
-    """A statement's nodes, in order, without the statements inside."""
+    """Yield a statement's nodes, in order, without the statements inside."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -125,7 +125,7 @@ def statement_nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """A node's own nodes, those that are statements and what is left out aside."""
+    """Return a node's own nodes, those that are statements and what is left out aside."""
     nodes: list[ast.AST] = []
     for name, value in ast.iter_fields(node):
         if name not in LEFT_OUT and not (name in BODIES and isinstance(value, list)):
@@ -135,7 +135,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def constant(value: object) -> str:
-    """A number as it is, in a form that has no longest one; all texts are alike."""
+    """Return a number as it is, in a form that has no longest one; all texts are alike."""
     if isinstance(value, str | bytes):
         return "text"
     return hex(value) if type(value) is int else repr(value)

@@ -54,7 +54,7 @@ def format_name(text: str) -> str:
 
 
 def syntax_mistake(text: str) -> str:
-    """Where a text stops being Python."""
+    """Return where a text stops being Python, as a part of a sentence."""
     try:
         quietly(python_alone(text[:LONGEST]))
     except NO_TREE as error:

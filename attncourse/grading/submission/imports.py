@@ -30,7 +30,7 @@ ORDINARY = frozenset((PACKAGES + STANDARD).split())
 
 
 def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
-    """For each of a student's cells the modules that it imports and few do.
+    """Return the modules that each of a student's cells imports and that few notebooks do.
 
     Not those that the ``given`` cells of the assignment import, nor the student's own files.
     """

@@ -26,7 +26,7 @@ TEXT = re.compile(
 
 
 def needed(source: str) -> str:
-    """The Python version that a cell needs, as "3.12", where this one is older; or nothing."""
+    """Return the Python version that a cell needs, as "3.12", where this one is older; or ""."""
     source = python_alone(source)
     if len(source) > LONGEST or parse_or_none(source):
         return ""
@@ -40,7 +40,7 @@ def needed(source: str) -> str:
 
 
 def rewritten_for_older(source: str) -> Iterator[tuple[str, list[Version]]]:
-    """The source with one form after the other in an older one, and the versions of what it had."""
+    """Yield the source with ever more newer forms rewritten, and their versions."""
     parameter_lists = [parameters["own"] for parameters in PARAMETERS.finditer(source)]
     used = [
         (3, 13) if re.search(r"\w\s*=(?!=)", parameters_text) else (3, 12)

@@ -90,6 +90,7 @@ class Assignment:
 
     @property
     def maximum(self) -> float:
+        """The points that all graded cells together can earn."""
         return math.fsum(cell.points for cell in self.graded.values())
 
 
@@ -105,7 +106,7 @@ class Reading:
 
 
 def read_submission_cells(data: bytes) -> Reading:
-    """The cells of a submission, read as tolerantly as a person would read it.
+    """Return the cells of a submission, read as tolerantly as a person would read it.
 
     Raises ``Unreadable``, and nothing else, where there is no telling what the cells are.
     """
@@ -120,7 +121,7 @@ def read_submission_cells(data: bytes) -> Reading:
 
 
 def read_cells(data: bytes) -> Cells:
-    """The cells of a notebook that has one version, as an instructor's own has.
+    """Return the cells of a notebook that has one version, as an instructor's own has.
 
     Raises ``Unreadable`` where there is no telling what the cells are.
     """
@@ -131,7 +132,7 @@ def read_cells(data: bytes) -> Cells:
 
 
 def versions_of(text: str) -> tuple[list[Cells], list[str]]:
-    """The cells of a text, and notes; more than once where lines of the file are in conflict."""
+    """Return the cells of a text, and notes; both versions if the file holds conflicts."""
     both = sides(text)
     if both is None:
         return versions_of_cells(text)
@@ -148,7 +149,7 @@ def versions_of(text: str) -> tuple[list[Cells], list[str]]:
 
 
 def versions_of_cells(text: str) -> tuple[list[Cells], list[str]]:
-    """The cells of a text without conflicts; twice where there are conflicts inside of cells."""
+    """Return the cells of a text without conflicts; both versions if cells hold any."""
     raw, notes = raw_cells(text)
     if len(raw) > MOST_CELLS:
         raise Unreadable(f"it has more than {MOST_CELLS} cells: hand in only your answers")
@@ -166,7 +167,7 @@ def versions_of_cells(text: str) -> tuple[list[Cells], list[str]]:
 
 
 def of_side(cells: Cells, side: int) -> Cells:
-    """The cells of one side of the conflicts that nbdime has marked by cells of their own."""
+    """Return the cells of one side of the conflicts that nbdime marks by cells of their own."""
     cells_of_side, at = [], None
     for cell in cells:
         text = unescape(TAGS.sub("", cell.source)).strip(" *\n") if not cell.code else ""
@@ -179,7 +180,10 @@ def of_side(cells: Cells, side: int) -> Cells:
 
 
 def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
-    """The cells with no more code than there is room for, the longest statements left out."""
+    """Return the cells with no more code than there is room for.
+
+    The longest statements are left out.
+    """
     pieces = {n: at_top(c.source) for n, c in enumerate(cells) if c.code and len(c.source) > SHORT}
     over = sum(len(cell.source) for cell in cells if cell.code) - MOST_CODE
     lengths = [(len(text), n, at) for n, texts in pieces.items() for at, text in texts.items()]
@@ -215,19 +219,22 @@ def cell_of(raw: dict[str, Any]) -> Cell:
 
 
 def joined_lines(pieces: list[str]) -> str:
-    """The text of a list of lines; some tools leave their ends away."""
+    """Return the text of a list of lines; some tools leave their ends away."""
     ended = any(piece.endswith("\n") for piece in pieces[:-1])
     return ("" if ended else "\n").join(pieces)
 
 
 def encodable(text: Any) -> str:
-    """A text with plain line ends and without what no file can hold; "" for what is none."""
+    """Return a text with plain line ends and without what no file can hold; "" for what is none."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else ""
     return SURROGATES.sub("\ufffd", plain)
 
 
 def mend_cells(cells: Cells) -> tuple[Cells, list[str]]:
-    """The cells, those repaired that are Python but for invisible or typographic characters."""
+    """Return the cells, and notes; code is repaired if that makes it Python.
+
+    What is repaired are invisible and typographic characters.
+    """
     mended, notes = list(cells), []
     for number, cell in enumerate(cells, start=1):
         source = made_python(cell.source) if cell.code else None
@@ -238,7 +245,10 @@ def mend_cells(cells: Cells) -> tuple[Cells, list[str]]:
 
 
 def read_assignment(path: Path, data: bytes) -> Assignment:
-    """The assignment that an instructor's solved notebook defines; its name is the folder's."""
+    """Return the assignment that an instructor's solved notebook defines.
+
+    Its name is the folder's.
+    """
     try:
         cells = read_cells(data)
     except Unreadable as error:

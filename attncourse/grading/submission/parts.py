@@ -42,19 +42,22 @@ class Part:
 
     @property
     def name(self) -> str:
+        """The name of the cell in messages."""
         return f"cell {self.answers[0] if self.answers else self.number}"
 
     @property
     def runs(self) -> bool:
+        """True if the cell is code that runs: no copy of a test, and no answer left idle."""
         return self.cell.code and (self.edited or not self.copy_of) and not self.idle
 
     @cached_property
     def names(self) -> CellNames:
+        """The names that the cell binds and reads; none where it does not run."""
         return (names(self.cell.source) if self.runs else None) or CellNames()
 
 
 def labelled(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
-    """Each cell with what it is. A test's second copy is left out."""
+    """Return each cell with what it is. A test's second copy is left out."""
     answers = {c.grade_id for c in assignment.cells if c.solution and c.grade_id}
     released = {g: bare(as_released(cell)) for g, cell in assignment.tests.items()}
     whole = {g: bare(cell.source) for g, cell in assignment.tests.items()}
@@ -87,7 +90,7 @@ def claims_test(cell: Cell, tests: dict[str, str]) -> bool:
 
 
 def join_split_cells(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
-    """The parts with the pieces of a cell that was split put together again."""
+    """Return the parts with the pieces of a cell that was split put together again."""
     made, notes, at = [], [], 0
     while at < len(parts):
         run = takewhile(lambda part: part.runs, parts[at : at + PIECES])
@@ -105,7 +108,7 @@ def join_split_cells(parts: list[Part], assignment: Assignment) -> tuple[list[Pa
 
 
 def end_of_cell(sources: list[str]) -> int:
-    """The number of the last piece that makes the first one, with those between, whole."""
+    """Return the number of the last piece that makes the first one, with those between, whole."""
     end = 0
     if sources and sources[0].lstrip().startswith("%%"):
         return end
@@ -118,7 +121,7 @@ def end_of_cell(sources: list[str]) -> int:
 
 
 def as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
-    """The parts with answers run that stand in a cell of another type, and nowhere else."""
+    """Return the parts with answers run that stand in a cell of another type, and nowhere else."""
     code = {c.grade_id for c in assignment.cells if c.solution and c.code}
     solved = [names(c.source) for c in assignment.cells if c.solution and c.code]
     wanted = frozenset().union(*(cell_names.bound for cell_names in solved if cell_names))
@@ -137,7 +140,10 @@ def as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list
 
 
 def unanswered(parts: list[Part], assignment: Assignment) -> list[Part]:
-    """The parts with answers' cells idle that were left empty because the answer is elsewhere."""
+    """Return the parts with answers' cells idle that were left empty.
+
+    An answer stands elsewhere then.
+    """
     stubs = {n for n, part in enumerate(parts) if part.runs and is_stub(part, assignment)}
     others = [part for n, part in enumerate(parts) if n not in stubs and part.runs]
     bound = {name for part in others for name in part.names.bound}
@@ -160,7 +166,7 @@ def is_stub(part: Part, assignment: Assignment) -> bool:
 
 @lru_cache(maxsize=1024)
 def as_released(cell: Cell) -> str:
-    """An instructor's cell as students get it, to the letter: marked regions are replaced."""
+    """Return an instructor's cell as students get it: marked regions are replaced."""
     stub = STUB if cell.code else TEXT_STUB
     text, count = ANSWER.subn(stub, cell.source)
     if cell.solution and not count:
@@ -172,7 +178,7 @@ def as_released(cell: Cell) -> str:
 
 @remembered
 def bare(source: str) -> str:
-    """A cell's text without what white space, at the ends of lines and between them, can be."""
+    """Return a cell's text without empty lines and spaces at the ends of lines."""
     return "\n".join(line.rstrip() for line in source.split("\n") if line.strip()).strip()
 
 

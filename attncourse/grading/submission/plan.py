@@ -46,11 +46,12 @@ class Step:
 
     @property
     def given(self) -> bool:
+        """True for a cell that is the assignment's."""
         return self.kind == "given"
 
 
 def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
-    """The steps to run for a submission's cells, in order, and notes on what was mended."""
+    """Return the steps to run for a submission's cells, in order, and notes on what was mended."""
     stands, notes = laid_out(cells, assignment)
     released = given_texts(assignment)
     steps = []
@@ -70,7 +71,7 @@ def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
 
 
 def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[str]]:
-    """The submission's parts with the instructor's cells among them, and notes.
+    """Return the submission's parts with the instructor's cells among them, and notes.
 
     Every test of the assignment is there exactly once, in the instructor's words.
     """
@@ -92,7 +93,7 @@ def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[st
 
 
 def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
-    """A submission's cells as parts, in order, and notes on what was mended."""
+    """Return a submission's cells as parts, in order, and notes on what was mended."""
     parts, notes = labelled(cells, assignment)
     steps = (
         (join_split_cells, as_code)
@@ -106,7 +107,7 @@ def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], li
 
 
 def another(cells: Cells, assignment: Assignment) -> str:
-    """That a notebook has another assignment's tests and none of this one's; or nothing."""
+    """Return that a notebook has another assignment's tests and none of this one's; or ""."""
     wanted = targets(assignment.cells)
     theirs = targets(cells)
     marks = {c.grade_id for c in cells if c.grade and c.grade_id} - assignment.graded.keys()
@@ -124,12 +125,12 @@ def another(cells: Cells, assignment: Assignment) -> str:
 
 
 def targets(cells: Cells) -> set[tuple[str, str]]:
-    """The exercises that cells check."""
+    """Return the exercises that cells check."""
     return {target for cell in cells if cell.code for target in CHECKED.findall(cell.source)}
 
 
 def given_texts(assignment: Assignment) -> set[str]:
-    """The cells that students are given, as they are and as they are released."""
+    """Return the cells that students are given, as they are and as they are released."""
     instructor_cells = [cell for cell in assignment.cells if not cell.solution]
     return {bare(text) for cell in instructor_cells for text in (cell.source, as_released(cell))}
 
@@ -151,7 +152,7 @@ class Places:
                 self.binders[name].append(n)
 
     def all(self) -> list[tuple[int, Cell]]:
-        """Every cell that the instructor's version is taken of, with its place, in order."""
+        """Return every cell that the instructor's version is taken of, with its place, in order."""
         placed, earliest, tests = [], -1, defaultdict(lambda: -1)
         for number, cell in enumerate(self.cells):
             bound, read = self.names[number]
@@ -168,11 +169,14 @@ class Places:
         return placed
 
     def answered(self, cells: Cells) -> list[int]:
-        """The parts that answer any of these cells."""
+        """Return the parts that answer any of these cells."""
         return [n for cell in cells if cell.solution for n in self.answers.get(cell.grade_id, ())]
 
     def of_setup(self, number: int) -> int:
-        """Before the answers that follow in the assignment, after those that come first there."""
+        """Return the place of a cell that sets something up.
+
+        It is before the answers that follow in the assignment, after those that come first there.
+        """
         low = max(self.answered(self.cells[:number]), default=-1)
         high = min(self.answered(self.cells[number:]), default=len(self.parts))
         copy = self.copies.get(self.cells[number].grade_id)
@@ -187,7 +191,10 @@ class Places:
         return max([low, *setup_places])
 
     def of_test(self, number: int) -> int:
-        """After its own copy, after the answers that come first, after all that it needs."""
+        """Return the place of a test.
+
+        It is after its own copy, after the answers that come first, after all that it needs.
+        """
         low = max(self.answered(self.cells[:number]), default=-1)
         later = self.cells[number + 1 :]
         copies = [self.copies[c.grade_id] for c in later if c.grade and c.grade_id in self.copies]
@@ -199,7 +206,7 @@ class Places:
         return self.after_needs(number, max(low, copy))
 
     def after_needs(self, number: int, place: int) -> int:
-        """The place, or a later one where an answer was written below it.
+        """Return the place, or a later one where an answer was written below it.
 
         A name that later answers bind again says nothing.
         """
@@ -210,12 +217,12 @@ class Places:
         return place
 
     def bound(self, start: int, end: int) -> frozenset[str]:
-        """The names that the instructor's answers among these cells bind."""
+        """Return the names that the instructor's answers among these cells bind."""
         solved = (n for n in range(start, end) if self.cells[n].solution)
         return frozenset().union(*(self.names[n].bound for n in solved))
 
     def first_use(self, cell: Cell, own: frozenset[str]) -> int | None:
-        """The first part that reads a name of a given cell before the submission binds it.
+        """Return the first part that reads a name of a given cell before the submission binds it.
 
         None where the submission has all that it needs of the cell.
         """

@@ -21,7 +21,7 @@ STATEMENT = re.compile(r"^[ \t]*(?:def |class |import |@)|\breturn\b| = ", re.M)
 def with_answers_in_place(
     parts: list[Part], assignment: Assignment
 ) -> tuple[list[Part], list[str]]:
-    """The parts with each question's answer in one cell, under the question's mark; notes."""
+    """Return the parts, and notes; each answer is in one cell with its mark."""
     questions = [
         n for n, c in enumerate(assignment.cells) if c.solution and not c.code and c.grade_id
     ]
@@ -51,11 +51,15 @@ def with_answers_in_place(
 
 
 def marked_parts(parts: list[Part], cell: Cell) -> list[int]:
+    """Return the places of the parts that have a question's mark."""
     return [at for at, part in enumerate(parts) if part.cell.grade_id == cell.grade_id]
 
 
 def by_text(parts: list[Part], cell: Cell) -> list[Part]:
-    """The parts with the question's mark on what holds most of its text, if nothing has it."""
+    """Return the parts with the question's mark on what holds most of its text.
+
+    They stay as they are where one has the mark.
+    """
     if marked_parts(parts, cell):
         return [p if p.cell.grade_id != cell.grade_id else as_prose(p, cell) for p in parts]
     shares = [(share_of_question(part.cell.source, cell), -at) for at, part in enumerate(parts)]
@@ -66,6 +70,7 @@ def by_text(parts: list[Part], cell: Cell) -> list[Part]:
 
 
 def as_prose(part: Part, cell: Cell) -> Part:
+    """Return a part as a question's answer."""
     made = replace(part.cell, grade_id=cell.grade_id, code=False, solution=True)
     return replace(part, cell=made, answers=(cell.grade_id,))
 
@@ -90,14 +95,14 @@ def has_answer(parts: list[Part], cell: Cell) -> bool:
 
 
 def prose_beside(places: dict[int, int], own: dict[int, int], n: int) -> list[int]:
-    """The student's own prose between the given cells around a question."""
+    """Return the student's own prose between the given cells around a question."""
     low = max((at for at, of in places.items() if of <= n), key=lambda at: places[at], default=-1)
     high = min((at for at in places if at > low), default=max(own, default=0) + 1)
     return [at for at in own if low < at < high]
 
 
 def part_places(parts: list[Part], assignment: Assignment) -> dict[int, int]:
-    """Which of the assignment's cells each part is, by its mark or by its text."""
+    """Return which of the assignment's cells each part is, by its mark or by its text."""
     ids = {cell.grade_id: n for n, cell in enumerate(assignment.cells) if cell.grade_id}
     texts = {lines(as_released(c)): n for n, c in enumerate(assignment.cells)}
     cell_of_part = {}
@@ -110,7 +115,7 @@ def part_places(parts: list[Part], assignment: Assignment) -> dict[int, int]:
 
 
 def own_prose(parts: list[Part], assignment: Assignment, places: dict[int, int]) -> dict[int, int]:
-    """The parts that are prose of the student's, with how many words."""
+    """Return the parts that are prose of the student's, with how many words."""
     released_lines = {
         line for c in assignment.cells if not c.code for line in lines(as_released(c))
     }
@@ -132,7 +137,7 @@ def is_prose(cell: Cell) -> bool:
 
 
 def answer_in_one(parts: list[Part], cell: Cell, several: list[int]) -> tuple[int, Part]:
-    """The place of a question's answer, and the part there that holds all of it."""
+    """Return the place of a question's answer, and the part there that holds all of it."""
     marked = marked_parts(parts, cell)
     at = marked[0] if marked else several[0]
     released_text = parts[at].cell.source.replace(EMPTY, "").rstrip() if marked else ""

@@ -44,7 +44,10 @@ Raw = dict[str, Any]
 
 
 def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
-    """A file's cells as JSON has them, be it a notebook, one inside of something, or a script."""
+    """Return a file's cells as JSON has them.
+
+    The file is a notebook, one inside of something, or a script.
+    """
     if not JSON.match(text):
         for kind, cells_of in READINGS:
             if (cells := cells_of(text)) is not None:
@@ -70,7 +73,7 @@ def raw_cells(text: str) -> tuple[list[Raw], list[str]]:
 
 
 def tolerant_json(text: str) -> tuple[Any, list[str]]:
-    """The first JSON value of a text; commas too many and what follows it are forgiven."""
+    """Return the first JSON value of a text; commas too many and what follows it are forgiven."""
     notes = []
     try:
         try:
@@ -96,12 +99,12 @@ def tolerant_json(text: str) -> tuple[Any, list[str]]:
 
 
 def decoded_json(text: str) -> tuple[Any, int]:
-    """The first JSON value of a text, and where it ends."""
+    """Return the first JSON value of a text, and where it ends."""
     return DECODER.raw_decode(text, len(text) - len(text.lstrip()))
 
 
 def find_cells(content: Any, depth: int = 0) -> tuple[list[Any] | None, int]:
-    """A notebook's list of cells (format 4, or 3 and older), and how deep inside it was found."""
+    """Return a notebook's list of cells (format 4, or 3 and older), and its depth."""
     match content:
         case {"cells": list(cells)}:
             return cells, depth
@@ -125,7 +128,7 @@ def find_cells(content: Any, depth: int = 0) -> tuple[list[Any] | None, int]:
 
 
 def marked_script_cells(text: str) -> list[Raw] | None:
-    """The cells that a script was made from by a tool that marks them."""
+    """Return the cells that a script was made from by a tool that marks them."""
     text = SETTINGS.sub("", text)
     marks = list(islice(MARK.finditer(text), MOST_CELLS + 1))
     if not marks:
@@ -155,7 +158,7 @@ def script_cell(header: str, body: str) -> Raw:
 
 
 def marimos(text: str) -> list[Raw] | None:
-    """The cells of a marimo notebook, whose functions they are."""
+    """Return the cells of a marimo notebook, whose functions they are."""
     tree = parse_or_none(text) if "marimo.App(" in text else None
     if tree is None:
         return None
@@ -197,7 +200,7 @@ def of_body(lines: list[str], node: Any) -> Raw:
 
 
 def fenced(text: str) -> list[Raw] | None:
-    """The cells of a text in Markdown with code in it."""
+    """Return the cells of a text in Markdown with code in it."""
     cells, prose, code, fence = [], [], [], ""
     for line in HEADER.sub("", text).split("\n"):
         if fence and line.strip() == fence:
@@ -233,7 +236,7 @@ def statement_cells(text: str) -> list[Raw] | None:
 
 
 def with_comments(lines: list[str]) -> list[Raw]:
-    """A statement, and what stands below it as comments: text, as exporters write it."""
+    """Return a statement, and what stands below it as comments: text, as exporters write it."""
     end = len(lines)
     while end and (not lines[end - 1] or lines[end - 1].startswith("#")):
         end -= 1
@@ -244,7 +247,7 @@ def with_comments(lines: list[str]) -> list[Raw]:
 
 
 def definition_blocks(text: str) -> list[Raw] | None:
-    """The same of a text of which not all is Python: pieces from one definition to the next."""
+    """Return the pieces of a text of which not all is Python, one a definition."""
     starts = [0, *(match.start() for match in islice(BEGINS.finditer(text), MANY))]
     pieces = [text[a:b] for a, b in pairwise([*starts, len(text)])]
     trees = filter(None, (parse_or_none(python_alone(piece)) for piece in pieces))

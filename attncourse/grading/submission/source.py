@@ -64,7 +64,7 @@ def is_python(source: str) -> bool:
 
 
 def made_python(source: str) -> str | None:
-    """Python made of a text by replacing what does not belong there.
+    """Return Python made of a text by replacing what does not belong there.
 
     None where there is nothing to repair or where that would not help.
     """
@@ -81,13 +81,16 @@ def made_python(source: str) -> str | None:
 
 
 def python_alone(source: str) -> str:
-    """A cell without magics, shell commands and questions for help."""
+    """Return a cell without magics, shell commands and questions for help."""
     return without_magics(source)[0]
 
 
 @syntax.remembered
 def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
-    """Plain Python with as many lines, and of what was taken out what may have mattered, told."""
+    """Return plain Python with as many lines, and notes on what was taken out.
+
+    A note is for what may have mattered.
+    """
     if len(source) > syntax.LONGEST or syntax.parse_or_none(source):
         return source, ()
     if PROMPTED.match(source):
@@ -128,7 +131,7 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
 
 
 def file_written(source: str) -> tuple[str, str]:
-    """The path of the file that a cell writes by a magic, and the file's text; or nothing."""
+    """Return the path of the file that a cell writes by a magic, and its text; or ""."""
     if "writefile" not in source and "%%file" not in source:
         return "", ""
     name, options, body = cell_magic(without_magics(source)[0]) or ("", "", "")
@@ -137,8 +140,10 @@ def file_written(source: str) -> tuple[str, str]:
 
 
 def cell_magic(source: str) -> tuple[str, str, str] | None:
-    """Name, options and body of a cell magic, as a script that a notebook was exported to has it:
-    ``get_ipython().run_cell_magic('time', '', 'x = 1')``; None where there is no such call alone.
+    """Return name, options and body of a cell magic that was written as a call.
+
+    A script that a notebook was exported to has it so: ``get_ipython().run_cell_magic('time', '',
+    'x = 1')``. None where there is no such call alone.
     """
     tree = syntax.parse_or_none(source) if "run_cell_magic" in source else None
     match tree and tree.body:
@@ -170,9 +175,7 @@ def neutral(line: str) -> tuple[str, bool] | None:
 
 
 def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
-    """Return what is open at a line's end: a triple quote, brackets, and whether a backslash ends
-    it.
-    """
+    """Return what is open at a line's end: a triple quote, brackets, a backslash."""
     at = 0
     while True:
         if quote:
@@ -193,8 +196,11 @@ def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
 
 
 def at_top(source: str) -> dict[int, str]:
-    """The statements at a cell's top level by the line that each begins in, whether it is Python
-    or not: a line that is not indented, and goes on with nothing that is open, begins one."""
+    """Return the statements at a cell's top level by the line that each begins in.
+
+    Whether it is Python or not: a line that is not indented, and goes on with nothing that is open,
+    begins one.
+    """
     statements: dict[int, list[str]] = {0: []}
     start, quote, depth, goes_on = 0, "", 0, False
     for i, line in enumerate(source.splitlines(keepends=True)):
@@ -206,7 +212,10 @@ def at_top(source: str) -> dict[int, str]:
 
 
 def dedented(source: str) -> str:
-    """A cell that is indented as a whole without its first line's indentation, as IPython does."""
+    """Return a cell that is indented as a whole without its first line's indentation.
+
+    So IPython does it.
+    """
     first = next((line for line in source.split("\n") if line.strip()), "")
     indent = first[: len(first) - len(first.lstrip())]
     candidate = "\n".join(line.removeprefix(indent) for line in source.split("\n"))
@@ -214,5 +223,6 @@ def dedented(source: str) -> str:
 
 
 def shortened_line(line: str, limit: int = 60) -> str:
+    """Return a line on one line, cut where it is long."""
     line = " ".join(line.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

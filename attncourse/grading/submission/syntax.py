@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 def remembered(function: Callable[[str], Result]) -> Callable[[str], Result]:
-    """A function of a cell's text that sees the cells that a class shares only once."""
+    """Return a function of a cell's text that sees the cells that a class shares only once."""
     short, long = lru_cache(8192)(function), lru_cache(64)(function)  # some 40 MB at the most
 
     def looked_up(source: str) -> Result:
@@ -37,7 +37,7 @@ def remembered(function: Callable[[str], Result]) -> Callable[[str], Result]:
 
 
 def parse_or_none(source: str) -> ast.Module | None:
-    """The syntax tree, or None where there is none (or too much of it)."""
+    """Return the syntax tree, or None where there is none (or too much of it)."""
     if len(source) > LONGEST:
         return None
     try:
@@ -48,7 +48,7 @@ def parse_or_none(source: str) -> ast.Module | None:
 
 
 def quietly(source: str) -> ast.Module:
-    """The syntax tree without Python's warnings. Raises one of ``NO_TREE``."""
+    """Return the syntax tree without Python's warnings. Raises one of ``NO_TREE``."""
     with _quiet, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "\d" in a string: not ours to complain about
         return ast.parse(source)
@@ -74,7 +74,7 @@ def same_code(first: str, second: str) -> bool:
 
 
 def first_line(node: ast.stmt) -> int:
-    """The line that a statement begins in, its decorators included."""
+    """Return the line that a statement begins in, its decorators included."""
     return min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
 
 
@@ -100,7 +100,7 @@ def cell_names(tree: ast.Module) -> CellNames:
 
 
 def bound_names(tree: ast.Module) -> frozenset[str]:
-    """The names that a cell leaves behind for the cells after it.
+    """Return the names that a cell leaves behind for the cells after it.
 
     Names of comprehensions, lambdas, functions and classes are their own; ``except … as`` takes
     its name away again, and so does ``del``. What a function declares global counts.
@@ -115,7 +115,7 @@ def bound_names(tree: ast.Module) -> frozenset[str]:
 
 
 def outer(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes outside of functions and classes, which are there themselves.
+    """Yield all nodes outside of functions and classes, which are there themselves.
 
     What stands in a function's head (decorators, defaults) or in a comprehension's conditions
     belongs to the scope around it.
@@ -134,7 +134,7 @@ def outer(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def bound_by(node: ast.AST) -> Iterator[str]:
-    """The names that one node binds in the scope it stands in."""
+    """Yield the names that one node binds in the scope it stands in."""
     match node:
         case ast.Name(id=name, ctx=ast.Store()):
             yield name

@@ -71,7 +71,7 @@ LINE_ENDS = re.compile(r"\r\n?")
 
 
 def to_text(data: bytes) -> tuple[str, list[str]]:
-    """The text of a file with plain line ends, and notes on what had to be guessed."""
+    """Return the text of a file with plain line ends, and notes on what had to be guessed."""
     if len(data) > LARGEST:
         raise Unreadable(
             f"the file has {len(data) / MEGABYTE:.0f} MB, and at most {LARGEST // MEGABYTE} MB are "
@@ -93,7 +93,7 @@ def to_text(data: bytes) -> tuple[str, list[str]]:
 
 
 def refuse_others(data: bytes, content: bytes) -> None:
-    """Raises ``Unreadable`` with the name of what was handed in where it is no text at all.
+    """Raise ``Unreadable`` with the name of what was handed in where it is no text at all.
 
     ``content`` is where it begins, without zeros and spaces before it.
     """
@@ -110,7 +110,10 @@ def refuse_others(data: bytes, content: bytes) -> None:
 
 
 def decode(data: bytes) -> tuple[str, list[str]]:
-    """The bytes as text; where they are no valid UTF-8, byte by byte as Windows reads them."""
+    """Return the bytes as text, and notes.
+
+    Where they are no valid UTF-8, they are read byte by byte as Windows reads them.
+    """
     mark, encoding = next(
         (pair for pair in BOMS if data.startswith(pair[0])),
         (b"", UNMARKED.get(tuple(map(bool, data[:4])), "utf-8")),
@@ -135,7 +138,7 @@ def decode(data: bytes) -> tuple[str, list[str]]:
 
 
 def sides(text: str) -> tuple[str, str] | None:
-    """The text as either side of its merge conflicts has it; None where there is no conflict."""
+    """Return the text as either side of its merge conflicts has it; None without a conflict."""
     if "<<<<<<<" not in text or ">>>>>>>" not in text:
         return None
     ours: list[str] = []

@@ -31,7 +31,10 @@ assert examine("{target}", {name}, seed=random.randrange(2**32)).passed, "the sa
 
 
 def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
-    """A solved notebook in the variant of this name. Raises ``UserError`` where there is none."""
+    """Return a solved notebook in the variant of this name.
+
+    Raises ``UserError`` where there is none.
+    """
     book = json.loads(data)
     cells = book["cells"]
     for cell in cells:
@@ -65,7 +68,7 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
 
 
 def variants_asked(sources: Iterable[str]) -> dict[str, str]:
-    """The variant that a notebook's checks ask for, by target."""
+    """Return the variant that a notebook's checks ask for, by target."""
     return {m[2]: m[6] for source in sources for m in CALL.finditer(source) if m[6]}
 
 
@@ -87,7 +90,10 @@ def other_variant(handed_in: Iterable[str], asked_for: Iterable[str]) -> list[st
 
 
 def sections(cells: list[dict]) -> list[str]:
-    """The exercise that each cell is about: from the text before its solution on; "" before all."""
+    """Return the exercise that each cell is about; "" before all.
+
+    It is about one from the text before its solution on.
+    """
     begins, text = {}, 0
     for number, cell in enumerate(cells):
         mark = cell["metadata"].get("nbgrader", {})
@@ -100,7 +106,7 @@ def sections(cells: list[dict]) -> list[str]:
 
 
 def variants_called(name: str, answers: Iterable[str], assignment: str) -> dict[str, Variant]:
-    """The variant of this name for every exercise that has it, by target."""
+    """Return the variant of this name for every exercise that has it, by target."""
     known = {stem: variants_of(stem) for stem in {target.split(".")[0] for target in answers}}
     chosen = {
         target: variant
@@ -116,7 +122,10 @@ def variants_called(name: str, answers: Iterable[str], assignment: str) -> dict[
 
 
 def with_sentence(text: str, sentence: str) -> str:
-    """An exercise's text with what is other than in the book, below its heading and its facts."""
+    """Return an exercise's text with what is other than in the book.
+
+    That stands below its heading and its facts.
+    """
     parts = re.fullmatch(r"(.*\n)\n?(\*.*\*\n)?\n?((?s:.*))", text + "\n")
     assert parts is not None, "each group may be empty, and the text has a line's end"
     head, facts, rest = parts.groups()
@@ -125,7 +134,7 @@ def with_sentence(text: str, sentence: str) -> str:
 
 
 def one_more(grade_id: str, answers: dict[str, str]) -> str:
-    """A hidden test of the exercise that this one is of, by its check."""
+    """Return a hidden test of the exercise that this one is of, by its check."""
     name = grade_id.split("_", 1)[1]
     target = next(target for target, answer in answers.items() if answer == name)
     return ONE_MORE.format(name=name, target=target)

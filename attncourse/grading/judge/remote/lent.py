@@ -16,39 +16,43 @@ OVER = (
 )
 
 
-class Lent:
+class LentFunctions:
     """The functions by number. No number is given twice."""
 
     def __init__(self) -> None:
         self.count = 0
         self.functions: dict[int, Callable] = {}
-        self.kept: set[int] = set()  # by an object that a test holds
+        self.held: set[int] = set()  # by an object that a test holds
 
     def __getitem__(self, number: Any) -> Callable:
+        """Return the function of that number; raise ``RuntimeError`` once it is released."""
         if number not in self.functions:
             raise RuntimeError(OVER)
         return self.functions[number]
 
     def add(self, function: Callable) -> int:
+        """Lend a function and return its number."""
         self.count += 1
         self.functions[self.count] = function
         return self.count
 
     def keep(self, since: int, holder: Any) -> None:
-        """Those lent since then end with what the call made, or was to change, where that lives on.
+        """Release the functions lent after ``since`` only once ``holder`` is gone here.
 
-        ``holder`` is what stands for it here; a plain value keeps nothing.
+        ``holder`` is what stands for the object that the call made or was to change. A plain value
+        keeps nothing.
         """
-        numbers = self.functions.keys() - self.kept - set(range(1, since + 1))
+        numbers = self.functions.keys() - self.held - set(range(1, since + 1))
         if numbers and hasattr(type(holder), "attncourse_handle"):
-            self.kept |= numbers
+            self.held |= numbers
             weakref.finalize(holder, self.drop, numbers).atexit = False
 
     def end(self, since: int = 0) -> None:
         """Release the functions lent after ``since`` that nothing keeps."""
-        self.drop({number for number in self.functions if number > since} - self.kept)
+        self.drop({number for number in self.functions if number > since} - self.held)
 
     def drop(self, numbers: set[int]) -> None:
-        self.kept -= numbers
+        """Release these functions."""
+        self.held -= numbers
         for number in numbers:
             self.functions.pop(number, None)

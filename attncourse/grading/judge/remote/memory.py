@@ -1,8 +1,7 @@
-"""The memory that a process has written, as the kernel counts it; no trick with addresses hides
-that.
+"""The memory that a process has written, as the kernel counts it.
 
-A limit on data is one on what can be written to now: pages that were made read-only, and those that
-are shared, are not of it.
+No trick with addresses hides that. A limit on data is one on what can be written to now: pages that
+were made read-only, and those that are shared, are not of it.
 """
 
 from contextlib import suppress
@@ -10,8 +9,10 @@ from pathlib import Path
 
 from attncourse.grading.limits import MB
 
-SLACK = 64  # MB that are neither data nor a process's doing: stacks, and what a library relocates
-WRITTEN = ("RssAnon:", "RssShmem:")
+SLACK_MB = (
+    64  # MB that are neither data nor a process's doing: stacks, and what a library relocates
+)
+WRITTEN_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class WrittenMemory:
@@ -30,4 +31,4 @@ class WrittenMemory:
 
     def is_beyond(self, limit: float) -> bool:
         """True if it has written so many MB more than it could at the start, and then some."""
-        return bool(self.pid) and self.megabytes(*WRITTEN) > self.before + limit + SLACK
+        return bool(self.pid) and self.megabytes(*WRITTEN_FIELDS) > self.before + limit + SLACK_MB

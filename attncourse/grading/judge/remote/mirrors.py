@@ -7,24 +7,22 @@ is one node in the graph of gradients, whose backward is computed where the call
 """
 
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
 
+from attncourse.grading.judge.remote.session_type import ObjectSession
 from attncourse.grading.judge.wire import encoding
-from attncourse.grading.judge.wire.decoding import HANDLE, NAME, Decoder, natural
+from attncourse.grading.judge.wire.decoding import HANDLE_BYTES, IDENTIFIER, Decoder, natural
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.limits import MB
-
-if TYPE_CHECKING:
-    from attncourse.grading.judge.remote.session import Session
 
 
 class Mirrors:
     """The copies of a submission's modules."""
 
-    def __init__(self, session: "Session"):
+    def __init__(self, session: ObjectSession):
         self.session = session
         self.described: dict[int, dict[str, Any]] = {}  # modules that no copy was made of yet
         self.sizes: dict[int, float] = {}  # bytes of their descriptions
@@ -32,7 +30,7 @@ class Mirrors:
         self.bases: dict[type, type] = {}
 
     def base(self, names: Any) -> type:
-        """``RemoteModule``, below the first of torch's own classes among the names."""
+        """Return ``RemoteModule``, below the first of torch's own classes among the names."""
         known = names if isinstance(names, list) else []
         kinds = (getattr(nn, str(name), None) for name in known)
         modules = (k for k in kinds if isinstance(k, type) and issubclass(k, nn.Module))
@@ -43,29 +41,30 @@ class Mirrors:
             self.bases[known] = type(known.__name__, (RemoteModule, known), {})
         return self.bases[known]
 
-    def learn(self, told: Any, decoder: Decoder, size: float) -> None:
-        """Takes note of modules that are new or have changed, from a reply of so many bytes."""
-        if not isinstance(told, dict):
+    def learn(self, descriptions: Any, decoder: Decoder, size: float) -> None:
+        """Take note of modules that are new or have changed, from a reply of so many bytes."""
+        if not isinstance(descriptions, dict):
             raise WireError("sent no modules")
-        for key, description in told.items():
+        for key, description in descriptions.items():
             number = natural(int(key)) if str(key).isdigit() else natural(None)
             before = decoder.room.left
             description = decoded_module(description, decoder)
             copy = self.copy_of(number)
             if copy is None:
                 self.described[number] = description
-                self.sizes[number] = max(size / len(told), before - decoder.room.left)
+                self.sizes[number] = max(size / len(descriptions), before - decoder.room.left)
             else:
                 self.bring_up_to_date(copy, description)
         if sum(self.sizes[number] for number in self.described) > self.session.limits.message * MB:
             raise WireError("described more modules than are of use")
 
     def copy_of(self, number: int) -> Any:
+        """Return the copy of a module, None where there is none."""
         reference = self.alive.get(number)
         return reference() if reference is not None else None
 
     def mirror(self, number: int) -> "RemoteModule":
-        """The copy of a module."""
+        """Return the copy of a module, made now if there is none."""
         copy = self.copy_of(number)
         if copy is not None:
             return copy
@@ -73,8 +72,11 @@ class Mirrors:
         if description is None:
             raise WireError("sent a module that it did not describe")
         base = self.base(description["bases"])
+        # Torch's class wants the arguments that the submission made its module with: only what
+        # every module has is set up.
         copy: Any = object.__new__(base)
         nn.Module.__init__(copy)
+        # Past ``__setattr__``, which looks up this very entry.
         copy.__dict__["_attncourse"] = (self.session, number)
         self.alive[number] = weakref.ref(copy)
         self.session.forget_with(copy, number)
@@ -82,9 +84,9 @@ class Mirrors:
         return copy
 
     def bring_up_to_date(self, copy: "RemoteModule", description: dict[str, Any]) -> None:
-        """Gives a copy the parameters, buffers and children that its module has."""
+        """Give a copy the parameters, buffers and children that its module has."""
         for name, value in description["plain"].items():
-            if NAME.fullmatch(name) and name[0] != "_" and not hasattr(nn.Module, name):
+            if IDENTIFIER.fullmatch(name) and name[0] != "_" and not hasattr(nn.Module, name):
                 copy.__dict__[name] = value
         shared = dict(copy.__dict__.get("_attncourse_ids", {}))
         ids: dict[int, nn.Parameter] = {}
@@ -94,6 +96,7 @@ class Mirrors:
             if not isinstance(value, nn.Parameter):
                 copy._buffers[name] = value
                 continue
+            # The same parameter stays the same object: an optimizer of the test's may hold it.
             known = shared.get(number, self.parameter(number))
             if known is not None and known.shape == value.shape and known.dtype == value.dtype:
                 if encoding.content(known)[3] != encoding.content(value)[3]:
@@ -111,7 +114,7 @@ class Mirrors:
         copy.__dict__["_attncourse_sent"] = encoding.fingerprint(copy)
 
     def parameter(self, number: int) -> Any:
-        """A parameter that another module's copy shares."""
+        """Return a parameter that another module's copy shares; None where none does."""
         for reference in self.alive.values():
             copy = reference()
             if copy is not None and number in copy.__dict__.get("_attncourse_ids", {}):
@@ -122,6 +125,7 @@ class Mirrors:
         """Return what goes with a call: gradients on or off, and how the copies were changed."""
         inner = [n for n, t in enumerate(encoder.tracked, start=1) if t.grad_fn is not None]
         state = {}
+        # All copies, not the called one alone: a test may have changed one that its module calls.
         for number, reference in list(self.alive.items()):
             copy = reference()
             if copy is None:
@@ -135,7 +139,7 @@ class Mirrors:
         return {"grad": torch.is_grad_enabled(), "inner": inner, "state": state, "leaves": sent}
 
     def connect(self, value: Any, decoder: Decoder, graph: Any, inputs: list) -> Any:
-        """The value, its tensors made outputs of one node with these inputs."""
+        """Return the value, its tensors made outputs of one node with these inputs."""
         number = natural(graph)
         order = sorted(decoder.tracked)
         node = Call(self.session, number)
@@ -150,11 +154,12 @@ class Mirrors:
 class Call:
     """A call in the submission's process whose gradients can be asked for."""
 
-    def __init__(self, session: "Session", number: int):
+    def __init__(self, session: ObjectSession, number: int):
         self.session = session
         self.number = number
 
     def backward(self, gradients: list[Any]) -> list[Any]:
+        """Return the gradients of the call's inputs for these of its outputs."""
         encoder = encoding.Encoder(self.session.form_of)
         request = {"op": "backward", "graph": self.number, "gradients": encoder.encode(gradients)}
         reply, decoder = self.session.ask(request, encoder.buffers, self.session.limits.call)
@@ -169,8 +174,10 @@ class RemoteCall(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, node: Call, outputs: list, *inputs: Any) -> tuple:
+        """Hand on what the call gave; note what the gradients have to fit."""
         ctx.node = node
         ctx.shapes = [(t.shape, t.dtype) for t in inputs]
+        # An output that nothing depends on has None, and no zeros are sent for it.
         ctx.set_materialize_grads(False)
         return tuple(outputs)
 
@@ -178,6 +185,7 @@ class RemoteCall(torch.autograd.Function):
     @torch.autograd.function.once_differentiable
     # pyrefly: ignore [bad-override]  the decorator hides what is decorated
     def backward(ctx: Any, *gradients: Any) -> tuple:
+        """Return the gradients of what went in, once they fit."""
         gradients_back = ctx.node.backward(list(gradients))
         if [
             g is None or (g.shape, g.dtype) == s
@@ -191,9 +199,11 @@ class RemoteModule(nn.Module):
     """The copy of a submission's module. Calling it calls the module itself."""
 
     def attncourse_handle(self) -> int:
+        """Return the number by which its process knows the module."""
         return self.__dict__["_attncourse"][1]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the module in its process."""
         return self._attncourse_use("call", self, args, kwargs)
 
     def _attncourse_use(self, what: str, target: Any, args: tuple, kwargs: dict) -> Any:
@@ -201,6 +211,7 @@ class RemoteModule(nn.Module):
         return session.use(what, target, *args, leaves=leaves_of(self), **kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        """Return what torch has of that name, else the module's own attribute."""
         try:
             return super().__getattr__(name)
         except AttributeError:
@@ -212,6 +223,7 @@ class RemoteModule(nn.Module):
         )
 
     def __setattr__(self, name: str, value: Any) -> None:
+        """Set a plain attribute in the module's process, all else here."""
         is_local = name in self.__dict__ or name.startswith("_") or name == "training"
         if isinstance(value, bool | int | float | str | None) and not is_local:
             self.__dict__["_attncourse"][0].use("setattr", self, name, value)
@@ -219,12 +231,15 @@ class RemoteModule(nn.Module):
         super().__setattr__(name, value)
 
     def __bool__(self) -> bool:
+        """Refuse: a test that asks for it has mistaken a module for a value."""
         raise TypeError(f"got a {type(self).__name__}, which is no truth value")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "RemoteModule":
+        """Return the copy of a copy that its process makes of the module."""
         return self.__dict__["_attncourse"][0].use("copy", self)
 
     def __repr__(self) -> str:
+        """Return the class's name, and nothing that the submission made."""
         return f"<{type(self).__name__}>"
 
 
@@ -236,19 +251,22 @@ class Method:
         self._function = function
 
     def attncourse_handle(self) -> int:
+        """Return the number by which its process knows the method."""
         return self._function.attncourse_handle()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the method in its process."""
         return self._owner._attncourse_use("call", self._function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the method, but for private ones."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._function, name)
 
 
 def leaves_of(module: nn.Module) -> tuple:
-    """The parameters that a call may send gradients to: module, name, parameter."""
+    """Return the parameters that a call may send gradients to: module, name, parameter."""
     parameters = []
     for part in module.modules():
         number = part.__dict__.get("_attncourse", (None, None))[1]
@@ -260,7 +278,7 @@ def leaves_of(module: nn.Module) -> tuple:
 def state_changes(
     module: nn.Module, now: dict[str, Any], encoder: encoding.Encoder
 ) -> dict[str, Any]:
-    """The part of a copy's state that the submission's process does not have yet."""
+    """Return the part of a copy's state that the submission's process does not have yet."""
     before = module.__dict__["_attncourse_sent"]
     tensors = {}
     for name, tensor in encoding.tensors_of(module).items():
@@ -271,7 +289,7 @@ def state_changes(
 
 
 def decoded_module(description: Any, decoder: Decoder) -> dict[str, Any]:
-    """A module's description with its tensors; raises ``WireError`` where it is none."""
+    """Return a module's description with its tensors; ``WireError`` where it is none."""
     try:
         tensors = {
             checked(name): (natural(t["id"]), tensor_of(t, decoder))
@@ -279,7 +297,7 @@ def decoded_module(description: Any, decoder: Decoder) -> dict[str, Any]:
         }
         plain = decoder.decode(description["plain"])
         children = {checked(n): dict(child) for n, child in description["children"].items()}
-        decoder.room.take(HANDLE * (1 + len(children)))
+        decoder.room.take(HANDLE_BYTES * (1 + len(children)))
         transient = [checked(name) for name in description["transient"]]
         return {
             "tensors": tensors,
@@ -293,7 +311,7 @@ def decoded_module(description: Any, decoder: Decoder) -> dict[str, Any]:
 
 
 def tensor_of(form: dict[str, Any], decoder: Decoder) -> torch.Tensor:
-    """A module's parameter, or a buffer."""
+    """Return a module's parameter, or a buffer, from its form on the wire."""
     value = decoder.decode(form["value"])
     if not isinstance(value, torch.Tensor):
         raise WireError("sent no tensor")
@@ -303,14 +321,14 @@ def tensor_of(form: dict[str, Any], decoder: Decoder) -> torch.Tensor:
 
 
 def checked(name: Any) -> str:
-    """A parameter's or child's name; ``nn.Sequential`` numbers its children."""
-    if not isinstance(name, str) or not (NAME.fullmatch(name) or name.isdigit()):
+    """Return a parameter's or child's name; ``nn.Sequential`` numbers its children."""
+    if not isinstance(name, str) or not (IDENTIFIER.fullmatch(name) or name.isdigit()):
         raise WireError("sent a name that is none")
     return name
 
 
 def replaced(value: Any, by: dict[int, Any]) -> Any:
-    """A value with some of its tensors replaced, by their identity."""
+    """Return a value with some of its tensors replaced, by their identity."""
     if id(value) in by:
         return by[id(value)]
     if type(value) in (list, tuple):

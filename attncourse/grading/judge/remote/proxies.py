@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case, Exercise
@@ -28,29 +28,28 @@ from attncourse.checks.trying.outcome import (
 )
 from attncourse.checks.trying.trials import draw
 from attncourse.grading.judge.remote.conversation import sent_text
+from attncourse.grading.judge.remote.session_type import ObjectSession
 from attncourse.grading.judge.wire import decoding
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.support.alarm import TimeUp
 
-if TYPE_CHECKING:
-    from attncourse.grading.judge.remote.session import Session
-
 KINDS = {int(kind): kind for kind in inspect._ParameterKind}
 
 
-def proxy(session: "Session", told: Any) -> Any:
-    """The proxy for what the submission's process told of an object."""
-    if not isinstance(told, dict):
+def proxy(session: ObjectSession, description: Any) -> Any:
+    """Return the proxy for what the submission's process told of an object."""
+    if not isinstance(description, dict):
         raise WireError("sent no object")
-    number, kind = decoding.natural(told.get("h")), told.get("kind")
+    number, kind = decoding.natural(description.get("h")), description.get("kind")
     if kind == "module":
         return session.mirrors.mirror(number)
+    # One object, one proxy, while there is one: a test may compare by ``is``.
     made = session.proxies.get(number)
     if made is None:
         makers: dict[Any, Any] = {"class": class_proxy, "function": RemoteFunction}
         make = makers.get(kind, RemoteObject)
-        made = session.proxies[number] = make(session, number, told)
+        made = session.proxies[number] = make(session, number, description)
         session.forget_with(made, number)
     return made
 
@@ -58,60 +57,73 @@ def proxy(session: "Session", told: Any) -> Any:
 class Remote:
     """Something that lives in the submission's process."""
 
-    def __init__(self, session: "Session", number: int, told: dict[str, Any]):
+    def __init__(self, session: ObjectSession, number: int, description: dict[str, Any]):
+        # The class's own ``__setattr__`` sets attributes in the other process.
         object.__setattr__(self, "_session", session)
         object.__setattr__(self, "_number", number)
-        object.__setattr__(self, "_type", name_in(told, "type"))
+        object.__setattr__(self, "_type", name_in(description, "type"))
 
     def attncourse_handle(self) -> int:
+        """Return the number by which its process knows the object."""
         return object.__getattribute__(self, "_number")
 
     def attncourse_outcomes(self, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+        """Yield what the object gives on the cases of a check."""
         return outcomes(self._session, self._number, exercise, seed)
 
     def __getattr__(self, name: str) -> Any:
+        """Return the object's attribute, but for private ones."""
         if name.startswith("_"):
             raise AttributeError(f"{self._type} has no attribute {name}")
         return self._session.use("getattr", self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        """Set the object's attribute in its process."""
         self._session.use("setattr", self, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the object in its process."""
         return self._session.use("call", self, *args, **kwargs)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Remote":
+        """Return the proxy itself: a copy would have to be asked of the submission."""
         return self
 
     def __bool__(self) -> bool:
+        """Refuse: no truth value is asked of the submission."""
         raise TypeError(f"got {self._type}, which is no truth value")
 
     def __repr__(self) -> str:
+        """Return the class's name, and nothing that the submission made."""
         return f"<{self._type}>"
 
 
 class RemoteFunction(Remote):
     """A function, method or other callable of the submission."""
 
-    def __init__(self, session: "Session", number: int, told: dict[str, Any]):
-        super().__init__(session, number, told)
-        self.__dict__["__name__"] = name_in(told, "name")
-        self.__dict__["__signature__"] = signature_of(told)
+    def __init__(self, session: ObjectSession, number: int, description: dict[str, Any]):
+        super().__init__(session, number, description)
+        self.__dict__["__name__"] = name_in(description, "name")
+        self.__dict__["__signature__"] = signature_of(description)
 
 
 class RemoteObject(Remote):
     """An object of the submission's own: attributes, methods, items, iteration."""
 
     def __len__(self) -> int:
+        """Return the length that the object says it has."""
         return self._session.use("len", self)
 
     def __getitem__(self, key: Any) -> Any:
+        """Return the object's item."""
         return self._session.use("getitem", self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
+        """Set the object's item in its process."""
         self._session.use("setitem", self, key, value)
 
     def __iter__(self) -> "Iterator[Any] | Remote":
+        """Return an iterator over the object's items."""
         steps = self._session.use("iter", self)
         if isinstance(steps, Remote) and steps._number == self._number:
             return steps
@@ -120,40 +132,46 @@ class RemoteObject(Remote):
         )
 
     def __contains__(self, value: Any) -> bool:
-        """True if the value is among the items: as many as there are by the object's own length."""
+        """True if the value is among as many items as the object says it has."""
         return any(item is value or item == value for item in islice(iter(self), length(self)))
 
     def __next__(self) -> Any:
+        """Return the object's next item."""
         return self._session.use("next", self)
 
     def __eq__(self, other: Any) -> bool:
+        """True for the same object, and where both are the submission's and it says so."""
         if not isinstance(other, Remote):
             return False
         return self._number == other._number or self._session.use("equal", self, other) is True
 
     def __hash__(self) -> int:
+        """Return a hash that equal proxies of one object share."""
         return hash(self._number)
 
 
 def length(thing: Any) -> int | None:
-    """The length that an object says it has, if it has one."""
+    """Return the length that an object says it has, if it has one."""
     with suppress(TypeError, AttributeError, NotImplementedError):
         return len(thing)
     return None
 
 
-def remote_items(thing: Remote, found: Iterator[Any]) -> Iterator[Any]:
-    """The items of an object, which has some if it says so: a loop over none tests nothing."""
-    is_any = False
-    for item in found:
-        is_any = True
+def remote_items(thing: Remote, items: Iterator[Any]) -> Iterator[Any]:
+    """Yield the items of an object, which has some if it says so.
+
+    A loop over none would test nothing.
+    """
+    has_item = False
+    for item in items:
+        has_item = True
         yield item
-    if not is_any and (said := length(thing)):
-        raise TypeError(f"got {thing._type}, which has a length of {said} and no items")
+    if not has_item and (declared := length(thing)):
+        raise TypeError(f"got {thing._type}, which has a length of {declared} and no items")
 
 
 def remote_generator(steps: Remote) -> Iterator[Any]:
-    """The items of a remote iterator."""
+    """Yield the items of a remote iterator."""
     while True:
         try:
             item = steps._session.use("next", steps)
@@ -166,85 +184,95 @@ class RemoteClass(type):
     """The type of proxies for classes: calling one builds an object in the submission's process."""
 
     def attncourse_handle(cls) -> int:
+        """Return the number by which its process knows the class."""
         return cls._number
 
     def attncourse_outcomes(cls, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+        """Yield what the class gives on the cases of a check."""
         return outcomes(cls._session, cls._number, exercise, seed)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Build an object in the submission's process and return its proxy."""
         return cls._session.use("call", cls, *args, **kwargs)
 
     def __getattr__(cls, name: str) -> Any:
+        """Return the class's attribute, but for private ones."""
         if name.startswith("_"):
             raise AttributeError(f"{cls.__name__} has no attribute {name}")
         return type.__getattribute__(cls, "_session").use("getattr", cls, name)
 
     def __instancecheck__(cls, instance: Any) -> bool:
+        """True for a proxy whose object is one of the class's in its process."""
         if not hasattr(type(instance), "attncourse_handle"):
             return False
         return cls._session.use("isinstance", instance, cls) is True
 
     def __bool__(cls) -> bool:
+        """Refuse: a test that asks for it has mistaken a class for a value."""
         raise TypeError(f"got the class {cls.__name__}, which is no truth value")
 
     def __deepcopy__(cls, memo: dict[int, Any]) -> "RemoteClass":
+        """Return the class itself, as Python does for its own."""
         return cls
 
 
-def class_proxy(session: "Session", number: int, told: dict[str, Any]) -> RemoteClass:
-    """The proxy for a class; one for modules is below ``torch.nn.Module``."""
+def class_proxy(session: ObjectSession, number: int, description: dict[str, Any]) -> RemoteClass:
+    """Return the proxy for a class; one for modules is below ``torch.nn.Module``."""
     bases: tuple[type, ...] = ()
-    if told.get("module") is True:
-        bases = (session.mirrors.base(told.get("bases")),)
-    names = {"_session": session, "_number": number, "__signature__": signature_of(told)}
-    return RemoteClass(name_in(told, "name") or "Class", bases, names)
+    if description.get("module") is True:
+        bases = (session.mirrors.base(description.get("bases")),)
+    names = {"_session": session, "_number": number, "__signature__": signature_of(description)}
+    return RemoteClass(name_in(description, "name") or "Class", bases, names)
 
 
-def name_in(told: dict[str, Any], key: str) -> str:
-    """A name that was sent, if it has the form of one."""
-    name = re.sub(r"\W", "_", sent_text(told, key, 80))
-    return name if decoding.NAME.fullmatch(name) else ""
+def name_in(description: dict[str, Any], key: str) -> str:
+    """Return a name that was sent, if it has the form of one."""
+    name = re.sub(r"\W", "_", sent_text(description, key, 80))
+    return name if decoding.IDENTIFIER.fullmatch(name) else ""
 
 
-def signature_of(told: dict[str, Any]) -> inspect.Signature | None:
-    """The signature that was sent; None where there is none."""
+def signature_of(description: dict[str, Any]) -> inspect.Signature | None:
+    """Return the signature that was sent; None where there is none."""
     parameters = []
     try:
-        if len(told.get("signature") or ()) > decoding.PARAMETERS:
+        if len(description.get("signature") or ()) > decoding.MAX_PARAMETERS:
             return None
-        for name, kind, optional in told.get("signature") or ():
+        for name, kind, optional in description.get("signature") or ():
             default = None if optional else inspect.Parameter.empty
             parameters.append(inspect.Parameter(str(name), KINDS[kind], default=default))
-        return inspect.Signature(parameters) if told.get("signature") is not None else None
+        return inspect.Signature(parameters) if description.get("signature") is not None else None
     except (TypeError, ValueError, KeyError):
         return None
 
 
 # --- the cases of a check -------------------------------------------------------------------------
 
-KEPT = 64  # exercises and seeds whose cases are kept
-ALIKE, SHORT = 1000, 4000  # replies to one of them that are known, and the bytes of a reply
-TEXT = 2200  # characters of an error's text
-Known = dict[tuple, Outcome]  # by a case's number, a reply's text and its arrays
-_kept: dict[tuple[Exercise, int], tuple[list[bytes], Known]] = {}
+MAX_PACKED_EXERCISES = 64  # with their seeds, whose cases are kept as bytes
+MAX_KNOWN_REPLIES = 1000  # to one of them
+MAX_REPLY_BYTES = 4000  # of a reply that is known again
+MAX_TEXT_CHARS = 2200  # of an error's text
+KnownReplies = dict[tuple, Outcome]  # by a case's number, a reply's text and its arrays
+_packed_cases: dict[tuple[Exercise, int], tuple[list[bytes], KnownReplies]] = {}
 
 
-def outcomes(session: "Session", target: int, exercise: Exercise, seed: int) -> Iterator[Outcome]:
+def outcomes(
+    session: ObjectSession, target: int, exercise: Exercise, seed: int
+) -> Iterator[Outcome]:
     """Yield the outcomes of a submission's object on the cases, up to one that hangs.
 
     Functions that the cases hand over may be called until the last one is answered.
     """
-    lent = session.lent.count
+    lent = session.lent_functions.count
     try:
         yield from remote_outcomes(session, target, exercise, seed)
     finally:
-        session.lent.end(lent)
+        session.lent_functions.end(lent)
 
 
 def remote_outcomes(
-    session: "Session", target: int, exercise: Exercise, seed: int
+    session: ObjectSession, target: int, exercise: Exercise, seed: int
 ) -> Iterator[Outcome]:
-    """``outcomes``, while the functions are lent."""
+    """Yield ``outcomes``, while the functions are lent."""
     cases = [case for _, case, _ in draw(exercise, seed)]
     names = argument_names(exercise)
     limit = min(exercise.limit * session.limits.stretch, session.limits.call)
@@ -256,20 +284,21 @@ def remote_outcomes(
         "seeds": [session.new_seed() for _ in cases] if session.carry_seed else None,
         "careful": session.careful,
     }
-    known: Known | None = None
+    known: KnownReplies | None = None
     for number, case in enumerate(cases):
         try:
             if known is None:
                 buffers, known = packed(session, exercise, seed, cases)
                 session.request(request, buffers, limit)
-            reply, arrays, size = session.heard(limit + 1, last=number + 1 == len(cases))
-            key = reply_key(number, reply, arrays) if size <= SHORT else ()
+            # The process ends a case itself after ``limit``; this is for one that cannot.
+            reply, arrays, size = session.next_reply(limit + 1, last=number + 1 == len(cases))
+            key = reply_key(number, reply, arrays) if size <= MAX_REPLY_BYTES else ()
             outcome = known.get(key)
             if outcome is None:
-                decoder = session.read_out(reply, arrays, size)[1]
+                decoder = session.open_reply(reply, arrays, size)[1]
                 raw_outcome = case_outcome(session, reply, decoder, [*names, *case.kwargs])
                 outcome = with_facts(case, raw_outcome)
-                if key and len(known) < ALIKE:
+                if key and len(known) < MAX_KNOWN_REPLIES:
                     known[key] = outcome
         except TimeUp:
             outcome = Outcome("hung")
@@ -282,9 +311,9 @@ def remote_outcomes(
 
 
 def case_outcome(
-    session: "Session", reply: Any, decoder: decoding.Decoder, names: list[str]
+    session: ObjectSession, reply: Any, decoder: decoding.Decoder, names: list[str]
 ) -> Outcome:
-    """A case's outcome, as the submission's process tells it."""
+    """Return a case's outcome, as the submission's process tells it."""
     changed_names = reply.get("changed")
     changed = (
         ", ".join(name for name in names if name in changed_names)
@@ -299,7 +328,7 @@ def case_outcome(
         raised = reply["raised"]
         known = decoding.exception_class(raised.get("type"), raised.get("above"))
         error = Unusable if raised.get("unusable") is True else known
-        text = sent_text(reply, "text", TEXT)
+        text = sent_text(reply, "text", MAX_TEXT_CHARS)
         return Outcome("raised", error=error, text=text, mutated=changed)
     if kind == "value":
         return Outcome("value", session.value(decoder, reply.get("value")), mutated=changed)
@@ -311,38 +340,47 @@ def reply_key(number: int, reply: dict[str, Any], arrays: list) -> tuple:
 
     Another process that says the same of the same case has done the same.
     """
-    if reply.keys() != PLAIN or reply["kind"] != "value" or reply["out"] or reply["over"]:
+    if (
+        reply.keys() != PLAIN_REPLY_FIELDS
+        or reply["kind"] != "value"
+        or reply["out"]
+        or reply["over"]
+    ):
         return ()
     text = repr(reply)
     return () if "'o':" in text else (number, text, *map(bytes, arrays))
 
 
-PLAIN = {"kind", "changed", "value", "out", "over", "arrays"}
+PLAIN_REPLY_FIELDS = {"kind", "changed", "value", "out", "over", "arrays"}
 
 
 def packed(
-    session: "Session", exercise: Exercise, seed: int, cases: list[Case]
-) -> tuple[list[bytes], Known]:
-    """The cases as the buffers of a request, what they are, then their arrays; known replies.
+    session: ObjectSession, exercise: Exercise, seed: int, cases: list[Case]
+) -> tuple[list[bytes], KnownReplies]:
+    """Return the cases as the buffers of a request, and the outcomes of replies known so far.
 
-    Cases that hold functions of the checker's are put together for each session.
+    The first buffer says what the cases are, the others are their arrays. Cases that hold functions
+    of the checker's are put together for each session.
     """
     key = (exercise, seed)
-    if key in _kept:
-        return _kept[key]
-    functions = session.lent.count
+    if key in _packed_cases:
+        return _packed_cases[key]
+    functions = session.lent_functions.count
     buffers = [b""]
     messages = [case_as_message(case, session, buffers) for case in cases]
     buffers[0] = json.dumps(messages).encode()
-    if functions == session.lent.count:
-        if len(_kept) >= KEPT:
-            _kept.clear()
-        _kept[key] = buffers, {}
-    return _kept.get(key, (buffers, {}))
+    if functions == session.lent_functions.count:
+        if len(_packed_cases) >= MAX_PACKED_EXERCISES:
+            _packed_cases.clear()
+        _packed_cases[key] = buffers, {}
+    return _packed_cases.get(key, (buffers, {}))
 
 
-def case_as_message(case: Case, session: "Session", buffers: list[bytes]) -> Any:
-    """One case: caller, what is bound to it, arguments; its arrays are added to the buffers."""
+def case_as_message(case: Case, session: ObjectSession, buffers: list[bytes]) -> Any:
+    """Return one case as JSON: caller, what is bound to it, arguments.
+
+    Its arrays are added to the buffers.
+    """
     encoder = Encoder(session.form_of)
     encoder.buffers = buffers
     caller, bound = case.use, ()

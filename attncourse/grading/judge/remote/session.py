@@ -9,7 +9,7 @@ import numpy as np
 
 from attncourse.checks.trying.asking import is_asked_back
 from attncourse.grading.judge.remote.conversation import Conversation
-from attncourse.grading.judge.remote.lent import Lent
+from attncourse.grading.judge.remote.lent import LentFunctions
 from attncourse.grading.judge.remote.proxies import proxy
 from attncourse.grading.judge.wire.decoding import Decoder, natural
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
@@ -25,12 +25,12 @@ class Session(Conversation):
         self,
         connection: Any,
         limits: Limits,
-        whole: Stopwatch,
+        budget: Stopwatch,
         *,
         carry_seed: bool,
         clock: Clock | None = None,
     ):
-        super().__init__(connection, limits, whole, clock or Clock())
+        super().__init__(connection, limits, budget, clock or Clock())
         self.carry_seed = carry_seed
         self.forbids: dict[str, tuple[str, ...]] = {}  # what the answers of these names may not use
         self.careful = False  # whether to hear of every case at once, before the next is tried
@@ -38,7 +38,9 @@ class Session(Conversation):
         self.unasked: set[str] = set()  # functions that changed what the test did not ask for
         self.proxies: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         self.failed: AssertionError | None = None  # in one of the checker's own functions
-        self.lent = Lent()  # functions of the checker's that the process may call
+        self.lent_functions = (
+            LentFunctions()
+        )  # functions of the checker's that the process may call
 
     @cached_property
     def mirrors(self) -> Any:
@@ -50,11 +52,14 @@ class Session(Conversation):
     # --- what the checker asks for --------------------------------------------------------------
 
     def run_cell(self, name: str, source: str, limit: float) -> None:
-        """Runs a cell for at most ``limit`` seconds; raises what it raised."""
+        """Run a cell for at most ``limit`` seconds; raise what it raised."""
         self.ask({"op": "cell", "name": name, "source": source}, [], limit)
 
     def names(self, wanted: list[str]) -> dict[str, Any]:
-        """The values of those names that the submission has; functions and classes as proxies."""
+        """Return the values of those names that the submission has.
+
+        Functions, classes and objects come as proxies.
+        """
         forbids = {name: self.forbids[name] for name in wanted if name in self.forbids}
         request = {"op": "names", "names": wanted, "forbids": forbids}
         reply, decoder = self.ask(request, [], self.limits.call)
@@ -65,7 +70,7 @@ class Session(Conversation):
 
     def use(self, what: str, *args: Any, leaves: tuple = (), **kwargs: Any) -> Any:
         """Use a proxy, the first argument, with the others, and return the result."""
-        encoder, lent = Encoder(self.form_of), self.lent.count
+        encoder, lent = Encoder(self.form_of), self.lent_functions.count
         try:
             request = {
                 "op": "call",
@@ -83,7 +88,7 @@ class Session(Conversation):
         self.gave_empty |= any(is_empty(value) for value in arguments)
         request["writes"] = is_asked_back()
         before: set[int] = set()  # the objects that something here stands for
-        if self.lent.count > lent:
+        if self.lent_functions.count > lent:
             mirrors = vars(self).get("mirrors")
             before = {*self.proxies, *(mirrors.alive if mirrors is not None else ())}
         try:
@@ -104,13 +109,18 @@ class Session(Conversation):
             if reply.get("graph") and "torch" in sys.modules:
                 inputs = [*encoder.tracked, *(parameter for _, _, parameter in leaves)]
                 value = self.mirrors.connect(value, decoder, reply["graph"], inputs)
-        if self.lent.count > lent:
+        if self.lent_functions.count > lent:
             made = value if what not in ("setattr", "setitem") else args[0]
-            self.lent.keep(lent, None if value is made and handle_of(made) in before else made)
+            self.lent_functions.keep(
+                lent, None if value is made and handle_of(made) in before else made
+            )
         return value
 
     def new_seed(self) -> int:
-        """A seed for a call that may draw random numbers, from the test's own generators."""
+        """Return a seed for a call that may draw random numbers.
+
+        It is drawn from the test's own generators.
+        """
         torch = sys.modules.get("torch")
         theirs = int(torch.randint(2**31, ())) if torch is not None else 0
         return int(np.random.randint(2**31)) ^ theirs
@@ -132,30 +142,32 @@ class Session(Conversation):
         if isinstance(value, type) and issubclass(value, Exception):
             return {"E": value.__name__}
         if callable(value):
-            number = self.lent.add(value)
+            number = self.lent_functions.add(value)
             attributes = getattr(value, "__dict__", {}).items()  # model.max_length, for example
             plain = {n: x for n, x in attributes if type(x) in (bool, int, float, str)}
             return {"C": number, "name": getattr(value, "__name__", ""), "plain": plain}
         raise Unsendable(f"a {type(value).__name__}")
 
-    def meant(self, told: Any) -> Any:
-        """The proxy for an object that lives in the submission's process."""
-        return proxy(self, told)
+    def resolve_handle(self, description: Any) -> Any:
+        """Return the proxy for an object that lives in the submission's process."""
+        return proxy(self, description)
 
-    def learn(self, told: Any, decoder: Decoder, size: float) -> None:
-        self.mirrors.learn(told, decoder, size)
+    def learn(self, descriptions: Any, decoder: Decoder, size: float) -> None:
+        """Take note of what a reply tells of its process's modules."""
+        self.mirrors.learn(descriptions, decoder, size)
 
     def forget_with(self, thing: Any, number: int) -> None:
-        """The process may forget an object once ``thing`` is gone here."""
+        """Let the process forget an object once ``thing`` is gone here."""
         if number in self.dropped:  # told of again before it could be forgotten
             self.dropped.remove(number)
+        # Sent with the next request. Of no use when this process ends, so not done then.
         weakref.finalize(thing, self.dropped.append, number).atexit = False
 
     def call_back(self, message: dict[str, Any], decoder: Decoder) -> bytes:
-        """The answer to a call of one of the checker's own functions."""
+        """Return the answer to a call of one of the checker's own functions."""
         encoder = Encoder(self.form_of)
         try:
-            function = self.lent[message["callback"]]
+            function = self.lent_functions[message["callback"]]
             value = function(*decoder.decode(message["args"]), **decoder.decode(message["kwargs"]))
             return pack({"value": encoder.encode(value)}, encoder.buffers)
         except Exception as error:
@@ -165,7 +177,7 @@ class Session(Conversation):
 
 
 def handle_of(value: Any) -> int | None:
-    """The handle of what stands for an object of the process's; None for anything else."""
+    """Return the handle of what stands for an object of the process's; else None."""
     handle = getattr(type(value), "attncourse_handle", None)
     return handle(value) if handle is not None else None
 
@@ -177,20 +189,20 @@ def is_empty(value: Any) -> bool:
     return hasattr(type(value), "dtype") and 0 in getattr(value, "shape", ())
 
 
-def change(given: Any, now: Any) -> None:
-    """Makes an argument what the call has made of it."""
-    if isinstance(given, np.ndarray):
-        given[...] = now
-    elif isinstance(given, list) and isinstance(now, list):
-        given[:] = now
-    elif isinstance(given, dict | set) and isinstance(now, dict | set):
-        given.clear()
-        given.update(now)
-    elif hasattr(given, "copy_"):
+def change(argument: Any, value: Any) -> None:
+    """Make an argument what the call has made of it."""
+    if isinstance(argument, np.ndarray):
+        argument[...] = value
+    elif isinstance(argument, list) and isinstance(value, list):
+        argument[:] = value
+    elif isinstance(argument, dict | set) and isinstance(value, dict | set):
+        argument.clear()
+        argument.update(value)
+    elif hasattr(argument, "copy_"):
         import torch
 
         with torch.no_grad():
-            if given.shape == now.shape and given.dtype == now.dtype:
-                given.detach().copy_(now)
+            if argument.shape == value.shape and argument.dtype == value.dtype:
+                argument.detach().copy_(value)
             else:
-                given.data = now
+                argument.data = value

@@ -17,19 +17,25 @@ from typing import Any
 import numpy as np
 
 from attncourse.checks.trying.watch import Forbidden, Unusable
-from attncourse.grading.judge.wire.encoding import BUILTINS, DEPTH, NUMPY, RANGE, TORCH
+from attncourse.grading.judge.wire.encoding import (
+    BUILTIN_TYPES,
+    MAX_DEPTH,
+    MAX_RANGE_LENGTH,
+    NUMPY_DTYPES,
+    TORCH_DTYPES,
+)
 from attncourse.grading.judge.wire.frames import WireError
 
-PLAIN_TYPES = {t.__name__: t for t in BUILTINS}
-UNFIT = (TypeError, ValueError, LookupError, AttributeError, OverflowError, RuntimeError)
+PLAIN_TYPES = {t.__name__: t for t in BUILTIN_TYPES}
+DECODING_ERRORS = (TypeError, ValueError, LookupError, AttributeError, OverflowError, RuntimeError)
 
 # Bytes that things take here, roughly. An item's place in its list is counted with it.
-VALUE, CONTAINER, MEMBER, NUMBERS, TENSOR = 40, 64, 64, 200, 1500
-HANDLE, CLASS, NAMED, FIELD = 2000, 6000, 8000, 500
-KEYS = 400_000  # bytes of keys and members that are no text: ten thousand numbers
-PARAMETERS = 255  # of one function, and fields of a named tuple
-AXES = 32
-DIGITS = 5000  # of one whole number, in hexadecimal
+VALUE_BYTES, CONTAINER_BYTES, MEMBER_BYTES, ARRAY_BYTES, TENSOR_BYTES = 40, 64, 64, 200, 1500
+HANDLE_BYTES, CLASS_BYTES, NAMED_TUPLE_BYTES, FIELD_BYTES = 2000, 6000, 8000, 500
+MAX_KEY_BYTES = 400_000  # of keys and members that are no text: ten thousand numbers
+MAX_PARAMETERS = 255  # of one function, and fields of a named tuple
+MAX_AXES = 32
+MAX_DIGITS = 5000  # of one whole number, in hexadecimal
 TOO_LARGE = "sent a value that is too large"
 
 
@@ -38,10 +44,10 @@ class Room:
 
     def __init__(self, size: float = float("inf")):
         self.left = size
-        self.keys = KEYS if size < float("inf") else size
+        self.keys = MAX_KEY_BYTES if size < float("inf") else size
 
     def take(self, size: float) -> None:
-        """Takes so much off; raises ``WireError`` where there is not enough left."""
+        """Take so much off; raise ``WireError`` where there is not enough left."""
         self.left -= size
         if self.left < 0:
             raise WireError(TOO_LARGE)
@@ -57,11 +63,11 @@ class Decoder:
         self,
         buffers: list[memoryview],
         opaque: Callable[[Any], Any],
-        given: tuple = (),
+        arguments: tuple = (),
         room: Room | None = None,
     ):
         self.buffers = buffers
-        self.given = given  # the arguments that a reply may name
+        self.arguments = arguments  # the arguments that a reply may name
         self.arrays: list[Any] = []
         self.opaque = opaque
         self.tracked: dict[int, Any] = {}  # as the encoder counted them
@@ -69,10 +75,10 @@ class Decoder:
         self.classes: dict[tuple, type] = {}  # of named tuples
 
     def decode(self, form: Any, depth: int = 0) -> Any:
-        """The value; raises ``WireError`` for what no encoder makes, and for what is too large."""
-        if depth > DEPTH + 2:
+        """Return the value; raise ``WireError`` for what no encoder makes or is too large."""
+        if depth > MAX_DEPTH + 2:
             raise WireError(TOO_LARGE)
-        self.room.take(VALUE)
+        self.room.take(VALUE_BYTES)
         if form is None or type(form) in (bool, int, float):
             return form
         if type(form) is str:
@@ -84,23 +90,26 @@ class Decoder:
             raise WireError("sent a value of an unknown kind")
         try:
             return READERS[mark](self, body, depth + 1)
-        except UNFIT as error:
+        except DECODING_ERRORS as error:
             raise WireError(f"sent no value ({type(error).__name__})") from None
 
     def items(self, forms: Any, depth: int, size: int = 0) -> list[Any]:
+        """Return the decoded items of a container that itself takes ``size``."""
         self.room.take(size)
         return [self.decode(form, depth) for form in forms]
 
     def members(self, forms: Any, depth: int) -> set[Any]:
-        self.room.take(CONTAINER)
+        """Return the decoded members of a set."""
+        self.room.take(CONTAINER_BYTES)
         return {self.key(form, depth) for form in forms}
 
     def pairs(self, forms: Any, depth: int) -> dict[Any, Any]:
-        self.room.take(CONTAINER)
+        """Return the decoded keys and values of a dict."""
+        self.room.take(CONTAINER_BYTES)
         return {self.key(k, depth): self.decode(v, depth) for k, v in forms}
 
     def text(self, text: str) -> str:
-        """Half a surrogate pair could not be written to a report."""
+        """Return a text that can be written to a report: half a surrogate pair could not."""
         if text.isascii():
             self.room.take(len(text))
             return text
@@ -108,66 +117,74 @@ class Decoder:
         return text.encode("utf-8", "replace").decode()
 
     def key(self, form: Any, depth: int) -> Any:
-        """A dict's key or a set's member. Only those of text cannot be made to collide."""
+        """Return a dict's key or a set's member. Only those of text cannot be made to collide."""
         before = self.room.left
-        self.room.take(MEMBER)
+        self.room.take(MEMBER_BYTES)
         key = self.decode(form, depth)
         if type(key) is not str:  # it takes time as well, with the number of those beside it
-            self.room.keys -= VALUE if before == math.inf else before - self.room.left - MEMBER
+            taken = before - self.room.left - MEMBER_BYTES
+            self.room.keys -= VALUE_BYTES if before == math.inf else taken
             if self.room.keys < 0:
                 raise WireError(TOO_LARGE)
         return key
 
     def strings(self, shape: Any, texts: Any) -> np.ndarray:
-        """An array of strings: each takes as much as the longest."""
+        """Return an array of strings: each takes as much as the longest."""
         if not all(type(text) is str for text in texts):
             raise WireError("sent an array of strings that are none")
-        self.room.take(len(texts) * (CONTAINER + 4 * max(map(len, texts), default=0)))
+        self.room.take(len(texts) * (CONTAINER_BYTES + 4 * max(map(len, texts), default=0)))
         return np.array(texts, dtype=str).reshape(shape)
 
     def named(self, body: Any, depth: int) -> Any:
-        """A tuple with named fields, whose class is made for it, once for a message."""
+        """Return a tuple with named fields, whose class is made for it, once for a message."""
         name, fields, values = body
-        if len(fields) > PARAMETERS:
+        if len(fields) > MAX_PARAMETERS:
             raise WireError(TOO_LARGE)
         known = (name, *fields)
         if known not in self.classes:
-            self.room.take(NAMED + FIELD * len(fields))
+            self.room.take(NAMED_TUPLE_BYTES + FIELD_BYTES * len(fields))
             self.classes[known] = namedtuple(name, fields)
         return self.classes[known](*self.items(values, depth))
 
-    def handle(self, told: Any) -> Any:
-        parameters = told.get("signature") or ()  # a class takes more than others
-        self.room.take((CLASS if told.get("kind") == "class" else HANDLE) + FIELD * len(parameters))
-        return self.opaque(told)
+    def handle(self, description: Any) -> Any:
+        """Return what stands here for an object of the other side's."""
+        size = CLASS_BYTES if description.get("kind") == "class" else HANDLE_BYTES
+        parameters = description.get("signature") or ()
+        self.room.take(size + FIELD_BYTES * len(parameters))
+        return self.opaque(description)
 
     def integer(self, digits: str) -> int:
-        self.room.take(min(len(digits), DIGITS))
-        return int(digits[:DIGITS], 16)
+        """Return a whole number from its digits in hexadecimal."""
+        self.room.take(min(len(digits), MAX_DIGITS))
+        return int(digits[:MAX_DIGITS], 16)
 
     def raw(self, number: Any) -> bytes:
+        """Return the bytes of a buffer."""
         data = self.buffers[natural(number)]
         self.room.take(len(data))
         return bytes(data)
 
     def steps(self, parts: Any) -> range | None:
+        """Return a range; None for one that no test should loop over."""
         numbers = range(*parts)
-        self.room.take(VALUE * min(len(numbers), RANGE))  # a test will make a list of it
-        return numbers if len(numbers) <= RANGE else None
+        # A test will make a list of it.
+        self.room.take(VALUE_BYTES * min(len(numbers), MAX_RANGE_LENGTH))
+        return numbers if len(numbers) <= MAX_RANGE_LENGTH else None
 
     def array(self, body: dict[str, Any]) -> Any:
-        array = self.dense(NUMPY[body["d"]], body)
+        """Return an array, or NumPy's scalar."""
+        array = self.dense(NUMPY_DTYPES[body["d"]], body)
         if body.get("g") and array.ndim == 0:
             return array[()]
         self.arrays.append(array)
         return array
 
     def dense(self, dtype: np.dtype, body: dict[str, Any]) -> np.ndarray:
-        """A writable array of the sizes that were sent."""
+        """Return a writable array of the sizes that were sent."""
         data = self.buffers[natural(body["x"])]
-        self.room.take(NUMBERS + len(data))
+        self.room.take(ARRAY_BYTES + len(data))
         shape, order = [natural(n) for n in body["s"]], body.get("o")
-        if len(shape) > AXES or math.prod(shape) * dtype.itemsize != len(data):
+        if len(shape) > MAX_AXES or math.prod(shape) * dtype.itemsize != len(data):
             raise WireError("sent an array whose bytes do not fit its shape")
         if dtype.kind == "b":  # a byte of 2 is no truth value
             array = (np.frombuffer(data, np.uint8) != 0).reshape(shape)
@@ -180,11 +197,12 @@ class Decoder:
         return array.transpose(np.argsort(order))
 
     def tensor(self, body: dict[str, Any]) -> Any:
+        """Return a tensor; one that requires gradients is noted in ``tracked``."""
         import torch
 
         name = body["d"]
-        self.room.take(TENSOR)
-        tensor = torch.from_numpy(self.dense(TORCH[name], body))
+        self.room.take(TENSOR_BYTES)
+        tensor = torch.from_numpy(self.dense(TORCH_DTYPES[name], body))
         tensor = tensor.view(torch.bfloat16) if name == "bfloat16" else tensor
         if body.get("q"):
             tensor = tensor.requires_grad_()
@@ -193,24 +211,25 @@ class Decoder:
         return tensor
 
     def dtype(self, name: str) -> Any:
+        """Return NumPy's or torch's dtype of that name."""
         if name.startswith("torch."):
             import torch
 
-            return getattr(torch, name[6:]) if name[6:] in TORCH else None
-        return NUMPY[name]
+            return getattr(torch, name[6:]) if name[6:] in TORCH_DTYPES else None
+        return NUMPY_DTYPES[name]
 
 
 # How a decoder reads what stands behind each mark.
 READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
-    "l": lambda decoder, body, depth: decoder.items(body, depth, CONTAINER),
-    "t": lambda decoder, body, depth: tuple(decoder.items(body, depth, CONTAINER)),
+    "l": lambda decoder, body, depth: decoder.items(body, depth, CONTAINER_BYTES),
+    "t": lambda decoder, body, depth: tuple(decoder.items(body, depth, CONTAINER_BYTES)),
     "s": Decoder.members,
     "z": lambda decoder, body, depth: frozenset(decoder.members(body, depth)),
     "d": Decoder.pairs,
     "n": lambda decoder, body, _: decoder.array(body),
     "T": lambda decoder, body, _: decoder.tensor(body),
     "B": lambda decoder, body, _: decoder.arrays[natural(body)],
-    "A": lambda decoder, body, _: decoder.given[natural(body)],
+    "A": lambda decoder, body, _: decoder.arguments[natural(body)],
     "o": lambda decoder, body, _: decoder.handle(body),
     "i": lambda decoder, body, _: decoder.integer(body),
     "f": lambda _, body, __: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[body],
@@ -227,7 +246,7 @@ READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
 
 
 def natural(number: Any) -> int:
-    """A size or index; negative ones and what is no number are refused."""
+    """Return a size or index; negative ones and what is no number are refused."""
     if type(number) is not int or number < 0:
         raise WireError("sent a size that is none")
     return number
@@ -235,28 +254,29 @@ def natural(number: Any) -> int:
 
 # --- exceptions that stand in the checker for those of a submission -------------------------------
 
-OURS = {kind.__name__: kind for kind in (Forbidden, Unusable)}  # raised beside a submission
+# Raised beside a submission, by what watches over it.
+JUDGE_EXCEPTIONS = {kind.__name__: kind for kind in (Forbidden, Unusable)}
 # Their raising ends a loop or a generator of the caller's as if all were well.
 ENDS_LOOPS = {"StopIteration", "StopAsyncIteration", "GeneratorExit"}
-NAME = re.compile(r"[A-Za-z_]\w{0,99}")
-ABOVE = 20  # classes above an exception's that are looked at
+IDENTIFIER = re.compile(r"[A-Za-z_]\w{0,99}")
+MAX_BASES = 20  # classes above an exception's that are looked at
 
 
 def known_name(kind: type[BaseException]) -> str:
-    """The name of an exception's class; of one that was made here, of the builtin above it."""
+    """Return the name of an exception's class; of one made here, of the builtin above it."""
     return next(c.__name__ for c in kind.__mro__ if c.__module__ != __name__)
 
 
 def exception_class(name: Any, above: Any) -> type[Exception]:
-    """An exception class of that name, below the builtin it is derived from.
+    """Return an exception class of that name, below the builtin it is derived from.
 
     What would end a loop of the caller's, or is no ``Exception``, comes as a ``RuntimeError``.
     """
-    if isinstance(name, str) and name in OURS:
-        return OURS[name]
-    safe = name if isinstance(name, str) and NAME.fullmatch(name) else "Error"
+    if isinstance(name, str) and name in JUDGE_EXCEPTIONS:
+        return JUDGE_EXCEPTIONS[name]
+    safe = name if isinstance(name, str) and IDENTIFIER.fullmatch(name) else "Error"
     if isinstance(above, list):
-        for base in above[:ABOVE]:
+        for base in above[:MAX_BASES]:
             known = getattr(builtins, base, None) if isinstance(base, str) else None
             if not isinstance(known, type) or not issubclass(known, BaseException):
                 continue

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-NUMPY = {d.str: d for d in map(np.dtype, ("?", *"bhilBHIL", *"efdFD"))}
-TORCH = {  # each with NumPy's dtype for the same bytes
+NUMPY_DTYPES = {d.str: d for d in map(np.dtype, ("?", *"bhilBHIL", *"efdFD"))}
+TORCH_DTYPES = {  # each with NumPy's dtype for the same bytes
     **{f"float{bits}": np.dtype(f"float{bits}") for bits in (16, 32, 64)},
     **{f"int{bits}": np.dtype(f"int{bits}") for bits in (8, 16, 32, 64)},
     **{name: np.dtype(name) for name in ("uint8", "bool", "complex64", "complex128")},
@@ -20,9 +20,9 @@ TORCH = {  # each with NumPy's dtype for the same bytes
 }
 # Numbers whose bytes differ from machine to machine travel as the nearest double ones.
 SHORTENED = {np.dtype("longdouble"): np.float64, np.dtype("clongdouble"): np.complex128}
-BUILTINS = (bool, int, float, complex, str, bytes, list, tuple, dict, set)
-DEPTH = 60
-RANGE = 100_000  # numbers in a range that may stand for a loop in a test
+BUILTIN_TYPES = (bool, int, float, complex, str, bytes, list, tuple, dict, set)
+MAX_DEPTH = 60
+MAX_RANGE_LENGTH = 100_000  # numbers in a range that may stand for a loop in a test
 
 
 class Unsendable(Exception):
@@ -43,15 +43,15 @@ class Encoder:
         self.tracked: list[Any] = []  # tensors that require gradients, counted from 1
 
     def encode(self, value: Any, depth: int = 0) -> Any:
-        """The JSON form of a value; its arrays go to ``buffers``."""
+        """Return the JSON form of a value; its arrays go to ``buffers``."""
         kind = type(value)
         if value is None or kind is bool or kind is str:
             return value
         if kind is int:
-            return value if -(2**53) < value < 2**53 else {"i": big(value)}
+            return value if -(2**53) < value < 2**53 else {"i": as_hexadecimal(value)}
         if kind is float:
             return value if math.isfinite(value) else {"f": repr(value)}
-        if depth > DEPTH:
+        if depth > MAX_DEPTH:
             raise Unsendable("a value nested too deeply")
         if id(value) in self.known:
             return self.known[id(value)]
@@ -59,13 +59,13 @@ class Encoder:
         if isinstance(value, np.generic) and not isinstance(value, str | bytes):
             return self.array(np.asarray(value), scalar=True)
         if isinstance(value, np.ndarray):
-            return self.once(value, self.array(np.asarray(value), scalar=False))
+            return self.note_array(value, self.array(np.asarray(value), scalar=False))
         if torch is not None and isinstance(value, torch.Tensor):
-            return self.once(value, self.tensor(torch, value))
-        return self.other(torch, value, kind, depth + 1)
+            return self.note_array(value, self.tensor(torch, value))
+        return self.encode_other(torch, value, kind, depth + 1)
 
-    def other(self, torch: Any, value: Any, kind: type, depth: int) -> Any:
-        """The form of what is neither a plain value nor an array."""
+    def encode_other(self, torch: Any, value: Any, kind: type, depth: int) -> Any:
+        """Return the form of what is neither a plain value nor an array."""
         if isinstance(value, bool | int | float | str):  # subclasses keep their number, no methods
             return self.encode(builtin_value(value), depth)
         if isinstance(value, tuple) and hasattr(kind, "_fields"):
@@ -81,58 +81,66 @@ class Encoder:
             return {"c": [self.encode(value.real), self.encode(value.imag)]}
         if kind is bytes:
             return {"b": self.buffer(value)}
-        if kind is range and len(value) <= RANGE:
+        if kind is range and len(value) <= MAX_RANGE_LENGTH:
             return {"r": [value.start, value.stop, value.step]}
         if kind is slice:
             parts = (value.start, value.stop, value.step)
             return {"sl": [self.encode(part, depth) for part in parts]}
         if value is Ellipsis:
             return {"e": 1}
-        if isinstance(value, np.dtype) and value.str in NUMPY:
+        if isinstance(value, np.dtype) and value.str in NUMPY_DTYPES:
             return {"D": value.str}
         if torch is not None and isinstance(value, torch.dtype):
             return {"D": str(value)}
-        if any(value is t for t in BUILTINS):
+        if any(value is t for t in BUILTIN_TYPES):
             return {"y": value.__name__}
         return {"o": self.opaque(value)}
 
-    def once(self, array: Any, form: Any) -> Any:
-        """The form of an array; where it comes again in the message, it is named by number."""
+    def note_array(self, array: Any, form: Any) -> Any:
+        """Return the form of an array, and note it.
+
+        Where it comes again in the message, it is named by number.
+        """
         self.known[id(array)] = {"B": len(self.arrays)}
         self.arrays.append(array)
         return form
 
     def items(self, values: Any, depth: int) -> list[Any]:
+        """Return the forms of several values."""
         return [self.encode(value, depth) for value in values]
 
     def buffer(self, data: bytes) -> int:
+        """Append raw bytes to the message and return the number of their buffer."""
         self.buffers.append(data)
         return len(self.buffers) - 1
 
     def array(self, array: np.ndarray, scalar: bool) -> Any:
-        """An array with the order of its axes in memory; one of strings as lists."""
+        """Return the form of an array with the order of its axes; one of strings is lists."""
         if array.dtype.kind == "U":
             return {"U": [list(array.shape), [str(s) for s in array.ravel()]]}
         if short := SHORTENED.get(array.dtype.newbyteorder("=")):
             with np.errstate(over="ignore", under="ignore"):
                 array = array.astype(short)
         dtype = array.dtype.newbyteorder("<")
-        if dtype.str not in NUMPY:
+        if dtype.str not in NUMPY_DTYPES:
             raise Unsendable(f"an array of dtype {array.dtype}")
         form = self.dense(dtype.str, array.astype(dtype, copy=False))
         return {"n": form | ({"g": 1} if scalar else {})}
 
     def dense(self, name: str, array: np.ndarray) -> dict[str, Any]:
-        """The numbers as they lie in memory; "o" has the order of the axes if it is another."""
+        """Return the form of an array's numbers as they lie in memory.
+
+        "o" has the order of the axes if it is another.
+        """
         if array.flags.c_contiguous:
             return {"d": name, "s": list(array.shape), "x": self.buffer(array.tobytes())}
         order = sorted(range(array.ndim), key=lambda axis: -abs(array.strides[axis]))
         return self.dense(name, np.ascontiguousarray(array.transpose(order))) | {"o": order}
 
     def tensor(self, torch: Any, tensor: Any) -> Any:
-        """A dense tensor with the order of its axes in memory."""
+        """Return the form of a dense tensor with the order of its axes in memory."""
         name = str(tensor.dtype).removeprefix("torch.")
-        if name not in TORCH or tensor.layout != torch.strided or tensor.is_meta:
+        if name not in TORCH_DTYPES or tensor.layout != torch.strided or tensor.is_meta:
             raise Unsendable(f"a tensor of {tensor.dtype}, {tensor.layout}")
         form = self.dense(name, tensor_numbers(tensor))
         if tensor.requires_grad:
@@ -142,13 +150,14 @@ class Encoder:
 
 
 def builtin_value(value: Any) -> Any:
-    """The builtin value inside a subclass, by the builtin's own methods."""
+    """Return the builtin value inside a subclass, by the builtin's own methods."""
     if isinstance(value, str):
         return str.__str__(value)
     return int.__int__(value) if isinstance(value, int) else float.__float__(value)
 
 
-def big(number: int) -> str:
+def as_hexadecimal(number: int) -> str:
+    """Return a whole number that JSON cannot hold exactly, in hexadecimal."""
     if number.bit_length() > 16_000:
         raise Unsendable("an integer of thousands of digits")
     return hex(number)
@@ -160,7 +169,10 @@ def content(tensor: Any) -> tuple:
 
 
 def tensor_numbers(tensor: Any) -> np.ndarray:
-    """A dense tensor's numbers; those of bfloat16, which NumPy lacks, as 16-bit integers."""
+    """Return a dense tensor's numbers; those of bfloat16 as 16-bit integers.
+
+    NumPy has no bfloat16.
+    """
     torch = sys.modules["torch"]
     if tensor.dtype is torch.bfloat16:
         tensor = tensor.detach().view(torch.int16)
@@ -171,7 +183,7 @@ def tensor_numbers(tensor: Any) -> np.ndarray:
 
 
 def tensors_of(module: Any) -> dict[str, Any]:
-    """A module's own parameters and buffers by name, those that can be told of.
+    """Return a module's own parameters and buffers by name, those that can be sent.
 
     A lazy layer's have no numbers yet: that is to cost who uses it, and not all that comes after.
     """
@@ -180,22 +192,23 @@ def tensors_of(module: Any) -> dict[str, Any]:
 
 
 def has_numbers(tensor: Any) -> bool:
+    """True if a parameter or buffer has numbers that can be sent."""
     if tensor is None or tensor.is_meta or hasattr(type(tensor), "materialize"):
         return False
     torch = sys.modules["torch"]
-    known = str(tensor.dtype).removeprefix("torch.") in TORCH
+    known = str(tensor.dtype).removeprefix("torch.") in TORCH_DTYPES
     return known and tensor.layout == torch.strided
 
 
 def describe_tensor(module: Any, name: str, encoder: Encoder) -> dict[str, Any]:
-    """A parameter or buffer of a module, as its copy on the other side is made."""
+    """Return a module's parameter or buffer as its copy on the other side is made."""
     tensor = tensors_of(module)[name]
     about = {"id": id(tensor), "parameter": name in module._parameters}
     return about | {"grad": tensor.requires_grad, "value": encoder.encode(tensor.detach())}
 
 
 def fingerprint(module: Any) -> dict[str, tuple]:
-    """Something that changes whenever a module's own state does."""
+    """Return something that changes whenever a module's own state does."""
     state = {name: (id(t), *content(t)) for name, t in tensors_of(module).items()}
     children = tuple((name, id(child)) for name, child in module._modules.items())
     return state | {" ": (module.training, *children)}

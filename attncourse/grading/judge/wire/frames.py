@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-HEAD = struct.Struct("!IQ")
-TEXT = 16_000_000  # characters of JSON in one frame
-PLAIN = 1_000_000  # up to so many, they are not counted first
-CONTAINERS = 200_000  # lists and dicts in one frame's JSON
-ITEMS = 1_000_000  # items of these
-BUFFERS = 50_000  # raw buffers in one frame
+FRAME_HEADER = struct.Struct("!IQ")
+MAX_JSON_CHARS = 16_000_000  # of JSON in one frame
+MAX_UNCOUNTED_CHARS = 1_000_000  # up to so many, they are not counted first
+MAX_CONTAINERS = 200_000  # lists and dicts in one frame's JSON
+MAX_ITEMS = 1_000_000  # items of these
+MAX_BUFFERS = 50_000  # raw buffers in one frame
 NO_LIMIT = 1 << 40
 
 
@@ -25,16 +25,19 @@ class WireError(Exception):
 
 
 def pack(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
-    """One frame."""
+    """Return one frame as bytes."""
     message["sizes"] = [len(buffer) for buffer in buffers]
     text = json.dumps(message).encode()
-    return b"".join((HEAD.pack(len(text), sum(message["sizes"])), text, *buffers))
+    return b"".join((FRAME_HEADER.pack(len(text), sum(message["sizes"])), text, *buffers))
 
 
 def unpack_frame(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any], list[memoryview]]:
-    """One frame, by a function that reads exactly so many bytes. Raises ``WireError``."""
-    length, total = HEAD.unpack(read(HEAD.size))
-    if length > min(limit, TEXT) or total > limit:
+    """Return one frame, by a function that reads exactly so many bytes.
+
+    Raises ``WireError`` for what is no frame, or takes more than ``limit`` bytes.
+    """
+    length, total = FRAME_HEADER.unpack(read(FRAME_HEADER.size))
+    if length > min(limit, MAX_JSON_CHARS) or total > limit:
         raise WireError(f"sent {max(length, total) / 1e6:.0f} MB at once")
     text = read(length)
     if not parses_cheaply(text):
@@ -48,7 +51,7 @@ def unpack_frame(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any]
     if not isinstance(sizes, list) or not all(type(n) is int and n >= 0 for n in sizes):
         raise WireError("sent no message")
     raw = memoryview(read(total))
-    if sum(sizes) != total or len(sizes) > BUFFERS:
+    if sum(sizes) != total or len(sizes) > MAX_BUFFERS:
         raise WireError("sent buffers of other sizes than it said")
     buffers, start = [], 0
     for size in sizes:
@@ -58,34 +61,37 @@ def unpack_frame(read: Callable[[int], Any], limit: int) -> tuple[dict[str, Any]
 
 
 def parses_cheaply(text: bytes) -> bool:
-    """True if this JSON holds few enough values to be parsed; strings may be counted for more."""
+    """True if this JSON holds few enough values to be parsed.
+
+    What stands in strings may be counted, too.
+    """
     if not text.isascii():  # nobody sends other text, which could take four times its length
         return False
-    if len(text) <= PLAIN:
+    if len(text) <= MAX_UNCOUNTED_CHARS:
         return True
     containers = text.count(b"[") + text.count(b"{")
-    return containers <= CONTAINERS and text.count(b",") <= ITEMS
+    return containers <= MAX_CONTAINERS and text.count(b",") <= MAX_ITEMS
 
 
 def send(connection: Any, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
-    """Sends one frame to somebody who takes it."""
+    """Send one frame to somebody who takes it."""
     connection.sendall(pack(message, buffers))
 
 
 def receive(connection: Any) -> tuple[dict[str, Any], list[memoryview]]:
-    """The next frame of somebody who is trusted. Raises ``EOFError`` where they have hung up."""
+    """Return the next frame of somebody trusted; raise ``EOFError`` where they hung up."""
     return unpack_frame(partial(exactly, connection), NO_LIMIT)
 
 
 def send_packet(
     connection: socket.socket, message: dict[str, Any], fds: Sequence[int] = ()
 ) -> None:
-    """Sends one packet, with descriptors: so a lane and its zygote talk."""
+    """Send one packet, with descriptors: so a lane and its zygote talk."""
     socket.send_fds(connection, [json.dumps(message).encode()], fds)
 
 
-def hear(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """The next packet and its descriptor. Raises ``EOFError`` where the other has hung up."""
+def receive_packet(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    """Return the next packet and its descriptor; raise ``EOFError`` where the other hung up."""
     data, fds, _, _ = socket.recv_fds(connection, 1 << 16, 1)
     if not data:
         raise EOFError
@@ -93,7 +99,7 @@ def hear(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def exactly(connection: Any, size: int) -> bytearray:
-    """So many bytes, once they are there."""
+    """Return so many bytes, once they are there."""
     data = bytearray(size)
     rest = memoryview(data)
     while rest:

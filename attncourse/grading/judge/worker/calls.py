@@ -24,7 +24,7 @@ from attncourse.support.alarm import TimeUp, within
 
 
 def seed(number: int | None) -> None:
-    """Seeds every generator that a function may draw from."""
+    """Seed every generator that a function may draw from."""
     if number is None:
         return
     random.seed(number)
@@ -34,20 +34,25 @@ def seed(number: int | None) -> None:
 
 
 def generator(state: dict[str, Any]) -> np.random.Generator:
+    """Return a generator that draws on from a state that was sent."""
     made = np.random.Generator(np.random.PCG64())
     made.bit_generator.state = state
     return made
 
 
 def gradient_context(request: dict[str, Any]) -> Any:
-    """A context with or without gradients, as the checker has it."""
+    """Return a context with or without gradients, as the checker has it."""
     if "torch" not in sys.modules or "grad" not in request:
         return nullcontext()
     return sys.modules["torch"].set_grad_enabled(request["grad"])
 
 
 def unleafed(args: list, kwargs: dict, decoder: Decoder, request: dict) -> tuple:
-    """The arguments, with a copy in place of each leaf that is none in the checker; the leaves."""
+    """Return the arguments, with a copy in place of each leaf that is none there; the leaves.
+
+    What a test computed before the call is a leaf here: without the copy, a submission that changes
+    it in place would meet an error that a notebook does not give.
+    """
     leaves = [decoder.tracked[n] for n in sorted(decoder.tracked)]
     inner = {id(leaves[n - 1]): leaves[n - 1].clone() for n in request.get("inner", ())}
     args = [inner.get(id(value), value) for value in args]
@@ -56,19 +61,23 @@ def unleafed(args: list, kwargs: dict, decoder: Decoder, request: dict) -> tuple
 
 
 def is_numeric_array(value: Any) -> bool:
+    """True for an array of NumPy's or a tensor."""
     torch = sys.modules.get("torch")
     return isinstance(value, np.ndarray) or (torch is not None and isinstance(value, torch.Tensor))
 
 
 def argument_image(value: Any) -> Any:
-    """Something equal exactly while a mutable argument stays as it is; None for others."""
+    """Return something equal exactly while an argument stays as it is.
+
+    None for what cannot be changed.
+    """
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, value.tobytes()
     if is_numeric_array(value):
         return encoding.content(value)
     if not isinstance(value, list | dict | set):
         return None
-    encoder = encoding.Encoder(lambda other: {"h": id(other)})
+    encoder = encoding.Encoder(lambda member: {"h": id(member)})
     try:
         return encoder.encode(value), encoder.buffers
     except encoding.Unsendable:
@@ -109,6 +118,7 @@ class Settings:
         self.depth = sys.getrecursionlimit()
 
     def put_back(self) -> None:
+        """Restore the settings."""
         if np.geterr() != self.errors:
             np.seterr(**self.errors)
         if warnings.filters != self.filters:
@@ -123,15 +133,15 @@ class Settings:
 
 # --- what the checker is told ---------------------------------------------------------------------
 
-MESSAGE = 2000  # characters of an error's text that are worth keeping
+MAX_ERROR_CHARS = 2000  # of an error's text are worth keeping
 
 
 def error_as_text(error: BaseException) -> dict[str, Any]:
-    """An exception as text: its class, the builtin classes above it, message and line."""
+    """Return an exception as text: class, builtin classes above it, message and line."""
     if isinstance(error, TimeUp):
         return {"timeout": True}
     try:
-        message = within(1, lambda: str(error))[:MESSAGE]
+        message = within(1, lambda: str(error))[:MAX_ERROR_CHARS]
     except BaseException:  # a submission's own exception may refuse to be shown
         message = ""
     line = line_behind(error, lambda name: name.startswith("<cell"))
@@ -139,7 +149,7 @@ def error_as_text(error: BaseException) -> dict[str, Any]:
 
 
 def describe_class(kind: type[BaseException]) -> dict[str, Any]:
-    """An exception's class by name, with the builtin classes above it."""
+    """Return an exception's class by name, with the builtin classes above it."""
     return {
         "type": kind.__name__,
         "above": [c.__name__ for c in kind.__mro__ if c.__module__ == "builtins"],
@@ -148,7 +158,7 @@ def describe_class(kind: type[BaseException]) -> dict[str, Any]:
 
 
 def parameters_of(value: Any) -> list[list] | None:
-    """The parameters of a function: name, kind, whether it has a default."""
+    """Return the parameters of a function: name, kind, whether it has a default."""
     try:
         parameters = inspect.signature(value).parameters.values()
     except Exception:  # builtins have none, and a class may refuse
@@ -157,7 +167,10 @@ def parameters_of(value: Any) -> list[list] | None:
 
 
 def describe_module(module: Any, encoder: encoding.Encoder) -> dict[str, Any]:
-    """A module's own parameters, buffers and plain attributes, and what it is made from."""
+    """Return a module's own parameters, buffers and plain attributes.
+
+    And what it is made from.
+    """
     plain = {
         name: value
         for name, value in vars(module).items()

@@ -28,10 +28,10 @@ from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.worker import calls, notebook_shell
 from attncourse.support.alarm import ready, within
 
-TOGETHER = 0.02  # seconds within which what comes of cases is sent together
-SKIPPED = 5  # lines of a cell that failed which are told
-NOTHING = object()
-NO_TELLING: dict[str, tuple] = {"": ()}  # in place of a module's state
+BATCH_SECONDS = 0.02  # within which the outcomes of cases are sent together
+MAX_SKIPPED_LINES = 5  # of a cell that failed, which the checker hears of
+MISSING = object()
+NOT_DESCRIBED: dict[str, tuple] = {"": ()}  # in place of a module's state
 
 
 class Gone(BaseException):
@@ -39,7 +39,10 @@ class Gone(BaseException):
 
 
 def serve_requests(connection: Any, output: float) -> None:
-    """Answers requests until the checker hangs up. ``output`` is the MB that may be printed."""
+    """Answer requests until the checker hangs up.
+
+    ``output`` is the MB that may be printed.
+    """
     worker = Worker(connection, int(output * 1e6), notebook_shell.notebook_namespace())
     try:
         while True:
@@ -63,7 +66,7 @@ class Worker:
         self.bound_by: dict[int, tuple[str, ...]] = {}  # by handle; and for what comes of it
         self.inherited: tuple[str, ...] = ()  # by the handles that this request makes
         self.count = 0
-        self.asked = ""  # the name of the present request
+        self.request_id = ""  # the name of the present request
         self.ready: list[dict[str, Any]] = []  # replies that go out together
         self.arrays: list[bytes] = []  # of these
         self.namespace = namespace
@@ -75,14 +78,14 @@ class Worker:
     # --- talking --------------------------------------------------------------------------------
 
     def answer(self, request: dict[str, Any], buffers: list[memoryview]) -> None:
-        """Does what is asked for and sends what came of it.
+        """Do what is asked for and send what came of it.
 
         What comes of cases goes out every few milliseconds, to a careful checker one by one.
         """
-        self.asked, self.inherited = request["id"], ()
+        self.request_id, self.inherited = request["id"], ()
         for number in request["drop"]:
             self.forget(number)
-        together = TOGETHER if request.get("careful") is False else 0.0
+        together = BATCH_SECONDS if request.get("careful") is False else 0.0
         sent = time.monotonic()
         for step in self.steps(request, buffers):
             reply = self.reply(step)
@@ -98,15 +101,18 @@ class Worker:
         if request["op"] == "cases":
             yield from self.cases(request, buffers)
             return
-        do, decoder = getattr(self, "do_" + request["op"]), Decoder(buffers, self.meant)
-        if request["op"] != "cell":
-            self.settings.put_back()
+        handler = HANDLERS[request["op"]]
+        decoder = Decoder(buffers, self.resolve_handle)
         if request["op"] == "cell":
-            self.watch_for(())
-        yield lambda encoder: within(request["limit"], lambda: do(request, decoder, encoder))
+            self.watch_for(())  # what an answer may not call, another cell may
+        else:
+            self.settings.put_back()
+        yield lambda encoder: within(
+            request["limit"], lambda: handler(self, request, decoder, encoder)
+        )
 
     def reply(self, step: Callable) -> dict[str, Any]:
-        """Takes one step and puts its reply to those that are ready."""
+        """Take one step and put its reply to those that are ready."""
         encoder = Encoder(self.handle)
         try:
             with redirect_stdout(self.printed), redirect_stderr(notebook_shell.Printed(0)):
@@ -117,16 +123,16 @@ class Worker:
         except BaseException as error:
             encoder.buffers.clear()
             reply: dict[str, Any] = {"error": calls.error_as_text(error)}
-        reply |= {"out": self.printed.taken(), "over": self.printed.left < 0}
+        reply |= {"out": self.printed.take_text(), "over": self.printed.left < 0}
         reply["arrays"] = len(encoder.buffers)
         self.ready.append(reply)
         self.arrays += encoder.buffers
         return reply
 
     def send(self) -> None:
-        """Sends the replies that are ready."""
+        """Send the replies that are ready."""
         if self.ready:
-            message = {"id": self.asked, "replies": self.ready}
+            message = {"id": self.request_id, "replies": self.ready}
             send(self.connection, message, self.arrays)
             self.ready.clear()
             self.arrays.clear()
@@ -134,21 +140,21 @@ class Worker:
     # --- requests -------------------------------------------------------------------------------
 
     def do_cell(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Runs one of the notebook's cells."""
+        """Run one of the notebook's cells."""
         try:
             notebook_shell.execute(request["source"], f"<{request['name']}>", self.namespace)
         except notebook_shell.Skipped as problem:
             error_form = calls.error_as_text(problem.__cause__ or problem)
-            return {"error": error_form | {"skipped": problem.lines[:SKIPPED]}}
+            return {"error": error_form | {"skipped": problem.lines[:MAX_SKIPPED_LINES]}}
         return {}
 
     def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """The values of those names that the submission has."""
+        """Return the values of those names that the submission has."""
         values = {}
         self.forbids |= {name: tuple(functions) for name, functions in request["forbids"].items()}
         for name in request["names"]:
-            value = self.namespace.get(name, NOTHING)
-            if value is NOTHING or isinstance(value, types.ModuleType):
+            value = self.namespace.get(name, MISSING)
+            if value is MISSING or isinstance(value, types.ModuleType):
                 continue
             try:
                 values[name] = encoder.encode(value)
@@ -162,7 +168,7 @@ class Worker:
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Uses an object: calls it, or reads an attribute, an item, the length, the next value."""
+        """Use an object: call it, or read an attribute, an item, the length, the next value."""
         self.load(request.get("state", {}), decoder)
         calls.seed(request.get("seed"))
         args = decoder.decode(request["args"])
@@ -221,13 +227,16 @@ class Worker:
             return bound
         owner = getattr(used, "__self__", used)
         for name, functions in self.forbids.items():
-            answer = self.namespace.get(name, NOTHING)
+            answer = self.namespace.get(name, MISSING)
             if answer is owner or answer is type(owner):
                 return functions
         return ()
 
     def cases(self, request: dict, buffers: list[memoryview]) -> Iterator[Callable]:
-        """The cases of a check, the first buffer says which, each tried as a notebook would."""
+        """Yield a step for each case of a check, tried as a notebook would try it.
+
+        The first buffer says what the cases are.
+        """
         trying = Trying(tuple(request["names"]), 0.0, tuple(request["forbids"]))
         implementation = self.handles[request["target"]]
         seeds = request["seeds"] or repeat(None)
@@ -236,12 +245,12 @@ class Worker:
         with ready(), quiet():
             for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 calls.seed(number)
-                decoder = Decoder(buffers, self.meant)
-                step = partial(self.tried, trying, refused, implementation, form, decoder)
+                decoder = Decoder(buffers, self.resolve_handle)
+                step = partial(self.try_case, trying, refused, implementation, form, decoder)
                 # What is returned may be slow to look at, too.
                 yield lambda encoder, step=step: within(request["limit"], lambda: step(encoder))
 
-    def tried(
+    def try_case(
         self,
         trying: Trying,
         refused: Callable[[], str],
@@ -266,12 +275,12 @@ class Worker:
         if outcome.kind == "raised":
             return reply | {
                 "raised": calls.describe_class(outcome.error or Exception),
-                "text": outcome.text[: calls.MESSAGE],
+                "text": outcome.text[: calls.MAX_ERROR_CHARS],
             }
         return reply | {"value": value}
 
     def do_backward(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Gradients of a call's outputs with respect to what went into it."""
+        """Return the gradients of a call's outputs with respect to what went into it."""
         import torch
 
         outputs, leaves = self.graphs[request["graph"]]
@@ -281,22 +290,26 @@ class Worker:
             return {"gradients": encoder.encode([None] * len(leaves))}
         sums = [(o * g.conj()).real.sum() for o, g in pairs]
         total = sum(sums[1:], start=sums[0])  # one number, as in the callers
+        # Retained: the test may ask for gradients of this call again.
         leaf_gradients = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
         return {"gradients": encoder.encode(list(leaf_gradients))}
 
     # --- objects that stay here -----------------------------------------------------------------
 
     def new_number(self) -> int:
+        """Return a number that no object had before."""
         self.count += 1
         return self.count
 
     def forget(self, number: int) -> None:
+        """Forget an object that the checker holds nothing for any more."""
         for known in (self.graphs, self.modules, self.bound_by):
             known.pop(number, None)
-        gone = self.handles.pop(number, None)
-        self.numbers.pop(id(gone), None)
+        value = self.handles.pop(number, None)
+        self.numbers.pop(id(value), None)
 
     def number_of(self, value: Any) -> int:
+        """Return an object's handle, a new one where it has none."""
         number = self.numbers.get(id(value))
         if number is None:
             number = self.numbers[id(value)] = self.new_number()
@@ -327,7 +340,7 @@ class Worker:
             return {**description, "signature": calls.parameters_of(value)}
         return {**description, "kind": "object"}
 
-    def meant(self, form: dict[str, Any]) -> Any:
+    def resolve_handle(self, form: dict[str, Any]) -> Any:
         """Return the object here that a reference from the checker stands for."""
         if "h" in form:
             return self.handles[form["h"]]
@@ -338,12 +351,16 @@ class Worker:
         return self.callback(form["C"], form.get("name", ""), form.get("plain", {}))
 
     def callback(self, number: int, name: str, plain: dict[str, Any]) -> Callable:
-        """A function that lives in the checker, with those of its attributes that are plain."""
+        """Return a function that lives in the checker.
+
+        It has those of that one's attributes that are plain.
+        """
 
         def call(*args: Any, **kwargs: Any) -> Any:
             encoder = Encoder(self.handle)
             request = {"args": encoder.encode(list(args)), "kwargs": encoder.encode(kwargs)}
-            request |= {"id": self.asked, "callback": number}
+            # By the name of the present request: the checker takes nothing without it.
+            request |= {"id": self.request_id, "callback": number}
             self.send()
             send(self.connection, request, encoder.buffers)
             try:
@@ -353,7 +370,7 @@ class Worker:
             if "error" in reply:
                 kind = getattr(builtins, reply["error"]["type"], RuntimeError)
                 raise kind(reply["error"]["message"])
-            return Decoder(buffers, self.meant).decode(reply["value"])
+            return Decoder(buffers, self.resolve_handle).decode(reply["value"])
 
         call.__dict__.update(plain)
         call.__name__ = name or "function"
@@ -362,7 +379,7 @@ class Worker:
     # --- modules: the checker holds a copy of their parameters ----------------------------------
 
     def load(self, state: dict[str, Any], decoder: Decoder) -> None:
-        """Takes over what the checker did to a module: its parameters, buffers and mode."""
+        """Take over what the checker did to a module: its parameters, buffers and mode."""
         torch: Any = sys.modules.get("torch")
         made: dict[Any, Any] = {}
         for number, changes in state.items():
@@ -385,7 +402,7 @@ class Worker:
                 self.modules[int(number)] = fingerprint(module)
 
     def update(self, reply: dict[str, Any], encoder: Encoder) -> None:
-        """Adds to a reply what the checker does not know of the modules it holds handles of."""
+        """Add to a reply what the checker does not know of the modules it holds handles of."""
         torch = sys.modules.get("torch")
         if torch is None:
             return
@@ -394,9 +411,9 @@ class Worker:
         while todo:
             number = todo.pop()
             module, before = self.handles[number], self.modules.get(number)
-            if str(number) in descriptions or before == NO_TELLING:
+            if str(number) in descriptions or before == NOT_DESCRIBED:
                 continue
-            self.modules[number] = NO_TELLING  # if this raises, it costs whoever asked, once
+            self.modules[number] = NOT_DESCRIBED  # if this raises, it costs whoever asked, once
             now = fingerprint(module)
             self.modules[number] = now
             if now == before:
@@ -410,8 +427,16 @@ class Worker:
             reply["modules"] = descriptions
 
 
+HANDLERS: dict[str, Callable[[Worker, dict, Decoder, Encoder], dict[str, Any]]] = {
+    "cell": Worker.do_cell,
+    "names": Worker.do_names,
+    "call": Worker.do_call,
+    "backward": Worker.do_backward,
+}
+
+
 def run_worker(connection: Any, output: float) -> None:
-    """Runs in the process that was made for a submission; never returns."""
+    """Serve requests in the process that was made for a submission; never return."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.append("")  # where it is; last: a file of the submission's hides no library
     try:

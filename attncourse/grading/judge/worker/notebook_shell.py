@@ -1,6 +1,4 @@
-"""The surroundings of a cell: a notebook's names, its collected output, a ``google.colab`` stand-
-in.
-"""
+"""The surroundings of a cell: a notebook's names, what it prints, Colab's stand-in."""
 
 import __future__
 
@@ -20,7 +18,7 @@ from typing import Any
 from attncourse.checks.trying.unavailable import nobody_answers
 from attncourse.grading.submission.syntax import bound_names, first_line
 
-SHOWN = 20_000  # characters of printed output that a reply carries
+MAX_PRINTED_CHARS = 20_000  # that a reply carries
 
 
 class Printed(io.TextIOBase):
@@ -31,22 +29,26 @@ class Printed(io.TextIOBase):
         self.pieces: list[str] = []
 
     def writable(self) -> bool:
+        """True: so a text stream says that it can be printed to."""
         return True
 
     def write(self, text: str) -> int:
+        """Collect a text, or as much of it as there is room for."""
         if self.left > 0:
             self.pieces.append(text[: self.left])
         self.left -= len(text)
         return len(text)
 
-    def taken(self) -> str:
+    def take_text(self) -> str:
         """Return what was printed since the last time, shortened."""
         text = "".join(self.pieces)
         self.pieces.clear()
-        return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+        return text if len(text) <= MAX_PRINTED_CHARS else text[:MAX_PRINTED_CHARS] + "…"
 
 
-FUTURES = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+FUTURE_FLAGS = sum(
+    {getattr(__future__, name).compiler_flag for name in __future__.all_feature_names}
+)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 IMPORTS = (ast.Import, ast.ImportFrom)
 
@@ -63,7 +65,7 @@ class Skipped(Exception):
 
 
 def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
-    """Runs a cell as a notebook would, but for the value of its last line.
+    """Run a cell as a notebook would, but for the value of its last line.
 
     Where a line fails, the definitions below it run all the same: a student's answer does not
     depend on a plot, a file or a library that is not here. ``Skipped`` is raised for that.
@@ -90,14 +92,15 @@ def execute(source: str, filename: str, namespace: dict[str, Any]) -> None:
 
 
 def compile_piece(source: str | ast.Module, filename: str) -> types.CodeType:
-    """The code of a cell, or of a piece of one; what it imports from the future holds from now on.
+    """Return the code of a cell, or of a piece of one.
 
-    So a notebook has it: ``from __future__ import annotations`` in its first cell is for all. Here
-    it holds from the start, as from Python 3.14 on: there a name may be absent from an annotation.
+    What it imports from the future holds from now on. So a notebook has it: ``from __future__
+    import annotations`` in its first cell is for all. Here it holds from the start, as from Python
+    3.14 on: there a name may be absent from an annotation.
     """
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _imported_from_the_future[0]
     code = compile(source, filename, "exec", flags=flags, dont_inherit=True)
-    _imported_from_the_future[0] |= code.co_flags & FUTURES
+    _imported_from_the_future[0] |= code.co_flags & FUTURE_FLAGS
     return code
 
 
@@ -105,7 +108,7 @@ _imported_from_the_future = [__future__.annotations.compiler_flag]
 
 
 def line_in(error: BaseException, code: types.CodeType) -> int:
-    """The line of a cell's own that an exception came through."""
+    """Return the line of a cell's own that an exception came through."""
     step = error.__traceback__
     while step is not None and step.tb_frame.f_code is not code:
         step = step.tb_next
@@ -113,7 +116,10 @@ def line_in(error: BaseException, code: types.CodeType) -> int:
 
 
 def definitions_below(source: str, after: int) -> Iterator[ast.stmt]:
-    """The statements below the one that has this line which bind names and are no loops."""
+    """Yield the statements below the one that has this line which only define names.
+
+    Loops bind names as well, but do more.
+    """
     for node in ast.parse(source).body:
         defines = isinstance(node, IMPORTS) or bound_names(ast.Module([node], []))
         if defines and first_line(node) > after and not isinstance(node, LOOPS):
@@ -121,6 +127,7 @@ def definitions_below(source: str, after: int) -> Iterator[ast.stmt]:
 
 
 def run_code(code: types.CodeType, namespace: dict[str, Any]) -> None:
+    """Run a cell's code; where it awaits something, in a loop of its own."""
     result = eval(code, namespace)
     if code.co_flags & inspect.CO_COROUTINE:
         import asyncio
@@ -129,7 +136,7 @@ def run_code(code: types.CodeType, namespace: dict[str, Any]) -> None:
 
 
 def notebook_namespace() -> dict[str, Any]:
-    """The names that a notebook starts with, in a module of its own."""
+    """Return the names that a notebook starts with, in a module of its own."""
     module = types.ModuleType("__main__")
     shell = Shell(module.__dict__)
     module.__dict__.update(display=ignore_display, get_ipython=lambda: shell, input=nobody_answers)
@@ -141,19 +148,20 @@ def notebook_namespace() -> dict[str, Any]:
 
 
 def ignore_display(*values: Any, **options: Any) -> None:
-    """Stands for what only shows something."""
+    """Do nothing, in place of what only shows something."""
 
 
 class Shell:
-    """The object that ``get_ipython()`` returns here: files are written and run, the rest does
-    nothing.
+    """The object that ``get_ipython()`` returns here.
+
+    Files are written and run; the rest does nothing.
     """
 
     def __init__(self, namespace: dict[str, Any]):
         self._namespace = namespace
 
     def run_cell_magic(self, name: str, line: str, cell: str) -> None:
-        """``%%writefile``; with ``-a`` to the file's end."""
+        """Write a file for ``%%writefile``; with ``-a`` to the file's end."""
         *options, path = line.split() or [""]
         if name in ("writefile", "file") and path:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
@@ -162,12 +170,13 @@ class Shell:
             importlib.invalidate_caches()
 
     def run_line_magic(self, name: str, line: str, *rest: Any) -> None:
-        """``%run``: what the file binds is the notebook's."""
+        """Run a file for ``%run``: what it binds is the notebook's."""
         path = next((word for word in line.split() if word.endswith(".py")), "")
         if name == "run" and path:
             execute(Path(path).read_text("utf-8"), path, self._namespace)
 
     def __getattr__(self, name: str) -> Callable:
+        """Return a function that does nothing, for all else that a shell can do."""
         return ignore_display
 
 
@@ -180,9 +189,11 @@ class Silent(types.ModuleType):
     """A module in which there is whatever is looked for, which is like it; a call does nothing."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what a call gives where there is nobody to ask."""
         return ANSWERS.get(self.__name__, lambda: None)()
 
     def __getattr__(self, name: str) -> "Silent":
+        """Return another silent module, whatever is looked for."""
         if name.startswith("__"):
             raise AttributeError(name)
         return Silent(name)
@@ -197,17 +208,20 @@ class Colab(MetaPathFinder, Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: Any = None
     ) -> ModuleSpec | None:
+        """Return a spec for ``google.colab``, and for ``google`` above it; else None."""
         if name == "google" or name.startswith("google.colab"):
             return ModuleSpec(name, self, is_package=True)
         return None
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
+        """Return a silent module; ``google`` itself is an ordinary one."""
         return types.ModuleType(spec.name) if spec.name == "google" else Silent(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
+        """Do nothing: there is no code to run."""
         pass
 
 
 def stand_in_for_colab() -> None:
-    """Has ``google.colab`` found from now on."""
+    """Have ``google.colab`` found from now on."""
     sys.meta_path.append(Colab())

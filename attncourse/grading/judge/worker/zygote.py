@@ -21,10 +21,10 @@ from typing import Any
 import attncourse
 from attncourse import STEMS
 from attncourse.checks.trying.unavailable import SENTENCE
-from attncourse.checks.trying.watch import prepare
+from attncourse.checks.trying.watch import look_up_forbidden
 from attncourse.grading.jail import kernel
 from attncourse.grading.judge.wire.encoding import Encoder
-from attncourse.grading.judge.wire.frames import hear, send_packet
+from attncourse.grading.judge.wire.frames import receive_packet, send_packet
 from attncourse.grading.judge.worker import loop as worker
 from attncourse.grading.judge.worker.loop import Worker
 from attncourse.grading.limits import Limits
@@ -33,11 +33,11 @@ PACKAGE = str(Path(__file__).resolve().parents[4])  # where ``attncourse`` was i
 
 
 def run_zygote(control: socket.socket, order: dict[str, Any]) -> None:
-    """Serves a lane until it hangs up; never returns."""
+    """Serve a lane until it hangs up; never return."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it goes with its lane
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    prepare()  # before there is anybody who could answer in torch's name
+    look_up_forbidden()  # before there is anybody who could answer in torch's name
     try:
         Zygote(control, order).serve()
     finally:
@@ -45,6 +45,11 @@ def run_zygote(control: socket.socket, order: dict[str, Any]) -> None:
 
 
 class Zygote:
+    """The process that forks workers, jailed when made unless there is no sandbox.
+
+    ``order`` is the lane's: chapters, folders, how many processes a worker may be.
+    """
+
     def __init__(self, control: socket.socket, order: dict[str, Any]):
         self.control = control
         self.folder = Path(order["folder"])
@@ -61,7 +66,7 @@ class Zygote:
         see_only("/course" if self.jail else str(view))
 
     def settle(self, view: Path, limits: Limits, hidden: tuple[Path, ...]) -> Any:
-        """The jail, entered."""
+        """Enter the jail and return it."""
         from attncourse.grading.jail.jail import Jail, JailError
 
         jail = Jail(view, limits, hidden)
@@ -72,13 +77,14 @@ class Zygote:
         return jail
 
     def refuse(self, why: str) -> None:
-        """Says why there can be no worker here, and ends."""
+        """Tell the lane why there can be no worker here, and end."""
         send_packet(self.control, {"error": why})
         os._exit(1)
 
     def serve(self) -> None:
+        """Make and end workers as the lane asks for them."""
         while True:
-            order, fds = hear(self.control)
+            order, fds = receive_packet(self.control)
             if order["do"] == "stop":
                 send_packet(self.control, self.stop(order["pid"]))
                 continue
@@ -91,7 +97,7 @@ class Zygote:
                 os.close(fd)
 
     def start(self, fd: int, limits: Limits) -> int:
-        """Forks a worker with these limits that talks over ``fd``; its process id."""
+        """Fork a worker with these limits that talks over ``fd``; return its process id."""
         if self.jail:
             self.jail.limits = limits
         pid = self.jail.fork() if self.jail else os.fork()
@@ -108,8 +114,9 @@ class Zygote:
             os._exit(1)
 
     def stop(self, pid: int) -> dict[str, Any]:
-        """Ends a worker and everything in its jail; what it used."""
+        """End a worker and everything in its jail; return what it used."""
         with suppress(ProcessLookupError):
+            # A jailed worker is the first process of its namespace: what it started ends with it.
             if not self.jail:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(pid, signal.SIGKILL)
@@ -125,11 +132,12 @@ class Zygote:
 
 
 def see_only(view: str) -> None:
-    """Makes ``import attncourse`` find the view, and nothing else of this package."""
+    """Make ``import attncourse`` find the view, and nothing else of this package."""
     installed = PACKAGE.endswith(("site-packages", "dist-packages"))
     others = [p for p in sys.path if p and (installed or os.path.abspath(p) != PACKAGE)]
     sys.path[:] = [view, *others]
     sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__name__.lower()]
+    # What Python has found and imported elsewhere is forgotten, so that the view's is found.
     sys.path_importer_cache.clear()
     for name in [n for n in sys.modules if n.split(".")[0] == "attncourse"]:
         del sys.modules[name]
@@ -137,7 +145,10 @@ def see_only(view: str) -> None:
 
 
 def settle_without_jail(folder: Path) -> None:
-    """A session and a folder of its own: all there is without a sandbox."""
+    """Give this process a session and a folder of its own.
+
+    That is all there is without a sandbox.
+    """
     os.setsid()
     folder.mkdir()
     os.chdir(folder)
@@ -148,10 +159,10 @@ def settle_without_jail(folder: Path) -> None:
 
 # --- the part of this package that a submission finds: the chapters before its own ----------------
 
-ALWAYS = ("__init__.py", "support", "tasks", "figures")
+ALWAYS_VISIBLE = ("__init__.py", "support", "tasks", "figures")
 
 # Cells that call check() run on; what they would have shown is found by the judge.
-CHECKS = '''\
+CHECKS_STUB = '''\
 """The checks are not here: they run outside, where the grade is made."""
 
 
@@ -179,15 +190,15 @@ def exercises():
 def in_place(function):
     return function
 '''
-LATER = f"raise ImportError({SENTENCE!r})\n"
+LATER_CHAPTER_STUB = f"raise ImportError({SENTENCE!r})\n"
 
 
 def make_view(folder: Path, stems: tuple[str, ...]) -> None:
-    """Writes the package with these chapters and no other into ``folder``."""
+    """Write the package with these chapters and no other into ``folder``."""
     source, place = Path(attncourse.__file__).parent, folder / "attncourse"
     folder.mkdir(mode=0o755)
     place.mkdir(mode=0o755)
-    for name in (*ALWAYS, *(f"{stem}.py" for stem in stems)):
+    for name in (*ALWAYS_VISIBLE, *(f"{stem}.py" for stem in stems)):
         if (source / name).is_dir():
             shutil.copytree(
                 source / name, place / name, ignore=shutil.ignore_patterns("__pycache__")
@@ -196,19 +207,19 @@ def make_view(folder: Path, stems: tuple[str, ...]) -> None:
             shutil.copyfile(source / name, place / name)
     for name in STEMS:
         if name not in stems:
-            (place / f"{name}.py").write_text(LATER.format(name), encoding="utf-8")
+            (place / f"{name}.py").write_text(LATER_CHAPTER_STUB.format(name), encoding="utf-8")
     (place / "checks").mkdir(mode=0o755)
-    (place / "checks" / "__init__.py").write_text(CHECKS, encoding="utf-8")
+    (place / "checks" / "__init__.py").write_text(CHECKS_STUB, encoding="utf-8")
 
 
 # --- what every worker will do, done a few times before there is one ------------------------------
 
-TIMES = 4  # with some calls each: Python specialises a function once it has been called often
-CELL = """
+REHEARSALS = 4  # with some calls each: Python specialises a function once it has been called often
+REHEARSAL_CELL = """
 def mix(a, b):
     return (a @ b.T)[..., :1] + a.sum()
 """
-TORCH_CELL = """
+REHEARSAL_TORCH_CELL = """
 import torch
 from torch import nn
 
@@ -228,11 +239,12 @@ class Nobody:
     """A connection to nobody."""
 
     def sendall(self, data: bytes) -> None:
+        """Send nothing."""
         pass
 
 
 def rehearse_worker() -> None:
-    """Has a worker do what its likes will be asked for.
+    """Have a worker do what its likes will be asked for.
 
     Python and torch set up much when something is done for the first times. Workers inherit what
     is there by then; what they set up themselves goes with each of them.
@@ -251,18 +263,21 @@ def rehearse_worker() -> None:
             ("Layer", ["call_module_with_gradients", [], [], built]),
         ]
     worker = Worker(Nobody(), sys.maxsize, {})
-    ask(worker, "cell", name="cell", source=CELL + (TORCH_CELL if torch else ""))
-    for _ in range(TIMES):
+    ask_worker(
+        worker, "cell", name="cell", source=REHEARSAL_CELL + (REHEARSAL_TORCH_CELL if torch else "")
+    )
+    for _ in range(REHEARSALS):
         for name, case in cases:
-            ask(worker, "names", names=[name], forbids={})
+            ask_worker(worker, "names", names=[name], forbids={})
             encoder = Encoder(repr)
             encoder.buffers.append(b"")
             encoder.buffers[0] = json.dumps([encoder.encode(case)]).encode()
             target = worker.number_of(worker.namespace[name])
             about = {"target": target, "names": ["a", "b"], "forbids": forbids, "seeds": None}
-            ask(worker, "cases", encoder.buffers, careful=False, **about)
+            ask_worker(worker, "cases", encoder.buffers, careful=False, **about)
 
 
-def ask(worker: Worker, op: str, buffers: tuple | list = (), **request: Any) -> None:
+def ask_worker(worker: Worker, op: str, buffers: tuple | list = (), **request: Any) -> None:
+    """Have a worker answer one request, whose reply goes to nobody."""
     request |= {"op": op, "id": "", "limit": 60.0, "drop": []}
     worker.answer(request, [memoryview(buffer) for buffer in buffers])

@@ -1,0 +1,1 @@
+"""The exercises of the course: a package for each chapter, a file for each exercise."""

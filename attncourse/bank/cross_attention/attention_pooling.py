@@ -1,0 +1,236 @@
+"""The exercise ``AttentionPooling``: a few learned questions to a whole set."""
+
+import math
+
+import torch
+from torch import nn
+
+from attncourse import cross_attention
+from attncourse.bank.cross_attention.shared import (
+    OF_BOTH,
+    OF_THE_PRODUCT,
+    PADDING,
+    WEIGHTS_TURNED,
+    by_letters,
+    far_off,
+    shown,
+)
+from attncourse.checks.callers import call_module_with_gradients
+from attncourse.checks.exercise import Rng, composition, exercise, unchanged
+from attncourse.checks.writing import cases, decisions, mistakes
+from attncourse.checks.writing.cases import Drawn, hole, row, standard
+from attncourse.checks.writing.decisions import attention_class, linear, mixed
+from attncourse.checks.writing.modules import (
+    ModuleTable,
+    State,
+    module_case,
+    start_case,
+    tensor,
+    uniform_values,
+)
+from attncourse.checks.writing.recipes import made, mistake
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+def pool_state(rng: Rng, d: int, n_queries: int = 1) -> State:
+    shapes = {"queries": (n_queries, d), "W_k.weight": (d, d), "W_v.weight": (d, d)}
+    return {name: 1.5 * uniform_values(rng, *shape) for name, shape in shapes.items()}
+
+
+CASES = ModuleTable(
+    {"x": "... n d"}, name="AttentionPooling", build="d n_queries", state=pool_state
+)
+ROWS = standard(CASES, left_out="n_queries", d=4)
+ROW = row("n=7 d=4 n_queries=3")
+# One question to three elements.
+THREE = {"x": tensor([[1, 0, 0, 2], [0, 1, 0, 0], [1, 1, 1, 0]])}
+THREE_STATE = {
+    "queries": tensor([[2, 0, 0, 1]]),
+    "W_k.weight": tensor([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 2, 0, 1]]),
+    "W_v.weight": tensor([[1, 0, 0, 1], [0, 2, 0, 0], [0, 0, 1, 0], [1, 0, 3, 0]]),
+}
+THREE_MASK = {"mask": torch.tensor([True, False, True])}
+
+
+def three(method: str = "", **mask):
+    return module_case("AttentionPooling", (4,), THREE_STATE, THREE | mask, method=method)
+
+
+# --- decisions and mistakes ----------------------------------------------------------------------
+
+
+def pool_layers(d, n_queries=1):
+    queries = nn.Parameter(torch.randn(n_queries, d))
+    return {"queries": queries, **linear({"W_k": (d, d), "W_v": (d, d)})}
+
+
+@composition
+def pool(
+    layers=pool_layers,
+    query=lambda self, x: self.queries,
+    key=lambda self, x: self.W_k(x),
+    value=lambda self, x: self.W_v(x),
+    **options,
+):
+    """An ``AttentionPooling`` made of decisions: what it holds, its views, its attention."""
+    return attention_class("AttentionPooling", layers, query, key, value, **options)
+
+
+def padding_zeroed(attention, views, mask, other):
+    query, key, value = views
+    if mask is not None:  # a token of zeros has a key and a value of zeros
+        seen = (mask if mask.ndim == 1 else mask.any(dim=-2)).unsqueeze(-1)
+        key, value = key * seen, value * seen
+    return mixed(attention, (query, key, value), None, other)
+
+
+def alike(scores):
+    """Return one weight for every key that the mask allows."""
+    allowed = (scores > -math.inf).to(scores.dtype)
+    return allowed / allowed.sum(-1, keepdim=True)
+
+
+def answered(change):
+    """The option that changes what ``forward`` returns."""
+    return {"answer": lambda attention, *given: change(mixed(attention, *given))}
+
+
+def as_a_buffer(self, layers):
+    queries = layers.pop("queries")
+    decisions.assigned(self, layers)
+    self.register_buffer("queries", queries.data)
+
+
+SQUEEZED = shown(lambda maps: maps.squeeze(-2))
+
+# --- the exercise --------------------------------------------------------------------------------
+
+EXERCISE = exercise(
+    cross_attention.AttentionPooling,
+    section="Chapter 8, “A question that nobody asks”",
+    difficulty=3,
+    minutes=25,
+    criteria=(
+        CASES.criterion("one learned question to every element", 3).on(
+            three(),
+            row("n=7 d=4"),
+            row("n=11 d=16", then="n=5"),
+            row("n=7 d=4", then="", note=cases.OTHER_NUMBERS),
+        ),
+        CASES.criterion("several questions, random ones at the start", 1).on(
+            ROW,
+            row("n=5 d=16 n_queries=7", turned=True, note="seven questions"),
+            start_case("AttentionPooling", (4, 3), "queries"),
+        ),
+        CASES.criterion("a mask, True where attention is allowed", 2).on(
+            three(**THREE_MASK),
+            ROW.but(given={"mask": hole("n_queries n")}, note="a row for each query"),
+            row("n=7 d=4", batch=(2,), given=PADDING, note="padding"),
+            ROW.but("n=3", batch=(3,), given={"mask": hole("n_queries n")}, note=cases.ONE_MASK),
+            ROW.but(batch=(2,), given={"mask": hole("... n_queries n")}, note="a mask for each"),
+            ROW.but(
+                "n_queries=11",
+                given={"x": Drawn("n d", far_off), "mask": hole("n_queries n")},
+                note="scores far from 0",
+            ),
+        ),
+        CASES.criterion("weights(x, mask) returns the attention map", 2).on(
+            three("weights"),
+            three("weights", **THREE_MASK),
+            ROW.but(batch=(2,), given=PADDING, method="weights", note="padding"),
+            ROW.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
+        ),
+        CASES.criterion("batches, one element", 1).on(
+            *ROWS.batches,
+            row("n=1 d=4", note="one element"),
+            row("n=4 d=4 n_queries=4", batch=(4,), note="every length 4, four queries"),
+        ),
+        CASES.criterion("float32, large scores and weights of 0", 1).on(
+            ROWS.single.but("d=5", note="float32, d = 5"),
+            *ROWS.extreme,
+            ROWS.extreme[0].but("n_queries=3"),
+            ROW.but(zero=("queries", "W_v.weight"), note="queries of 0"),
+            ROW.but(zero=("W_k.weight",), note="W_k is 0"),
+        ),
+        CASES.criterion("gradients reach x, the queries and every weight", 2).on(
+            *ROWS.gradients,
+            ROW.but(given={"mask": hole("1 n")}, use=call_module_with_gradients),
+        ),
+        unchanged(),
+    ),
+    excludes=(cases.FLOATS_ONLY,),
+    mistakes=(
+        *made(pool, *mistakes.OF_THE_METHODS, WEIGHTS_TURNED, *OF_THE_PRODUCT),
+        *made(pool, by_letters("md,bnd->bmn")),
+        *made(
+            pool,
+            *(s.naming(d_k="d") for s in OF_BOTH),
+            mistake("""mean pooling
+                Every element gets the same weight, whatever the queries are. The weights are a
+                softmax of the queries' scores with the keys.""").by(normalize=alike),
+            beside=mistakes.IN_ONE_METHOD,
+        ),
+        *made(
+            pool,
+            *mistakes.OF_THE_VIEWS,
+            mistake("""the axis of the queries is squeezed away
+                You drop the axis of a single query, in the output or in `weights`, or by
+                `squeeze()` every axis of length 1. Keep it: one and many are the same code.""")
+            .by(answer=lambda attention, *given: mixed(attention, *given).squeeze(-2))
+            .by(answered(lambda output: output.squeeze()))
+            .by(answered(lambda output: output.squeeze(-2)) | SQUEEZED)
+            .by(SQUEEZED),
+            mistake("""the answers do not stay apart
+                You average the answers, add them up, run them together, or keep the first alone, or
+                average the queries, or the maps of `weights`. Each query has an answer of its own:
+                return all of them, (..., n_queries, d).""")
+            .by(answer=lambda attention, *given: mixed(attention, *given).mean(-2, True))
+            .by(answered(lambda output: output.mean(-2)))
+            .by(answered(lambda output: output.sum(-2, True)))
+            .by(answered(lambda output: output.sum(-2)))
+            .by(answered(lambda output: output.flatten(-2)))
+            .by(answered(lambda output: output[..., :1, :]))
+            .by(answered(lambda output: output[..., 0, :]))
+            .by(query=lambda self, x: self.queries.mean(0, keepdim=True))
+            .by(shown(lambda maps: maps.mean(-2)))
+            .by(shown(lambda maps: maps.mean(-2, True))),
+            mistake("""the queries are added to the output
+                You add the queries to what was mixed. Return the mixed values alone.
+            """).by(answer=lambda attention, *given: mixed(attention, *given) + given[0][0]),
+            mistake("""the elements ask, not the queries
+                You let the elements attend to each other and average the result. Those who ask are
+                the learned `queries`.""").by(
+                query=lambda self, x: x,
+                answer=lambda attention, *given: mixed(attention, *given).mean(-2, True),
+            ),
+            mistake("""the queries are projected too
+                You send the queries through `W_k`. They are compared as they are: only the elements
+                are projected.""").by(query=lambda self, x: self.W_k(self.queries)),
+            mistake("""one batch axis is assumed
+                You expand the queries to `x.shape[0]` copies, right for exactly one batch axis.
+                Leave them (n_queries, d): a product with (..., d, n) takes them along.""")
+            .by(query=lambda self, x: self.queries.expand(x.shape[0], -1, -1))
+            .by(
+                query=lambda self, x: self.queries.expand(x.shape[0], -1, -1),
+                compare=lambda q, k: q.bmm(k.transpose(1, 2)),
+            ),
+            mistakes.not_random("queries"),
+            mistake("""queries is a plain tensor
+                `queries` is a tensor that the module does not know as a parameter, or a buffer: it
+                would not be learned. Wrap it: `nn.Parameter(torch.randn(n_queries, d))`.""")
+            .by(
+                layers=lambda d, n_queries=1: {
+                    **pool_layers(d, n_queries),
+                    "queries": torch.zeros(n_queries, d),
+                }
+            )
+            .by(hold=as_a_buffer),
+            mistakes.NO_SUPER_INIT,
+            mistake("""padding is zeroed and still attended to
+                You set the masked elements of x to 0. Their keys then have the score 0, and exp(0)
+                = 1, so they take weight from the others. Put −∞ into the scores.
+            """).by(answer=padding_zeroed),
+        ),
+    ),
+)

@@ -1,0 +1,536 @@
+"""The exercise ``MultiHeadAttention``: attention with several heads at once."""
+
+from dataclasses import replace
+from itertools import product
+
+import torch
+from torch import nn
+
+from attncourse import multihead
+from attncourse.bank.multihead.cases import layers
+from attncourse.bank.multihead.mistakes import (
+    ADDED_UP,
+    EVERY_H_TH,
+    FROM_THE_FRONT,
+    INTERLEAVED,
+    NOT_PUT_BACK,
+    NOT_REFUSED,
+    RESHAPED,
+    TURNED_ROUND,
+    WIDTH_FOR_NUMBER,
+    across_heads,
+    by_its_axes,
+    by_its_batch,
+    heads_first,
+    in_runs,
+    in_turns,
+    refused,
+    side_by_side,
+)
+from attncourse.checks import callers
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.writing import cases, decisions, mistakes
+from attncourse.checks.writing.cases import Drawn, hole, row, standard
+from attncourse.checks.writing.decisions import Attention
+from attncourse.checks.writing.modules import ModuleTable, State, module_case, tensor
+from attncourse.checks.writing.recipes import made, mistake
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+def heads_state(
+    rng: Rng, d_model: int, n_heads: int, n_kv_heads: int | None = None, bias: bool = True
+) -> State:
+    d, d_kv = d_model, d_model // n_heads * (n_kv_heads or n_heads)
+    return layers(rng, bias, W_q=(d, d), W_k=(d_kv, d), W_v=(d_kv, d), W_o=(d, d))
+
+
+CASES = ModuleTable(
+    {"query": "... m d_model"}, name="MultiHeadAttention", build="d_model h", state=heads_state
+)
+ROWS = standard(CASES, d_model=12, h=3)
+KEY = {"key": Drawn("... n d_model")}
+BOTH = KEY | {"value": Drawn("... n d_model")}
+VALUE_ALONE = {"key": None, "value": Drawn("... m d_model")}
+NO_BIAS = {"bias": False}
+ONE = row("m=7 d_model=12 h=3")
+TWO = ONE.but(batch=(2,))
+THREE = ONE.but(batch=(3,))  # as many sequences as heads
+ACROSS = row("m=5 n=7 d_model=12 h=3", given=BOTH)
+GROUPED = row("m=5 d_model=16 h=4", options={"n_kv_heads": 2})
+WIDE = row("m=5 n=7 d_model=24 h=6", batch=(2,))
+CROSSED = row("m=5 n=7 d_model=8 h=2")
+
+
+def far_off(rng: Rng, shape: tuple[int, ...]):
+    """Tokens whose first feature is large, so that the scores of a row lie far from 0."""
+    tokens = cases.between(rng, shape)
+    tokens[..., 0] = 2e4
+    return tokens
+
+
+FAR_OFF = Drawn("n d_model", far_off)
+
+
+def masked(axes: str, key: Drawn | None = None) -> dict:
+    """A mask, and no value."""
+    return {"key": key, "value": None, "mask": hole(axes)}
+
+
+EACH = masked("... m m")
+
+
+def not_divisible(d: int, h: int) -> Case:
+    built = f"MultiHeadAttention({d}, {h})"
+    return Case((d, h), use=callers.type_built, shown=built, raises=ValueError)
+
+
+# Three tokens of two features and two heads of one: each head sees one number of each token.
+SMALL_STATE = {
+    "W_q.weight": tensor([[1, 0], [1, 2]]),
+    "W_k.weight": tensor([[1, 1], [0, -1]]),
+    "W_v.weight": tensor([[1, 0], [0, 10]]),
+    "W_o.weight": tensor([[1, 0], [1, 1]]),
+}
+BY_HAND, MAPS_BY_HAND = (
+    module_case(
+        "MultiHeadAttention",
+        (2, 2),
+        SMALL_STATE,
+        {"query": tensor([[1, 0], [0, 1], [2, 1]])},
+        options=NO_BIAS,
+        method=method,
+        note="each head has one feature",
+    )
+    for method in ("", "weights")
+)
+SOME_ARE_0 = [
+    ONE.but(zero=zero, note="some weights are 0")
+    for zero in (
+        ("W_q.weight", "W_k.bias", "W_v.bias", "W_o.weight"),
+        ("W_q.bias", "W_k.weight", "W_o.bias"),
+        ("W_v.weight",),
+    )
+]
+
+# --- decisions and mistakes ----------------------------------------------------------------------
+
+
+def joined_in_turns(x):
+    return x.movedim(-3, -1).flatten(-2)
+
+
+def four_layers(d_model, n_heads, n_kv_heads, bias):
+    d_kv = d_model // n_heads * n_kv_heads
+    sizes = {"W_q": d_model, "W_k": d_kv, "W_v": d_kv, "W_o": d_model}
+    return {name: nn.Linear(d_model, size, bias=bias) for name, size in sizes.items()}
+
+
+def other_W_o(d_in, *sizes):
+    """The four layers, but W_o takes another number of features."""
+    d, *_, bias = sizes
+    return four_layers(*sizes) | {"W_o": nn.Linear(d_in, d, bias=bias)}
+
+
+def in_their_places(query, key, value):
+    key = query if key is None else key
+    return query, key, key if value is None else value
+
+
+def of_the_query(query, key, value):
+    """The query stands for a value that is left out, also where a key is given."""
+    return query, query if key is None else key, query if value is None else value
+
+
+def up_to_the_shorter(weights, value):
+    """The blend of as many values as there are weights and values."""
+    n = min(weights.shape[-1], value.shape[-2])
+    return weights[..., :n] @ value[..., :n, :]
+
+
+def blended_up_to_the_shorter(attention, views, mask, other):
+    return replace(attention, mix=up_to_the_shorter).output(*views, mask, other=other)
+
+
+def for_every_head(mask, n_axes):
+    """An axis for the heads, where a mask has a batch axis and none of them."""
+    return mask.unsqueeze(-3) if mask is not None and 2 < mask.ndim < n_axes else mask
+
+
+@composition
+def heads(
+    super_init=decisions.begun,
+    refuse=refused,
+    layers=four_layers,
+    hold=decisions.assigned,
+    defaults=in_their_places,
+    query=lambda self, x: self.W_q(x),
+    key=lambda self, x: self.W_k(x),
+    value=lambda self, x: self.W_v(x),
+    cut=in_runs,
+    move=heads_first,
+    share=lambda x, group: x.repeat_interleave(group, -3),
+    mask_for=for_every_head,
+    mask_order=lambda mask, q: mask,
+    merge=multihead.merge_heads,
+    mix=lambda self, merged, query: self.W_o(merged),
+    finish=lambda self, output, *given: output,
+    answer=decisions.mixed,
+    shares=decisions.shared_out,
+    shown=lambda self, maps, *given: maps,
+    **options,
+):
+    """A ``MultiHeadAttention`` made of decisions, in the order in which they are taken.
+
+    ``answer`` makes what each head returns, ``shares`` the maps that ``weights`` returns, to which
+    ``shown`` is done. Other options are decisions of ``Attention``.
+    """
+    attention = Attention.of(options)
+
+    class MultiHeadAttention(nn.Module):
+        def __init__(self, d_model, n_heads, n_kv_heads=None, bias=True):
+            super_init(self)
+            refuse(d_model, n_heads)
+            self.n_heads, self.n_kv_heads = n_heads, n_kv_heads or n_heads
+            hold(self, layers(d_model, n_heads, self.n_kv_heads, bias))
+
+        def of_heads(self, *given, mask):
+            asking, *seen = defaults(*given)
+            q = move(cut(query(self, asking), self.n_heads))
+            group = self.n_heads // self.n_kv_heads
+            k, v = (
+                share(move(cut(view(self, x), self.n_kv_heads)), group)
+                for view, x in zip((key, value), seen, strict=True)
+            )
+            return (q, k, v), mask_order(mask_for(mask, q.ndim), q)
+
+        def forward(self, query, key=None, value=None, mask=None):
+            heads = self.of_heads(query, key, value, mask=mask)
+            output = mix(self, merge(answer(attention, *heads, query)), query)
+            return finish(self, output, query, key, value, mask)
+
+        if shares:
+
+            def weights(self, query, key=None, value=None, mask=None):
+                heads = self.of_heads(query, key, value, mask=mask)
+                return shown(self, shares(attention, *heads, query), query, key, value, mask)
+
+    return MultiHeadAttention
+
+
+def repeated_the_other_way(mask, q):
+    """Heads stand before the batch in one row of both, and the mask's with the batch first."""
+    if mask is None or mask.ndim != 4 or mask.shape[1] != 1 or len(mask) != len(q):
+        return mask
+    batch, n_heads = q.shape[:2]
+    rows = mask.expand(-1, n_heads, -1, -1).flatten(0, 1)  # (b h, m, n)
+    return rows.unflatten(0, (n_heads, batch)).transpose(0, 1)
+
+
+def repeated_with_the_batch_first(mask, q):
+    """Heads stand behind the batch in one row of both, and the mask's with the heads first."""
+    if mask is None or mask.ndim != 4 or mask.shape[1] != 1 or len(mask) != len(q):
+        return mask
+    return mask[:, 0].repeat(q.shape[1], 1, 1).unflatten(0, q.shape[:2])
+
+
+def one_bias_for_each_head(self, merged, query):
+    more = 0 if self.W_o.bias is None else (self.n_heads - 1) * self.W_o.bias
+    return self.W_o(merged) + more
+
+
+def head_0(mask, n_axes):
+    """Of a mask for each head, the first one."""
+    return mask[..., :1, :, :] if mask is not None and mask.ndim == n_axes else mask
+
+
+OVER_OTHERS = (mistakes.OVER_QUERIES, mistakes.OVER_AXIS_1, mistakes.OVER_AXIS_0)
+
+
+def heads_unfolded_first(x):
+    """Batch and heads in one axis, the batch first, taken apart as if the heads came first."""
+    *batch, h, n, d = x.shape
+    apart = x.reshape(-1, n, d).reshape(h, -1, n, d)
+    return apart.permute(1, 2, 0, 3).reshape(*batch, n, h * d)
+
+
+def heads_folded_first(x):
+    """Batch and heads in one axis, the heads first, taken apart as if the batch came first."""
+    return multihead.merge_heads(x.movedim(-3, 0).reshape(x.shape))
+
+
+FOLDED = (
+    mistake("""batch and heads folded in one order and unfolded in the other
+    You put batch and heads into one axis and take them apart the other way round, so a sequence
+    gets heads of others; with one sequence that does not show. Leave both axes as they are: `@`
+    takes them along.""")
+    .by(merge=heads_unfolded_first)
+    .by(merge=heads_folded_first)
+)
+OF_ATTENTION = (
+    mistake("""divided by √d_model or √h
+        You divide the scores by the root of d_model, or of the number of heads. The dot products
+        are taken within a head and have d_head terms: divide by √d_head.""")
+    .by(factor=lambda q, k, other: other.shape[-1] ** -0.5)
+    .by(factor=lambda q, k, other: q.shape[-3] ** -0.5),
+    *(s.naming(d_k="d_head") for s in (*mistakes.OF_THE_SCALE, mistakes.SCALED_AFTERWARDS)),
+    *(
+        one.by(normalize=lambda s: s)
+        if one is mistakes.NO_SOFTMAX
+        # where a whole column is masked, it matters what was filled in
+        else one.by(one.ways[0] | mistakes.filled_with(-1e9))
+        if one in OVER_OTHERS
+        else one
+        for one in mistakes.OF_THE_SOFTMAX
+    ),
+    mistakes.NEITHER.naming(d_k="d_head"),
+    mistake("""softmax over the heads
+        Your softmax runs over the axis of the heads, so that they share a budget. Each head has its
+        own, over the keys: `softmax(dim=-1)`.""").by(normalize=lambda s: s.softmax(-3)),
+    *(s for s in mistakes.OF_THE_MASK if s is not mistakes.NOT_LOW_ENOUGH),
+    mistakes.NOT_LOW_ENOUGH.by(mistakes.filled_with(-1e4)),
+)
+
+# --- the exercise --------------------------------------------------------------------------------
+
+EXERCISE = exercise(
+    multihead.MultiHeadAttention,
+    section="Chapter 9, “One projection for all heads”",
+    difficulty=4,
+    minutes=45,
+    forbids=("multi_head_attention_forward",),
+    criteria=(
+        CASES.criterion("attention in every head, merged, and mixed by W_o", 3).on(
+            BY_HAND,
+            ONE,
+            ONE.but("m=3", note="as many tokens as heads"),
+            row("m=5 d_model=32 h=2", then="m=3", note="d_head = 16"),
+            ONE.but(then={}, note=cases.OTHER_NUMBERS),
+        ),
+        CASES.criterion("keys and values from elsewhere", 2).on(
+            CROSSED.but(given=KEY, note="no value given: it is the key"),
+            ACROSS,
+            ACROSS.but("m=19 n=3", given=KEY, note="as many keys as heads"),
+            CROSSED.but("m=2 n=17", given=BOTH, note="many keys"),
+            CROSSED.but("m=3 n=2", batch=(2,), given=BOTH, note="a batch of 2"),
+            ONE.but(given=VALUE_ALONE, note="a value and no key: the key is the query"),
+        ),
+        CASES.criterion("fewer key and value heads, one among them", 2).on(
+            GROUPED.but("m=7"),
+            GROUPED.but(options={"n_kv_heads": 1}, note="one for all"),
+            WIDE.but(options={"n_kv_heads": 2}, note="runs of three, a batch of 2"),
+            WIDE.but(options={"n_kv_heads": 3}, given=KEY, note="keys from elsewhere"),
+            ROWS.batches[1].but("n=4", options={"n_kv_heads": 4}, given=KEY),
+        ),
+        CASES.criterion("bias=False leaves every bias out", 1).on(
+            ONE.but(options=NO_BIAS),
+            GROUPED.but(options={**GROUPED.options, **NO_BIAS}),
+        ),
+        CASES.criterion("a mask for every head", 2).on(
+            ONE.but(given=masked("m m"), note="(m, n)"),
+            THREE.but(given=masked("m m"), note="(m, n), a batch of 3"),
+            ONE.but(batch=(7,), given=masked("m m"), note=cases.ONE_MASK),
+            TWO.but(given=EACH, note="(b, m, n)"),
+            THREE.but(given=EACH, note="(b, m, n), as many as heads"),
+            CROSSED.but(
+                batch=(2,),
+                given=masked("... m n", **KEY),
+                note="(b, m, n), keys from elsewhere, as many sequences as heads",
+            ),
+            CROSSED.but("m=11", given=masked("m n", FAR_OFF), note="(m, n), scores far from 0"),
+        ),
+        CASES.criterion("a mask for each head", 1).on(
+            TWO.but(given=masked("... h m m"), note="(b, h, m, n)"),
+            THREE.but(given=masked("... h m m"), note="(b, h, m, n), b = h"),
+            GROUPED.but(batch=(2,), given=masked("... h m m"), note="(b, h, m, n), n_kv_heads"),
+        ),
+        CASES.criterion("weights(...) returns a map for each head", 2).on(
+            MAPS_BY_HAND,
+            ONE.but(method="weights"),
+            ONE.but(then={}, method="weights", note=cases.OTHER_NUMBERS),
+            ACROSS.but(batch=(2,), given=KEY, method="weights", note="keys from elsewhere"),
+            ACROSS.but(method="weights", note="a value that plays no part"),
+            GROUPED.but(method="weights"),
+            THREE.but(given=EACH, method="weights", note="(b, m, n), as many as heads"),
+            TWO.but(given=masked("... h m m"), method="weights", note="(b, h, m, n)"),
+        ),
+        CASES.criterion("batches", 1).on(
+            *ROWS.batches,
+            row("m=5 d_model=8 h=2", batch=(2, 3), note="two batch axes"),
+        ),
+        CASES.criterion("one head, query or key; float32, large scores, weights of 0", 1).on(
+            row("m=5 d_model=4 h=1", note="one head"),
+            row("m=1 d_model=8 h=2", note="one token"),
+            CROSSED.but("m=1 n=17", given=BOTH, note="one query, many keys"),
+            CROSSED.but("m=2 n=1", given=BOTH, note="one key"),
+            ROWS.single.but("d_model=21", note="float32, d_head = 7"),
+            *ROWS.extreme,
+            *SOME_ARE_0,
+        ),
+        CASES.criterion("gradients reach query, key and every weight", 2).on(
+            ACROSS.but(
+                batch=(2,),
+                use=callers.call_module_with_each_gradient,
+                note="a batch of 2, each gradient alone",
+            ),
+            GROUPED.but(
+                "n=7",
+                given=masked("m n", **KEY),
+                use=callers.call_module_with_gradients,
+                note="with a mask, all at once",
+            ),
+        ),
+        Criterion("refuses a d_model that n_heads does not divide", 1).on(
+            lambda rng: [not_divisible(7, 2), not_divisible(12, 5)]
+        ),
+        unchanged(),
+    ),
+    excludes=(cases.FLOATS_ONLY,),
+    mistakes=made(heads, mistakes.WEIGHTS_WITHOUT_MASK, mistakes.WEIGHTS_ARE_SCORES)
+    + made(heads, *OF_ATTENTION, beside=mistakes.IN_ONE_METHOD)
+    + made(
+        heads,
+        mistakes.NO_SUPER_INIT,
+        mistakes.LAYERS_HIDDEN,
+        RESHAPED.by(RESHAPED.ways[0] | {"merge": across_heads}),
+        EVERY_H_TH.by(cut=in_turns, merge=joined_in_turns),
+        WIDTH_FOR_NUMBER,
+        FROM_THE_FRONT.by(cut=by_its_axes)
+        .by(compare=lambda q, k: torch.einsum("bhmd,bhnd->bhmn", q, k))
+        .by(cut=by_its_batch, move=lambda x: x.transpose(1, 2))
+        .by(share=lambda x, group: x.repeat_interleave(group, 1))
+        .by(share=lambda x, group: x.repeat_interleave(group, 0)),
+        NOT_PUT_BACK.here(merge=across_heads),
+        FOLDED,
+        INTERLEAVED.here(merge=joined_in_turns),
+        ADDED_UP.here(
+            layers=lambda d, h, *more: other_W_o(d // h, d, h, *more), merge=lambda x: x.mean(-3)
+        ).said(
+            "Your W_o takes d/h features, as if the heads were averaged or added up. Their outputs "
+            "stand side by side, d features in all; W_o decides with which weights they are added."
+        ),
+        mistake("""the heads attend to each other
+            You leave the projections as (..., n, h, d_head), without the transpose, so that in each
+            token head meets head. Tokens are to meet: `.transpose(-3, -2)` first.
+        """).by(move=lambda x: x, merge=side_by_side),
+        mistake("""W_o is forgotten
+            You return the heads' outputs side by side. W_o comes after that, and it is the only
+            place where the heads meet.""").by(mix=lambda self, merged, query: merged),
+        mistake("""W_o's bias is added once for each head
+            You send each head through its part of W_o and add up, with the bias every time. It is
+            added once: put the heads side by side, and call `self.W_o` on all of them.
+        """).by(mix=one_bias_for_each_head),
+        mistake("""the query is added on top
+            You add the query to the output, as the block around this module will. Attention returns
+            what W_o makes of the heads, and nothing else.
+        """).by(mix=lambda self, merged, query: query + self.W_o(merged)),
+        mistake("""one map or one set of keys for all heads
+            You mix with the average of the heads' maps, or all heads compare with head 0's keys.
+            Each has its own run of features of `W_k(key)`, and its own map.""")
+        .by(after=lambda w, mask, factor: w.mean(-3, keepdim=True))
+        .by(compare=lambda q, k: q @ k[..., :1, :, :].mT),
+        mistakes.ROLES_EXCHANGED,
+        mistakes.T_ON_A_BATCH,
+        mistakes.COSINE,
+        mistakes.QUERIES_NOT_PROJECTED,
+        mistakes.ONE_VIEW_TO_COMPARE,
+        *mistakes.OF_THE_VIEWS,
+        mistake("""the biases are there and not used
+            Your layers have biases, but you multiply by their weights alone. Call the layer,
+            `self.W_q(query)`, which adds its bias too.""")
+        .by(
+            query=lambda self, x: x @ self.W_q.weight.mT,
+            key=lambda self, x: x @ self.W_k.weight.mT,
+            value=lambda self, x: x @ self.W_v.weight.mT,
+        )
+        .by(mix=lambda self, merged, query: merged @ self.W_o.weight.mT),
+        mistake("""key or value is not what was given
+            The query stands for a key that is left out, and the key for a value: `key = query if
+            key is None else key`, then `value = key if value is None else value`. You use another
+            one for key or for value.""")
+        .by(defaults=lambda query, key, value: (query, query, query))
+        .by(defaults=lambda q, k, v: (q, q, in_their_places(q, k, v)[2]))
+        .by(defaults=lambda q, k, v: in_their_places(q, k, None))
+        .by(defaults=lambda q, k, v: in_their_places(q, k, None if k is None else v))
+        .by(defaults=of_the_query)
+        .by(defaults=of_the_query, answer=blended_up_to_the_shorter),
+        mistake("""a tensor taken for True or False
+            `key or query` and `if key:` ask a tensor whether it is true, which torch refuses for
+            more than one number. Ask `if key is None`.
+        """).by(defaults=lambda query, key, value: (query, key or query, value or key or query)),
+        mistake("""key/value heads are not repeated in runs
+            Each serves a run of neighbouring query heads, 0, 0, 1, 1: `repeat_interleave(n_heads //
+            n_kv_heads, dim=-3)`. You take them in turns (`repeat`), or do not repeat them.""")
+        .by(share=lambda x, group: torch.cat([x] * group, -3))
+        .by(share=lambda x, group: x),
+        mistake("""key/value heads are not used each by its own
+            With fewer key/value heads you use one of them for all query heads, or their average.
+            Each serves the run of query heads that is its own: `repeat_interleave(n_heads //
+            n_kv_heads, dim=-3)`.""")
+        .by(share=lambda x, group: x[..., :1, :, :] if group > 1 else x)
+        .by(share=lambda x, group: x[..., -1:, :, :] if group > 1 else x)
+        .by(share=lambda x, group: x.mean(-3, keepdim=True) if group > 1 else x),
+        mistake("""n_kv_heads is ignored
+            Your W_k and W_v have d_model outputs whatever n_kv_heads says. They are n_kv_heads ·
+            d_head wide; that is what is saved.
+        """).by(layers=lambda d, h, kv, bias: four_layers(d, h, h, bias)),
+        mistake("""bias is not handed on to every layer
+            Some layer has a bias with `bias=False`, or none with `bias=True`, the default. All four
+            go by it: `nn.Linear(…, bias=bias)`.""")
+        .by(layers=lambda d, h, kv, bias: four_layers(d, h, kv, True))
+        .by(layers=lambda d, h, kv, bias: four_layers(d, h, kv, False))
+        .by(
+            *(
+                {
+                    "layers": lambda d, h, kv, bias, b=b, one=one: (
+                        four_layers(d, h, kv, bias)
+                        | {f"W_{n}": four_layers(d, h, kv, b)[f"W_{n}"] for n in one}
+                    )
+                }
+                for b, one in product((False, True), ("o", "q", "k", "v", "qkv"))
+            )
+        ),
+        mistake("""the mask's batch axis meets the heads
+            A mask (b, m, n) broadcasts against scores (b, h, m, n) from the right, so its batch
+            axis meets that of the heads: an error, or, with as many sequences as heads, wrong
+            numbers. Give it an axis for the heads first: `mask.unsqueeze(-3)`.""")
+        .by(mask_for=lambda mask, n_axes: mask)
+        .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(0))
+        .by(mask_for=lambda m, n_axes: m[None, None] if m is not None and m.ndim == 2 else m),
+        mistake("""an axis for the heads where none is missing
+            Only a mask (b, m, n) lacks an axis for the heads. One that is (m, n) broadcasts as it
+            is, and one that is (b, h, m, n) has the axis: ask for the number of axes.""")
+        .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(-3))
+        .by(mask_for=lambda mask, n_axes: None if mask is None else mask.unsqueeze(1))
+        .by(mask_for=lambda m, n_axes: m.unsqueeze(1) if m is not None and m.ndim > 2 else m),
+        mistake("""heads and batch change places in the mask
+            You put heads and batch into one axis, and repeat the mask (b, m, n) in the other order
+            of the two: a sentence gets another one's mask. Repeat it in the same order:
+            `mask.repeat(h, 1, 1)` where heads come first, `repeat_interleave` where the batch
+            does.""")
+        .by(mask_order=repeated_the_other_way)
+        .by(mask_order=repeated_with_the_batch_first),
+        mistake("""head 0's mask for all heads
+            Of a mask (b, h, m, n) you use the first head's for all. Each head has its own.
+        """).by(mask_for=lambda mask, n_axes: head_0(for_every_head(mask, n_axes), n_axes)),
+        mistakes.WEIGHTS_MISSING,
+        mistake("""weights averages over the heads
+            Your `weights` returns one map, the average (which is what PyTorch's module does
+            unless told otherwise), or head 0's. Return all h of them: they were made to differ.""")
+        .by(shown=lambda self, maps, *given: maps.mean(-3))
+        .by(shown=lambda self, maps, *given: maps[..., 0, :, :]),
+        mistake("""weights compares with the query alone
+            Your `weights` makes the keys of the query even where a key is given. It is to return
+            the maps that `forward` uses: `key = query if key is None else key`.""").by(
+            shown=lambda self, maps, query, key, value, mask: (
+                maps if key is None else self.weights(query, None, None, mask)
+            )
+        ),
+        mistakes.WEIGHTS_ARE_OUTPUT.here(shown=lambda self, maps, *given: self(*given)),
+        mistakes.WEIGHTS_COME_BACK.here(
+            finish=lambda self, output, *given: (output, self.weights(*given))
+        ),
+        NOT_REFUSED,
+        TURNED_ROUND,
+    ),
+)

@@ -1,0 +1,227 @@
+"""The exercise ``apply_rope``: queries or keys turned by their positions.
+
+An answer gets float32 everywhere but in the criterion about precision.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from attncourse import positions
+from attncourse.bank.positions.mistakes import (
+    BACKWARDS,
+    BASE_IGNORED,
+    ODD_ACCEPTED,
+    OF_THE_BLOCK,
+    OF_THE_CLOCK,
+    PAIRS_OF_HALVES,
+    SIGN_LOST,
+    WRONG_ORDER,
+    Angles,
+    halves,
+    in_blocks,
+    in_turns,
+    plane,
+)
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.writing.cases import (
+    FLOATS_ONLY,
+    CaseTable,
+    Drawn,
+    Row,
+    normal,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.writing.modules import tensor
+from attncourse.checks.writing.recipes import made, mistake
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+def counted_from(first: int) -> Callable:
+    return lambda rng, shape: first + np.arange(*shape)
+
+
+def anywhere(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Positions in any order, one of them negative at least."""
+    return rng.permutation(np.append(rng.permutation(30)[1 : shape[0]], -int(rng.integers(2, 30))))
+
+
+def far(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.integers(90_000, 110_000, size=shape)
+
+
+def between_whole(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.permutation(30)[: shape[0]] + rng.uniform(0.55, 0.9, shape)
+
+
+TOKENS = CaseTable({"x": "... n d", "positions": Drawn("n", counted_from(0))}, how=normal)
+ROWS = standard(TOKENS, d=6)
+BY_HAND = Case(
+    (tensor([[1, 2], [3, 4]]).float(), tensor([0, math.pi / 2]).float()),
+    note="a quarter turn for token 1",
+)
+IN_FLOAT64 = row("n=7 d=6", note="float64")
+ROW = row("n=7 d=6", dtype="float32")
+
+
+def at(places: Callable, note: str, one: Row = ROW) -> Row:
+    """A row with other positions."""
+    return one.but(given={"positions": Drawn("n", places)}, note=note)
+
+
+def single(*rows: Row) -> tuple[Row, ...]:
+    return tuple(one.but(dtype="float32") for one in rows)
+
+
+# --- decisions and mistakes ----------------------------------------------------------------------
+
+
+@composition
+def rope(
+    align=lambda angles, x: angles,
+    cut=lambda x: (x[..., 0::2], x[..., 1::2]),
+    block=plane,
+    mix=lambda a, b, block: [p * a + q * b for p, q in block],
+    join=in_turns,
+    **clock,
+):
+    """An ``apply_rope`` made of decisions; an odd last feature would stay as it is."""
+    clock = Angles(**clock)
+
+    def apply_rope(x, positions, base=10000.0):
+        d = x.shape[-1]
+        a, b = cut(x[..., : d - d % 2])
+        angles = [align(angle, x) for angle in clock.angles(positions, d, base, x.dtype)]
+        turns = [block(angle.cos().to(x.dtype), angle.sin().to(x.dtype)) for angle in angles]
+        turned = join(*(mix(a, b, turn)[feature] for feature, turn in enumerate(turns)))
+        return torch.cat([turned, x[..., -1:]], dim=-1) if d % 2 else turned
+
+    return apply_rope
+
+
+def shared_out_over_the_batch(angles, x):
+    return angles.repeat_interleave(x[..., 0, 0].numel(), dim=0).reshape(*x.shape[:-1], -1)
+
+
+def overwritten(a, b, block):
+    (p, q), (r, s) = block
+    a = p * a + q * b
+    return a, r * a + s * b
+
+
+def looked_up(length: int | None) -> Callable:
+    """Whole positions looked up in a table, of as many rows as there are tokens unless given."""
+    return lambda t: torch.arange(length or len(t))[t if t.frac().any() else t.long()].double()
+
+
+OTHER_WAYS = (  # to compute the frequencies, rounded differently
+    {"frequency": lambda base, i, d, c: 1 / base ** (2 * i / d)},
+    {"frequency": lambda base, i, d, c: (2 * i * (-math.log(base) / d)).exp()},
+)
+
+# --- the exercise --------------------------------------------------------------------------------
+
+EXERCISE = exercise(
+    positions.apply_rope,
+    section="Chapter 11, “Turning queries and keys”",
+    difficulty=3,
+    minutes=25,
+    criteria=(
+        TOKENS.criterion("every pair turned by its position", 3).on(BY_HAND, ROW.but("d=10")),
+        TOKENS.criterion("the positions that are given", 2).on(
+            at(counted_from(3), "from position 3 on"),
+            at(anywhere, "in any order, negative too"),
+            at(between_whole, "not whole"),
+        ),
+        TOKENS.criterion("one token, one pair, large numbers", 1).on(
+            at(counted_from(3), "one token", ROW.but("n=1")),
+            ROW.but("d=2", note="one pair"),
+            ROW.but("n=6", note="n = d"),
+            *single(ROWS.extreme[0]),
+            once_more(BY_HAND),
+        ),
+        TOKENS.criterion("batches", 1).on(*single(*ROWS.batches)),
+        Criterion("another base", 1).on(
+            lambda rng: TOKENS(ROW.but(given={"base": float(rng.uniform(2, 50))}))(rng)
+        ),
+        TOKENS.criterion("angles in float64, results in the dtype of x", 1).on(
+            IN_FLOAT64,
+            at(far, "float32, far from 0"),
+            at(far, "float64, far from 0", IN_FLOAT64),
+            replace(ROWS.extreme[1], note="float64, small, each row adds up to 0"),
+        ),
+        TOKENS.criterion("gradients reach x", 1).on(*single(*ROWS.gradients)),
+        Criterion("an odd d is refused", 1).on(
+            lambda rng: [replace(TOKENS.case(rng, ROW.but("d=5", note="odd d")), raises=ValueError)]
+        ),
+        unchanged(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    mistakes=made(
+        rope,
+        *OF_THE_CLOCK,
+        BASE_IGNORED,
+        SIGN_LOST,
+        ODD_ACCEPTED,
+        BACKWARDS,
+        *OF_THE_BLOCK,
+        mistake("""the first feature is overwritten before it is used
+            You write the new first feature of a pair and then make the second one of it. Both are
+            made of the old ones: compute the two before you write either.""").by(mix=overwritten),
+        mistake("""an encoding is added
+            You add sines and cosines to x. RoPE adds nothing: it turns each pair of features.
+        """).by(mix=lambda a, b, block: (a + block[1][0], b + block[0][0])),
+        PAIRS_OF_HALVES,
+        mistake("""neighbours on one side, halves on the other
+            You cut x into even and odd features and join half by half, or the other way round, so
+            that features change places. Both in turns: `x[..., 0::2]` and `x[..., 1::2]`, then
+            `torch.stack([…, …], dim=-1).flatten(-2)`.""")
+        .by(join=in_blocks)
+        .by(cut=halves),
+        WRONG_ORDER,
+        mistake("""positions of its own
+            You turn token t by t, or count from the first position that is given, or on from it.
+            They may start anywhere and come in any order: position 0 is not turned, whichever token
+            stands there.""")
+        .by(place=lambda t: torch.arange(len(t)).double())
+        .by(place=lambda t: t - t[0])
+        .by(place=lambda t: t - t.min())
+        .by(place=lambda t: t[0] + torch.arange(len(t)))
+        .by(place=lambda t: t[0].trunc() + torch.arange(len(t))),
+        mistake("""positions taken for whole numbers
+            You cut positions to whole numbers, or look them up in a table. They may be between,
+            negative, or beyond any table: `positions.double()` times the frequency.""")
+        .by(place=lambda t: t.trunc())
+        .by(place=torch.floor)
+        .by(place=torch.round)
+        .by(*({"place": looked_up(length)} for length in (None, 2048))),
+        mistake("""positions along another axis
+            The tokens are the second axis from the end, and every sequence has all positions:
+            angles of shape (n, d/2) broadcast by themselves. Yours run along the first axis or the
+            third from the end, or are shared out over the batch.""")
+        .by(align=lambda angles, x: angles.reshape(len(angles), *[1] * (x.ndim - 2), -1))
+        .by(align=lambda angles, x: angles[:, None])
+        .by(align=shared_out_over_the_batch),
+        mistake("""angles in float32
+            Your angles are float32, torch's default, or have the dtype of x: at position 100 000
+            they are wrong by a thousandth. `torch.arange(…, dtype=torch.float64)`, then cast the
+            cosines and sines to x.dtype.""")
+        .by(kind=lambda dtype: torch.float32)
+        .by(kind=lambda dtype: torch.float32, place=lambda t: t.double())
+        .by(turn=lambda angles: angles.float())
+        .by(align=lambda angles, x: angles.to(x.dtype))
+        .by(
+            *(
+                {"kind": kind} | way
+                for kind in (lambda dtype: torch.float32, lambda dtype: dtype)
+                for way in ({}, *OTHER_WAYS)
+            )
+        ),
+    ),
+)

@@ -1,0 +1,315 @@
+"""The exercise ``is_permutation_equivariant``: whether a function minds the order of the tokens."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from attncourse import self_attention as chapter
+from attncourse.bank.self_attention.cases import ROWS, TOKENS
+from attncourse.checks.callers import orders_tried, same_orders, several_orders
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.writing import numpy_mistakes
+from attncourse.checks.writing.cases import Drawn, Row, once_more, row
+from attncourse.checks.writing.numpy_mistakes import within
+from attncourse.checks.writing.recipes import made, mistake
+
+# --- cases ---------------------------------------------------------------------------------------
+
+
+def positions(X):
+    return np.arange(X.shape[-2])[:, None]  # (n, 1)
+
+
+def window_mean(X):
+    near = (np.abs(positions(X) - positions(X).T) <= 1).astype(float)
+    return near / near.sum(-1, keepdims=True) @ X
+
+
+def causal_mean(X):
+    return np.cumsum(X, axis=-2) / (positions(X) + 1)
+
+
+# Functions of tokens (..., n, d), each behind what it does. Each returns (..., n, d). None is what
+# an exercise asks for: a submission may call it with what it likes.
+FUNCTIONS: dict[str, tuple[str, Callable]] = {
+    "mixed_by_scores": ("X Xᵀ X", lambda X: X @ np.swapaxes(X, -1, -2) @ X),
+    "unchanged": ("X itself", np.copy),
+    "scaled_features": (
+        "feature c of every token times c + 1",
+        lambda X: X * np.arange(1, X.shape[-1] + 1),
+    ),
+    "mean_everywhere": (
+        "the mean of all tokens, on every row",
+        lambda X: 0 * X + X.mean(-2, keepdims=True),
+    ),
+    "first_everywhere": ("the first token, on every row", lambda X: X[..., [0] * X.shape[-2], :]),
+    "causal_mean": ("row i is the mean of tokens 0 … i", causal_mean),
+    "sorted_features": ("each feature sorted over the tokens", lambda X: np.sort(X, axis=-2)),
+    "numbered": ("X[i] + i", lambda X: X + positions(X)),
+    "weighted": ("X[i] · (i + 1)", lambda X: X * (positions(X) + 1)),
+    "window_mean": ("row i is the mean of tokens i−1, i, i+1, where they exist", window_mean),
+    "ring_mean": (
+        "row i is the mean of tokens i and i−1; before the first comes the last",
+        lambda X: (X + np.roll(X, 1, axis=-2)) / 2,
+    ),
+    "prefix_mean": (
+        "row i is the mean of tokens 0 … i, but of at least two",
+        lambda X: causal_mean(X)[..., np.arange(X.shape[-2]).clip(1), :],
+    ),
+    "numbered_in_one_feature": (
+        "X, with i added to the last feature of token i",
+        lambda X: X + positions(X) * (np.arange(X.shape[-1]) == X.shape[-1] - 1),
+    ),
+    "with_rounding": ("X[i] + i · 1e-12", lambda X: X + 1e-12 * positions(X)),
+    "drifting": ("X[i] + i / 1000", lambda X: X + 1e-3 * positions(X)),
+    "first_raised": ("X, with 1 added to the first token", lambda X: X + (positions(X) == 0)),
+    "middle_sorted": (
+        "X, each feature sorted over the tokens between the first and the last",
+        lambda X: np.concatenate([X[..., :1, :], np.sort(X[..., 1:-1, :], -2), X[..., -1:, :]], -2),
+    ),
+}
+
+
+def tried(*trials: tuple[str, Row | Case]) -> Callable[[Rng], list[Case]]:
+    """Cases ``is_permutation_equivariant(f, X, …)``, told with what ``f`` does."""
+    return lambda rng: [
+        trial(name, one if isinstance(one, Case) else TOKENS.case(rng, one)) for name, one in trials
+    ]
+
+
+def trial(name: str, case: Case) -> Case:
+    what, function = FUNCTIONS[name]
+
+    def f(X):  # the function's own name would say what it is
+        return function(X)
+
+    options = "".join(f", {k}={v if k == 'atol' else '…'}" for k, v in case.kwargs.items())
+    return replace(
+        case,
+        args=(f, *case.args),
+        note="; ".join(filter(None, (f"{name}: {what}", case.note))),
+        shown=f"is_permutation_equivariant({name}, X{options})",
+    )
+
+
+def drawing(tokens: int, seed: int, note: str) -> Row:
+    """Tokens with a generator whose first orders are special."""
+    given = {"rng": np.random.default_rng(seed)}
+    return row(f"n={tokens} d=3", given=given, note=f"a generator {note}")
+
+
+# What ``rng.permutation`` draws first with these seeds is held by a test.
+ORDERS_AS_THEY_ARE = drawing(2, 39449, "that begins with orders that change nothing")
+ROTATION_FIRST = drawing(5, 59, "whose first order is a rotation")
+ROTATION_SECOND = drawing(5, 142, "whose second order is a rotation")
+SWAPS = drawing(3, 1338, "that begins with swaps of two")
+
+SEVEN, FIVE = row("n=7 d=3"), row("n=5 d=3")
+# With fewer tokens, many an order would be its own inverse, or leave the first in its place.
+FIVE_BY_HAND = Case((np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 2.0], [3.0, 1.0], [2.0, 5.0]]),))
+# So many that hardly an order leaves the first in its place.
+FALLING = Case((np.arange(202.0)[::-1].reshape(101, 2),))
+RISING = Case((np.arange(14.0).reshape(7, 2),))
+
+
+def spaced(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Tokens whose features lie ten apart, in any order: an entry more is none of another's."""
+    return 10.0 * rng.permuted(np.indices(shape)[0], axis=0)
+
+
+ONE_TO_TWO = {"X": Drawn("n d", lambda rng, shape: rng.uniform(1, 2, shape))}
+TELLS_APART = tried(
+    ("scaled_features", FIVE_BY_HAND),
+    ("numbered", SEVEN),
+    ("unchanged", SEVEN),
+    ("mixed_by_scores", SEVEN.but("n=2", note="two tokens")),
+    ("mean_everywhere", SEVEN.but("d=5")),
+    ("first_everywhere", FALLING),
+    ("sorted_features", SEVEN),
+    ("numbered_in_one_feature", SEVEN.but("d=7")),
+)
+NOT_FOOLED = tried(
+    ("window_mean", SEVEN),
+    ("ring_mean", SEVEN),
+    ("prefix_mean", SEVEN),
+    ("numbered", ORDERS_AS_THEY_ARE),
+    ("middle_sorted", RISING),
+    ("ring_mean", ROTATION_FIRST),
+    ("ring_mean", ROTATION_SECOND),
+    ("scaled_features", SWAPS),
+)
+UP_TO_ATOL = tried(
+    ("with_rounding", FIVE.but(note="inside the default tolerance")),
+    ("with_rounding", FIVE.but(given={"atol": 0.0})),
+    ("scaled_features", FIVE.but(given={"atol": 0.0})),
+    ("drifting", FIVE.but(note="outside the default tolerance")),
+    ("drifting", FIVE.but(given={"atol": 5e-3})),
+    ("first_raised", row("n=101 d=3", given={"X": Drawn("n d", spaced), "atol": 0.5})),
+    ("numbered", FIVE.but(factor=1e7, given=ONE_TO_TWO, note="tokens in the millions")),
+    ("weighted", FIVE.but(factor=5e-7, cancel=True, note="small tokens that cancel")),
+)
+DRAWN = Case(
+    (np.arange(34.0).reshape(17, 2), (3, 5)),
+    use=orders_tried,
+    facts=same_orders,
+    shown="is_permutation_equivariant(f, X, rng) with equal generators, and with others",
+)
+COUNTED = replace(
+    DRAWN,
+    facts=several_orders,
+    shown="is_permutation_equivariant(f, X, rng), counting the orders that f is given",
+)
+# What is false is so for many tokens: of few, one random order may change nothing.
+IN_BATCHES = ("causal_mean", "scaled_features", "numbered", "mixed_by_scores", "mixed_by_scores")
+KINDS = tried(
+    *zip(IN_BATCHES, ROWS.batches, strict=True),
+    ("scaled_features", ROWS.integers[0]),
+    ("scaled_features", ROWS.single),
+    ("scaled_features", once_more(FIVE_BY_HAND)),
+)
+
+# --- decisions and mistakes ----------------------------------------------------------------------
+
+
+def unchecked(count: int):
+    """Orders as they come."""
+    return lambda n, rng: [rng.permutation(n) for _ in range(count)]
+
+
+def each_its_own(draw):
+    """The output is shuffled in an order of its own."""
+    return lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), shuffle(f(X), draw(len(p), rng)))
+
+
+@composition
+def equivariance(
+    generator=lambda rng: np.random.default_rng(0) if rng is None else rng,
+    length=lambda X: X.shape[-2],
+    draw=lambda n, rng: [chapter.random_order(n, rng) for _ in range(8)],
+    shuffle=lambda X, p: X[..., p, :],
+    sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), shuffle(f(X), p)),
+    close=within,
+    gather=np.all,
+    tolerance=lambda atol: atol,
+    verdict=all,
+    finish=bool,
+):
+    """A test of equivariance made of decisions: which orders, what is compared, and how."""
+
+    def test(f, X, rng=None, atol=1e-8):
+        rng = generator(rng)
+        pairs = (sides(f, X, p, rng, shuffle) for p in draw(length(X), rng))
+        return finish(verdict(gather(close(a, b, tolerance(atol))) for a, b in pairs))
+
+    return test
+
+
+OF_EQUIVARIANCE = (
+    mistake("""nothing is permuted
+        Your function says True even for the causal mean, as it does where p is `np.arange(n)`,
+        where both sides come from one call, or where nothing is compared. Compare `f(X[..., p, :])`
+        with `f(X)[..., p, :]`, p moving something.""").by(draw=lambda n, rng: [np.arange(n)]),
+    mistake("""invariance is tested, not equivariance
+        You compare f of the shuffled tokens with f(X): whether the order makes no difference at all
+        (invariance). Equivariant means that the output is shuffled along: `f(X)[..., p, :]`.
+    """).by(sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), f(X))),
+    mistake("""f never sees shuffled tokens
+        You compare f(X) with f(X) shuffled; both come from the tokens in their old order. One side
+        has to be f of the shuffled tokens, `f(X[..., p, :])`.
+    """).by(sides=lambda f, X, p, rng, shuffle: (shuffle(f(X), p), f(X))),
+    mistake("""one side lacks f
+        You compare f of the shuffled tokens with the shuffled tokens. Both sides are outputs of f:
+        `f(X[..., p, :])` against `f(X)[..., p, :]`.
+    """).by(sides=lambda f, X, p, rng, shuffle: (f(shuffle(X, p)), shuffle(X, p))),
+    mistake("""each side has an order of its own
+        You draw one order for the tokens and another for the output. Draw p once: `f(X[..., p, :])`
+        against `f(X)[..., p, :]`.""")
+    .by(sides=each_its_own(lambda n, rng: rng.permutation(n)))
+    .by(sides=each_its_own(chapter.random_order)),
+    mistake("""the order is applied twice, not undone
+        To bring the output back you index with p again. Its inverse is `np.argsort(p)`; simpler,
+        leave the output as it is and compare with `f(X)[..., p, :]`.
+    """).by(sides=lambda f, X, p, rng, shuffle: (shuffle(f(shuffle(X, p)), p), f(X))),
+    mistake("""another axis than the tokens' is permuted
+        `X[..., p]` shuffles features, `X[p]` and `len(X)` take the first axis, a batch's sequences.
+        Tokens are second from the end: `n = X.shape[-2]`, `X[..., p, :]`.""")
+    .by(length=len)
+    .by(length=lambda X: X.shape[-1], shuffle=lambda X, p: X[..., p])
+    .by(length=len, shuffle=lambda X, p: X[p])
+    .by(length=lambda X: X.shape[1], shuffle=lambda X, p: X[:, p], draw=unchecked(8)),
+    mistake("""only orders of one kind are tried
+        You try the reversal, rotations or swaps alone, and what is alike under these passes: a
+        centred window looks the same from both ends. Try several random permutations.""")
+    .by(draw=lambda n, rng: [np.arange(n)[::-1]])
+    .by(draw=lambda n, rng: [np.roll(np.arange(n), k) for k in range(1, n)])
+    .by(draw=lambda n, rng: [np.r_[1, 0, 2:n]])
+    .by(draw=lambda n, rng: [np.r_[:k, k + 1, k, k + 2 : n] for k in range((n - 1) // 2, n - 1)])
+    .by(draw=lambda n, rng: [np.roll(np.arange(n), 1)]),
+    mistake("""too few orders, or the identity among them
+        You try one order, or `rng.permutation(n)` as it comes, which of two tokens every second
+        time changes nothing. Try several, and draw again where none moves.""")
+    .by(draw=unchecked(8))
+    .by(draw=lambda n, rng: [chapter.random_order(n, rng)])
+    .by_any(lambda count: {"draw": unchecked(count)}, (1, 3, 5, 10, 16)),
+    mistake("""one order that passes is enough
+        You say True as soon as f passes for one order. It has to pass for every one of them:
+        `all`.""")
+    .by(verdict=any)
+    .by(verdict=lambda passed: any([*passed])),
+    *numpy_mistakes.OF_ATOL,
+    numpy_mistakes.ATOL_OF_ZERO,
+    *numpy_mistakes.OF_TRUTH,
+    mistake("""all differences are taken together
+        You compare the mean of all differences with `atol`, in which a large one is lost, or their
+        sum, which small ones exceed. Each entry may differ by that much.""")
+    .by(close=lambda a, b, atol: np.abs(a - b).mean() <= atol)
+    .by(close=lambda a, b, atol: ((a - b) ** 2).mean() <= atol)
+    .by(close=lambda a, b, atol: np.linalg.norm(a - b) <= atol)
+    .by(close=lambda a, b, atol: np.abs(a - b).sum() <= atol),
+    mistake("""differences keep their sign
+        A difference of −5 is below any tolerance, and in a sum it makes up for one of 5. Take
+        `np.abs` of each difference first, and compare entry by entry.""")
+    .by(close=lambda a, b, atol: a - b <= atol)
+    .by(close=lambda a, b, atol: np.abs((a - b).sum(-2)) <= atol)
+    .by(close=lambda a, b, atol: abs((a - b).sum()) <= atol),
+    mistake("""the rows are compared in any order
+        You sort both sides before you compare them. Their order is the point: compare row by row.
+    """).by(close=lambda a, b, atol: within(np.sort(a, axis=-2), np.sort(b, axis=-2), atol)),
+    mistake("""not every entry is compared
+        You compare one row or one feature of both sides, or let `any` entry that agrees decide.
+        Every entry has to agree: `all`.""")
+    .by(close=lambda a, b, atol: within(a[..., 0, :], b[..., 0, :], atol))
+    .by(close=lambda a, b, atol: within(a[..., -1, :], b[..., -1, :], atol))
+    .by(close=lambda a, b, atol: within(a[..., 0], b[..., 0], atol))
+    .by(gather=np.any),
+    mistake("""the generator is not used
+        You draw the orders from a generator of your own, also where one is handed over. Draw from
+        `rng`: who hands it over can then repeat the trial.""")
+    .by(generator=lambda rng: np.random.default_rng())
+    .by(generator=lambda rng: np.random.default_rng(0)),
+    mistake("""rng=None is not provided for
+        Without a generator your function calls a method of None. Make one where none is given: `rng
+        = np.random.default_rng() if rng is None else rng`.""").by(generator=lambda rng: rng),
+)
+
+# --- the exercise --------------------------------------------------------------------------------
+
+EXERCISE = exercise(
+    chapter.is_permutation_equivariant,
+    section="Chapter 4, “Shuffle the sentence”",
+    difficulty=2,
+    minutes=15,
+    criteria=(
+        Criterion("tells equivariant functions from others", 3).on(TELLS_APART),
+        Criterion(
+            "not fooled by symmetric functions, orders that change nothing, or a single order", 1
+        ).on(lambda rng: [*NOT_FOOLED(rng), COUNTED]),
+        Criterion("the orders are drawn from rng", 1).on(lambda rng: [DRAWN]),
+        Criterion("equal up to atol", 1).on(UP_TO_ATOL),
+        Criterion("batches, whole numbers, float32", 1).on(KINDS),
+        unchanged(),
+    ),
+    excludes=(("n of 1", "There are at least two tokens."),),
+    mistakes=made(equivariance, *OF_EQUIVARIANCE),
+)

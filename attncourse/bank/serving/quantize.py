@@ -1,0 +1,430 @@
+"""The exercise ``quantize``: numbers in a few bits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from attncourse import serving
+from attncourse.checks import callers
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.writing.cases import (
+    FLOATS_ONLY,
+    CaseTable,
+    Row,
+    each_result,
+    once_more,
+    row,
+    standard,
+)
+from attncourse.checks.writing.decisions import as_it_is
+from attncourse.checks.writing.modules import tensor
+from attncourse.checks.writing.recipes import made, mistake
+
+# --- cases ---------------------------------------------------------------------------------------
+
+CODED_PARTS = partial(callers.call_for_parts, ("codes", "scale", "minimum"), ("codes",))
+
+
+def between_steps(rng: Rng, shape: tuple[int, ...], bits: int, block: int) -> np.ndarray:
+    """Numbers whose codes no rounding error can change: at most 0.3 of a step from one."""
+    blocks = (*shape[:-1], shape[-1] // block, block)
+    steps = rng.integers(0, 2**bits, blocks) + rng.uniform(-0.3, 0.3, blocks)
+    ends = rng.permuted(np.broadcast_to(np.arange(block), blocks), axis=-1)
+    steps = np.where(ends == 0, 0, np.where(ends == 1, 2**bits - 1, steps.clip(0, 2**bits - 1)))
+    each = (*blocks[:-1], 1)
+    least, scale = rng.uniform(-1, 1, each), rng.uniform(0.05, 0.9, each)
+    return (least + scale * steps).reshape(shape)
+
+
+@dataclass(frozen=True)
+class Quantized(CaseTable):
+    """Numbers, bits and block; the last two are those of the row's ``given``."""
+
+    spec: Any = field(default_factory=lambda: {"x": "... d"})
+
+    def case(self, rng: Rng, row: Row) -> Case:
+        drawn = CaseTable(self.spec, how=partial(between_steps, **row.given))
+        return drawn.case(rng, row.but(use=CODED_PARTS))
+
+
+CASES = Quantized()
+BLOCKS = row("d=12", given={"bits": 4, "block": 4})
+ROWS = standard(CASES, d=12)
+FOUR_BITS, TWO_BITS = {"bits": 4, "block": 3}, {"bits": 2, "block": 6}
+THREE_BITS = {"bits": 3, "block": 2}
+
+
+def numbers(values: list, bits: int, block: int, note: str = "") -> Case:
+    return Case((tensor(values),), {"bits": bits, "block": block}, use=CODED_PARTS, note=note)
+
+
+BY_HAND = numbers([[0, 2, 1, 3], [-5, 1, -1, -3]], 2, 4, "steps of 1 and of 2")
+HALVES = numbers([[0, 0.5, 1.5, 3], [2, 5.0, 2.5, 4.5]], 2, 4, "halfway between two steps")
+LESS_HALVES = numbers([-7, -6.5, -3.5, -2.5, -1.5, -4.5, -5.5, 8], 4, 8, "halfway again")
+EQUAL = numbers([[0.1, 0.1, 0.1, 2, 0, 1]], 3, 3, "a block of equal numbers")
+ALL_EQUAL = numbers([[0.3] * 4, [0.0] * 4, [-7.7] * 4], 4, 2, "nothing but equal numbers")
+ONE_A_BLOCK = numbers([[3, -1, 0.5]], 4, 1, "one number a block")
+
+
+def refused(values: list, bits: int, block: int, note: str) -> Case:
+    return Case((tensor(values), bits, block), note=note, raises=ValueError)
+
+
+EIGHT_NUMBERS = [[0.0, 1, 2, 3, 4, 5, 6, 7]]
+
+# --- decisions and mistakes ----------------------------------------------------------------------
+
+
+def sizes_that_fit(x, bits, block):
+    if not 2 <= bits <= 8 or x.shape[-1] % block:
+        raise ValueError("expected 2 to 8 bits and a block that divides the last axis")
+    return x, bits, block
+
+
+def neighbours(x, block):
+    return x.unflatten(-1, (-1, block))
+
+
+def side_by_side(blocks):
+    return blocks.flatten(-2)
+
+
+def not_zero(scale):
+    return scale.where(scale > 0, 1)
+
+
+@composition
+def coding(
+    refuse=sizes_that_fit,
+    read=as_it_is,
+    cut=neighbours,
+    ends=lambda blocks, x: (blocks.amin(-1, keepdim=True), blocks.amax(-1, keepdim=True)),
+    steps=lambda bits: 2**bits - 1,
+    size=lambda low, high, steps: (high - low) / steps,
+    guard=not_zero,
+    divide=lambda blocks, low, high, step: (blocks - low) / step,
+    nearest=torch.round,
+    code=lambda codes, bits: codes,
+    join=side_by_side,
+    told_scale=as_it_is,
+    told_minimum=lambda low, high, scale: low,
+    each=lambda numbers, block: numbers[..., 0],
+    order=lambda codes, scale, minimum: (codes, scale, minimum),
+    back=lambda codes, low, scale: codes,
+):
+    """``quantize`` made of decisions."""
+
+    def quantize(x, bits, block):
+        x, bits, block = refuse(x, bits, block)
+        blocks = cut(read(x), block)
+        low, high = ends(blocks, read(x))
+        scale = size(low, high, steps(bits))
+        codes = code(nearest(divide(blocks, low, high, guard(scale))), bits)
+        codes = join(back(codes, low, scale))
+        scale, minimum = told_scale(scale), told_minimum(low, high, scale)
+        return order(codes, each(scale, block), each(minimum, block))
+
+    return quantize
+
+
+def one_pair_for(x, blocks, axes) -> tuple[torch.Tensor, torch.Tensor]:
+    """The ends over these axes of x, for every block."""
+    shape = blocks[..., :1].shape
+    low, high = (f(x, axes, keepdim=True)[..., None] for f in (torch.amin, torch.amax))
+    return low.expand(shape), high.expand(shape)
+
+
+def of_everything(blocks, x):
+    return one_pair_for(x, blocks, tuple(range(x.ndim)))
+
+
+def of_each_row(blocks, x):
+    return one_pair_for(x, blocks, (-1,))
+
+
+def of_each_place(blocks, x):
+    """Of a block's place in the row, over all rows."""
+    axes = (*range(blocks.ndim - 2), -1)
+    shape = blocks[..., :1].shape
+    return tuple(f(blocks, axes, keepdim=True).expand(shape) for f in (torch.amin, torch.amax))
+
+
+def greatest_size(blocks, x):
+    size = blocks.abs().amax(-1, keepdim=True)
+    return -size, size
+
+
+def codes_of_both_signs(half: Callable[[int], int]) -> dict[str, Any]:
+    """Options: codes count from 0, up and down, and there is no minimum."""
+    return {
+        "ends": greatest_size,
+        "size": lambda low, high, steps: high / half(steps),
+        "divide": lambda blocks, low, high, step: blocks / step,
+        "told_minimum": lambda low, high, scale: torch.zeros_like(low),
+    }
+
+
+def down_the_columns() -> dict[str, Any]:
+    """Options: the blocks are runs of a column, where rows can be cut into such."""
+
+    def cut(x, block):
+        turned = x.mT if x.ndim > 1 and x.shape[-2] % block == 0 else x
+        return neighbours(turned, block)
+
+    return {"cut": cut}
+
+
+def far_apart(x, block):
+    return x.unflatten(-1, (block, -1)).mT
+
+
+def checked(bits: Callable = lambda bits: 2 <= bits <= 8, divides: bool = True):
+    """A refusal of other bits, or none of a block that does not divide."""
+
+    def refuse(x, bits_, block):
+        if not bits(bits_) or (divides and x.shape[-1] % block):
+            raise ValueError("refused")
+        return x, bits_, block
+
+    return refuse
+
+
+def cut_short(x, bits, block):
+    """What is left over at the end of a row is dropped."""
+    sizes_that_fit(x[..., :1], bits, 1)
+    return x[..., : x.shape[-1] // block * block], bits, block
+
+
+# --- the exercise --------------------------------------------------------------------------------
+
+EXERCISE = exercise(
+    serving.quantize,
+    section="Chapter 20, “Smaller numbers”",
+    difficulty=2,
+    minutes=15,
+    criteria=(
+        *each_result(
+            ("codes", "scale", "minimum"),
+            CASES(
+                BY_HAND,
+                BLOCKS.but(batch=(3,)),
+                row("d=15", batch=(2,), given=FOUR_BITS),
+                row("d=6", batch=(6,), given=THREE_BITS, note="as many rows as numbers"),
+                row("d=12", batch=(12,), given=TWO_BITS, note="as many rows as numbers"),
+            ),
+        ),
+        CASES.criterion("other numbers of bits", 1).on(
+            *(row("d=12", batch=(5,), given={"bits": b, "block": 4}) for b in (2, 3, 5, 6, 7)),
+            row("d=12", batch=(2,), given={"bits": 8, "block": 6}, note="8 bits"),
+        ),
+        CASES.criterion("halfway between two steps: to the even one", 1).on(HALVES, LESS_HALVES),
+        CASES.criterion("a block of equal numbers", 1).on(EQUAL, ALL_EQUAL, ONE_A_BLOCK),
+        CASES.criterion("batches, one block a row", 1).on(
+            *(one.but("d=12", given=FOUR_BITS) for one in ROWS.batches if one.batch != (4,)),
+            row("d=4", batch=(4,), given={"bits": 3, "block": 2}, note="every axis of length 4"),
+            row("d=6", batch=(3,), given={"bits": 4, "block": 6}, note="one block a row"),
+        ),
+        CASES.criterion("float32, large and small numbers", 1).on(
+            *(one.but("d=12", given=FOUR_BITS) for one in ROWS.numbers),
+            BLOCKS.but(factor=1e-8, note="very small"),
+            once_more(BY_HAND),
+        ),
+        Criterion("bits outside 2 to 8, a block that does not divide: ValueError", 1).on(
+            lambda rng: [
+                refused(EIGHT_NUMBERS, 1, 4, "1 bit"),
+                refused(EIGHT_NUMBERS, 9, 4, "9 bits"),
+                refused(EIGHT_NUMBERS, 4, 3, "blocks of 3 in 8 numbers"),
+                refused(EIGHT_NUMBERS, 4, 16, "a block longer than the row"),
+            ]
+        ),
+        unchanged(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    mistakes=made(
+        coding,
+        mistake("""one scale for the whole array
+            You take the least and the greatest of all numbers. Each block has its own: a large
+            number elsewhere must not make its steps coarser.""").by(ends=of_everything),
+        mistake("""one scale for each row
+            You take the least and the greatest of the row. Each block of it has its own.""").by(
+            ends=of_each_row
+        ),
+        mistake("""one scale for a block of all rows
+            You take the ends over the batch as well. A block is so many neighbours of one row.
+        """).by(ends=of_each_place),
+        mistake("""2^bits steps
+            You divide by 2^bits. Between the first and the last of 2^bits codes lie 2^bits − 1
+            steps: the greatest number would get a code too large by one.""").by(
+            steps=lambda bits: 2**bits
+        ),
+        mistake("""another number of steps
+            You divide by another number. Codes go from 0 to 2^bits − 1.""")
+        .by(steps=lambda bits: 2**bits - 2)
+        .by(steps=lambda bits: 2 ** (bits - 1) - 1)
+        .by(steps=lambda bits: bits)
+        .by(steps=lambda bits: 2 ** (bits - 1)),
+        mistake("""bits are ignored
+            You use the same number of steps whatever `bits` says.""")
+        .by(steps=lambda bits: 255)
+        .by(steps=lambda bits: 15),
+        mistake("""halves are rounded up
+            You round halfway numbers up, `floor(x + 0.5)`. Here, as in `torch.round`, they go to
+            the even neighbour: 0.5 to 0, 1.5 to 2.""").by(nearest=lambda x: (x + 0.5).floor()),
+        mistake("""rounded down
+            You cut off what is behind the point. Each number goes to the *nearest* step:
+            `.round()`.""")
+        .by(nearest=torch.floor)
+        .by(nearest=torch.trunc),
+        mistake("""rounded up
+            Your codes are rounded up. Each number goes to the nearest step: `.round()`.""").by(
+            nearest=torch.ceil
+        ),
+        mistake("""not rounded
+            Your codes are no whole numbers. Round them.""").by(nearest=as_it_is),
+        mistake("""blocks down the columns
+            Your blocks run down a column. They are neighbours along the last axis:
+            `x.unflatten(-1, (-1, block))`.""").by(
+            down_the_columns() | {"join": lambda blocks: blocks.flatten(-2)}
+        ),
+        mistake("""what is far apart makes a block
+            You put numbers that lie far apart into one block. A block is `block` neighbours:
+            `unflatten(-1, (-1, block))`, not `(block, -1)`.""")
+        .by(cut=far_apart, join=lambda blocks: blocks.mT.flatten(-2))
+        .by(cut=far_apart),
+        mistake("""as many blocks as a block has numbers
+            You cut the row into `block` blocks. Each has `block` numbers.""").by(
+            cut=lambda x, block: x.unflatten(-1, (block, -1))
+        ),
+        mistake("""the same distance to both sides of 0
+            You take the greatest size, max |x|, for both ends. Numbers that are all positive would
+            then use half of the codes: take the least and the greatest.""")
+        .by(ends=greatest_size)
+        .by(*(codes_of_both_signs(half) for half in (lambda n: n // 2, lambda n: (n + 1) // 2))),
+        mistake("""the least is taken for 0
+            You take 0 for the lower end. It is the least number of the block.""").by(
+            ends=lambda blocks, x: (
+                torch.zeros_like(blocks[..., :1]),
+                blocks.amax(-1, keepdim=True),
+            )
+        ),
+        mistake("""0 is counted among the numbers
+            You let every block reach to 0, as where 0 has to keep a code of its own. Its ends are
+            the least and the greatest number that it holds.
+        """).by(
+            ends=lambda blocks, x: (
+                blocks.amin(-1, keepdim=True).clamp(max=0),
+                blocks.amax(-1, keepdim=True).clamp(min=0),
+            )
+        ),
+        mistake("""a block of equal numbers gives NaN
+            Where all numbers are equal the scale is 0, and you divide by it. Such a block has
+            codes 0: divide by 1 there.""")
+        .by(guard=as_it_is)
+        .by(guard=as_it_is, code=lambda codes, bits: codes.nan_to_num(nan=-1)),
+        mistake("""the scale of a block of equal numbers
+            Where all numbers are equal you return another scale than 0. Put something else in its
+            place only where you divide.""")
+        .by(size=lambda low, high, steps: not_zero((high - low) / steps))
+        .by(size=lambda low, high, steps: ((high - low) / steps).clamp(min=1e-8))
+        .by(size=lambda low, high, steps: ((high - low) / steps).clamp(min=1e-5)),
+        mistake("""a guard in the scale
+            You add a small number to every scale. Guard the division alone, and only where the
+            scale is 0.""").by(
+            *(
+                {"size": lambda low, high, steps, guard=guard: (high - low) / steps + guard}
+                for guard in (1e-6, 1e-5, 1e-8, 1e-9, 1e-10, 1e-12)
+            )
+        ),
+        mistake("""the minimum is not taken off
+            You divide x by the scale. A code counts steps from the least number: `(x − minimum) /
+            scale`.""")
+        .by(divide=lambda blocks, low, high, step: blocks / step)
+        .by(
+            divide=lambda blocks, low, high, step: blocks / step,
+            code=lambda codes, bits: codes.clamp(0, 2**bits - 1),
+        ),
+        mistake("""counted from the greatest
+            You count the steps down from the greatest number. They count up from the least.""")
+        .by(divide=lambda blocks, low, high, step: (high - blocks) / step)
+        .by(
+            divide=lambda blocks, low, high, step: (high - blocks) / step,
+            told_minimum=lambda low, high, scale: high,
+        ),
+        mistake("""multiplied by the scale
+            You multiply by the scale. How many steps a number is away is found by dividing.""").by(
+            divide=lambda blocks, low, high, step: (blocks - low) * step
+        ),
+        mistake("""the maximum comes back
+            You return the greatest number of each block. Its least is asked for.""").by(
+            told_minimum=lambda low, high, scale: high
+        ),
+        mistake("""a zero point comes back
+            You return which code stands for 0, −minimum / scale. Asked for is the minimum itself,
+            in the unit of x.""")
+        .by(told_minimum=lambda low, high, scale: (-low / not_zero(scale)).round())
+        .by(told_minimum=lambda low, high, scale: -low / not_zero(scale)),
+        mistake("""the scale is turned over
+            You return steps a unit. Scale is units a step: (max − min) / (2^bits − 1).""").by(
+            told_scale=lambda scale: 1 / not_zero(scale)
+        ),
+        mistake("""the range in place of the scale
+            You return max − min. The scale is one step of it: divided by 2^bits − 1.""").by(
+            size=lambda low, high, steps: high - low,
+            guard=lambda scale: not_zero(scale) / 15,
+        ),
+        mistake("""codes begin below 0
+            You shift the codes so that half of them are negative. They go from 0 to 2^bits − 1.
+        """).by(code=lambda codes, bits: codes - 2 ** (bits - 1)),
+        mistake("""8 bits do not fit into int8
+            A signed byte ends at 127, and larger codes come out negative. `torch.uint8` holds 0 to
+            255.""").by(code=lambda codes, bits: codes.to(torch.int64).to(torch.int8)),
+        mistake("""numbers come back, not codes
+            You return what the codes stand for. That is `dequantize`; here the codes themselves
+            are asked for.""").by(back=lambda codes, low, scale: codes * scale + low),
+        mistake("""an axis of 1 is left
+            Scale and minimum have an axis of length 1 at the end, or the codes are still in
+            blocks. Asked for are `(..., d)` and `(..., d / block)`.""")
+        .by(each=lambda numbers, block: numbers)
+        .by(join=as_it_is),
+        mistake("""a scale for every number
+            You repeat scale and minimum for each number. There is one of each a block.""").by(
+            each=lambda numbers, block: numbers[..., 0].repeat_interleave(block, -1)
+        ),
+        mistake("""returned in another order
+            Asked for is (codes, scale, minimum), in this order.""")
+        .by(order=lambda codes, scale, minimum: (codes, minimum, scale))
+        .by(order=lambda codes, scale, minimum: (scale, minimum, codes)),
+        mistake("""something is missing
+            Three things come back: (codes, scale, minimum).""")
+        .by(order=lambda codes, scale, minimum: (codes, scale))
+        .by(order=lambda codes, scale, minimum: codes),
+        mistake("""no tensors come back
+            You return NumPy arrays, or lists. Codes, scale and minimum are torch tensors.""")
+        .by(order=lambda codes, scale, minimum: (codes.numpy(), scale.numpy(), minimum.numpy()))
+        .by(order=lambda codes, scale, minimum: (codes.tolist(), scale.tolist(), minimum.tolist())),
+        mistake("""computed in float32
+            You turn the numbers into float32, or half of that. Scale and minimum keep the dtype of
+            x.""")
+        .by(read=lambda x: x.float())
+        .by(read=lambda x: x.half()),
+        mistake("""nothing is refused
+            Bits outside 2 to 8, and a block that does not divide the last axis, are a
+            `ValueError`.""")
+        .by(refuse=lambda x, bits, block: (x, bits, block))
+        .by(refuse=checked(lambda bits: True))
+        .by(refuse=checked(divides=False))
+        .by(refuse=cut_short)
+        .by(refuse=checked(lambda bits: bits <= 8))
+        .by(refuse=checked(lambda bits: bits >= 2)),
+        mistake("""what is right is refused
+            2 and 8 bits are right, a block may be one number or the whole row, and numbers may be
+            equal.""")
+        .by(refuse=checked(lambda bits: 2 < bits <= 8))
+        .by(refuse=checked(lambda bits: 2 <= bits < 8))
+        .by(refuse=checked(lambda bits: bits in (2, 4, 8))),
+    ),
+)

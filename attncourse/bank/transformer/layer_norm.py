@@ -1,0 +1,279 @@
+"""The exercise ``layer_norm``: rows at mean 0 and variance 1."""
+
+from attncourse import transformer
+from attncourse.checks.exercise import Case, Criterion, Rng, composition, exercise, unchanged
+from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Drawn, once_more, row, standard
+from attncourse.checks.writing.modules import tensor, uniform_values
+from attncourse.checks.writing.recipes import made, mistake
+
+# --- cases ---------------------------------------------------------------------------------------
+
+CASES = CaseTable({"x": "... d"})
+FAR_FROM_0 = Drawn("... d", lambda rng, shape: rng.normal(size=shape) + 1e5)
+ALL_GIVEN = CaseTable({"x": "... d", "gain": "d", "bias": "d"})
+ROWS, GIVEN_ROWS = standard(CASES), standard(ALL_GIVEN)
+GAIN = {"gain": Drawn("d")}
+BOTH = GAIN | {"bias": Drawn("d")}
+BY_HAND = Case((tensor([[1, 3], [-3, 5], [5, 7]]), tensor([1, 10])), {"eps": 1.0})
+SEQUENCES = row("d=7", batch=(5,))
+
+
+def bias_alone(rng: Rng, *shape: int, **options) -> Case:
+    """No gain, which is not a gain of 0."""
+    named = {"bias": uniform_values(rng, shape[-1])} | options
+    return Case((uniform_values(rng, *shape),), named, note="no gain")
+
+
+# --- decisions and mistakes ----------------------------------------------------------------------
+
+
+def mean(x):
+    return x.mean(-1, keepdim=True)
+
+
+@composition
+def norming(
+    centre=mean,
+    around=lambda x, centred: centred,
+    average=mean,
+    spread=lambda x, variance: variance,
+    power=lambda variance, eps: (variance + eps).sqrt(),
+    small=lambda eps: eps,
+    divide=lambda centred, size: centred / size,
+    scale=lambda x, gain, bias: x if gain is None else gain * x,
+    shift=lambda x, gain, bias: x if bias is None else x + bias,
+    roles=lambda gain, bias: (gain, bias),
+    read=lambda x: x,
+    back=lambda normed, x: normed,
+):
+    """``layer_norm`` made of decisions; ``around`` is what the variance is the mean square of."""
+
+    def layer_norm(x, gain=None, bias=None, eps=1e-5):
+        gain, bias = roles(gain, bias)
+        given, x = x, read(x)
+        centred = x - centre(x)
+        variance = spread(x, average(around(x, centred).square()))
+        x = back(divide(centred, power(variance, small(eps))), given)
+        return shift(scale(x, gain, bias), gain, bias)
+
+    return layer_norm
+
+
+def over(*axes: int):
+    """Mean and variance over these axes."""
+
+    def averaged(x):
+        return x.mean(axes, keepdim=True)
+
+    return {"centre": averaged, "average": averaged}
+
+
+def over_each_sequence() -> dict:
+    """Mean and variance over the last two axes, or over the only one."""
+
+    def averaged(x):
+        return x.mean((-2, -1) if x.ndim > 1 else -1, keepdim=True)
+
+    return {"centre": averaged, "average": averaged}
+
+
+def of_all(x):
+    return x.mean()
+
+
+def unbiased(squares):
+    return squares.sum(-1, keepdim=True) / (squares.shape[-1] - 1)
+
+
+def outside(number: float) -> dict:
+    return {"small": lambda eps: number}
+
+
+# --- the exercise --------------------------------------------------------------------------------
+
+EXERCISE = exercise(
+    transformer.layer_norm,
+    section="Chapter 12, “Keeping the rows at one size”",
+    difficulty=1,
+    minutes=10,
+    forbids=("layer_norm",),
+    criteria=(
+        Criterion("each row at mean 0 and variance 1", 3).on(
+            lambda rng: [
+                BY_HAND,
+                *CASES(
+                    SEQUENCES,
+                    row("d=5"),
+                    row("d=7", batch=(7,), note="as many tokens as features"),
+                    row("d=2", batch=(3,)),
+                )(rng),
+            ]
+        ),
+        Criterion("gain and bias, of which one or both may be left out", 2).on(
+            lambda rng: [
+                *CASES(
+                    SEQUENCES.but(given=BOTH),
+                    SEQUENCES.but(given=GAIN, note="no bias"),
+                )(rng),
+                bias_alone(rng, 5, 7),
+            ]
+        ),
+        Criterion("eps inside the root", 2).on(
+            lambda rng: [
+                *CASES(
+                    SEQUENCES.but(given={"eps": 0.1}, note="eps = 0.1"),
+                    SEQUENCES.but(given={"eps": 1e-12}, factor=1e-3, note="eps = 1e-12"),
+                    SEQUENCES.but(factor=0.003, note="entries near eps"),
+                )(rng),
+            ]
+        ),
+        CASES.criterion("batches", 1).on(*ROWS.batches),
+        CASES.criterion("float32, large, small and equal entries, a gain or bias of 0", 1).on(
+            *ROWS.numbers,
+            row("d=1", batch=(3,), note="one feature: all become 0"),
+            SEQUENCES.but(zero=("x",), note="rows of zeros"),
+            Case((tensor([[3, 3, 3, 3]]),), note="a row without spread"),
+            SEQUENCES.but(given=BOTH, zero=("gain",), note="a gain of 0"),
+            SEQUENCES.but(given=BOTH, zero=("bias",), note="a bias of 0"),
+            row("d=7", batch=(3,), given={"x": FAR_FROM_0}, note="rows far from 0"),
+            ROWS.single.but(batch=(3,), given=BOTH, note="float32, with gain and bias"),
+            once_more(BY_HAND),
+        ),
+        ALL_GIVEN.criterion("gradients reach x, gain and bias", 2).on(*GIVEN_ROWS.gradients),
+        unchanged(),
+    ),
+    excludes=(FLOATS_ONLY,),
+    mistakes=made(
+        norming,
+        mistake("""unbiased variance
+            You divide the sum of squares by d − 1, as `x.var(-1)` and `x.std(-1)` do. A norm
+            divides by d: `x.var(-1, unbiased=False)`.""").by(average=unbiased),
+        mistake("""the norm runs over the sequence
+            You take mean and variance of a feature over the tokens, so a token's output depends on
+            the others. Each row is normalised by itself: axis −1.""")
+        .by(over(-2))
+        .by(over(0))
+        .by(over(1))
+        .by(centre=over(-2)["centre"])
+        .by(average=over(-2)["average"]),
+        mistake("""one mean and variance for all rows
+            You take a mean, a variance or both for many rows at once: all of the array, or all of a
+            sequence. Every row has its own: `dim=-1, keepdim=True`.""")
+        .by(centre=of_all, average=of_all)
+        .by(over(-2, -1))
+        .by(over_each_sequence())
+        .by(centre=of_all)
+        .by(average=of_all),
+        mistake("""eps outside the root
+            You add eps to the standard deviation. It is added to the variance, under the root:
+            `(variance + eps).sqrt()`.""")
+        .by(power=lambda variance, eps: variance.sqrt() + eps)
+        .by(power=lambda variance, eps: variance.sqrt() + eps**0.5),
+        mistake("""eps is not added to the variance
+            You add the square of eps or its root, or take the larger of variance and eps. The root
+            is that of their sum: `(variance + eps).sqrt()`.""")
+        .by(power=lambda variance, eps: variance.clamp(min=eps).sqrt())
+        .by(small=lambda eps: eps**2)
+        .by(small=lambda eps: eps**0.5),
+        mistake("""no eps
+            You leave eps out. A row whose entries are all equal has variance 0, and 0/0 is NaN.
+        """).by(small=lambda eps: 0),
+        mistake("""another eps
+            You add a fixed number where the argument `eps` belongs.""")
+        .by(outside(1e-5))
+        .by_any(outside, (1e-12, 1e-8, 1e-6, 1e-5, 1e-3)),
+        mistake("""divided by the variance
+            You divide by the variance itself. It is its root, the standard deviation, that has the
+            unit of x.""").by(power=lambda variance, eps: variance + eps),
+        mistake("""multiplied by the standard deviation
+            You multiply by the root where you should divide: rows that are large are to shrink.
+        """).by(divide=lambda centred, size: centred * size),
+        mistake("""the mean is not subtracted
+            The mean is left in x, or in what you divide by, or in both, which is another norm,
+            RMSNorm. Subtract each row's mean first, and use what is left in both places.""")
+        .by(centre=lambda x: 0)
+        .by(centre=lambda x: 0, around=lambda x, centred: x - mean(x))
+        .by(around=lambda x, centred: x),
+        mistake("""the mean is taken off behind the division
+            You divide x, and take the mean that it had before off the quotient. Take it off first:
+            (x − mean) / √(variance + eps).
+        """).by(
+            centre=lambda x: 0,
+            around=lambda x, centred: x - mean(x),
+            back=lambda normed, x: normed - mean(x),
+        ),
+        mistake("""the mean is subtracted, and nothing divided
+            Your rows have mean 0 and the size that they came with. Divide by the standard
+            deviation.""").by(divide=lambda centred, size: centred),
+        mistake("""rows of length 1
+            You divide by the length of a row. By its standard deviation the entries get size 1, and
+            the row length √d.""").by(average=lambda squares: squares.sum(-1, keepdim=True)),
+        mistake("""the mean absolute deviation
+            You divide by the mean distance from the mean. The standard deviation is the root of the
+            mean *square*.""")
+        .by(
+            around=lambda x, centred: centred.abs().sqrt(),
+            power=lambda deviation, eps: deviation + eps,
+        )
+        .by(
+            around=lambda x, centred: centred.abs().sqrt(),
+            power=lambda deviation, eps: (deviation.square() + eps).sqrt(),
+        ),
+        mistake("""gain and bias exchanged
+            You multiply by the bias and add the gain. It is gain · (…) + bias.
+        """).by(roles=lambda gain, bias: (bias, gain)),
+        mistake("""gain or bias is left out
+            You do not use gain, or bias, or neither. Where they are given: gain · (…) + bias.""")
+        .by(scale=lambda x, gain, bias: x)
+        .by(shift=lambda x, gain, bias: x)
+        .by(scale=lambda x, gain, bias: x, shift=lambda x, gain, bias: x),
+        mistake("""1 + gain
+            You multiply by 1 + gain, as models do whose gain begins at 0. Here it begins at 1:
+            multiply by gain.
+        """).by(scale=lambda x, gain, bias: x if gain is None else (1 + gain) * x),
+        mistake("""the bias is scaled too
+            You add the bias before you multiply by gain. It comes last: gain · (…) + bias.""").by(
+            scale=lambda x, gain, bias: (
+                (x if bias is None else x + bias) * (1 if gain is None else gain)
+            ),
+            shift=lambda x, gain, bias: x,
+        ),
+        mistake("""bias only where there is a gain
+            You add the bias only if a gain is given too. Each may be left out by itself: ask for
+            each.""")
+        .by(shift=lambda x, gain, bias: x if gain is None or bias is None else x + bias)
+        .by(
+            scale=lambda x, gain, bias: x if gain is None or bias is None else gain * x,
+            shift=lambda x, gain, bias: x if gain is None or bias is None else x + bias,
+        ),
+        mistake("""a tensor taken for True or False
+            `if gain:` and `gain or 1` ask a tensor whether it is true, which torch refuses for more
+            than one number. Ask `if gain is None`.""")
+        .by(scale=lambda x, gain, bias: (gain or 1) * x)
+        .by(shift=lambda x, gain, bias: x + (bias or 0)),
+        mistake("""the means have lost their axis
+            `x.mean(-1)` drops the axis it averages over, and the means then line up with the
+            features, if they fit at all. Keep it: `x.mean(-1, keepdim=True)`.""")
+        .by(centre=lambda x: x.mean(-1), average=lambda x: x.mean(-1))
+        .by(centre=lambda x: x.mean(-1))
+        .by(average=lambda x: x.mean(-1)),
+        mistake("""the variance as a difference of squares
+            The mean of the squares less the square of the mean is the variance on paper. In rows
+            far from 0 both are large, and the digits that tell them apart are lost: subtract the
+            mean first.""").by(spread=lambda x, variance: mean(x.square()) - mean(x).square()),
+        mistake("""computed in float32
+            You turn x into float32, which keeps seven digits of float64. Stay in the dtype of
+            x.""")
+        .by(read=lambda x: x.float())
+        .by(read=lambda x: x.float(), back=lambda normed, x: normed.to(x.dtype)),
+        mistake("""no gradient through mean and variance
+            The numbers are right, but you detach mean or variance, as if they were constants. They
+            move with x, and the gradient has to know.""")
+        .by(power=lambda variance, eps: (variance.detach() + eps).sqrt())
+        .by(
+            centre=lambda x: mean(x).detach(),
+            power=lambda variance, eps: (variance.detach() + eps).sqrt(),
+        )
+        .by(centre=lambda x: mean(x).detach()),
+    ),
+)

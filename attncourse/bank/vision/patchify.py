@@ -1,0 +1,101 @@
+"""The exercise ``patchify``: images cut into square patches."""
+
+from attncourse import vision
+from attncourse.bank.vision.cases import (
+    COUNTED,
+    FITS,
+    IMAGE_BATCHES,
+    OF_IMAGES,
+    ONE_PATCH,
+    PIXELS,
+    SIDES,
+    STRIPS,
+    cutting,
+    refuses,
+)
+from attncourse.bank.vision.mistakes import (
+    ANOTHER_ORDER,
+    BY_NUMBER,
+    CHANNEL_BY_CHANNEL,
+    CHANNELS_LAST,
+    COLUMN_BY_COLUMN,
+    EXCHANGED,
+    FAR_APART,
+    FROM_THE_FRONT,
+    HALF_TESTED,
+    LAST_DROPPED,
+    NOT_REFUSED,
+    OVERLAPPING,
+    RESHAPED,
+    SQUARE,
+    TURNED_INSIDE,
+    patching,
+)
+from attncourse.checks.exercise import Case, exercise
+from attncourse.checks.writing.cases import FLOATS_ONLY, CaseTable, Count, normal, row
+from attncourse.checks.writing.recipes import made, mistake
+
+# --- cases ---------------------------------------------------------------------------------------
+
+CASES = CaseTable({"images": f"... c {SIDES}", "patch": Count("patch")}, how=normal)
+
+BY_HAND = Case((COUNTED.reshape(1, 4, 4), 2), note="four patches of 2 × 2")
+
+# --- the exercise --------------------------------------------------------------------------------
+
+EXERCISE = exercise(
+    vision.patchify,
+    section="Chapter 15, “An image is a sentence of patches”",
+    difficulty=3,
+    minutes=20,
+    criteria=cutting(
+        CASES,
+        BY_HAND,
+        "patches in reading order, inside one channel, row, column",
+        OF_IMAGES,
+        IMAGE_BATCHES,
+        (
+            *ONE_PATCH,
+            *PIXELS,
+            *STRIPS,
+            row("c=2 rows=5 columns=4 patch=3", turned=True, note="not contiguous in memory"),
+        ),
+        refuses(*FITS),
+        c=3,
+        rows=5,
+        columns=7,
+        patch=2,
+    ),
+    excludes=(FLOATS_ONLY,),
+    mistakes=made(
+        patching,
+        RESHAPED,
+        COLUMN_BY_COLUMN,
+        TURNED_INSIDE,
+        CHANNELS_LAST,
+        CHANNEL_BY_CHANNEL,
+        BY_NUMBER,
+        SQUARE,
+        OVERLAPPING,
+        FROM_THE_FRONT,
+        EXCHANGED,
+        FAR_APART,
+        LAST_DROPPED,
+        ANOTHER_ORDER,
+        mistake("""one patch a column
+            You return (..., c·patch², n), as `F.unfold` does. A token is a row: `.mT`.
+        """).by(finish=lambda patches, images, p: patches.mT),
+        mistake("""the axes are not joined
+            Your patches keep axes of their own. Flatten twice: rows and columns of patches into n,
+            channel, row and column of a pixel into c·patch².""")
+        .by(join=lambda x: x)
+        .by(join=lambda x: x.flatten(-5, -4))
+        .by(join=lambda x: x.flatten(-3)),
+        mistake("""the channels are mixed
+            You average the channels or keep one of them. A patch holds the numbers of all.""")
+        .by(take=lambda x, p: x.mean(-3, keepdim=True))
+        .by(take=lambda x, p: x[..., :1, :, :]),
+        NOT_REFUSED,
+        HALF_TESTED,
+    ),
+)

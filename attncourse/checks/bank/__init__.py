@@ -1,1 +1,0 @@
-"""The exercises of each chapter, as tables: one module a chapter."""

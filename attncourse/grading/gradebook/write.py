@@ -1,0 +1,276 @@
+"""Many submissions' points into the gradebook at once, with nbgrader's models.
+
+nbgrader's own steps ask for, write and commit each cell of each submission. Here a batch is a
+few queries and one transaction: all of it is in the gradebook, or none. What a person has
+entered (scores, extra credit, comments) is read and never written.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+from attncourse.grading.course.dates import zone_of
+from attncourse.grading.course.extensions import read_extensions
+from attncourse.grading.course.folders import Submission
+from attncourse.grading.course.late import LatePenalty, seconds_late, time_in
+from attncourse.grading.gradebook.connection import CourseGradebook, open_gradebook
+from attncourse.grading.graded_notebook import untouched_answers
+from attncourse.grading.report import Report
+
+if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
+NO_RESPONSE = "No response."  # nbgrader's words
+MAX_VALUES_IN_QUERY = 1000  # values in one query
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A submission, its report, and its graded notebook, empty where there is none.
+
+    ``source`` says where the report comes from: "run", "journal", "folder" or "failure". ``same``
+    are the cells whose answers were there already: whoever has scored them has seen these.
+    """
+
+    submission: Submission
+    report: Report
+    notebook: str = ""
+    source: str = "run"
+    same: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class NotebookCells:
+    """A notebook of the assignment as the gradebook has it, its cells' grade ids by their keys.
+
+    ``graded`` says whether it is the one that submissions are graded by; others are entered empty.
+    """
+
+    id: str
+    points: dict[str, str]
+    tasks: frozenset[str]
+    comments: dict[str, str]
+    graded: bool
+
+
+@dataclass(frozen=True)
+class GradebookEntry:
+    """One submission on its way into the gradebook: its row there, and what it earned.
+
+    ``unchanged`` says, of each answer that it holds, whether that is as it was released.
+    """
+
+    owner: Row
+    result: Graded
+    unchanged: dict[str, bool]
+
+
+class BatchRows:
+    """The rows of one of nbgrader's tables that a batch is about, by the columns of ``key``.
+
+    ``rows`` holds them, those that are there and those that will be; each has ``key``,
+    ``columns`` and, where the table has one of its own, an ``id``.
+    """
+
+    def __init__(
+        self, db: "Session", model: Any, key: tuple[str, ...], columns: tuple[str, ...] = ()
+    ) -> None:
+        """Make ready to read and write rows of a table, by the columns of ``key``."""
+        self._db, self._model, self._key = db, model, key
+        self._columns = tuple(dict.fromkeys(("id", *key, *columns)))
+        self._new: list[Row] = []
+        self._changed: list[Row] = []
+        self.rows: dict[tuple, Row] = {}
+
+    def read(self, values: Sequence[str]) -> None:
+        """Reads the rows whose last column of the key has one of these values."""
+        from sqlalchemy import select
+
+        chosen = [getattr(self._model, name) for name in self._columns]
+        column = getattr(self._model, self._key[-1])
+        for start in range(0, len(values), MAX_VALUES_IN_QUERY):
+            query = select(*chosen).where(column.in_(values[start : start + MAX_VALUES_IN_QUERY]))
+            for row in self._db.execute(query).mappings():
+                self.rows[self._key_of(row)] = dict(row)
+
+    def put(self, row: Row) -> Row:
+        """Notes what a row should hold, and returns all of it. What it does not name, stays."""
+        key = self._key_of(row)
+        old = self.rows.get(key)
+        if old is None:
+            empty = dict.fromkeys(self._columns) | {"id": uuid4().hex}
+            self.rows[key] = empty | row
+            self._new.append({"id": self.rows[key]["id"], **row})
+        elif any(old[name] != value for name, value in row.items()):
+            self._changed.append({**row, "id": old["id"]})
+            self.rows[key] = old | row
+        return self.rows[key]
+
+    def write(self) -> None:
+        """Sends what is new or different to the database, without a commit."""
+        from sqlalchemy import insert, update
+
+        if self._new:
+            self._db.execute(insert(self._model), self._new)
+        if self._changed:
+            self._db.execute(update(self._model), self._changed)
+        self._new, self._changed = [], []
+
+    def _key_of(self, row: Any) -> tuple:
+        return tuple(row[name] for name in self._key)
+
+
+def save_batch(
+    book: CourseGradebook, name: str, results: Sequence[Graded], penalty: LatePenalty
+) -> None:
+    """Enters the points of a batch of submissions, in one transaction.
+
+    Who handed in nothing becomes known as a student and gets no submission, so that the
+    formgrader shows it as missing. Where there is one, of what was withdrawn, it earns nothing.
+    """
+    from nbgrader.api import Student
+
+    named = [result for result in results if result.submission.named]
+    with open_gradebook(book) as gradebook:
+        db: Any = gradebook.db  # a scoped session, which does what a session does
+        assignment = gradebook.find_assignment(name)
+        sheets = [notebook_cells(notebook, name) for notebook in assignment.notebooks]
+        students = BatchRows(db, Student, ("id",))
+        students.read([result.submission.student for result in named])
+        for result in named:
+            students.put({"id": result.submission.student})
+        students.write()
+        zone, extensions = zone_of(book.config), read_extensions(book.course).items()
+        due = assignment.duedate
+        extended = {
+            student: more.length(due, zone) for (student, of), more in extensions if of == name
+        }
+        entries = enter_submissions(db, assignment.id, named, extended, zone)
+        for sheet in sheets:
+            enter_notebook(db, sheet, entries, due, penalty)
+        db.commit()
+
+
+def notebook_cells(notebook: Any, name: str) -> NotebookCells:
+    """Return what the gradebook has of a notebook's cells, by their keys."""
+    answers = {*notebook.solution_cells, *notebook.task_cells}
+    return NotebookCells(
+        id=notebook.id,
+        points={cell.id: cell.name for cell in (*notebook.grade_cells, *notebook.task_cells)},
+        tasks=frozenset(cell.id for cell in notebook.task_cells),
+        comments={cell.id: cell.name for cell in answers},
+        graded=notebook.name == name,
+    )
+
+
+def enter_submissions(
+    db: "Session",
+    assignment: str,
+    results: list[Graded],
+    extended: dict[str, timedelta],
+    zone: ZoneInfo | None,
+) -> list[GradebookEntry]:
+    """Enters who handed in and when, and who had more time for it."""
+    from nbgrader.api import SubmittedAssignment
+
+    key = ("assignment_id", "student_id")
+    rows = BatchRows(db, SubmittedAssignment, key, ("timestamp", "extension"))
+    rows.read([result.submission.student for result in results])
+    entries = []
+    for result in results:
+        row: dict[str, Any] = {"assignment_id": assignment, "student_id": result.submission.student}
+        if result.report.status == "missing" and tuple(row.values()) not in rows.rows:
+            continue
+        if stamp := result.submission.timestamp:  # else what was known before holds, as in nbgrader
+            row["timestamp"] = time_in(stamp, zone)
+        more = extended.get(result.submission.student)
+        owner = rows.put(row | ({} if more is None else {"extension": more}))
+        entries.append(GradebookEntry(owner, result, untouched_answers(result.notebook)))
+    rows.write()
+    return entries
+
+
+def enter_notebook(
+    db: "Session",
+    sheet: NotebookCells,
+    entries: list[GradebookEntry],
+    due: datetime | None,
+    penalty: LatePenalty,
+) -> None:
+    """Enters one notebook of each submission: points, comments, what being late costs."""
+    from nbgrader.api import Comment, Grade, SubmittedNotebook
+
+    places = BatchRows(
+        db, SubmittedNotebook, ("notebook_id", "assignment_id"), ("late_submission_penalty",)
+    )
+    places.read([entry.owner["id"] for entry in entries])
+    put_rows = [
+        places.put({"notebook_id": sheet.id, "assignment_id": e.owner["id"]}) for e in entries
+    ]
+    places.write()
+    ids = [place["id"] for place in put_rows]
+    scores = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
+    grades = BatchRows(db, Grade, ("cell_id", "notebook_id"), scores)
+    comments = BatchRows(db, Comment, ("cell_id", "notebook_id"), ("auto_comment",))
+    for rows in (grades, comments):
+        rows.read(ids)
+    for entry, place in zip(entries, put_rows, strict=True):
+        total = enter_points(grades, sheet, entry, place["id"])
+        enter_comments(comments, sheet, entry, place["id"])
+        if sheet.graded:
+            stamp, more = entry.owner["timestamp"], entry.owner["extension"]
+            late = seconds_late(stamp, due, more, penalty.zone)
+            off = penalty(entry.result.submission.student, total, late)
+            key = {"notebook_id": sheet.id, "assignment_id": entry.owner["id"]}
+            places.put(key | {"late_submission_penalty": off})
+    for rows in (grades, comments, places):
+        rows.write()
+
+
+def enter_points(
+    grades: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
+) -> float:
+    """Enters the points of each cell; returns their sum as nbgrader counts it."""
+    total = 0.0
+    for cell, grade_id in sheet.points.items():
+        row = {"cell_id": cell, "notebook_id": place}
+        if sheet.graded and cell not in sheet.tasks:
+            old = grades.rows.get((cell, place))
+            points = points_of(grade_id, entry)
+            needed = points is None
+            if old is not None and old["manual_score"] is not None:
+                needed = grade_id not in entry.result.same or old["needs_manual_grade"]
+            row |= {"auto_score": points, "needs_manual_grade": needed}
+        total += counted_score(grades.put(row))
+    return total
+
+
+def points_of(grade_id: str, entry: GradebookEntry) -> float | None:
+    """A cell's points; None where a person has to say, which is of something that is there."""
+    report = entry.result.report
+    if report.status == "missing":
+        return 0.0
+    if grade_id in report.cells:
+        return report.cells[grade_id].points
+    return 0.0 if entry.unchanged.get(grade_id) else None
+
+
+def counted_score(grade: Row) -> float:
+    """Return the score that counts: a person's before the automatic one, extra credit on top."""
+    base = grade["manual_score"] if grade["manual_score"] is not None else grade["auto_score"]
+    return 0.0 if base is None else base + (grade["extra_credit"] or 0.0)
+
+
+def enter_comments(
+    comments: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
+) -> None:
+    """Says of each answer that is as it was released that there is none."""
+    for cell, grade_id in sheet.comments.items():
+        row: Row = {"cell_id": cell, "notebook_id": place}
+        if sheet.graded and grade_id in entry.unchanged:
+            row["auto_comment"] = NO_RESPONSE if entry.unchanged[grade_id] else None
+        comments.put(row)

@@ -1,0 +1,247 @@
+"""The notebook that nbgrader's formgrader and feedback show: a submission with its results.
+
+Of the submission nothing gets in but the text of its cells, made harmless. The tests, the marks
+that nbgrader reads, and every output are the instructor's and the judge's.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from html import escape
+from typing import Any, TypeVar
+
+from attncourse.checks.showing.verdict import MESSAGE_STYLE
+from attncourse.grading import harmless
+from attncourse.grading.course.newer_hand_ins import notebook_digest
+from attncourse.grading.errors import Unreadable
+from attncourse.grading.harmless import message
+from attncourse.grading.judge.outcomes import verdict_of
+from attncourse.grading.report import Report, score_in_words
+from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
+from attncourse.grading.submission.parts import Part, as_released
+from attncourse.grading.submission.plan import Stand, laid_out
+from attncourse.grading.submission.questions import lines
+
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+# More than a person reads. Longer Markdown can keep what renders it busy for minutes.
+LONGEST, ROOM = 20_000, 200_000  # characters of a cell, and of all cells
+FRAME = '<div class="attncourse-report tex2jax_ignore">{}</div>'  # in it, $ is no formula
+LOST = "The submission has lost this cell."
+
+
+def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
+    """A submission as nbgrader's autograde leaves it: the instructor's tests, and their results.
+
+    nbgrader finds exactly the points of the report in it, and what a person has to score. Of a
+    submission that cannot be read, it has the tests alone.
+    """
+    try:
+        cells = read_submission_cells(notebook).versions[report.version]
+    except Unreadable:
+        cells = ()
+    released = released_cells(assignment)
+    made = [cell_to_json(Cell(about(report), code=False))]
+    for cell in with_instructors_marks(
+        standing_that_fits(laid_out(cells, assignment)[0]), assignment, released
+    ):
+        made.append(cell_to_json(cell, released.get(cell.grade_id)))
+        if cell.test:
+            made[-1]["outputs"] = outputs(cell, report)
+    content = {
+        "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(made)],
+        "metadata": {"kernelspec": KERNEL, "attncourse": {"made_of": notebook_digest(notebook)}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    return json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def graded_cell_texts(notebook: str) -> dict[str, Any]:
+    """Return the text that each graded cell of a graded notebook judges.
+
+    Of an answer it is its own, of a test all code of the student's own.
+    """
+    cells = [(c.get("metadata", {}).get("nbgrader", {}), c) for c in json.loads(notebook)["cells"]]
+    sources = [(marks, c["cell_type"], "".join(c["source"])) for marks, c in cells]
+    code = [text for marks, kind, text in sources if kind == "code" and not marks.get("locked")]
+    return {
+        marks["grade_id"]: text if marks.get("solution") or marks.get("task") else code
+        for marks, _, text in sources
+        if marks.get("grade") or marks.get("task")
+    }
+
+
+def same_answers(before: str, now: str) -> frozenset[str]:
+    """The graded cells whose answers are the same in two graded notebooks."""
+    try:
+        old, new = graded_cell_texts(before), graded_cell_texts(now)
+    except (ValueError, TypeError, KeyError, AttributeError):  # there was none, or no notebook
+        return frozenset()
+    return frozenset(name for name in old.keys() & new.keys() if old[name] == new[name])
+
+
+StandT = TypeVar("StandT", Part, Stand)
+
+
+def standing_that_fits(stands: Sequence[StandT]) -> list[StandT]:
+    """Return the parts of a submission, of its own as many as there is room for."""
+    room, fitting = ROOM, []
+    for stand in stands:
+        if isinstance(stand, Cell):  # the instructor's
+            fitting.append(stand)
+        elif room > 0:
+            source = stand.cell.source
+            shown = source[: min(LONGEST, room)]
+            room -= len(shown) + 100
+            if shown != source:
+                shown += f"\n\n… and {len(source) - len(shown)} more characters"
+            fitting.append(replace(stand, cell=replace(stand.cell, source=shown)))
+    return fitting
+
+
+def with_instructors_marks(
+    stands: list[Stand], assignment: Assignment, released: dict[str, str]
+) -> list[Cell]:
+    """The cells with the instructor's marks and nobody else's, and last the lost ones to score.
+
+    Where several cells claim to be one answer, it is the first that holds more than was given.
+    """
+    instructors = {c.grade_id: c for c in assignment.cells if c.grade_id and not c.test}
+    texts = {c.source.strip() for c in assignment.cells if not c.code}
+    chosen: dict[str, Cell] = {}
+    for cell in (stand.cell for stand in stands if isinstance(stand, Part)):
+        held = chosen.get(cell.grade_id)
+        if cell.grade_id in instructors and (held is None or is_untouched(held, released)):
+            chosen[cell.grade_id] = cell
+    cells = []
+    for stand in stands:
+        if isinstance(stand, Cell):
+            cells.append(stand)
+        elif chosen.get(stand.cell.grade_id) is stand.cell:
+            cells.append(answer(stand.cell, instructors[stand.cell.grade_id], released))
+        else:
+            cells.append(Cell(harmless_source(stand.cell, texts), code=stand.cell.code))
+    lost = [c for g, c in instructors.items() if g not in chosen and (c.grade or c.task)]
+    return cells + [replace(cell, source=f"# {LOST}" if cell.code else LOST) for cell in lost]
+
+
+def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
+    """The instructor's cell with the student's text, where it is the student's to write."""
+    if not own.solution and not own.task:
+        return own
+    if is_untouched(cell, released):
+        return replace(own, source=released[own.grade_id])
+    return replace(own, source=harmless_source(replace(cell, code=own.code)))
+
+
+def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
+    """True if an answer's cell holds what was released and no more."""
+    text = lines(harmless.made_visible(cell.source))
+    return text in ((), lines(released[cell.grade_id]))
+
+
+def harmless_source(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
+    """A submission's text as it may be shown. The instructor's own Markdown stays as it is."""
+    if cell.code:
+        return harmless.made_visible(cell.source)
+    return cell.source if cell.source.strip() in given else harmless.defused_markdown(cell.source)
+
+
+@lru_cache(maxsize=8)
+def released_cells(assignment: Assignment) -> dict[str, str]:
+    """Return the released text of the instructor's cells, by grade id."""
+    return {cell.grade_id: as_released(cell) for cell in assignment.cells if cell.grade_id}
+
+
+def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
+    """One cell in the notebook format, with nbgrader's metadata.
+
+    With what was released in an answer's place, it has the checksum by which nbgrader sees that
+    nothing was answered.
+    """
+    made: dict[str, Any] = {"cell_type": "code" if cell.code else "markdown", "metadata": {}}
+    made["source"] = cell.source.splitlines(keepends=True)
+    made |= {"execution_count": None, "outputs": []} if cell.code else {}
+    if not cell.grade_id:
+        return made
+    marks = {name: getattr(cell, name) for name in ("grade_id", "grade", "solution", "task")}
+    marks |= {"locked": cell.locked, "schema_version": 3, "cell_type": made["cell_type"]}
+    marks |= {"points": cell.points} if cell.grade or cell.task else {}
+    made["metadata"]["nbgrader"] = marks
+    if released is not None and cell.solution:
+        marks["checksum"] = checksum(replace(cell, source=released))
+    return made
+
+
+@lru_cache(maxsize=256)
+def checksum(cell: Cell) -> str:
+    """Nbgrader's checksum of a cell."""
+    from nbformat.notebooknode import from_dict
+    from nbgrader.utils import compute_checksum
+
+    whole: Any = from_dict({**cell_to_json(cell), "source": cell.source})
+    return compute_checksum(whole)
+
+
+def about(report: Report) -> str:
+    """The first cell: the points that the tests gave, and what there is to know of them.
+
+    It is HTML, which is Markdown as well, so that nothing in a note can be Markdown.
+    """
+    head = f"Tests: {score_in_words(report.points, report.maximum)}."
+    notes = [*report.notes] + ([] if report.sandbox else ["Graded without a sandbox."])
+    items = "".join(f"<li>{escape(' '.join(message(note).split()))}</li>" for note in notes)
+    return FRAME.format(f"<strong>{head}</strong>" + (f"<ul>{items}</ul>" if items else ""))
+
+
+def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
+    """Return a test's outputs: the verdicts made in it, why points are missing, and the points.
+
+    The last one is the plain number that nbgrader takes for the score. Without one it would give
+    all points. Of what happened in hidden tests the judge tells what their own source says.
+    """
+    verdicts = [] if cell.hides else [v for v in report.verdicts if v["cell"] == cell.grade_id]
+    made = [data_of("display_data", message(v["text"]), verdict_html(v)) for v in verdicts]
+    result = report.cells.get(cell.grade_id) if cell.grade else None
+    if not cell.grade:
+        return made
+    points = result.points if result else 0.0
+    said = result.message if result else ""
+    said = "" if verdicts or points == cell.points else message(said)
+    html = f"<strong>{score_in_words(points, cell.points)}</strong>"
+    if said:
+        html += f'<pre style="{MESSAGE_STYLE}">{escape(said)}</pre>'
+    return [*made, data_of("execute_result", repr(points), FRAME.format(html))]
+
+
+def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
+    """Return an output in the notebook format, as text and as HTML."""
+    data = {"text/plain": text, "text/html": html}
+    data = {name: value.splitlines(keepends=True) for name, value in data.items()}
+    made = {"output_type": kind, "metadata": {}, "data": data}
+    return made | ({"execution_count": None} if kind == "execute_result" else {})
+
+
+def verdict_html(verdict: dict[str, Any]) -> str:
+    """The verdict as a notebook shows it when a student runs the check."""
+    return FRAME.format(verdict_of(verdict, message)._repr_html_())
+
+
+def untouched_answers(notebook: str) -> dict[str, bool]:
+    """Of each answer in a graded notebook, whether nbgrader takes it for none.
+
+    That is told by the checksum of what was released, which the notebook has beside the answer.
+    """
+    from nbformat.notebooknode import from_dict
+    from nbgrader.utils import compute_checksum
+
+    untouched = {}
+    if notebook:
+        for cell in json.loads(notebook)["cells"]:
+            marks = cell["metadata"].get("nbgrader", {})
+            if marks.get("solution") or marks.get("task"):
+                whole: Any = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
+                same = marks.get("checksum") == compute_checksum(whole)
+                untouched[marks["grade_id"]] = same and not marks.get("task")
+    return untouched

@@ -1,0 +1,310 @@
+"""A class's results: points from the gradebook where it has them, details from the reports."""
+
+import json
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from pathlib import Path
+
+from attncourse.grading.course.dates import Zone, span_in_words, zone_of
+from attncourse.grading.course.folders import folders_in, require_known
+from attncourse.grading.course.settings import read_settings
+from attncourse.grading.course.variants import variants_in
+from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.connection import gradebook_to_read
+from attncourse.grading.gradebook.read import (
+    AssignmentScores,
+    Person,
+    SubmissionScores,
+    has_gradebook,
+    read_assignment_ids,
+    read_scores,
+)
+from attncourse.grading.harmless import one_line
+from attncourse.grading.report import CellResult, Report, count, report_from_json
+from attncourse.grading.results.failures import Failure, failures
+
+Remark = Callable[[str], None]  # who hears what an export or a zip leaves out
+MISSING = "nothing handed in"  # which the counts say already
+# What a note says of a file that had to be mended before it could be graded.
+MENDED = (
+    "a second copy",
+    "the notebook is called",
+    "notebook was found",
+    "not graded",
+    "merge conflict",
+    "its cells were graded",
+    "found inside",
+    "left out",
+    "were replaced",
+    "was read as",
+    "instead of UTF-8",
+)
+SCORED_BEFORE = "scored by a person before it was graded again"
+NO_POINTS = ("unreadable", "interrupted")  # what has no points at all, or not all of them
+
+
+@dataclass
+class StudentResult(SubmissionScores):
+    """One student and one assignment: the points that count, and what grading had to say.
+
+    ``status`` is the report's, or "graded" where the gradebook alone knows of a submission.
+    ``source`` says where ``cells`` come from, "gradebook" or "report". The rest is how the
+    submission stands in the gradebook, where it does.
+    """
+
+    person: Person
+    assignment: str
+    status: str
+    cells: dict[str, CellResult]
+    source: str = "gradebook"
+    mistakes: tuple[tuple[str, str], ...] = ()
+    failures: tuple[Failure, ...] = ()
+    notes: tuple[str, ...] = ()
+    attention: tuple[str, ...] = ()
+
+    @property
+    def student(self) -> str:
+        """The id of the student."""
+        return self.person.id
+
+    @property
+    def handed_in(self) -> bool:
+        """True if there is a submission."""
+        return self.status != "missing"
+
+    @property
+    def needs_person(self) -> bool:
+        """True if a person should look at the submission."""
+        return bool(self.attention) or self.status in NO_POINTS
+
+    @property
+    def why(self) -> str:
+        """Why a person should look, in one line."""
+        reasons = "; ".join(self.attention)
+        return reasons or (self.status if self.status in NO_POINTS else "")
+
+    @property
+    def waits(self) -> str:
+        """One line that names what a person has to score before the points are final."""
+        return f"waits for a person's score: {', '.join(self.waiting)}" if self.waiting else ""
+
+    @property
+    def older(self) -> str:
+        """One line that names what a person scored in an earlier grading, for whoever grades."""
+        return f"{SCORED_BEFORE}: {', '.join(self.stale)}" if self.stale else ""
+
+    @property
+    def lateness(self) -> str:
+        """How late the submission was and what that costs, in words; empty if it was in time."""
+        return lateness_in_words(self.late, self.penalty, self.extension)
+
+    @property
+    def raw(self) -> float:
+        """The sum of the points, without what lateness costs."""
+        return math.fsum(cell.points for cell in self.cells.values())
+
+    @property
+    def score(self) -> float:
+        """The final score: a late penalty takes away what is there, and no more."""
+        return max(0.0, self.raw - self.penalty)
+
+    @property
+    def maximum(self) -> float:
+        """The points of all cells."""
+        return math.fsum(cell.maximum for cell in self.cells.values())
+
+
+@dataclass(frozen=True)
+class ClassResults:
+    """An assignment's results in the order of the students' ids.
+
+    ``explanations`` holds, for each mistake that was seen, what one student was told.
+    """
+
+    assignment: str
+    results: tuple[StudentResult, ...]
+    explanations: dict[tuple[str, str], str] = field(default_factory=dict)
+    variant: str = ""  # of the assignment, where it was released in one
+    zone: Zone = None  # the class's
+    leftover: tuple[str, ...] = ()  # of whom there is a report, and nothing else any more
+
+    @cached_property
+    def by_student(self) -> dict[str, StudentResult]:
+        """The results by the ids of students."""
+        return {result.student: result for result in self.results}
+
+    @property
+    def waiting(self) -> str:
+        """Which cells wait for a person's score, and of how many students; empty if none does."""
+        return tallied(name for result in self.results for name in result.waiting)
+
+    @property
+    def stale(self) -> str:
+        """The same of cells that a person has scored before they were graded again."""
+        return tallied(name for result in self.results for name in result.stale)
+
+    @property
+    def left_out(self) -> list[str]:
+        """A sentence on whoever has left, if only a report has stayed of them."""
+        who = ", ".join(map(one_line, self.leftover))
+        said = f"{who}: left out, for the gradebook and submitted/ know them no more; to delete "
+        return [f"{said}what is left: attncourse forget ID"] if who else []
+
+    @property
+    def cells(self) -> dict[str, float]:
+        """The graded cells in their order, with their points."""
+        maxima: dict[str, float] = {}
+        for result in self.results:
+            for name, cell in result.cells.items():
+                maxima.setdefault(name, cell.maximum)
+        return maxima
+
+
+def lateness_in_words(seconds: float, penalty: float, extension: float = 0.0) -> str:
+    """Say how late something was and what that costs; empty if it was in time."""
+    if not seconds and not penalty:
+        return ""
+    said = f"{span_in_words(seconds)} late" if seconds else "late"
+    if extension:
+        said += f", with {span_in_words(extension * 86400)} more than others"
+    return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
+
+
+def tallied(names: Iterable[str]) -> str:
+    """Return a line that says how many students have each of these cells."""
+    counts = sorted(Counter(names).items())
+    return ", ".join(f"{name} of {count(number, 'student')}" for name, number in counts)
+
+
+def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
+    """Everybody who is in one of the classes, by their id."""
+    return {r.student: r.person for results_of_class in classes for r in results_of_class.results}
+
+
+def class_results(
+    course: Path, name: str, db: str | None = None, *, gradebook: bool = True
+) -> ClassResults:
+    """The results of an assignment; raises ``UserError`` where there are none.
+
+    With ``gradebook`` false a course without a gradebook is read from its reports alone.
+    """
+    zone = zone_of(read_settings(course))
+    entered, known = None, {*folders_in(course / "solutions"), *folders_in(course / "reports")}
+    if gradebook or has_gradebook(course, db):
+        with gradebook_to_read(course, db) as connection:
+            ids = read_assignment_ids(connection)
+            known |= set(ids)
+            if name in ids:
+                entered = read_scores(connection, ids[name], zone)
+    require_known(name, sorted(known))
+    merged = replace(without_leftover(course, merge(course, name, entered), entered), zone=zone)
+    if not any(result.handed_in or result.notes for result in merged.results):
+        raise UserError(f"nothing is graded of {name} yet: attncourse grade {name}")
+    return merged
+
+
+def merge(course: Path, name: str, entered: AssignmentScores | None) -> ClassResults:
+    """Every student's result, from what the gradebook holds (None: there is none) and reports."""
+    people = {person.id: person for person in entered.people} if entered else {}
+    submissions, maxima = (entered.submissions, entered.maxima) if entered else ({}, {})
+    results_by_student: dict[str, StudentResult] = {}
+    explanations: dict[tuple[str, str], str] = {}
+    for student, report in reports(course, name):
+        person = people.get(student, Person(student))
+        results_by_student[student] = from_report(person, name, report)
+        if isinstance(report, Report):
+            for verdict in report.verdicts:
+                key = (verdict.get("target", ""), verdict.get("mistake") or "")
+                if key[1] and verdict.get("explanation"):
+                    explanations.setdefault(key, verdict["explanation"])
+    for person in people.values():
+        scores = submissions.get(person.id)
+        empty = StudentResult(person, name, "missing" if scores is None else "graded", {})
+        result = results_by_student.get(person.id, empty)
+        results_by_student[person.id] = with_points(result, maxima, scores)
+    results = tuple(results_by_student[student] for student in sorted(results_by_student))
+    return ClassResults(name, results, explanations, variants_in(course).get(name, ""))
+
+
+def without_leftover(
+    course: Path, merged: ClassResults, entered: AssignmentScores | None
+) -> ClassResults:
+    """The results without those of whoever was taken out of the gradebook and of ``submitted``."""
+    if entered is None:
+        return merged
+    known = {person.id for person in entered.people}
+    gone = {r.student for r in merged.results if r.student not in known}
+    gone -= {who for who in gone if os.path.lexists(course / "submitted" / who)}
+    results = tuple(r for r in merged.results if r.student not in gone)
+    return replace(merged, results=results, leftover=tuple(sorted(gone)))
+
+
+def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
+    """The reports on an assignment by student, in order; of one that cannot be read, why."""
+    place = course / "reports" / name
+    if place.is_dir():
+        for path in sorted(place.glob("*.json")):
+            if not path.name.startswith("."):
+                yield path.stem, read_report(path)
+
+
+def read_report(path: Path) -> Report | str:
+    """The report in a file, or why it cannot be read and what to do."""
+    try:
+        return report_from_json(as_described()(json.loads(path.read_text(encoding="utf-8"))))
+    except OSError as error:
+        why = error.strerror or str(error)
+    except (ValueError, RecursionError) as error:
+        why = " ".join(str(error).split())[:100]
+    name = path.parent.name
+    place = f"reports/{name}/{path.name}"
+    return f"its report cannot be read: {place}: {why}: attncourse grade {name} writes it again"
+
+
+@cache
+def as_described() -> Callable[[object], dict]:
+    """Returns a report's data as it is. Raises ``ValueError`` where the schema has it otherwise."""
+    import fastjsonschema  # which is not there on Gradescope
+
+    schema = Path(__file__).parents[1] / "report.schema.json"
+    return fastjsonschema.compile(json.loads(schema.read_text(encoding="utf-8")))
+
+
+def from_report(person: Person, name: str, report: Report | str) -> StudentResult:
+    """A result with a report's points, for as long as the gradebook has none."""
+    if isinstance(report, str):
+        return StudentResult(person, name, "graded", {}, attention=(report,))
+    mended = [note for note in report.notes if any(word in note for word in MENDED)]
+    if report.status in NO_POINTS:
+        mended = [note for note in report.notes if note not in report.attention]
+    attention = [reason for reason in report.attention if reason != MISSING] + mended
+    if not report.sandbox:
+        attention.append("graded without a sandbox")
+    return StudentResult(
+        person=person,
+        assignment=name,
+        status=report.status,
+        cells=dict(report.cells),
+        source="report",
+        mistakes=report.mistakes,
+        failures=failures(report),
+        notes=report.notes,
+        attention=tuple(dict.fromkeys(attention)),
+    )
+
+
+def with_points(
+    result: StudentResult, maxima: dict[str, float], scores: SubmissionScores | None
+) -> StudentResult:
+    """A result with the gradebook's points; who handed in nothing has none of them."""
+    if scores is None and result.handed_in:
+        return result  # graded, but not entered into this gradebook
+    scores = scores or SubmissionScores()
+    order = [g for g in result.cells if g in maxima] + [g for g in maxima if g not in result.cells]
+    said = {g: cell.message for g, cell in result.cells.items()}
+    cells = {g: CellResult(scores.points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
+    return replace(result, cells=cells, source="gradebook", **vars(scores))

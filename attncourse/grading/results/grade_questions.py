@@ -1,0 +1,269 @@
+"""Students' questions on their grades: text files beside the feedback, answered in a table.
+
+``feedback/STUDENT/question-ASSIGNMENT.txt`` is what a student has written; a line that begins with
+the name of an exercise and a colon begins a question on it. An answer becomes a part of nbgrader's
+comment on the exercise, so it stands in the next feedback page, and in the formgrader. Who answered
+what and when is kept in ``ANSWERED``.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from attncourse.grading.course.folders import find_assignment, folders_in
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import in_turn, replace_bytes, replace_file
+from attncourse.grading.gradebook.connection import find_gradebook
+from attncourse.grading.gradebook.manual_grading import CommentEdit, edit_comments
+from attncourse.grading.harmless import made_visible, one_line, shortened_text
+from attncourse.grading.report import count
+from attncourse.grading.results.written_answers import user_here
+from attncourse.grading.spreadsheet import csv_table, records_in, rows_in, text_of_file
+from attncourse.grading.submission.notebook import Assignment
+
+QUESTION_FILE = re.compile(r"questions?(?:[-_ ].*)?\.txt", re.I)  # as a student calls it
+QUESTIONS = "questions.csv"
+QUESTIONS_HEAD = ("student", "exercise", "question", "asked", "answer")
+ANSWERED = "answered_questions.csv"
+ANSWERED_HEAD = ("time", "who", "student", "exercise", "question", "answer")
+MAX_CHARACTERS_OF_QUESTION = 5_000  # of one question: a longer one is cut
+MAX_BYTES_OF_QUESTIONS = 100_000  # of a file that is taken for questions
+
+
+@dataclass(frozen=True)
+class GradeQuestion:
+    """What a student asks about an assignment's grade, and the answer as far as there is one.
+
+    ``exercise`` is empty where the question names none; ``asked`` is the day of its file.
+    """
+
+    student: str
+    exercise: str
+    text: str
+    asked: str = ""
+    answer: str = ""
+
+    def is_asked_in(self, row: dict[str, str]) -> bool:
+        """True if a row of a table is about this question, whatever exercise it adds to it."""
+        is_same = row.get("student", "").strip() == self.student and (
+            as_compared(row.get("question", "")) == as_compared(self.text)
+        )
+        return is_same and self.exercise in ("", row.get("exercise", "").strip())
+
+
+def as_compared(text: str) -> str:
+    """Return a text without what a spreadsheet may change: spaces, and apostrophes before signs."""
+    return re.sub(r"[\s']+", "", text)
+
+
+def keep_question(course: Path, name: str, student: str, data: bytes) -> bool:
+    """Put a file that asks about a grade beside the student's feedback; False if it is there."""
+    if len(data) > MAX_BYTES_OF_QUESTIONS:
+        raise UserError(f"questions are read up to {MAX_BYTES_OF_QUESTIONS // 1000} kB")
+    there = question_files(course, name, student)
+    if any(path.read_bytes() == data for path in there):
+        return False
+    taken = {path.name for path in there}
+    numbered = (f"question-{name}{f'-{n}' if n > 1 else ''}.txt" for n in range(1, len(taken) + 2))
+    free = next(one for one in numbered if one not in taken)
+    replace_bytes(course / "feedback" / student / free, data)
+    return True
+
+
+def question_files(course: Path, name: str, student: str) -> list[Path]:
+    """Return the files with a student's questions on an assignment, in their order."""
+    wanted = re.compile(rf"question-{re.escape(name)}(?:-(\d{{1,6}}))?\.txt")
+    found = []
+    for path in (course / "feedback" / student).glob("question-*.txt"):
+        match = wanted.fullmatch(path.name)
+        if match and path.is_file() and not path.is_symlink():
+            found.append((int(match[1] or 1), path))
+    return [path for _, path in sorted(found)]
+
+
+def questions_on(course: Path, name: str) -> list[GradeQuestion]:
+    """Return all questions on an assignment, student by student, with their answers."""
+    exercises = exercise_names(find_assignment(course, name))
+    _, answered = records_in(course / "reports" / name / ANSWERED)
+    found: dict[GradeQuestion, None] = {}  # a question that is asked twice is one
+    for student in folders_in(course / "feedback"):
+        for path in question_files(course, name, student):
+            day = f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d}"
+            for exercise, text in questions_in(text_of_file(path), exercises):
+                found.setdefault(GradeQuestion(student, exercise, text, day))
+    return [with_known_answer(question, answered) for question in found]
+
+
+def with_known_answer(question: GradeQuestion, rows: list[dict[str, str]]) -> GradeQuestion:
+    """Return the question with the last answer that these rows have to it, and its exercise."""
+    mine = [row for row in rows if question.is_asked_in(row)]
+    if not mine:
+        return question
+    return replace(question, exercise=mine[-1]["exercise"], answer=mine[-1]["answer"])
+
+
+def exercise_names(assignment: Assignment) -> dict[str, str]:
+    """Return the grade id of each answer by what a student may call it, in small letters.
+
+    Those are the grade id, with and without the chapter before it, and a written answer's heading,
+    which is what the feedback page calls it.
+    """
+    chapter = assignment.name.partition("_")[2]
+    found = {}
+    for cell in assignment.cells:
+        if cell.solution and cell.grade_id:
+            heading = cell.source.lstrip().partition("\n")[0]
+            names = [cell.grade_id, f"{chapter}.{cell.grade_id}"]
+            if not cell.code and heading.startswith("#"):
+                names.append(heading.lstrip("# ").strip())
+            found |= {name.casefold(): cell.grade_id for name in names}
+    return found
+
+
+def questions_in(text: str, exercises: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each question of a text with its exercise, which is empty where none is named."""
+    asked: list[tuple[str, list[str]]] = [("", [])]
+    for line in made_visible(text).split("\n"):
+        before, colon, after = line.partition(":")
+        exercise = exercises.get(before.strip(" `*\t").casefold(), "") if colon else ""
+        if exercise:
+            asked.append((exercise, [after]))
+        else:
+            asked[-1][1].append(line)
+    for exercise, lines in asked:
+        if question := "\n".join(lines).strip():
+            yield exercise, shortened_text(question, MAX_CHARACTERS_OF_QUESTION)
+
+
+def unanswered_questions(course: Path, name: str | None = None) -> dict[str, list[GradeQuestion]]:
+    """Return the questions without an answer by their assignment, of all where none is named."""
+    names = folders_in(course / "solutions") if name is None else [name]
+    files = list((course / "feedback").glob("*/question-*.txt"))
+    found = {}
+    for one in names:
+        if any(path.name.startswith(f"question-{one}") for path in files):
+            found[one] = [question for question in questions_on(course, one) if not question.answer]
+    return {one: questions for one, questions in found.items() if questions}
+
+
+def question_lines(questions: dict[str, list[GradeQuestion]]) -> list[str]:
+    """Return a line for each question, and what to do next."""
+    lines = [
+        f"{name}  {question.student}  {question.exercise or '(no exercise)'}  asked "
+        f"{question.asked}: {one_line(question.text, 100)}"
+        for name, asked in questions.items()
+        for question in asked
+    ]
+    if not lines:
+        return ["no open question"]
+    return [*lines, *(f"next: attncourse questions {name}" for name in questions)]
+
+
+def write_questions(course: Path, name: str) -> tuple[Path, int, int]:
+    """Write the questions on an assignment as a table: its place, how many, how many are open."""
+    asked = sorted(questions_on(course, name), key=lambda q: (bool(q.answer), q.exercise))
+    if not asked:
+        raise UserError(
+            f"nobody has asked about {name}: a question is a text file, "
+            f"feedback/STUDENT/question-{name}.txt, and collect puts it there"
+        )
+    rows = [(q.student, q.exercise, q.text, q.asked, q.answer) for q in asked]
+    place = course / "reports" / name / QUESTIONS
+    number = sum(not question.answer for question in asked)
+    return replace_file(place, csv_table([QUESTIONS_HEAD, *rows])), len(rows), number
+
+
+# --- answering ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class GivenAnswer:
+    """An answer to enter: the question with the answer before, its exercise, the answer now."""
+
+    question: GradeQuestion
+    exercise: str
+    text: str
+
+
+def enter_question_answers(
+    course: Path, name: str, path: Path, db: str | None = None
+) -> tuple[int, list[str]]:
+    """Enter the answers of such a table; return their number, and to whom they are.
+
+    An empty answer leaves what there is. Raises ``UserError`` before anything is entered where a
+    row is nobody's question or names no exercise of the assignment.
+    """
+    answers = answers_in_table(course, name, path)
+    edits = [
+        CommentEdit(answer.question.student, answer.exercise, partial(with_answer, answer))
+        for answer in answers
+    ]
+    edit_comments(find_gradebook(course, db), name, edits)
+    note_answers(course, name, answers)
+    return len(answers), list(dict.fromkeys(answer.question.student for answer in answers))
+
+
+def answers_in_table(course: Path, name: str, path: Path) -> list[GivenAnswer]:
+    """Return the answers of a table that are new or other than before."""
+    if not path.is_file():
+        raise UserError(f"{path} is not there: attncourse questions {name} makes one")
+    head = (rows_in(path) or [[]])[0]
+    if not set(QUESTIONS_HEAD) - {"asked"} <= set(head):
+        raise UserError(f"{path}: expected the head {','.join(QUESTIONS_HEAD)} in its first line")
+    there, given = questions_on(course, name), []
+    exercises = exercise_names(find_assignment(course, name))
+    for number, row in enumerate(records_in(path)[1], start=2):
+        answer = made_visible(row.get("answer", "")).strip()
+        if not answer:
+            continue
+        where = f"{path}, line {number}"
+        question = next((one for one in there if one.is_asked_in(row)), None)
+        if question is None:
+            who = one_line(row.get("student", ""), 60) or "nobody"
+            raise UserError(f"{where}: there is no such question of {who} on {name}")
+        exercise = exercises.get(row.get("exercise", "").strip().casefold())
+        if exercise is None:
+            known = ", ".join(dict.fromkeys(exercises.values()))
+            raise UserError(f"{where}: expected an exercise of {name} ({known})")
+        if answer != question.answer:
+            given.append(GivenAnswer(question, exercise, answer))
+    return given
+
+
+def with_answer(given: GivenAnswer, comment: str) -> str:
+    """Return a comment with the answer in the place of the one before, or behind the rest."""
+    new = answer_in_comment(given.question.text, given.text)
+    old = answer_in_comment(given.question.text, given.question.answer)
+    if given.question.answer and old in comment:
+        return comment.replace(old, new)
+    return f"{comment.rstrip()}\n\n{new}".strip()
+
+
+def answer_in_comment(question: str, answer: str) -> str:
+    """Return a question and its answer as they stand in a comment."""
+    return f"You asked: {question}\nAnswer: {answer}"
+
+
+def note_answers(course: Path, name: str, given: list[GivenAnswer]) -> None:
+    """Add to the log who answered what and when, as far as this machine knows who one is."""
+    if not given:
+        return
+    place = course / "reports" / name / ANSWERED
+    with in_turn(place):
+        before: list[Any] = [[*row.values()] for row in records_in(place)[1]]
+        now, who = datetime.now(UTC).isoformat(timespec="seconds"), user_here()
+        new = [(now, who, g.question.student, g.exercise, g.question.text, g.text) for g in given]
+        replace_file(place, csv_table([ANSWERED_HEAD, *before, *new]))
+
+
+def open_in_words(course: Path, name: str) -> str:
+    """Return that questions on an assignment are open, in a sentence; empty where none is."""
+    asked = unanswered_questions(course, name).get(name, [])
+    if not asked:
+        return ""
+    verb = "is" if len(asked) == 1 else "are"
+    return f"{count(len(asked), 'question')} of students {verb} open: attncourse questions {name}"

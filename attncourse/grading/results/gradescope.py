@@ -1,0 +1,99 @@
+"""Results as Gradescope's autograders give them, a results.json for each submission.
+
+See "Autograder Specifications", section "Output format",
+https://gradescope-autograders.readthedocs.io/en/latest/specs/: an overall ``score`` that overrides
+the tests' sum, ``execution_time`` in seconds, ``output``, ``visibility`` and ``stdout_visibility``,
+``extra_data``, and ``tests``, each with ``score``, ``max_score``, ``status``, ``name``,
+``number``, ``output``, ``tags`` and ``visibility``; texts have a format, of which "text" is the one
+that runs nothing.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from attncourse.grading.harmless import made_visible, one_line, shortened_text
+from attncourse.grading.report import Report
+from attncourse.grading.results.class_results import (
+    ClassResults,
+    Remark,
+    StudentResult,
+    read_report,
+)
+
+MAX_OUTPUT_WIDTH = 20_000  # characters of one output
+
+
+def results_files(course: Path, found: ClassResults, remark: Remark) -> Iterator[tuple[str, str]]:
+    """The students who handed in something, each with the content of their results.json."""
+    for r in found.results:
+        if not r.handed_in:
+            remark(f"{one_line(r.student)} handed in nothing: no file")
+        elif not is_folder(r.student):
+            remark(f"{one_line(r.student)} is left out: no folder can be called so")
+        else:
+            report = read_report(course / "reports" / r.assignment / f"{r.student}.json")
+            content = results_json(r, report if isinstance(report, Report) else None)
+            yield r.student, json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+
+
+def is_folder(name: str) -> bool:
+    """True if a name can be a folder's, and leads nowhere else."""
+    unfit = any(c in name for c in '/\\\0:*?"<>|') or len(name.encode("utf-8", "replace")) > 200
+    return bool(name.strip(" .")) and not unfit and name.isprintable()
+
+
+def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
+    """One submission's results, with the points of the gradebook."""
+    said = [r.lateness] if r.lateness else []
+    if r.status != "graded":
+        said.append(f"status: {r.status}")
+    made = {
+        "score": r.score,
+        "output": fit("\n".join([*said, *r.notes]) or "graded"),
+        "output_format": "text",
+        "test_output_format": "text",
+        "test_name_format": "text",
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "tests": list(tests(r, report)),
+        "extra_data": {
+            "assignment": r.assignment,
+            "late_penalty": r.penalty,
+            "days_late": round(r.late / 86400, 6),
+            "extension_days": r.extension,
+        },
+    }
+    if report:
+        made["execution_time"] = round(report.duration, 3)
+        made["extra_data"] |= {"seed": report.seed, "sandbox": report.sandbox}
+    return made
+
+
+def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
+    """The graded cells as Gradescope's tests, with the verdicts that were made in each."""
+    for place, (name, cell) in enumerate(r.cells.items(), start=1):
+        verdicts = [v for v in report.verdicts if v.get("cell") == name] if report else []
+        texts = [str(v.get("text") or "") for v in verdicts] or [cell.message]
+        if name in r.manual:
+            texts.insert(0, "The points were given by a person.")
+        if name in r.waiting:
+            texts.insert(0, "Waits for a person's score.")
+        seen = dict.fromkeys(v.get("mistake") for v in verdicts)
+        yield {
+            "name": fit(name),
+            "number": str(place),
+            "score": cell.points,
+            "max_score": cell.maximum,
+            "status": "passed" if cell.points >= cell.maximum else "failed",
+            "output": fit("\n\n".join(t for t in texts if t)),
+            "output_format": "text",
+            "tags": [fit(m) for m in seen if m],
+            "visibility": "visible",
+        }
+
+
+def fit(text: str) -> str:
+    """A text that JSON and a database can hold, of bearable length."""
+    return shortened_text(made_visible(text), MAX_OUTPUT_WIDTH)

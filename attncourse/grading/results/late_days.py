@@ -1,0 +1,87 @@
+"""The late days of a term: of so many that everybody has, who takes which for what.
+
+The table is one of extensions, with more columns: put in the place of ``extensions.csv`` it counts
+from the next grading on. Days begun count, by the class's clocks, those given by a person aside.
+"""
+
+import math
+from collections import defaultdict
+from datetime import timedelta
+from pathlib import Path
+
+from attncourse.grading.course.dates import moment_in_tables, time_between, zone_of
+from attncourse.grading.course.extensions import (
+    EXTENSIONS_FILE,
+    EXTENSIONS_HEAD,
+    LATE_DAYS_COLUMN,
+    More,
+    read_extensions,
+)
+from attncourse.grading.course.late import seconds_late
+from attncourse.grading.course.settings import read_settings
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import replace_file
+from attncourse.grading.gradebook.connection import gradebook_to_read
+from attncourse.grading.gradebook.read import (
+    DAY,
+    read_assignment_ids,
+    read_hand_ins,
+    read_people,
+)
+from attncourse.grading.spreadsheet import Value, csv_table
+
+COLUMNS = (
+    *EXTENSIONS_HEAD,
+    LATE_DAYS_COLUMN,
+    "late",
+    "not_covered",
+    "left",
+    "last_name",
+    "first_name",
+)
+MOMENTS = ("due", "handed_in")
+
+
+def late_days(
+    course: Path, allowed: float, output: Path | None = None, db: str | None = None
+) -> tuple[Path, int]:
+    """Writes the worksheet; its path, and how many rows it has: those late, or with an extension.
+
+    The days go to assignments in the order in which they were due, for as long as there are any.
+    """
+    if not (math.isfinite(allowed) and allowed >= 0):
+        raise UserError(f"--late-days: expected a number of days, 0 or more, got {allowed:g}")
+    settings, extensions = read_settings(course), read_extensions(course)
+    zone, grace = zone_of(settings), 60 * float(settings.LateDays.get("grace_minutes", 0))
+    with gradebook_to_read(course, db) as connection:
+        people = {person.id: person for person in read_people(connection)}
+        handed_in = [
+            (due, name, student, stamp, more)
+            for name, assignment_id in read_assignment_ids(connection).items()
+            for student, stamp, more, due, _ in read_hand_ins(connection, assignment_id)
+            if due and stamp
+        ]
+    left: dict[str, float] = defaultdict(lambda: allowed)
+    rows: dict[tuple[str, str], list[Value]] = {}
+    for due, name, student, stamp, more in sorted(handed_in, key=lambda one: one[:3]):
+        entered = time_between(due, due + (more or timedelta()), zone) / DAY
+        granted = extensions.get((student, name), More(entered)).given
+        seconds = seconds_late(stamp, due, More(granted).length(due, zone), zone)
+        begun = math.ceil(seconds / DAY.total_seconds()) if seconds > grace else 0
+        taken = min(begun, left[student])
+        left[student] -= taken
+        if begun or granted:
+            person = people[student]
+            rows[student, name] = [
+                *(student, name, granted, taken, begun, begun - taken, left[student]),
+                *(person.last_name, person.first_name),
+                *(moment_in_tables(zone, moment) for moment in (due, stamp)),
+            ]
+    for (student, name), more in extensions.items():  # who has not handed in has them all the same
+        rows.setdefault((student, name), [student, name, more.given, more.taken])
+    place = output or course / "reports" / "late_days.csv"
+    if place.resolve() == (course / EXTENSIONS_FILE).resolve():
+        raise UserError(f"{place} counts at once: write it to another place, and look at it first")
+    body = [rows[key] for key in sorted(rows)]
+    replace_file(place, csv_table([(*COLUMNS, *MOMENTS), *body]), encoding="utf-8-sig")
+    return place, len(body)

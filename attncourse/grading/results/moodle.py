@@ -1,0 +1,100 @@
+"""Grades as Moodle imports them.
+
+"The import file format is the same as the corresponding export format": a column that identifies
+the user (email address, username or ID number), and for each grade item its grade and, because
+feedback without a grade takes the grade away, both. Text is UTF-8. See MoodleDocs, "Grade import",
+https://docs.moodle.org/en/Grade_import.
+
+What Moodle's importer does with a file (grade/import/csv/classes/load_data.php) decides what is
+left out here: one user it does not know stops the whole import, and a row without an identifier
+goes to the student of the row before it.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable
+from html import escape
+
+from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
+from attncourse.grading.harmless import one_line
+from attncourse.grading.report import shown_mistakes
+from attncourse.grading.results.class_results import ClassResults, Remark, StudentResult, people
+from attncourse.grading.spreadsheet import Rows, Value, csv_cell
+
+IDENTIFIERS = {
+    "email": ("Email address", lambda person: person.email),
+    "username": ("Username", lambda person: person.id),
+    "idnumber": ("ID number", lambda person: person.lms_id),
+}
+SIGNS = re.compile(r"(?:^|(?<=;))(?:\s*[=+@-])+", re.MULTILINE)
+MAX_GRADE = 100  # a grade above it needs the site's setting "unlimited grades"
+
+
+def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | None = None) -> Rows:
+    """A row for each student: who, then for each assignment the grade and the feedback."""
+    identifier = identifier or "username"
+    if identifier not in IDENTIFIERS:
+        raise UserError(f"--id: expected one of {', '.join(IDENTIFIERS)}, got {identifier}")
+    label, value_of = IDENTIFIERS[identifier]
+    known = identified(people(classes), value_of, label, remark)
+    if not known:
+        raise UserError(f"no student has a usable {label} in the gradebook: try another --id")
+    head: list[Value] = [label]
+    for results_of_class in classes:
+        head += [
+            f"{results_of_class.assignment} (Real)",
+            f"{results_of_class.assignment} (Feedback)",
+        ]
+        if max((r.score for r in results_of_class.results), default=0) > MAX_GRADE:
+            where = results_of_class.assignment
+            remark(f"{where}: Moodle takes grades above {MAX_GRADE} only if it is told to")
+    body: Rows = []
+    for student, name in known.items():
+        row: list[Value] = [name]
+        for results_of_class in classes:
+            r = results_of_class.by_student.get(student)
+            row += [r.score if r else None, moodle_feedback(r) if r else ""]
+        body.append(row)
+    return [head, *body]
+
+
+def identified(
+    students: dict[str, Person], value_of: Callable[[Person], str], label: str, remark: Remark
+) -> dict[str, str]:
+    """The identifiers by student, of those who have one that is theirs alone."""
+    values = {student: value_of(person).strip() for student, person in students.items()}
+    owners: dict[str, list[str]] = defaultdict(list)
+    known = {}
+    for student, value in values.items():
+        owners[value].append(student)
+    for student, value in values.items():
+        if value in ("", "0"):  # PHP takes "0" for empty
+            remark(f"{one_line(student)} is left out: no {label} in the gradebook")
+        elif len(owners[value]) > 1:
+            if owners[value][0] == student:
+                who = ", ".join(map(one_line, owners[value]))
+                remark(f"{who} are left out: they have the same {label}, {one_line(value)}")
+        elif csv_cell(value) != value or one_line(value) != value or "\\" in value:
+            remark(f"{one_line(student)} is left out: the {label} is not one that Moodle knows")
+        else:
+            known[student] = value
+    return known
+
+
+def moodle_feedback(r: StudentResult) -> str:
+    """Return a student's feedback as the HTML that Moodle accepts for it.
+
+    Without markup of the submission's own. Backslashes are written as entities, because PHP reads
+    one before a quote as an escape; so are signs with which a spreadsheet could begin a formula.
+    """
+    said = shown_mistakes(r.mistakes)
+    if r.lateness:
+        said.append(r.lateness)
+    if r.waits:
+        said += [*r.notes, r.waits]
+    else:
+        said += r.notes
+    text = "\n".join(one_line(line) for line in said)
+    text = escape(text).replace("\\", "&#92;")
+    return SIGNS.sub(lambda run: re.sub(r"\S", lambda c: f"&#{ord(c[0])};", run[0]), text)

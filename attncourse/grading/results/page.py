@@ -1,0 +1,100 @@
+"""The class report as one HTML page that asks nothing of any network: its template, filled in."""
+
+import base64
+import hashlib
+import os
+import re
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup, escape
+
+from attncourse.grading.course.dates import shown_in, span_in_words
+from attncourse.grading.files import replace_file
+from attncourse.grading.harmless import one_line
+from attncourse.grading.report import count, shown_mistakes
+from attncourse.grading.results.gradescope import is_folder
+from attncourse.grading.results.summary import Summary, urgency
+
+HERE = Path(__file__).parent
+ROWS = 1000  # students in the table
+MAX_TABLE_ROWS, MAX_ROWS_TO_LOOK_AT = 12, 100  # rows of the other tables
+
+
+def write_page(course: Path, summary: Summary, place: Path | None = None) -> Path:
+    """Writes the page, in ``reports`` if no place is named; each student's feedback is a link."""
+    name = summary.results.assignment
+    place = place or course / "reports" / name / "index.html"
+    pages = {r.student: feedback_page(course, r.student, name) for r in summary.students}
+    paths = {s: os.path.relpath(p, place.parent) for s, p in pages.items() if p and p.is_file()}
+    links = {student: quote(Path(path).as_posix()) for student, path in paths.items()}
+    return replace_file(place, class_page(summary, links=links), way_out="; name another place")
+
+
+def feedback_page(course: Path, student: str, name: str) -> Path | None:
+    """Where a student's feedback page is, and nbgrader's too; None if no folder has that name."""
+    known = is_folder(student)
+    return course / "feedback" / student / name / f"{name}.html" if known else None
+
+
+def class_page(
+    summary: Summary, made: datetime | None = None, links: dict[str, str] | None = None
+) -> str:
+    """The page. Texts of submissions are escaped; its own script is the only one that may run."""
+    script = (HERE / "page.js").read_text(encoding="utf-8")
+    students = list(summary.students)
+    if len(students) > ROWS:
+        students = sorted(students, key=lambda r: (not r.needs_person, *urgency(r)))[:ROWS]
+    return template(HERE / "page.html.j2").render(
+        summary=summary,
+        links=links or {},
+        students=students,
+        most=MAX_TABLE_ROWS,
+        looks=MAX_ROWS_TO_LOOK_AT,
+        day=shown_in(summary.results.zone, made or datetime.now(UTC)),
+        style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
+        script=Markup(script),
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    )
+
+
+@cache
+def template(path: Path) -> Template:
+    """A template, with what it needs to write numbers and texts."""
+    made: Any = Environment(
+        loader=FileSystemLoader(path.parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.filters |= {
+        "text": text_markup,
+        "name": name_markup,
+        "g": lambda number, digits=6: f"{number:.{digits}g}",
+        "told": mistakes_in_a_line,
+        "span": span_in_words,
+    }
+    made.globals["count"] = count
+    return made.get_template(path.name)
+
+
+def text_markup(value: str, limit: int = 200) -> Markup:
+    """A text of anybody's, fit to stand in the page; `code` in backquotes is set as such."""
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(one_line(value, limit)))))
+
+
+def name_markup(value: str, limit: int = 80) -> Markup:
+    """A name of code or of a student, which may break behind its underscores, dots and hyphens."""
+    return Markup(re.sub(r"([_.-])(?=.)", r"\1<wbr>", str(escape(one_line(value, limit)))))
+
+
+def mistakes_in_a_line(mistakes: tuple[tuple[str, str], ...]) -> Markup:
+    """The first few mistakes of a student in one line."""
+    shown = "; ".join(one_line(s, 90) for s in shown_mistakes(mistakes[:3]))
+    return text_markup(shown + ("; …" if len(mistakes) > 3 else ""), 300)

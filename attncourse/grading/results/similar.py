@@ -1,0 +1,187 @@
+"""Pairs of submissions that are alike, for a person to look at: no accusation.
+
+Short right answers are alike by nature. So what two answers share counts by how rare it is in the
+class, in bits: what two of 32 have counts 4, what all have counts nothing. And it is said how many
+pairs would be as alike by chance: the answers to each exercise are dealt out anew, many times. That
+leaves every answer as common as it is, and parts those who have answered alike throughout.
+"""
+
+import ast
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import attncourse
+from attncourse import STEMS
+from attncourse.grading.course.folders import (
+    find_assignment,
+    find_students,
+    read_submissions,
+    record_of,
+)
+from attncourse.grading.errors import Unreadable, UserError
+from attncourse.grading.results.likeness import best, bits_of, by_chance, likeness_matrix
+from attncourse.grading.submission.fingerprints import (
+    MOST,
+    Prints,
+    answers_of,
+    fingerprints,
+    given_by,
+)
+from attncourse.grading.submission.notebook import Assignment, read_submission_cells
+from attncourse.grading.submission.syntax import parse_or_none
+
+FEW = 0.2  # pairs expected by chance, up to which a pair is one to look at
+PUBLISHED, PACKAGE, PAGE = "(published answer)", "(package)", "(in one piece)"
+EMPTY: Prints = frozenset()
+Answers = dict[str, Prints]  # by exercise
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """Two who answered alike, and how alike.
+
+    In bits, in how many pairs are expected to be as alike by chance, and in each exercise from 0
+    to 1.
+    """
+
+    first: str
+    second: str
+    bits: float
+    by_chance: float
+    exercises: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Likenesses:
+    """Every pair, the most alike first; who was compared, and who could not be, and why."""
+
+    pairs: tuple[Likeness, ...]
+    compared: int
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def to_look_at(self) -> list[Likeness]:
+        """The pairs that are more alike than chance explains."""
+        return [pair for pair in self.pairs if pair.by_chance <= FEW]
+
+
+def similar_pairs(course: Path, name: str) -> Likenesses:
+    """The pairs of an assignment's class, and of its students with the published answers."""
+    assignment, rows = find_assignment(course, name), record_of(course, name)
+    students: dict[str, tuple[Answers, ...]] = {}
+    left_out, groups = [], set()
+    for submission in read_submissions(course, name, find_students(course, name)):
+        who = submission.student
+        if group := rows.get(who, {}).get("group"):
+            if (group, submission.data) in groups:  # one work of several, who are no pair
+                continue
+            groups.add((group, submission.data))
+            who = f"{who} ({group})"
+        try:
+            if submission.data is None:
+                raise Unreadable(submission.reason)
+            versions = read_submission_cells(
+                submission.data
+            ).versions  # any of them may be the one that counts
+            answers = tuple(
+                answers_of_version
+                for v in versions
+                if (answers_of_version := answers_of(v, assignment))
+            )
+            if not answers:
+                raise Unreadable("nothing was written")
+        except Unreadable as problem:
+            left_out.append(f"{who}: {problem}")
+            continue
+        except (RecursionError, MemoryError):
+            left_out.append(f"{who}: its code is nested too deeply, or too long")
+            continue
+        students[who] = answers
+        if any(sum(len(c.source) for c in version if c.code) > MOST for version in versions):
+            left_out.append(f"{who}: the part of its code that is beyond {MOST} characters")
+    if len(students) < 2:
+        raise UserError(f"{name}: there are no two submissions to compare")
+    likenesses = compare(students, published(assignment, course))
+    return Likenesses(likenesses, len(students), tuple(left_out))
+
+
+def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
+    """Return the answers that anybody can read, by where they stand.
+
+    In the solved notebook, in the package, and in what the chapter's page has *in one piece*, where
+    the course has its book.
+    """
+    cells = {c.grade_id: c.source for c in assignment.cells if c.solution and c.code}
+    given_fingerprints = given_by(assignment)
+    answers_by_source: dict[str, Answers] = {PUBLISHED: {}, PACKAGE: {}, PAGE: {}}
+    for name, source in cells.items():
+        tree = parse_or_none(source)
+        answers_by_source[PUBLISHED][name] = (
+            fingerprints(tree) - given_fingerprints if tree else frozenset()
+        )
+    stem = next((s for s in STEMS if assignment.name.endswith(s)), "")
+    path = Path(attncourse.__file__).parent / f"{stem}.py"
+    package = path.read_text(encoding="utf-8") if path.is_file() else ""
+    page = course / "book" / f"{assignment.name}.md"
+    piece = listing_cell(page.read_text(encoding="utf-8")) if page.is_file() else ""
+    for where, source in ((PACKAGE, package), (PAGE, piece)):
+        tree = parse_or_none(source)
+        if tree:
+            for node in tree.body:
+                if isinstance(node, DEFINITIONS) and node.name in cells:
+                    node.decorator_list = []
+                    tree.body = [node]
+                    answers_by_source[where][node.name] = fingerprints(tree) - given_fingerprints
+    return {name: answers for name, answers in answers_by_source.items() if answers}
+
+
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def listing_cell(page: str) -> str:
+    """The cell of a page that holds the chapter's mechanism whole; empty where none does."""
+    cell = r"^```\{code-cell\}[^\n]*\n---\n((?:(?!^---$).)*?)^---\n(.*?)^```$"
+    cells = re.findall(cell, page, re.DOTALL | re.MULTILINE)
+    return next((code for options, code in cells if "in-one-piece" in options), "")
+
+
+def compare(
+    students: dict[str, tuple[Answers, ...]], others: dict[str, Answers], seed: int = 0
+) -> tuple[Likeness, ...]:
+    """The pairs of students, and of students with others, the most alike first.
+
+    A student has several answers where a file holds several versions of them.
+    """
+    everybody = students | {name: (answers,) for name, answers in others.items()}
+    names, n = list(everybody), len(students)
+    rows = [answers for versions in everybody.values() for answers in versions]
+    firsts = np.cumsum([0, *map(len, everybody.values())])[:-1]  # each one's first row
+    exercises = list(dict.fromkeys(e for answers in rows for e in answers))
+    each = {
+        e: likeness_matrix([answers.get(e, EMPTY) for answers in rows], n, firsts)
+        for e in exercises
+    }
+    bits_by_exercise = {e: best(bits_of(matrix, n, firsts), firsts) for e, matrix in each.items()}
+    same = {e: best(matrix, firsts) for e, matrix in each.items()}
+    total = sum(bits_by_exercise.values(), start=np.zeros((len(names), len(names))))
+    first, second = np.triu_indices(len(names), 1)
+    is_student = first < n  # the published answers among themselves are nobody's
+    first, second = first[is_student], second[is_student]
+    bits = total[first, second]
+    are_students = second < n
+    chance = np.empty(len(bits))
+    for among in (
+        are_students,
+        ~are_students,
+    ):  # pairs of students, and students with what is published
+        chance[among] = by_chance(
+            bits_by_exercise, n, (first[among], second[among]), bits[among], seed
+        )
+    pairs = []
+    for i, j, shared, by_luck in zip(first, second, bits, chance, strict=True):
+        shares = {e: matrix[i, j] for e, matrix in same.items() if min(matrix[i, i], matrix[j, j])}
+        pairs.append(Likeness(names[i], names[j], shared, by_luck, shares))
+    return tuple(sorted(pairs, key=lambda pair: (pair.by_chance, -pair.bits)))

@@ -1,0 +1,126 @@
+"""Totals of a course: of each assignment a share of its points, weighted; the lowest dropped.
+
+``weights.csv`` is the instructor's. A row is an assignment: its ``weight``; the ``group`` of which
+the lowest are dropped, and in one row of a group ``drop``, how many; and who is ``excused``, ids
+parted by ``;``. What somebody is excused from, or what is dropped, counts for nothing either way.
+"""
+
+import math
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+from attncourse.grading.errors import UserError
+from attncourse.grading.harmless import one_line
+from attncourse.grading.names import did_you_mean
+from attncourse.grading.results.class_results import ClassResults, Remark, people
+from attncourse.grading.spreadsheet import Rows, Value, records_in
+
+WEIGHTS_FILE = "weights.csv"
+WEIGHTS_HEAD = ("assignment", "weight")
+WHO = ("student", "last_name", "first_name", "email")
+
+
+class Weighted(NamedTuple):
+    """An assignment's part in the total: weight, group, how many that drops, who is excused."""
+
+    weight: float
+    group: str = ""
+    drop: int = 0
+    excused: frozenset[str] = frozenset()
+
+
+def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Rows:
+    """Return a row for each student: percent of each assignment, and of the course."""
+    weights, students = read_weights(course / WEIGHTS_FILE), people(classes)
+    for who in sorted({who for row in weights.values() for who in row.excused} - set(students)):
+        hint = did_you_mean(who, students)
+        raise UserError(
+            f"{WEIGHTS_FILE}: no student who is excused is called {one_line(who)}{hint}"
+        )
+    maxima = {
+        results_of_class.assignment: math.fsum(results_of_class.cells.values())
+        for results_of_class in classes
+    }
+    counted = [
+        results_of_class for results_of_class in classes if results_of_class.assignment in weights
+    ]
+    for name in [
+        results_of_class.assignment
+        for results_of_class in classes
+        if results_of_class not in counted
+    ]:
+        remark(f"{name} is not in {WEIGHTS_FILE}, and not in the totals")
+    for name in sorted(weights.keys() - maxima.keys()):
+        remark(f"nothing is graded of {one_line(name)} yet: it is not in the totals")
+    counted = [
+        results_of_class for results_of_class in counted if maxima[results_of_class.assignment] > 0
+    ]
+    names = [results_of_class.assignment for results_of_class in counted]
+    made: Rows = [[*WHO, *names, "total", "dropped", "excused"]]
+    for student, person in sorted(students.items()):
+        shares = {}
+        for results_of_class in counted:
+            result = results_of_class.by_student.get(student)
+            shares[results_of_class.assignment] = (result.score if result else 0) / maxima[
+                results_of_class.assignment
+            ]
+        excused = [name for name in names if student in weights[name].excused]
+        left = {name: share for name, share in shares.items() if name not in excused}
+        dropped = lowest(left, weights)
+        total = weighted_mean({n: s for n, s in left.items() if n not in dropped}, weights)
+        row: list[Value] = [student, person.last_name, person.first_name, person.email]
+        row += [None if name in excused else 100 * shares[name] for name in names]
+        row += [None if total is None else 100 * total, "; ".join(dropped), "; ".join(excused)]
+        made.append(row)
+    return made
+
+
+def lowest(shares: dict[str, float], weights: dict[str, Weighted]) -> list[str]:
+    """Return what is dropped of these: the lowest of each group, and never all of it.
+
+    Of equal ones it is the one that counts most, which costs nobody anything.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name in shares:
+        groups[weights[name].group].append(name)
+    dropped: list[str] = []
+    for group, names in groups.items():
+        drop = max(row.drop for row in weights.values() if row.group == group)
+        names.sort(key=lambda name: (shares[name], -weights[name].weight))
+        dropped += names[: min(drop, len(names) - 1)]
+    return sorted(dropped)
+
+
+def weighted_mean(shares: dict[str, float], weights: dict[str, Weighted]) -> float | None:
+    """Return the weighted mean; None where nothing counts."""
+    whole = math.fsum(weights[name].weight for name in shares)
+    return math.fsum(weights[n].weight * s for n, s in shares.items()) / whole if whole else None
+
+
+def read_weights(path: Path) -> dict[str, Weighted]:
+    """Return the rows of the file by assignment. Raises ``UserError`` with the line at fault."""
+    head, lines = records_in(path)
+    if not set(WEIGHTS_HEAD) <= set(head):
+        raise UserError(
+            f"{path}: expected a table with the head {','.join(WEIGHTS_HEAD)} in its first line; "
+            "group, drop and excused may follow"
+        )
+    weights: dict[str, Weighted] = {}
+    for number, line in enumerate(lines, start=2):
+        cells = {key: text.strip() for key, text in line.items()}
+        if not any(cells.values()):
+            continue
+        name, where = cells.get("assignment", ""), f"{path}, line {number}"
+        if not name or name in weights:
+            raise UserError(f"{where}: expected an assignment that is in no other line, got {name}")
+        excused = (who.strip() for who in cells.get("excused", "").split(";"))
+        try:
+            weight = float(cells.get("weight", "").replace(",", "."))
+            drop = int(cells.get("drop") or 0)
+            if not (math.isfinite(weight) and weight >= 0 and drop >= 0):
+                raise ValueError
+        except ValueError:
+            raise UserError(f"{where}: expected numbers, 0 or more, as weight and drop") from None
+        weights[name] = Weighted(weight, cells.get("group", ""), drop, frozenset(excused) - {""})
+    return weights

@@ -1,0 +1,184 @@
+"""Written answers as one table: read side by side, marked in a spreadsheet, entered again.
+
+Answers to a question stand in an order in which each is followed by the one most like it, so that
+like answers get like points. Points and comments go into nbgrader's gradebook, where its formgrader
+shows them; who entered which when is kept in ``MANUAL_SCORES_FILE``.
+"""
+
+import getpass
+import json
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.errors import UserError
+from attncourse.grading.files import in_turn, replace_file
+from attncourse.grading.gradebook.connection import find_gradebook, gradebook_to_read
+from attncourse.grading.gradebook.manual_grading import ManualChange, enter_manual_changes
+from attncourse.grading.gradebook.read import (
+    read_assignment_ids,
+    read_manual_comments,
+    read_manual_scores,
+)
+from attncourse.grading.report import count
+from attncourse.grading.spreadsheet import csv_table, records_in, rows_in
+
+WRITTEN_HEAD = ("student", "question", "answer", "points", "of", "comment")
+WRITTEN_FILE = "written.csv"
+MANUAL_SCORES_FILE = "manual_scores.csv"
+MANUAL_SCORES_HEAD = ("time", "who", "student", "question", "field", "before", "after")
+
+
+class WrittenAnswer(NamedTuple):
+    """A student's written answer to a question, and the points and comment that a person gave."""
+
+    student: str
+    question: str
+    text: str
+    points: float | None
+    maximum: float
+    comment: str
+
+
+def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path, int]:
+    """Write the answers to an assignment's questions as a table; return its place and their number.
+
+    Raises ``UserError`` where the assignment asks none, or nothing is graded yet.
+    """
+    answers = read_answers(course, name, db)
+    rows = [
+        (a.student, a.question, a.text, a.points, a.maximum, a.comment)
+        for question in dict.fromkeys(a.question for a in answers)
+        for a in most_alike_in_turn([a for a in answers if a.question == question])
+    ]
+    place = course / "reports" / name / WRITTEN_FILE
+    return replace_file(place, csv_table([WRITTEN_HEAD, *rows])), len(rows)
+
+
+def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]:
+    """Return what was written to each question, from the graded notebooks and the gradebook."""
+    questions = {
+        cell.grade_id: cell.points
+        for cell in find_assignment(course, name).cells
+        if cell.solution and cell.grade and not cell.code
+    }
+    if not questions:
+        raise UserError(f"{name} asks nothing that a person marks")
+    with gradebook_to_read(course, db) as connection:
+        ids = read_assignment_ids(connection)
+        if name not in ids:
+            raise UserError(f"{name} is not graded yet: attncourse grade {name}")
+        points = read_manual_scores(connection, ids[name])
+        comments = read_manual_comments(connection, ids[name])
+    answers = []
+    for path in sorted((course / "autograded").glob(f"*/{name}/{name}.ipynb")):
+        student, texts = path.parts[-3], cell_texts(path)
+        for question, maximum in questions.items():
+            who = student, question
+            if question in texts and who in points:
+                marks = points[who], maximum, comments.get(who, "")
+                answers.append(WrittenAnswer(*who, texts[question], *marks))
+    return sorted(answers, key=lambda a: [*questions].index(a.question))
+
+
+def cell_texts(path: Path) -> dict[str, str]:
+    """Return the text of each marked cell of a notebook by its grade id."""
+    texts = {}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if grade_id := cell["metadata"].get("nbgrader", {}).get("grade_id"):
+            texts[grade_id] = "".join(cell["source"])
+    return texts
+
+
+def most_alike_in_turn(answers: list[WrittenAnswer]) -> list[WrittenAnswer]:
+    """Return the answers, the longest first, each followed by the one that shares most words."""
+    left = sorted(answers, key=lambda a: (-len(a.text), a.student))
+    words = {a: frozenset(re.findall(r"\w+", a.text.lower())) for a in left}
+    ordered = left[:1]
+    del left[:1]
+    while left:
+        last = words[ordered[-1]]
+        following = max(left, key=lambda a: len(last & words[a]) / (len(last | words[a]) or 1))
+        left.remove(following)
+        ordered.append(following)
+    return ordered
+
+
+# --- entering -------------------------------------------------------------------------------------
+
+
+def enter_answers(course: Path, name: str, path: Path, db: str | None = None) -> list[str]:
+    """Enter points and comments from such a table; return what was entered, in lines.
+
+    An empty cell leaves what there is. Raises ``UserError`` before anything is entered where a row
+    names nobody's answer or has points that the question does not have.
+    """
+    if not path.is_file():
+        raise UserError(f"{path} is not there: attncourse written {name} makes one")
+    head = (rows_in(path) or [[]])[0]
+    if not {"student", "question", "points", "comment"} <= set(head):
+        raise UserError(f"{path}: expected the head {','.join(WRITTEN_HEAD)} in its first line")
+    known_answers = {(a.student, a.question): a for a in read_answers(course, name, db)}
+    changes: list[ManualChange] = []
+    _, rows = records_in(path)
+    for number, row in enumerate(rows, start=2):
+        if any(value.strip() for value in row.values()):
+            changes += changes_in(row, known_answers, f"{path}, line {number}")
+    enter_manual_changes(find_gradebook(course, db), name, changes)
+    note_changes(course, name, changes)
+    scores = [change for change in changes if change.field == "points"]
+    scored = len(scores)
+    waiting = sum(answer.points is None for answer in known_answers.values())
+    waiting -= sum(change.before is None for change in scores)
+    lines = [f"{count(scored, 'score')} and {count(len(changes) - scored, 'comment')} entered"]
+    if waiting:
+        lines.append(f"{count(waiting, 'answer')} without points yet")
+    return lines
+
+
+def changes_in(
+    row: dict[str, str], there: dict[tuple[str, str], WrittenAnswer], where: str
+) -> Iterable[ManualChange]:
+    """Yield what a row changes."""
+    who = row["student"].strip(), row["question"].strip()
+    if who not in there:
+        raise UserError(f"{where}: there is no answer of {who[0] or 'nobody'} to {who[1]}")
+    answer = there[who]
+    if entered := row["points"].strip().replace(",", "."):
+        points = -1.0
+        with suppress(ValueError):
+            points = float(entered)
+        if not 0 <= points <= answer.maximum:
+            wanted = f"from 0 to {answer.maximum:g} points"
+            raise UserError(f"{where}: expected {wanted}, got {entered}")
+        if points != answer.points:
+            yield ManualChange(*who, "points", answer.points, points)
+    comment = row["comment"].strip()
+    if comment and comment != answer.comment.strip():
+        yield ManualChange(*who, "comment", answer.comment, comment)
+
+
+def note_changes(course: Path, name: str, changes: list[ManualChange]) -> None:
+    """Add to the log who entered what and when, as far as this machine knows who one is."""
+    if not changes:
+        return
+    who = user_here()
+    place = course / "reports" / name / MANUAL_SCORES_FILE
+    with in_turn(place):
+        before = [] if not place.is_file() else [[*row.values()] for row in records_in(place)[1]]
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        replace_file(
+            place, csv_table([MANUAL_SCORES_HEAD, *before, *((now, who, *c) for c in changes)])
+        )
+
+
+def user_here() -> str:
+    """Return the name of whoever runs this, as far as this machine knows it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
