@@ -19,7 +19,7 @@ from attncourse.support.arrays import as_floats, require_count, require_positive
 
 Count = Annotated[int, "at least 1"]
 Positive = Annotated[float, "finite and above 0"]
-MOST = 1000  # kept of one function
+MAX_REMEMBERED_CALLS = 1000  # kept of one function
 NUMBERS = {Count: require_count, Positive: require_positive}
 
 
@@ -51,7 +51,7 @@ def shaped(function: Callable | None = None, /, **meanings: str) -> Callable:
                     arrays[name] = given[name], rule
         if arrays and (seen := in_short(arrays, given.get("self"), axes)) not in agreed:
             require_agreement(function.__qualname__, arrays, given.get("self"), meanings)
-            if len(agreed) < MOST:
+            if len(agreed) < MAX_REMEMBERED_CALLS:
                 agreed.add(seen)
         return function(**given)
 
