@@ -87,15 +87,17 @@ def without_heads(model: ModelT, heads: Iterable[Head]) -> Iterator[ModelT]:
 
     Raises ``ValueError`` for a layer or a head that does not exist.
     """
-    own: dict[int, list[int]] = {}
-    for one in require_several("heads", "pairs (layer, head)", heads):
-        layer, head = require_pair("heads", "(layer, head)", one)
+    heads_by_layer: dict[int, list[int]] = {}
+    for pair in require_several("heads", "pairs (layer, head)", heads):
+        layer, head = require_two("heads", "(layer, head)", pair)
         require_head(model, layer, head)
-        own.setdefault(layer, []).append(head)
+        heads_by_layer.setdefault(layer, []).append(head)
     with ExitStack() as hooks:
-        for layer, some in own.items():
+        for layer, switched_off in heads_by_layer.items():
             attention = model.blocks[layer].attention
-            hook = attention.W_o.register_forward_pre_hook(silencing(some, attention.n_heads))
+            hook = attention.W_o.register_forward_pre_hook(
+                silencing(switched_off, attention.n_heads)
+            )
             hooks.callback(hook.remove)
         yield model
 
@@ -103,8 +105,8 @@ def without_heads(model: ModelT, heads: Iterable[Head]) -> Iterator[ModelT]:
 def silencing(heads: Sequence[int], n_heads: int) -> Callable:
     """Return a hook that sets the features of these heads to 0 in the input of W_o."""
 
-    def hook(W_o: nn.Module, given: tuple[Tensor, ...]) -> Tensor:
-        parts = given[0].unflatten(-1, (n_heads, -1)).clone()  # (..., n, h, d_head)
+    def hook(W_o: nn.Module, args: tuple[Tensor, ...]) -> Tensor:
+        parts = args[0].unflatten(-1, (n_heads, -1)).clone()  # (..., n, h, d_head)
         parts[..., list(heads), :] = 0
         return parts.flatten(-2)
 
@@ -119,16 +121,18 @@ def without_edges(model: ModelT, edges: Mapping[Head, Iterable[Edge]]) -> Iterat
     without a cache. Raises ``ValueError`` for a head that does not exist, and, when the model is
     called, for an edge that the sequence does not have.
     """
-    own: dict[int, dict[int, list[Edge]]] = {}
+    edges_by_layer: dict[int, dict[int, list[Edge]]] = {}
     if not isinstance(edges, Mapping):
         got = type(edges).__name__
         raise ValueError(f"edges: expected a mapping from (layer, head) to edges, got {got}")
-    for one, pairs in edges.items():
-        layer, head = require_pair("edges", "(layer, head)", one)
+    for place, pairs in edges.items():
+        layer, head = require_two("edges", "(layer, head)", place)
         require_head(model, layer, head)
-        own.setdefault(layer, {})[head] = require_several("edges", "pairs (query, key)", pairs)
+        edges_by_layer.setdefault(layer, {})[head] = require_several(
+            "edges", "pairs (query, key)", pairs
+        )
     with ExitStack() as hooks:
-        for layer, cut in own.items():
+        for layer, cut in edges_by_layer.items():
             attention = model.blocks[layer].attention
             hook = attention.register_forward_pre_hook(cutting(cut), with_kwargs=True)
             hooks.callback(hook.remove)
@@ -139,18 +143,18 @@ def cutting(edges: Mapping[int, Sequence[Edge]]) -> Callable:
     """The arguments of an attention module with a mask of its own for these heads."""
 
     def hook(attention: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-        given = inspect.signature(attention.forward).bind(*args, **kwargs)
-        x = next(iter(given.arguments.values()))
+        bound = inspect.signature(attention.forward).bind(*args, **kwargs)
+        x = next(iter(bound.arguments.values()))
         n = x.shape[-2]
-        mask = given.arguments.get("mask")
+        mask = bound.arguments.get("mask")
         mask = causal_mask(n).to(x.device) if mask is None else mask
         if mask.ndim < x.ndim + 1:  # one for all heads
             mask = mask.unsqueeze(-3)
         heads = mask.expand(*x.shape[:-2], attention.n_heads, n, n).clone()  # (..., h, n, n)
         for head, pairs in edges.items():
             heads[..., head, :, :] &= edges_left(pairs, n, n).to(x.device)
-        given.arguments["mask"] = heads
-        return given.args, given.kwargs
+        bound.arguments["mask"] = heads
+        return bound.args, bound.kwargs
 
     return hook
 
@@ -199,7 +203,7 @@ def patched(
     require_count("position", position, least=0, most=corrupted.shape[-1] - 1)
     taken = residual_stream(model, clean)[layer + 1][..., position, :]
 
-    def put(block: nn.Module, given: tuple, x: Tensor) -> Tensor:
+    def put(block: nn.Module, args: tuple, x: Tensor) -> Tensor:
         x = x.clone()
         x[..., position, :] = taken
         return x
@@ -250,20 +254,20 @@ def gap_interval(
 # --- refusals -------------------------------------------------------------------------------------
 
 
-def require_several(name: str, what: str, given: Iterable) -> list:
-    """Return ``given`` as a list; ``ValueError`` where it is not iterable."""
-    if not isinstance(given, Iterable):
-        raise ValueError(f"{name}: expected {what}, got {given!r}")
-    return list(given)
+def require_several(name: str, what: str, values: Iterable) -> list:
+    """Return ``values`` as a list; ``ValueError`` where it is not iterable."""
+    if not isinstance(values, Iterable):
+        raise ValueError(f"{name}: expected {what}, got {values!r}")
+    return list(values)
 
 
-def require_pair(name: str, what: str, pair: tuple[int, int]) -> tuple[int, int]:
+def require_two(name: str, what: str, pair: tuple[int, int]) -> tuple[int, int]:
     """The pair; ``ValueError`` unless there are two."""
     try:
-        one, other = pair
+        first, second = pair
     except (TypeError, ValueError):
         raise ValueError(f"{name}: expected pairs {what}, got {pair!r}") from None
-    return one, other
+    return first, second
 
 
 def require_gaps(name: str, gaps: ArrayLike) -> np.ndarray:
@@ -285,7 +289,7 @@ def require_below_infinity(scores: Tensor) -> None:
 
 def require_edge(edge: Edge, m: int, n: int) -> Edge:
     """The edge; ``ValueError`` unless it is a query and a key of an ``(m, n)`` map."""
-    query, key = require_pair("edges", "(query, key)", edge)
+    query, key = require_two("edges", "(query, key)", edge)
     require_count("the query of an edge", query, least=0, most=m - 1)
     require_count("the key of an edge", key, least=0, most=n - 1)
     return query, key

@@ -31,6 +31,7 @@ class CrossAttention(nn.Module):
 
     @shaped
     def __init__(self, d_x: Count, d_y: Count, d_k: Count, d_v: Count):
+        """Make the layers W_q, from d_x to d_k, W_k, from d_y to d_k, and W_v, from d_y to d_v."""
         super().__init__()
         self.d_x, self.d_y = d_x, d_y
         self.W_q = nn.Linear(d_x, d_k, bias=False)
@@ -78,6 +79,7 @@ class AttentionPooling(nn.Module):
 
     @shaped
     def __init__(self, d: Count, n_queries: Count = 1):
+        """Make n_queries learned queries, ``(n_queries, d)``, and the layers W_k and W_v."""
         super().__init__()
         self.d = d
         self.queries = nn.Parameter(torch.randn(n_queries, d))

@@ -68,14 +68,14 @@ def tiled_attention(
     5 does. Source: Dao et al. (2022), with queries in the outer loop, as in Dao (2024),
     FlashAttention-2, algorithm 1.
     """
-    given = query, key, value
-    shape = torch.broadcast_shapes(*(x.shape[:-2] for x in given))
+    inputs = query, key, value
+    shape = torch.broadcast_shapes(*(x.shape[:-2] for x in inputs))
     if mask is not None:
         require_boolean("mask", mask, ALLOWED)
         shape = torch.broadcast_shapes(shape, mask.shape[:-2])
         m, n = query.shape[-2], key.shape[-2]
         mask = mask.expand(*mask.shape[:-2], m, n)
-    parts = (x.expand(*shape, *x.shape[-2:]) for x in given)
+    parts = (x.expand(*shape, *x.shape[-2:]) for x in inputs)
     return Tiled.apply(*parts, mask, block)
 
 
@@ -116,6 +116,7 @@ class Tiled(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, query, key, value, mask, block):
+        """Return the output, ``(..., m, d_v)``; keep what the way back needs."""
         output, log_sum = forward_in_tiles(query, key, value, mask, block)
         ctx.save_for_backward(query, key, value, mask, output, log_sum)
         ctx.block = block
@@ -123,6 +124,11 @@ class Tiled(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, upstream):  # pyrefly: ignore [bad-override]  one result, so one gradient
+        """Return the gradients of query, key and value, from weights that each tile works out anew.
+
+        ``dS = A ⊙ (dO Vᵀ − rowsum(dO ⊙ O))``, ``dV = Aᵀ dO``, ``dQ = scale · dS K``, ``dK = scale ·
+        dSᵀ Q``.
+        """
         query, key, value, mask, output, log_sum = ctx.saved_tensors
         scale, block = query.shape[-1] ** -0.5, ctx.block
         d_query, d_key, d_value = map(torch.zeros_like, (query, key, value))

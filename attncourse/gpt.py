@@ -130,8 +130,7 @@ def generate(
 
 
 def perplexity(losses: Sequence[float] | Tensor, counts: Sequence[int] | Tensor) -> float:
-    """Return ``exp(Σ count · loss / Σ count)``: as many equally likely tokens would surprise as
-    much.
+    """Return ``exp(Σ count · loss / Σ count)``: as many equally likely tokens surprise as much.
 
     losses: the mean loss of each batch, in nats. counts: how many targets each mean is of. Raises
     ``ValueError`` where there is not one count for each loss, or nothing was counted.
@@ -172,8 +171,11 @@ def attend_with_cache(
 
 @dataclass(frozen=True)
 class GPTConfig:
-    """The sizes of a ``GPT``. ``bias``: of its linear layers; ``tied``: whether the vectors of the
-    tokens are the rows of the last layer too."""
+    """The sizes of a ``GPT``.
+
+    ``bias``: of its linear layers; ``tied``: whether the vectors of the tokens are the rows of the
+    last layer too.
+    """
 
     n_vocab: int
     max_length: int
@@ -195,6 +197,7 @@ class GPT(nn.Module):
     blocks: Any  # a list of modules has no type for its elements
 
     def __init__(self, config: GPTConfig):
+        """Make the layers of these sizes and initialise them."""
         super().__init__()
         self.config, self.max_length = config, config.max_length
         d, h, bias = config.d_model, config.n_heads, config.bias
@@ -244,9 +247,9 @@ class GPT(nn.Module):
         if mask is not None:
             raise ValueError("mask: expected none with a cache, which is for causal attention")
         old, new = cache or [None] * len(self.blocks), []
-        for block, one in zip(self.blocks, old, strict=True):
-            x, kept = cached_block(block, x, one)
-            new.append(kept)
+        for block, cache_of_block in zip(self.blocks, old, strict=True):
+            x, longer = cached_block(block, x, cache_of_block)
+            new.append(longer)
         return self.out(self.norm(x)), new
 
     @torch.no_grad()
@@ -256,8 +259,7 @@ class GPT(nn.Module):
         n_new: int,
         choose: Callable[[Tensor], Tensor] | None = None,
     ) -> Int[Tensor, "*batch n_and_new"]:
-        """Return what the function ``generate`` returns, reading each token once while a cache
-        serves.
+        """Return what the function ``generate`` returns, reading each token once.
 
         Beyond ``max_length`` every token moves to another position, so from there on the last
         ``max_length`` tokens are read anew for each that is written.
@@ -349,7 +351,7 @@ def require_chosen(ids: Tensor, logits: Tensor) -> Tensor:
     return ids
 
 
-def require_pair(cache: Cache) -> Cache:
+def require_keys_and_values(cache: Cache) -> Cache:
     """The cache; ``ValueError`` unless it is keys and values of as many tokens."""
     pair = isinstance(cache, tuple | list) and len(cache) == 2
     if not pair or not all(isinstance(x, Tensor) and x.ndim >= 2 for x in cache):
@@ -368,7 +370,7 @@ def require_caches(caches: Sequence[Cache] | None, n_blocks: int) -> None:
     if not isinstance(caches, tuple | list) or len(caches) != n_blocks:
         got = len(caches) if isinstance(caches, tuple | list) else type(caches).__name__
         raise ValueError(f"cache: expected none or a pair for each of {n_blocks} blocks, got {got}")
-    lengths = [require_pair(cache)[0].shape[-2] for cache in caches]
+    lengths = [require_keys_and_values(cache)[0].shape[-2] for cache in caches]
     if len(set(lengths)) > 1:
         raise ValueError(f"cache: expected as many tokens in each block, got {lengths}")
 

@@ -47,11 +47,9 @@ def residual_stream(
     """
     require_gpt(model)
     stream: list[Tensor] = []
-    hooks = [
-        model.blocks[0].register_forward_pre_hook(lambda block, given: stream.append(given[0]))
-    ]
+    hooks = [model.blocks[0].register_forward_pre_hook(lambda block, args: stream.append(args[0]))]
     for block in model.blocks:
-        hooks.append(block.register_forward_hook(lambda block, given, x: stream.append(x)))
+        hooks.append(block.register_forward_hook(lambda block, args, x: stream.append(x)))
     try:
         model(ids)
     finally:
@@ -93,9 +91,9 @@ def head_scores(
     require_boolean("pattern", pattern)
     if pattern.shape != (n, n):
         raise ValueError(f"pattern: expected shape ({n}, {n}), got {tuple(pattern.shape)}")
-    asked = pattern.any(dim=-1)  # (n,)
-    found = (maps * pattern).sum(dim=-1)  # (..., n), 0 where nothing is asked
-    return found.sum(dim=-1) / asked.sum().clamp(min=1)
+    has_target = pattern.any(dim=-1)  # (n,)
+    share = (maps * pattern).sum(dim=-1)  # (..., n), 0 where nothing is asked
+    return share.sum(dim=-1) / has_target.sum().clamp(min=1)
 
 
 def induction_pattern(ids: Int[Tensor, "n"]) -> Bool[Tensor, "n n"]:
@@ -150,17 +148,17 @@ def ablate(
         raise ValueError('ids: expected tokens to take the mean over, how="mean" needs them')
     attention = model.blocks[layer].attention
     d_head = attention.d_model // attention.n_heads
-    own = slice(head * d_head, (head + 1) * d_head)
+    columns = slice(head * d_head, (head + 1) * d_head)
     changed = copy.deepcopy(model)
     W_o = changed.blocks[layer].attention.W_o
     with torch.no_grad():
         if ids is not None and how == "mean":
             heads = head_output(model, layer, ids)  # (..., n, d_model)
-            mean = heads[..., own].flatten(0, -2).mean(dim=0)  # (d_head,)
-            said = W_o.weight[:, own] @ mean  # (d_model,)
+            mean = heads[..., columns].flatten(0, -2).mean(dim=0)  # (d_head,)
+            said = W_o.weight[:, columns] @ mean  # (d_model,)
             said = said if W_o.bias is None else W_o.bias + said
             W_o.bias = nn.Parameter(said)
-        W_o.weight[:, own] = 0
+        W_o.weight[:, columns] = 0
     return changed
 
 
@@ -213,7 +211,7 @@ def head_output(model: DecoderModel, layer: int, ids: Tensor) -> Tensor:
     """Return the output of a layer's heads, side by side, as W_o gets it: ``(..., n, d_model)``."""
     handed: list[Tensor] = []
     W_o = model.blocks[layer].attention.W_o
-    hook = W_o.register_forward_pre_hook(lambda module, given: handed.append(given[0]))
+    hook = W_o.register_forward_pre_hook(lambda module, args: handed.append(args[0]))
     try:
         model(ids)
     finally:

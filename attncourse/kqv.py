@@ -111,6 +111,7 @@ class AttentionHead(nn.Module):
 
     @shaped
     def __init__(self, d_model: Count, d_k: Count, d_v: Count | None = None, bias: bool = False):
+        """Make W_q, W_k and W_v, from d_model to d_k, d_k and d_v; d_v is d_k unless given."""
         super().__init__()
         d_v = d_k if d_v is None else d_v
         self.d_model = d_model

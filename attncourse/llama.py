@@ -30,7 +30,7 @@ from attncourse.gpt import (
     require_cache,
     require_caches,
     require_chosen,
-    require_pair,
+    require_keys_and_values,
     require_prompt,
 )
 from attncourse.kqv import attention_weights, scaled_dot_product_attention
@@ -99,6 +99,7 @@ class RMSNorm(nn.Module):
 
     @shaped
     def __init__(self, d: Count, eps: Positive = 1e-5):
+        """Make the gain, ``(d,)``, of ones; ``eps`` is added to the mean square under the root."""
         super().__init__()
         self.d, self.eps = d, eps
         self.gain = nn.Parameter(torch.ones(d))
@@ -118,6 +119,7 @@ class SwiGLU(nn.Module):
 
     @shaped
     def __init__(self, d_model: Count, d_ff: Count):
+        """Make the layers W_gate and W_up, from d_model to d_ff, and W_down, back."""
         super().__init__()
         self.d_model = d_model
         self.W_gate = nn.Linear(d_model, d_ff, bias=False)
@@ -163,6 +165,11 @@ class RotaryAttention(nn.Module):
 
     @shaped
     def __init__(self, d_model: Count, n_heads: Count, n_kv_heads: Count, base: Positive = 10000.0):
+        """Make W_q, W_k, W_v and W_o; W_k and W_v make n_kv_heads heads of width d_model / n_heads.
+
+        ``base`` is that of the rotations' frequencies. Raises ``ValueError`` where n_heads does not
+        divide d_model, n_kv_heads not n_heads, or the heads' width is odd.
+        """
         super().__init__()
         require_divisor("n_heads", n_heads, "d_model", d_model)
         require_divisor("n_kv_heads", n_kv_heads, "n_heads", n_heads)
@@ -217,7 +224,7 @@ class RotaryAttention(nn.Module):
         key = split_heads(self.W_k(x), self.n_kv_heads)
         value = split_heads(self.W_v(x), self.n_kv_heads)
         if cache:
-            require_pair(cache)
+            require_keys_and_values(cache)
         if positions is None:
             past = cache[0].shape[-2] if cache else 0
             places = torch.arange(x.shape[-2], device=x.device)
@@ -265,6 +272,7 @@ class LlamaBlock(nn.Module):
         base: Positive = 10000.0,
         eps: Positive = 1e-5,
     ):
+        """Make attention, gated layer and two norms."""
         super().__init__()
         heads = n_heads, n_kv_heads
         self.attention = RotaryAttention(d_model, *heads, base)
@@ -292,9 +300,12 @@ class LlamaBlock(nn.Module):
 
 @dataclass(frozen=True)
 class LlamaConfig:
-    """The sizes of a ``Llama``. ``base``: of the rotations' frequencies; ``tied``: whether the
-    vectors of the tokens are the rows of the last layer too. Raises ``ValueError`` for a size that
-    is no whole number from 1 on, and for a base or eps that is not above 0."""
+    """The sizes of a ``Llama``.
+
+    ``base``: of the rotations' frequencies; ``tied``: whether the vectors of the tokens are the
+    rows of the last layer too. Raises ``ValueError`` for a size that is no whole number from 1 on,
+    and for a base or eps that is not above 0.
+    """
 
     n_vocab: int
     max_length: int
@@ -308,6 +319,7 @@ class LlamaConfig:
     tied: bool = True
 
     def __post_init__(self):
+        """Raise ``ValueError`` for a size that is no count, or a base or eps not above 0."""
         for name, size in vars(self).items():
             if name in ("base", "eps"):
                 require_positive(name, size)
@@ -325,6 +337,7 @@ class Llama(nn.Module):
     blocks: Any  # a list of modules has no type for its elements
 
     def __init__(self, config: LlamaConfig):
+        """Make the layers of these sizes, initialised as torch does."""
         super().__init__()
         self.config, self.max_length = config, config.max_length
         self.tokens = nn.Embedding(config.n_vocab, config.d_model)
@@ -361,8 +374,8 @@ class Llama(nn.Module):
             return self.out(self.norm(x))
         new = []
         for block, old in zip(self.blocks, cache or [()] * len(self.blocks), strict=True):
-            x, kept = block(x, mask, positions, cache=old)
-            new.append(kept)
+            x, longer = block(x, mask, positions, cache=old)
+            new.append(longer)
         return self.out(self.norm(x)), new
 
     def generate(

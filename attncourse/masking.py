@@ -134,8 +134,7 @@ def leak(
     x: Float[Tensor, "*batch n d"],
     mask: Bool[Tensor, "*#batch #m #n"],
 ) -> float:
-    """Return how far f looks where it must not: the largest ``|∂ out_i / ∂ x_j|`` with ``M_ij``
-    False.
+    """Return how far f looks where it must not: the largest ``|∂ out_i / ∂ x_j|``, ``M_ij`` False.
 
     f maps x, ``(..., n, d)``, to ``(..., m, d')``, each sequence of a batch by itself. What is
     returned is the largest entry of all masked d' × d blocks: 0.0 where f obeys the mask near x,

@@ -58,6 +58,7 @@ class MultiHeadNaive(nn.Module):
 
     @shaped
     def __init__(self, d_model: Count, n_heads: Count, bias: bool = True):
+        """Make n_heads heads of width d_model / n_heads, and W_o, from d_model to d_model."""
         super().__init__()
         require_divisor("n_heads", n_heads, "d_model", d_model)
         self.heads = nn.ModuleList()
@@ -103,6 +104,11 @@ class MultiHeadAttention(nn.Module):
     def __init__(
         self, d_model: Count, n_heads: Count, n_kv_heads: Count | None = None, bias: bool = True
     ):
+        """Make W_q, W_k, W_v and W_o for n_heads heads of width d_model / n_heads.
+
+        Of keys and values there are n_kv_heads heads, as many as of queries unless given. Raises
+        ``ValueError`` where n_heads does not divide d_model, or n_kv_heads not n_heads.
+        """
         super().__init__()
         n_kv_heads = n_heads if n_kv_heads is None else n_kv_heads
         require_divisor("n_heads", n_heads, "d_model", d_model)

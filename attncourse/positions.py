@@ -106,6 +106,7 @@ class LearnedPositions(nn.Module):
 
     @shaped
     def __init__(self, max_length: Count, d: Count):
+        """Make the table, ``(max_length, d)``, of random numbers with a deviation of 0.02."""
         super().__init__()
         self.d = d
         self.table = nn.Parameter(0.02 * torch.randn(max_length, d))
@@ -114,8 +115,10 @@ class LearnedPositions(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch n d"], positions: Shaped[Tensor, "... n"] | None = None
     ) -> Float[Tensor, "*batch n d"]:
-        """``x + table[positions]``; the positions are 0 to n - 1 unless given, as whole numbers,
-        ``(n,)`` or with batch axes of x in front.
+        """Return ``x + table[positions]``.
+
+        The positions are 0 to n - 1 unless given, as whole numbers, ``(n,)`` or with batch axes of
+        x in front.
 
         Raises ``ValueError`` for a position that has no row, and where x does not fit the table.
         """
@@ -143,8 +146,10 @@ def frequencies(d: int, base: float) -> Float[Tensor, " pairs"]:
 
 
 def require_positions(positions: Tensor, x: Tensor) -> None:
-    """Raises ``ValueError`` unless ``positions`` has a finite number for each token of x, the same
-    for all sequences of a batch or their own."""
+    """Raise ``ValueError`` unless ``positions`` has a finite number for each token of x.
+
+    The numbers may be the same for all sequences of a batch or their own.
+    """
     if not isinstance(positions, Tensor):
         raise ValueError(f"positions: expected a torch tensor, got {type(positions).__name__}")
     if positions.dtype == torch.bool or positions.is_complex():

@@ -80,8 +80,9 @@ def softmax_jacobian(p: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n"
 
 @shaped
 def attention_entropy(weights: Float[Tensor, "*batch n"]) -> Float[Tensor, "*batch"]:
-    """Return the entropy of each row of weights, ``H = −Σ_j a_j ln a_j``, in nats: how widely it is
-    spread.
+    """Return the entropy of each row of weights, ``H = −Σ_j a_j ln a_j``, in nats.
+
+    It says how widely a row is spread.
 
     weights: ``(..., n)``; the sum runs over the last axis, the keys. Returns ``(...)``: 0 for a
     single 1, ln n for n equal weights, and exp(H) is the number of equal weights with the same

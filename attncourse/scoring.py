@@ -49,6 +49,7 @@ class BilinearScore(nn.Module):
 
     @shaped
     def __init__(self, d_q: Count, d_k: Count):
+        """Make W, ``(d_q, d_k)``, of random numbers with a deviation of ``1 / √(d_q d_k)``."""
         super().__init__()
         self.d_q, self.d_k = d_q, d_k
         W = torch.randn(d_q, d_k) / math.sqrt(d_q * d_k)
@@ -73,6 +74,7 @@ class AdditiveScore(nn.Module):
 
     @shaped
     def __init__(self, d_q: Count, d_k: Count, d_hidden: Count):
+        """Make the layers W_q and W_k, to d_hidden, and w, from there to one score."""
         super().__init__()
         self.d_q, self.d_k = d_q, d_k
         self.W_q = nn.Linear(d_q, d_hidden, bias=False)

@@ -64,10 +64,10 @@ def similarity_clusters(sequences: Sequence[str], max_distance: int = 1) -> list
     unique, where = np.unique(np.asarray(sequences, dtype=object), return_inverse=True)
     linked = nx.utils.UnionFind(range(len(unique)))
     for first in range(0, len(unique), AT_ONCE):
-        some = unique[first : first + AT_ONCE]
+        batch = unique[first : first + AT_ONCE]
         # pyrefly: ignore [no-matching-overload]  the stubs know no scorer for texts
         distances = cdist(
-            some,
+            batch,
             unique[first:],
             scorer=Levenshtein.distance,
             score_cutoff=max_distance,  # beyond it the distance is cut off at one more
@@ -91,7 +91,7 @@ def split_by_similarity(
     (train, test), sorted; the test side differs from ``test_fraction · n`` by at most the size of
     the largest cluster. Raises ``ValueError`` where a side would be empty.
     """
-    if isinstance(sequences, str) or not all(isinstance(one, str) for one in sequences):
+    if isinstance(sequences, str) or not all(isinstance(sequence, str) for sequence in sequences):
         raise ValueError("sequences: expected a list of strings")
     if not 0 < test_fraction < 1:
         raise ValueError(f"test_fraction: expected a share between 0 and 1, got {test_fraction}")
@@ -149,11 +149,11 @@ def bootstrap_interval(
     if len(lengths) != 1 or not lengths[0]:
         raise ValueError(f"arrays: expected some rows, as many in each, got lengths {lengths}")
     rng = np.random.default_rng() if rng is None else rng
-    found = []
+    statistics = []
     for _ in range(n_resamples):
         rows = rng.integers(lengths[0], size=lengths[0])
-        found.append(statistic(*(array[rows] for array in arrays)))
-    low, high = np.quantile(found, [(1 - level) / 2, (1 + level) / 2])
+        statistics.append(statistic(*(array[rows] for array in arrays)))
+    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 
@@ -171,6 +171,7 @@ class ReceptorClassifier(nn.Module):
         n_heads: Count = 4,
         n_layers: int = 1,
     ):
+        """Make a vector for each letter and place, n_layers blocks, pooling and the last layer."""
         super().__init__()
         n_ids = 1 + len(ALPHABET)  # with the padding
         self.letters = nn.Embedding(n_ids, d_model, padding_idx=0)

@@ -112,11 +112,11 @@ def quantize(
     """
     require_count("bits", bits, least=2, most=8)
     require_divisor("block", block, "the last axis of x", x.shape[-1])
-    require_finite("x", x)
+    require_finite_tensor("x", x)
     blocks = x.unflatten(-1, (-1, block))  # (..., d / block, block)
     minimum, maximum = blocks.aminmax(dim=-1)  # (..., d / block)
     scale = (maximum - minimum) / (2**bits - 1)
-    require_finite("max − min of a block of x", scale)
+    require_finite_tensor("max − min of a block of x", scale)
     step = scale.where(scale > 0, 1)
     codes = ((blocks - minimum[..., None]) / step[..., None]).round()
     codes = codes.clamp(max=2**bits - 1)  # more only where the scale is too small for its dtype
@@ -138,8 +138,8 @@ def dequantize(
     require_whole_numbers(codes, "... d", "codes")
     if (codes < 0).any():
         raise ValueError(f"codes: expected whole numbers from 0 on, got {int(codes.min())}")
-    for name, one in (("scale", scale), ("minimum", minimum)):
-        require_finite(name, require_float_tensor(name, one, "... blocks"))
+    for name, tensor in (("scale", scale), ("minimum", minimum)):
+        require_finite_tensor(name, require_float_tensor(name, tensor, "... blocks"))
     if minimum.shape != scale.shape or codes.shape[:-1] != scale.shape[:-1]:
         shapes = (tuple(codes.shape), tuple(scale.shape), tuple(minimum.shape))
         raise ValueError(
@@ -244,7 +244,7 @@ def token_probabilities(
     require_temperature(temperature)
     require_float_tensor("logits", logits, "... n_vocab")
     most = logits.amax(dim=-1, keepdim=True)
-    require_finite("the largest of logits", most)
+    require_finite_tensor("the largest of logits", most)
     if temperature == 0:
         return one_hot(logits.argmax(dim=-1), logits.shape[-1])
     return ((logits - most).double() / temperature).softmax(dim=-1)
@@ -288,8 +288,7 @@ def guessed(draft: Draft, ids: Tensor, wanted: int, n_vocab: int) -> tuple[Tenso
 
 
 def lookup_draft(ids: Int[Tensor, "n"], k: int, n_match: int = 2) -> Int[Tensor, "g"]:
-    """Return the ids that followed where the last ``n_match`` ids stood before; none where they did
-    not.
+    """Return the ids that followed where the last ``n_match`` ids stood before, or none.
 
     The latest such place counts. Where the text ends before k ids are found, what was copied is
     copied on. Returns ``(k,)`` or ``(0,)``. Source: Saxena (2023).
@@ -312,13 +311,14 @@ class ModelDraft:
     """A draft by a smaller model with the same vocabulary, which keeps a cache of its own."""
 
     def __init__(self, model: Llama, temperature: float = 0.0, rng: torch.Generator | None = None):
+        """Keep the model, with an empty cache; ``rng`` draws where temperature is above 0."""
         self.model, self.rng = model, require_generator(rng)
         self.temperature = require_temperature(temperature)
         self.read, self.cache = torch.empty(0, dtype=torch.long), []
 
     @torch.no_grad()
     def __call__(self, ids: Int[Tensor, "n"], k: int) -> tuple[Tensor, Tensor]:
-        """k ids, ``(k,)``, and the distributions that they were drawn from, ``(k, n_vocab)``."""
+        """Return k ids, ``(k,)``, and the distributions they were drawn from, ``(k, n_vocab)``."""
         require_whole_numbers(ids, "n")
         require_count("k", k, least=0)
         rows = [torch.empty(0, self.model.config.n_vocab, dtype=torch.float64)]
@@ -366,7 +366,7 @@ def top_k_gate(
     logits that are not finite. Source: Shazeer et al. (2017), equations 3 to 5, without the noise.
     """
     require_count("k", k, most=logits.shape[-1])
-    require_finite("logits", logits)
+    require_finite_tensor("logits", logits)
     return filter_logits(logits, top_k=k).softmax(dim=-1)
 
 
@@ -382,7 +382,7 @@ def load_balance_loss(logits: Float[Tensor, "*batch n_experts"], k: int = 1) -> 
     """
     n_experts = logits.shape[-1]
     require_count("k", k, most=n_experts)
-    require_finite("logits", logits)
+    require_finite_tensor("logits", logits)
     rows = logits.reshape(-1, n_experts)  # (tokens, n_experts)
     chosen = filter_logits(rows, top_k=k).isfinite()
     fraction = chosen.to(rows).mean(dim=0) / k  # (n_experts,)
@@ -417,7 +417,7 @@ def require_sequences(sequences: Sequence) -> list[Int[Tensor, "_"]]:
     return rows
 
 
-def require_finite(name: str, x: Tensor) -> None:
+def require_finite_tensor(name: str, x: Tensor) -> None:
     """Raises ``ValueError`` where a number is NaN or infinite."""
     if seen(~x.isfinite()):
         where = tuple((~x.isfinite()).nonzero()[0].tolist())

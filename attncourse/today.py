@@ -101,6 +101,7 @@ class GatedAttention(RotaryAttention):
 
     @shaped
     def __init__(self, d_model: Count, n_heads: Count, n_kv_heads: Count, base: Positive = 10000.0):
+        """Make chapter 18's layers, and W_g, from d_model to d_model, for the gate."""
         super().__init__(d_model, n_heads, n_kv_heads, base)
         self.W_g = nn.Linear(d_model, d_model, bias=False)
 
@@ -184,6 +185,12 @@ class LatentAttention(nn.Module):
         d_head: Count | None = None,
         base: Positive = 10000.0,
     ):
+        """Make W_c, to the latent, W_uk and W_uv, back to n_heads heads, W_q, W_kr and W_o.
+
+        Of each query and key d_turned numbers are turned by their position, and d_head are not;
+        d_head is d_model / n_heads unless given. Raises ``ValueError`` where d_turned is odd, or
+        the latent is not smaller than what is made of it.
+        """
         super().__init__()
         if d_head is None:
             require_divisor("n_heads", n_heads, "d_model", d_model)

@@ -42,6 +42,7 @@ class Vocabulary:
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self):
+        """Number the tokens; raise ``ValueError`` if UNKNOWN is not first, or one comes twice."""
         if not self.tokens or self.tokens[0] != UNKNOWN:
             first = repr(self.tokens[0]) if self.tokens else "no token"
             raise ValueError(f"Vocabulary: expected {UNKNOWN!r} as the first token, got {first}")

@@ -48,6 +48,7 @@ class LayerNorm(nn.Module):
 
     @shaped
     def __init__(self, d: Count, eps: Positive = 1e-5):
+        """Make gain and bias, ``(d,)``; ``eps`` is added to the variance under the root."""
         super().__init__()
         self.d, self.eps = d, eps
         self.gain = nn.Parameter(ones(d))
@@ -75,6 +76,7 @@ class FeedForward(nn.Module):
         activation: Callable[[Tensor], Tensor] = F.gelu,
         bias: bool = True,
     ):
+        """Make W_1, from d_model to d_ff, and W_2, back; d_ff is 4 d_model unless given."""
         super().__init__()
         d_ff = 4 * d_model if d_ff is None else d_ff
         self.d_model = d_model
@@ -94,6 +96,10 @@ class Block(nn.Module):
 
     @shaped
     def __init__(self, d_model: Count, d_ff: Count | None, pre_norm: bool, dropout: float):
+        """Make what all blocks have: the feed-forward layer, two norms, dropout.
+
+        ``pre_norm`` puts a norm in front of each branch, and otherwise behind the sum.
+        """
         super().__init__()
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout: expected a share from 0 to below 1, got {dropout}")
@@ -109,7 +115,7 @@ class Block(nn.Module):
         branch: Callable[[Tensor], Tensor],
         norm: nn.Module,
     ) -> Float[Tensor, "*batch n d_model"]:
-        """x and what the branch makes of it; the norm is before the branch or after the sum."""
+        """Return x plus what the branch makes of it; the norm is before it or after the sum."""
         if self.pre_norm:
             return x + self.dropout(branch(norm(x)))
         return norm(x + self.dropout(branch(x)))
@@ -132,6 +138,7 @@ class EncoderBlock(Block):
         pre_norm: bool = True,
         dropout: float = 0.0,
     ):
+        """Make chapter 9's attention, a feed-forward layer, and two norms."""
         super().__init__(d_model, d_ff, pre_norm, dropout)
         self.attention = MultiHeadAttention(d_model, n_heads)
 
@@ -164,6 +171,7 @@ class DecoderBlock(Block):
         pre_norm: bool = True,
         dropout: float = 0.0,
     ):
+        """Make two layers of attention, a feed-forward layer, and three norms."""
         super().__init__(d_model, d_ff, pre_norm, dropout)
         self.self_attention = MultiHeadAttention(d_model, n_heads)
         self.cross_attention = MultiHeadAttention(d_model, n_heads)
@@ -212,6 +220,7 @@ class Transformer(nn.Module):
         pre_norm: bool = True,
         dropout: float = 0.0,
     ):
+        """Make two tables of tokens, n_layers blocks on each side, and the last layer."""
         super().__init__()
         settings = (d_model, n_heads, d_ff, pre_norm, dropout)
         self.source = nn.Embedding(n_source, d_model)

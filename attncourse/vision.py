@@ -152,6 +152,10 @@ class VisionTransformer(nn.Module):
         n_heads: Count,
         n_layers: Count,
     ):
+        """Make the layers for n = (image_size / patch)² patches of patch² n_channels numbers.
+
+        Raises ``ValueError`` where patch does not divide image_size.
+        """
         super().__init__()
         require_divisor("patch", patch, "image_size", image_size)
         self.patch, self.image_size = patch, image_size

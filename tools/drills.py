@@ -1,10 +1,11 @@
 """Makes and proves the drills: right answers with one line changed, as the checks name them.
 
-    python tools/drills.py kqv --seed 5     makes attncourse/practice/drills/kqv.json anew
+    python tools/drills.py kqv --seed 5     adds what is missing to practice/drills/kqv.json
+    python tools/drills.py kqv.project      the same of one exercise
     python tools/drills.py --prove          proves all that are kept, on three seeds
     python tools/drills.py --count          how many there are, by chapter and kind
 
-A drill keeps its id as long as its code stays the same.
+A drill that is still true stays, with its id: lecturers link it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,13 +22,15 @@ from course import ROOT, load
 
 sys.path.append(str(ROOT / "tests"))  # the other right answers stand in the chapters' tests
 
-from drill_making.candidates import candidates_of
-from drill_making.choosing import chosen_drills, with_ids
+from drill_making.candidates import candidates_by_hand, candidates_of
+from drill_making.child import Child, ChildEnded
+from drill_making.choosing import WANTED_EACH, DrillChoice, chosen_drills, with_ids
 from drill_making.proving import drill_problem
 
 from attncourse import STEMS
+from attncourse.checks import Exercise, exercises
 from attncourse.checks import chapter as exercises_of
-from attncourse.practice.drills import drills_file, drills_of, kept_entry
+from attncourse.practice.drills import Drill, drills_file, drills_of, kept_entry
 
 SEED = 5
 SEEDS = (11, 12, 13)
@@ -34,37 +38,83 @@ SEEDS = (11, 12, 13)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("stems", nargs="*", help="chapters, by their stems; none: all")
+    parser.add_argument("names", nargs="*", help="chapters by their stems, exercises; none: all")
     parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--by-hand", action="store_true", help="try no changes by program")
     parser.add_argument("--prove", action="store_true")
     parser.add_argument("--count", action="store_true")
     given = parser.parse_args()
-    unknown = [stem for stem in given.stems if stem not in STEMS]
+    unknown = [name for name in given.names if name not in {*STEMS, *exercises()}]
     if unknown:
-        parser.error(f"no chapter is called {unknown[0]}; there are {', '.join(STEMS)}")
-    stems = given.stems or list(STEMS)
+        parser.error(f"no chapter or exercise is called {unknown[0]}; chapters: {', '.join(STEMS)}")
+    names = given.names or list(STEMS)
+    targets = [target for target in exercises() if {target, target.partition(".")[0]} & {*names}]
+    stems = list(dict.fromkeys(target.partition(".")[0] for target in targets))
     if given.prove:
-        sys.exit(prove(stems))
+        sys.exit(prove(stems, {*targets}))
     if given.count:
         print_counts(stems)
         return
     for stem in stems:
-        make(stem, given.seed)
+        make(stem, {*targets}, given.seed, given.by_hand)
 
 
-def make(stem: str, seed: int) -> None:
-    """Makes a chapter's drills and writes their file."""
-    chapter = next(c for c in load().chapters if c.stem == stem)
-    made = []
+def make(stem: str, targets: set[str], seed: int, by_hand: bool) -> None:
+    """Makes the drills that these exercises of a chapter lack, and writes its file after each."""
     for exercise in exercises_of(stem):
-        began = time.process_time()
-        chosen = chosen_drills(exercise, candidates_of(chapter, exercise, seed), seed)
-        made += chosen.drills
-        print_made(exercise.target, chosen, time.process_time() - began)
-    write(stem, seed, made)
+        if exercise.target not in targets:
+            continue
+        began = time.monotonic()
+        chosen = with_what_lacks(exercise, of_exercise(exercise.target), seed, by_hand)
+        print_made(exercise.target, chosen, time.monotonic() - began)
+        drills_of.cache_clear()  # another process may have written the file meanwhile
+        drills = {one.target: of_exercise(one.target) for one in exercises_of(stem)}
+        drills[exercise.target] = chosen.drills
+        write(stem, seed, [drill for own in drills.values() for drill in own])
 
 
-def print_made(target: str, chosen, seconds: float) -> None:
+def of_exercise(target: str) -> list[Drill]:
+    """Return the drills of an exercise that are kept."""
+    return [drill for drill in drills_of(target.partition(".")[0]) if drill.exercise == target]
+
+
+def with_what_lacks(
+    exercise: Exercise, standing: Sequence[Drill], seed: int, by_hand: bool
+) -> DrillChoice:
+    """Return the drills of an exercise that are still true, with as many new ones as it lacks."""
+    kept = list(still_true(standing, seed))
+    if len(kept) >= WANTED_EACH:
+        return DrillChoice(exercise, seed, kept)
+    chapter = next(c for c in load().chapters if c.stem == exercise.stem)
+    chosen = chosen_drills(exercise, candidates_by_hand(chapter, exercise, seed), seed, kept)
+    lacks = WANTED_EACH - len(chosen.drills)
+    if lacks <= 0 or by_hand:
+        return chosen
+    names = {drill.name for drill in chosen.drills}
+    candidates = candidates_of(chapter, exercise, seed, names, lacks)
+    return chosen_drills(exercise, candidates, seed, chosen.drills)
+
+
+def still_true(drills: Sequence[Drill], seed: int) -> Iterator[Drill]:
+    """The drills that the checks still name as they say; of the others it prints why not."""
+    with Child(drill_problem) as child:
+        for drill in drills:
+            problem = problem_of(child, drill, seed, False)
+            if problem:
+                print(f"{drill.id} goes: {problem}", flush=True)
+            else:
+                yield drill
+
+
+def problem_of(child: Child, drill: Drill, seed: int, other_lines: bool) -> str:
+    """Return why a drill does not hold, asked in a child process; empty where it does."""
+    try:
+        return child.ask(drill, seed, other_lines)
+    except ChildEnded:
+        return "it ends the process"
+
+
+def print_made(target: str, chosen: DrillChoice, seconds: float) -> None:
     kinds = len({drill.name for drill in chosen.drills})
     refused = ", ".join(f"{count} {why}" for why, count in chosen.refused.items())
     print(
@@ -95,22 +145,21 @@ def write(stem: str, seed: int, made: list) -> None:
     drills_of.cache_clear()
 
 
-def prove(stems: list[str]) -> int:
-    """Proves every drill of these chapters on three seeds; 1 where one fails."""
+def prove(stems: list[str], targets: set[str]) -> int:
+    """Proves every drill of these exercises on three seeds; 1 where one fails."""
     proved, failed = 0, 0
-    for stem in stems:
-        began = time.process_time()
-        for drill in drills_of(stem):
-            said = (drill_problem(drill, seed, seed == SEEDS[0]) for seed in SEEDS)
-            problems = {why for why in said if why}
-            proved += 1
-            if problems:
-                failed += 1
-                print(f"{drill.id}: {'; '.join(sorted(problems))}", flush=True)
-        print(
-            f"{stem}: {len(drills_of(stem))} drills, {time.process_time() - began:.0f} s",
-            flush=True,
-        )
+    with Child(drill_problem) as child:
+        for stem in stems:
+            began = time.monotonic()
+            drills = [drill for drill in drills_of(stem) if drill.exercise in targets]
+            for drill in drills:
+                said = (problem_of(child, drill, seed, seed == SEEDS[0]) for seed in SEEDS)
+                problems = {why for why in said if why}
+                proved += 1
+                if problems:
+                    failed += 1
+                    print(f"{drill.id}: {'; '.join(sorted(problems))}", flush=True)
+            print(f"{stem}: {len(drills)} drills, {time.monotonic() - began:.0f} s", flush=True)
     print(f"{proved} drills on {len(SEEDS)} seeds, {failed} fail")
     return int(failed > 0)
 

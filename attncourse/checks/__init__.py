@@ -14,7 +14,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -66,8 +66,27 @@ BROUGHT_BY = {
     "torch": "pip install torch, or, where there is none for this machine, open Colab",
     **dict.fromkeys(("gguf", "regex", "tokenizers"), "pip install 'attncourse[model]'"),
 }
-_observers: list[list[Verdict]] = []
-_seeds: list[int] = []  # of the graders at work, the innermost last
+
+
+@dataclass(eq=False)
+class Grader:
+    """Somebody who grades what is checked: the verdicts so far, and a seed if there is one."""
+
+    verdicts: list[Verdict]
+    seed: int | None
+
+
+_graders: list[Grader] = []  # at work, the innermost last
+
+
+def is_graded() -> bool:
+    """True if a grader is at work: no student waits, and no notebook is here."""
+    return bool(_graders)
+
+
+def grader_seed() -> int | None:
+    """Return the seed of the innermost grader that has one."""
+    return next((g.seed for g in reversed(_graders) if g.seed is not None), None)
 
 
 def check(target: str, implementation: Callable, variant: str = "") -> None:
@@ -76,13 +95,13 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
     How many points there are is shown before the mistake is looked for, where that is final.
     """
     board, exercise = Board(show), find_exercise(target, variant)
-    with looked_after(target):
-        why = None if _observers else elsewhere(exercise, implementation)
-        hear = None if _observers else board.begin
+    with watched_by_student(target):
+        why = None if is_graded() else elsewhere(exercise, implementation)
+        hear = None if is_graded() else board.begin
         verdict = (
             not_judged(exercise, why) if why else examined(exercise, implementation, hear=hear)
         )
-    if not _observers:
+    if not is_graded():
         seen[target] = verdict
     displayed = board.end(verdict)
     if not verdict.passed:
@@ -108,68 +127,69 @@ def examine(
     Raises ``ValueError`` for a target that is no exercise, and for a variant that it has not; never
     for a wrong answer.
     """
-    with looked_after(target):
+    with watched_by_student(target):
         return examined(find_exercise(target, variant), implementation, seed, explain=explain)
 
 
-def looked_after(target: str) -> AbstractContextManager[None]:
+def watched_by_student(target: str) -> AbstractContextManager[None]:
     """``watched`` where somebody waits for it: a grader does not."""
-    return nullcontext() if _observers else watched(target)
+    return nullcontext() if is_graded() else watched(target)
 
 
 def examined(
-    asked: Exercise,
+    exercise: Exercise,
     implementation: Callable,
     seed: int | None = None,
     hear: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """Return the verdict that ``examine`` returns; ``hear`` is called with the points as soon as
-    they are final.
+    """Return the verdict that ``examine`` returns.
+
+    ``hear`` is called with the points as soon as they are final.
     """
     from attncourse.checks import judging
 
     judge = partial(judging.judge, explain=explain)
 
     fresh = seed is None
-    if fresh and _seeds:
-        seed = zlib.crc32(f"{_seeds[-1]} {asked.target}".encode())
-    around = chapter(asked.stem)
-    if not _observers:
-        implementation = settled(asked, implementation, around)
-    why = slowed_down() or why_unjudged(asked, implementation, around, graded=bool(_observers))
-    if why or _observers:
-        verdict = not_judged(asked, why) if why else judge(asked, implementation, seed)
-        for observer in _observers:
-            observer.append(verdict)
+    if fresh and grader_seed() is not None:
+        seed = zlib.crc32(f"{grader_seed()} {exercise.target}".encode())
+    around = chapter(exercise.stem)
+    if not is_graded():
+        implementation = settled(exercise, implementation, around)
+    why = slowed_down() or why_unjudged(exercise, implementation, around, graded=is_graded())
+    if why or is_graded():
+        verdict = not_judged(exercise, why) if why else judge(exercise, implementation, seed)
+        for grader in _graders:
+            grader.verdicts.append(verdict)
         return verdict
 
-    def is_right(other: Exercise, there: Callable) -> bool:
-        there = settled(other, there, around)
-        return why_unjudged(other, there, around) is None and judging.passes_fresh_cases(
-            other, there
+    def is_right(other: Exercise, answer: Callable) -> bool:
+        answer = settled(other, answer, around)
+        return why_unjudged(other, answer, around) is None and judging.passes_fresh_cases(
+            other, answer
         )
 
     @cache
     def others() -> tuple[Exercise, ...]:
-        if asked.variant or not fresh:  # ours are in the book's convention
+        if exercise.variant or not fresh:  # ours are in the book's convention
             return ()
-        return wrong_ones(asked, implementation, around, is_right)
+        return wrong_ones(exercise, implementation, around, is_right)
 
     def first(verdict: Verdict) -> None:
         if hear and not others():
             hear(verdict)
 
-    with as_graded(asked, implementation, around):
-        verdict = judge(asked, implementation, seed, first)
-        if not (verdict.passed or asked.variant or not fresh):
+    with as_graded(exercise, implementation, around):
+        verdict = judge(exercise, implementation, seed, first)
+        if not (verdict.passed or exercise.variant or not fresh):
             verdict = judged_with_name_put_back(
-                verdict, implementation, partial(judge, asked, seed=verdict.seed)
+                verdict, implementation, partial(judge, exercise, seed=verdict.seed)
             )
             verdict = judged_given_right_ones(
-                verdict, implementation, others(), partial(judge, asked)
+                verdict, implementation, others(), partial(judge, exercise)
             )
-    return replace(verdict, note=noted(asked, implementation, around))
+    return replace(verdict, note=noted(exercise, implementation, around))
 
 
 def progress(stem: str) -> None:
@@ -195,16 +215,12 @@ def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
 
     With a seed, a verdict that asks for fresh cases gets those that follow from it and the target.
     """
-    made: list[Verdict] = []
-    _observers.append(made)
-    if seed is not None:
-        _seeds.append(seed)
+    grader = Grader([], seed)
+    _graders.append(grader)
     try:
-        yield made
+        yield grader.verdicts
     finally:
-        _observers.pop(next(i for i, other in enumerate(_observers) if other is made))
-        if seed is not None:
-            _seeds.pop()
+        _graders.remove(grader)
 
 
 @cache
@@ -238,14 +254,14 @@ def find_exercise(target: str, variant: str = "") -> Exercise:
     if stem in STEMS:
         for exercise in chapter(stem):
             if exercise.target == target:
-                return in_variant(exercise, variant) if variant else exercise
+                return find_variant(exercise, variant) if variant else exercise
     near = difflib.get_close_matches(str(target), exercises(), n=3, cutoff=0.4)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(f"no exercise is called {target!r}{hint}")
 
 
 @cache
-def in_variant(exercise: Exercise, name: str) -> Exercise:
+def find_variant(exercise: Exercise, name: str) -> Exercise:
     """The exercise in the variant of this name; ``ValueError`` with those that it has."""
     from attncourse.checks.variants.variant import varied
 

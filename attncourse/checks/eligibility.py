@@ -1,5 +1,4 @@
-"""Decide whether the answer in a notebook's memory is the one that its cell holds and a grader
-finds.
+"""Decide whether the answer in a notebook's memory is the one that a grader will find in its cell.
 
 Where it is not, nothing is judged: a verdict would be about other code. In a script, where nothing
 is known of cells, and for a grader, who runs them itself, every answer stands.
@@ -67,6 +66,7 @@ def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
         return implementation
     with muted():
+        # The answer's own cell first: what it makes now says which names it reads.
         settle_name(exercise.name, exercise.stem, here)
         implementation = here.names.get(exercise.name, NOT_THERE)
         for name in used(implementation, around):
@@ -75,6 +75,11 @@ def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
 
 
 def settle_name(name: str, stem: str, here: CellRuns) -> None:
+    """Have a name hold what its cell makes in a grader's process, which may run the cell once more.
+
+    Where the value comes from a file that a grader lacks, the cell runs without that file. If the
+    name then gets a value that can be graded, that value stays, with a note that says so.
+    """
     here.settle(name)
     value = here.names.get(name, NOT_THERE)
     if value is NOT_THERE or not (said := hindrance(stem, value, here.writes)):
@@ -106,7 +111,9 @@ def used(implementation: Any, around: Around) -> dict[str, Any]:
 def as_graded(exercise: Exercise, implementation: Any, around: Around) -> Iterator[None]:
     """Takes away what an answer calls and a grader's machine has not."""
     values = used(implementation, around)
-    writes = here.writes if (here := cells_here()) else bool
+    here = cells_here()
+    # In a script nothing is known of cells, and every file counts as one that was written.
+    writes = here.writes if here else lambda file: True
     said = {name: hindrance(exercise.stem, value, writes) for name, value in values.items()}
     with taken_away(namespace_of(implementation), {n: text for n, text in said.items() if text}):
         yield
@@ -156,6 +163,7 @@ def judged_with_name_put_back(
     names = namespace_of(implementation)
     if here is None or names is not here.names:
         return wrong
+    # Sorted, since the first name that helps is told: a set has another order in every process.
     for name in sorted(names_called(implementation, names, set())):
         taken = here.taken(name) or taken_by_star(name, here)
         if taken is None or isinstance(names[name], types.FunctionType | type | types.ModuleType):
@@ -176,6 +184,10 @@ def judged_with_name_put_back(
 def verdict_on_taken_name(
     wrong: Verdict, mended: Verdict, name: str, taken: tuple[CellRun, Statement]
 ) -> Verdict:
+    """Return the wrong verdict with the cause that another statement took a ``name`` it needs.
+
+    ``mended`` is the verdict with the name put back; ``taken`` is the statement, with its run.
+    """
     run, statement = taken
     mistake = name_taken(name, str(statement), run.place)
     rest = "" if mended.passed else mended.in_short
@@ -214,8 +226,9 @@ def built_ins_of_star(node: ast.stmt) -> set[str]:
 
 
 def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:
-    """Yield the earlier values of a name: from imports and definitions of earlier cells, or built
-    in.
+    """Yield the earlier values of a name.
+
+    They come from imports and definitions of earlier cells, or are built in.
     """
     run, statement = taken
     for earlier in reversed(here.runs[: here.runs.index(run) + 1]):
@@ -225,7 +238,7 @@ def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterat
                 and name in candidate.stores
                 and isinstance(candidate.node, GIVES)
             ):
-                made = dict(here.names)
+                made = dict(here.names)  # a copy: the notebook's own names stay as they are
                 try:
                     exec(compile(ast.Module([candidate.node], []), "<cell>", "exec"), made)
                 except Exception:  # a file that is gone, a base that has changed

@@ -155,14 +155,17 @@ class Exercise:
 
     @property
     def stem(self) -> str:
+        """Return the stem of the chapter: ``"kqv"`` of ``"kqv.project"``."""
         return self.target.split(".")[0]
 
     @property
     def name(self) -> str:
+        """Return the name of the function or class: ``"project"`` of ``"kqv.project"``."""
         return self.target.split(".")[1]
 
     @property
     def points(self) -> int:
+        """Return the points of all criteria together."""
         return sum(criterion.points for criterion in self.criteria)
 
 

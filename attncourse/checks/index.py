@@ -25,10 +25,12 @@ class Known:
 
     @property
     def stem(self) -> str:
+        """Return the stem of the chapter."""
         return self.target.split(".")[0]
 
     @property
     def name(self) -> str:
+        """Return the name of the function or class."""
         return self.target.split(".")[1]
 
     @property
@@ -39,6 +41,7 @@ class Known:
 
 @cache
 def read_index() -> dict:
+    """Return the whole content of ``index.json``."""
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 

@@ -21,7 +21,7 @@ from attncourse.checks.explaining.symptoms.symptom import names_in_words
 from attncourse.checks.index import guide_address, index
 from attncourse.checks.showing.verdict import CriterionVerdict, Picture, Verdict
 from attncourse.checks.trying.compare import (
-    SMALL,
+    MAX_NUMBERS_WRITTEN_OUT,
     Problem,
     as_numbers,
     dtype_name,
@@ -35,10 +35,11 @@ from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.checks.trying.trials import Trial, count_numbers, trials_of, try_out
 from attncourse.support.alarm import TimeUp
 
-SLOW = 4.0  # seconds of processor time for all cases: what takes longer is not called again
-WIDE = 72  # columns for an array in one line
-ARRAYS = 3  # that an example shows in numbers
-MANY = 6  # and that are told of where all is told
+# Seconds of processor time for all cases: what takes longer is not called again.
+MAX_SECONDS_TO_ASK_AGAIN = 4.0
+MAX_ARRAY_COLUMNS = 72  # in one line
+MAX_ARRAYS_IN_EXAMPLE = 3
+MAX_ARRAYS_IN_FULL = 6  # where all is told
 
 
 def judge(
@@ -88,15 +89,21 @@ class Asked:
         seed: int,
         seconds: float,
     ):
+        """Keep the answer, and its trials, which took so many seconds.
+
+        One that did not come back from every call, or took too long, is not asked again.
+        """
         self.exercise, self.implementation = exercise, implementation
         self.trials, self.seed = trials, seed
         came_back = all(t.outcome.kind not in ("hung", "skipped") for t in trials)
-        self.ended = came_back and seconds < SLOW
+        self.ended = came_back and seconds < MAX_SECONDS_TO_ASK_AGAIN
 
     def again(self, seed: int, among: Container[int] | None = None) -> tuple[Trial, ...]:
+        """Return the answer's trials on the cases of another seed, or on those at some places."""
         return try_out(self.exercise, self.implementation, seed, among)
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
+        """Return the mistake that a default of the answer is; None after a call that hangs."""
         arguments = self.exercise, self.implementation, trials
         try:
             return (other_default(*arguments) or shared_default(*arguments)) if self.ended else None
@@ -105,10 +112,12 @@ class Asked:
             return None
 
     def place(self) -> Mistake | None:
+        """Return the place in the answer's code where one change mends everything, or None."""
         mend = partial(repaired, self.exercise, self.implementation, self.trials, self.seed)
         return mend() if self.ended else None
 
     def ignored(self) -> str:
+        """Return the symptom that the result does not depend on some argument, or ""."""
         names = ignored(self.exercise, self.implementation, self.trials, self.seed)
         in_words = names_in_words(f"`{name}`" for name in names) if names else ""
         return f"the result does not depend on {in_words}" if in_words else ""
@@ -188,21 +197,24 @@ def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
     return points(exercise, implementation, secrets.randbits(32)) == exercise.points
 
 
-def is_one_slip(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
+def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
     """True if one mistake that the exercise knows is all that is wrong with an answer."""
-    known = found.all and found.mistake in exercise.mistakes
+    known = finding.all and finding.mistake in exercise.mistakes
     return known and answers_something(exercise, trials, seed)
 
 
-def are_two_slips(exercise: Exercise, found: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
+def are_two_slips(
+    exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int
+) -> bool:
     """True if two mistakes that the exercise knows are all that is wrong, and each is a slip."""
-    every = (trials, *found.alone)
-    return bool(found.alone) and all(answers_something(exercise, each, seed) for each in every)
+    every = (trials, *finding.alone)
+    return bool(finding.alone) and all(answers_something(exercise, each, seed) for each in every)
 
 
 def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
-    """False for what makes a mistake, too, and no slip: it returns one number for everything, or
-    what it was given, or never returns.
+    """True if an answer does more than an empty one: a slip in it is worth looking for.
+
+    An empty one returns one number for everything, or what it was given, or never returns.
     """
     if returns_one_number(trials):
         return False
@@ -212,9 +224,7 @@ def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) 
 
 
 def answers_nothing(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
-    """True if an answer does in every case what one does that returns what it was given, or a
-    constant.
-    """
+    """True if an answer returns in every case what it was given, or a constant."""
     places = (*range(len(inspect.signature(exercise.reference).parameters)), -1)
     idle = [lambda *args, place=place, **more: [*args, *more.values()][place] for place in places]
     idle += [lambda *args, value=value, **more: value for value in (None, 0.0, 1.0, np.nan)]
@@ -237,15 +247,15 @@ def same_outcome(first: Outcome, second: Outcome) -> bool:
     return np.array_equal(*numbers, equal_nan=True)
 
 
-def once_mended(exercise: Exercise, found: Finding) -> tuple[CriterionVerdict, ...]:
+def once_mended(exercise: Exercise, finding: Finding) -> tuple[CriterionVerdict, ...]:
     """Return the criteria as they are once the mistake is mended; none where that is not known.
 
     What is left then may be one slip, which is paid for once.
     """
-    if not found.mended:
+    if not finding.mended:
         return ()
-    criteria = judge_criteria(exercise, found.mended)
-    if found.rest not in {mistake.name for mistake in exercise.mistakes}:
+    criteria = judge_criteria(exercise, finding.mended)
+    if finding.rest not in {mistake.name for mistake in exercise.mistakes}:
         return criteria
     failed = [c for c in criteria if not c.passed and not c.waits]
     return paid_once(tuple(replace(c, follows=c in failed[1:]) for c in criteria))
@@ -273,7 +283,7 @@ def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict,
 
 
 def with_two_shown(
-    exercise: Exercise, criteria: tuple[CriterionVerdict, ...], found: Finding
+    exercise: Exercise, criteria: tuple[CriterionVerdict, ...], finding: Finding
 ) -> tuple[CriterionVerdict, ...]:
     """Return the criteria where two slips are all that is wrong, with those marked that follow.
 
@@ -282,22 +292,24 @@ def with_two_shown(
     """
     failed = [c.name for c in criteria if not c.passed and not c.waits]
     shown: set[str] = set()
-    for trials in found.alone:
+    for trials in finding.alone:
         broken = {c.name for c in judge_criteria(exercise, trials) if not c.passed}
         shown.update([name for name in failed if name in broken - shown][:1])
     return tuple(replace(c, follows=c.name in failed and c.name not in shown) for c in criteria)
 
 
 def with_consequences(
-    criteria: tuple[CriterionVerdict, ...], found: Finding, mended: tuple[CriterionVerdict, ...]
+    criteria: tuple[CriterionVerdict, ...], finding: Finding, mended: tuple[CriterionVerdict, ...]
 ) -> tuple[CriterionVerdict, ...]:
     """The criteria, with those marked that hold once the mistake is mended.
 
     All but the first of them, which shows the mistake.
     """
     held = {c.name for c in mended if c.passed}
-    due = [c for c in criteria if not c.passed and not c.waits and (found.all or c.name in held)]
-    return tuple(replace(c, follows=c in due[1:]) for c in criteria) if found.mistake else criteria
+    due = [c for c in criteria if not c.passed and not c.waits and (finding.all or c.name in held)]
+    return (
+        tuple(replace(c, follows=c in due[1:]) for c in criteria) if finding.mistake else criteria
+    )
 
 
 def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[CriterionVerdict, ...]:
@@ -391,12 +403,15 @@ def call_text(exercise: Exercise, case: Case) -> str:
     for name, value in named_arguments(exercise, case):
         if is_array(value):
             array = known_numbers(value)
-            small = 0 < array.size <= SMALL
-            lines.append(f"{name} =\n{indent(array)}" if small else size_of(name, array))
-    return "\n".join([call_line(exercise, case, bool(lines)), *first_sizes(lines, MANY)])
+            small = 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT
+            lines.append(f"{name} =\n{indent(array)}" if small else name_with_shape(name, array))
+    return "\n".join(
+        [call_line(exercise, case, bool(lines)), *first_sizes(lines, MAX_ARRAYS_IN_FULL)]
+    )
 
 
-def size_of(name: str, array: np.ndarray) -> str:
+def name_with_shape(name: str, array: np.ndarray) -> str:
+    """Return an array's name, shape and, where it is not the usual one, dtype."""
     kind = "" if array.dtype == np.float64 else f", {array.dtype}"
     return f"{name} of shape {array.shape}{kind}"
 
@@ -419,22 +434,22 @@ def usual_dtype(value: Any) -> str:
     return str(default).removeprefix("torch.")
 
 
-def first_sizes(sizes: list[str], most: int = ARRAYS) -> list[str]:
+def first_sizes(sizes: list[str], most: int = MAX_ARRAYS_IN_EXAMPLE) -> list[str]:
     """The first of many, and how many there are besides: a model has dozens of weights."""
     return sizes if len(sizes) <= most + 2 else [*sizes[:most], f"{len(sizes) - most} more"]
 
 
 def array_in_a_line(array: np.ndarray) -> str:
     """An array's numbers in one line; "" where they do not fit."""
-    if not 0 < array.size <= SMALL:
+    if not 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT:
         return ""
     text = " ".join(indent(array).split()).replace("[ ", "[").replace(" ]", "]")
-    return text if len(text) <= WIDE else ""
+    return text if len(text) <= MAX_ARRAY_COLUMNS else ""
 
 
-def due_to(found: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
+def due_to(finding: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
     """The trials that are wrong because of the mistake that was found; all where none are."""
-    pairs = zip(trials, found.mended, strict=True) if found.mended else ()
+    pairs = zip(trials, finding.mended, strict=True) if finding.mended else ()
     due = tuple(trial for trial, mended in pairs if trial.wrong and not mended.wrong)
     return due or trials
 
@@ -456,8 +471,8 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     arguments = named_arguments(exercise, trial.case)
     arrays = [(n, known_numbers(v)) for n, v in arguments if is_array(v)]
     lines = [call_line(exercise, trial.case, bool(arrays))]
-    full = [n for n, a in arrays if array_in_a_line(a)][:ARRAYS]
-    sizes = [size_of(n, a) for n, a in arrays if n not in full]
+    full = [n for n, a in arrays if array_in_a_line(a)][:MAX_ARRAYS_IN_EXAMPLE]
+    sizes = [name_with_shape(n, a) for n, a in arrays if n not in full]
     lines += [f"{n} = {array_in_a_line(a)}" for n, a in arrays if n in full]
     if sizes:
         lines.append(", ".join(first_sizes(sizes)))
@@ -472,6 +487,7 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
 
 
 def number_array(value: object) -> np.ndarray | None:
+    """Return a value's numbers; None for None and for what holds none."""
     return None if value is None else as_numbers(value)
 
 

@@ -41,6 +41,7 @@ def judged_given_right_ones(
     ours = {e.name: e.reference for e in others}
     if not ours:
         return wrong
+    # Lent, because an answer is refused what a submission does not find, this chapter included.
     with names_exchanged(namespace_of(implementation), ours), lending(ours.values()):
         verdict = judge(implementation)
     same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
@@ -76,7 +77,7 @@ def names_called(implementation: Any, names: dict[str, Any], ends: set[str]) -> 
     while todo:
         function = todo.pop()
         if function.__globals__ is not names:
-            continue
+            continue  # from a library or a file: its global names are others
         for name in names_in_code(function.__code__) & (names.keys() | ends) - names_found:
             names_found.add(name)
             if name not in ends:

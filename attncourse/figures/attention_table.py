@@ -4,7 +4,8 @@ from html import escape
 
 import numpy as np
 
-MOST_CELLS = 2_500  # of all maps together, that are written out for readers without JavaScript
+# Of all maps together, for readers without JavaScript.
+MAX_CELLS_WRITTEN_OUT = 2_500
 
 # A cell is ink as strong as its weight. From DARK_FROM on, black is easier to read on it than
 # white in dark mode, from LIGHT_FROM on white than black in light. Both stand in the JavaScript.
@@ -18,7 +19,7 @@ def tables(view, shares: np.ndarray, small: bool) -> str:
     """
     n_layers, n_heads = shares.shape[:2]
     write = number_table if small else largest_table
-    few = small and shares.size <= MOST_CELLS
+    few = small and shares.size <= MAX_CELLS_WRITTEN_OUT
     text = ""
     heads = np.ndindex(n_layers, n_heads) if few else [(0, (view.start or (0,))[0])]
     for layer, head in heads:

@@ -82,6 +82,7 @@ class AttentionView:
     compact: bool = False
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         layers, heads, m, n = self.weights.shape
         return f"<attention view: {layers} × {heads} maps of {m} queries × {n} keys>"
 

@@ -39,6 +39,7 @@ class Bars:
     reference_name: str = ""
 
     def __post_init__(self):
+        """Check amounts and labels, and work out where the bars lie."""
         self.amounts = finite_numbers("amounts", self.amounts, 2).round(3)
         self.labels = short_labels("labels", self.labels, self.amounts.shape[1], longest=20)
         if self.amounts.min() < 0 or self.amounts.max() == 0:
@@ -53,8 +54,9 @@ class Bars:
         return {"amounts": len(self.amounts)}
 
     def data(self) -> dict:
-        """Return the data that the browser draws from: ``bars[frame]``, of ``unit`` pixels for each
-        1.
+        """Return the data that the browser draws from.
+
+        They are ``bars[frame]``, of ``unit`` pixels for each 1.
         """
         unit = float(self.across(1) - self.across(0))
         return {

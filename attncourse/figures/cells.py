@@ -25,6 +25,7 @@ class Cells(AxesImage):
     """
 
     def draw(self, renderer: RendererBase) -> None:
+        """Draw all cells of one shade as one path, as Matplotlib asks of an artist."""
         if not self.get_visible():
             return
         renderer.open_group("cells", gid=self.get_gid())

@@ -25,6 +25,7 @@ def show_source(*things: Callable):
 
 
 def fenced_code(code: str) -> str:
+    """Return code as Markdown that a page sets as Python."""
     return f"```python\n{code}\n```"
 
 

@@ -56,6 +56,7 @@ class Curves:
     log: bool = False
 
     def __post_init__(self):
+        """Check the lines, of which the axes' ranges follow."""
         self.x = increasing("x", self.x)
         if self.log and self.x[0] <= 0:
             raise ValueError(f"x: expected numbers above 0 for a log axis, got {self.x[0]:g}")
@@ -113,6 +114,7 @@ class Curves:
         return np.round(share * STEPS).astype(int)
 
     def places(self) -> list[list[float]]:
+        """Return where the dots are in the drawing, in pixels; none without dots."""
         if self.dots is None:
             return []
         where = np.column_stack([self.across(self.dots[:, 0]), self.up(self.dots[:, 1])])
@@ -134,9 +136,7 @@ class Curves:
         return spots(list(self.lines), curves, marks)
 
     def data(self) -> dict:
-        """Return the data that the browser draws from: ``lines[i][frame]`` counts steps up from
-        ``y[0]``.
-        """
+        """Return the browser's data, in which ``lines[i][frame]`` counts steps up from ``y[0]``."""
         moving = [self.steps(line).tolist() for line in self.lines.values() if line.ndim == 2]
         return {
             "kind": "curves",

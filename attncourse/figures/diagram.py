@@ -27,6 +27,7 @@ class Diagram:
     """
 
     def __init__(self, title: str, says: str, width: float = WIDEST, height: float = 200):
+        """Begin an empty drawing; ``says`` is its alternative text, sizes are in pixels."""
         if not title.strip() or not says.strip():
             raise ValueError("a drawing has a title and a sentence that says what it shows")
         if not 0 < width <= WIDEST:
@@ -176,7 +177,7 @@ class Diagram:
     def leads(self) -> list[tuple[str, str]]:
         """Which box leads to which, by their labels: the arrows between boxes, in their order."""
         ends = [(self.label_at(start), self.label_at(end)) for start, end in self.arrows]
-        return [(one, other) for one, other in ends if one and other and one != other]
+        return [(first, second) for first, second in ends if first and second and first != second]
 
     def label_at(self, where: Place | tuple[float, float]) -> str:
         """The label of the box at a place or point, or one that touches it; "" if there is none."""
@@ -202,6 +203,7 @@ class Diagram:
         return beside(self)._repr_html_()
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return f"drawing: {self.title}"
 
     def _require_inside(self, what, x, y, width, height) -> None:
@@ -217,9 +219,11 @@ class Drawings:
     """Drawings beside each other where there is room, below each other on a phone."""
 
     def __init__(self, drawings: Sequence[Diagram]):
+        """Keep the drawings, which stand side by side where there is room."""
         self.drawings = drawings
 
     def __repr__(self) -> str:
+        """Return a line for each drawing."""
         return "\n".join(map(repr, self.drawings))
 
     def _repr_html_(self) -> str:

@@ -39,26 +39,27 @@ def walk_listing(top: ast.AST, without: Collection[ast.AST] = ()) -> Iterator[as
 
 
 def is_statement(node: ast.AST) -> TypeGuard[Statement]:
+    """True if a node is a statement, or another block that can be left out whole."""
     return isinstance(node, Statement)
 
 
 def guard_statements(top: ast.stmt) -> set[Statement]:
     """The statements under ``top`` that a listing leaves out: docstrings, checks, their helpers."""
     statements = [node for node in ast.walk(top) if isinstance(node, ast.stmt)]
-    found: set[Statement] = {node for node in statements if guards_only(node)}
+    guards: set[Statement] = {node for node in statements if guards_only(node)}
     before = -1
-    while before < len(found):
-        before = len(found)
-        for node in list(walk_listing(top, found)):
+    while before < len(guards):
+        before = len(guards)
+        for node in list(walk_listing(top, guards)):
             body, rest = getattr(node, "body", None), getattr(node, "orelse", None)
-            if is_statement(node) and isinstance(body, list) and not rest and found >= set(body):
+            if is_statement(node) and isinstance(body, list) and not rest and guards >= set(body):
                 if isinstance(node, FUNCTIONS):
                     raise ValueError(f"{node.name}: expected more than checks, got no other line")
-                found.add(node)
+                guards.add(node)
             if isinstance(node, FUNCTIONS):
-                parts = [s for s in walk_listing(node, found) if isinstance(s, ast.stmt)]
-                found |= {s for s in parts if serves_only(s, node, found)}
-    return found
+                parts = [s for s in walk_listing(node, guards) if isinstance(s, ast.stmt)]
+                guards |= {s for s in parts if serves_only(s, node, guards)}
+    return guards
 
 
 def guards_only(node: ast.stmt) -> bool:
@@ -71,8 +72,8 @@ def guards_only(node: ast.stmt) -> bool:
         case ast.If(body=[*_, ast.Raise()], orelse=[]):
             return True
         case ast.Assign(targets=[target], value=ast.Call() as call) if is_check(call):
-            given = call.args if isinstance(target, ast.Tuple) else [checked_argument(call)]
-            return ast.unparse(target).strip("()") == ", ".join(map(ast.unparse, given))
+            checked = call.args if isinstance(target, ast.Tuple) else [checked_argument(call)]
+            return ast.unparse(target).strip("()") == ", ".join(map(ast.unparse, checked))
     return False
 
 
@@ -87,4 +88,5 @@ def serves_only(node: ast.AST, function: ast.AST, left_out: Collection[Statement
 
 
 def names_read(nodes: Iterator[ast.AST]) -> set[str]:
+    """Return the names that some nodes read."""
     return {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

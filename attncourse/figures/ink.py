@@ -16,10 +16,12 @@ class Place:
     """Where something stands: its rectangle, for arrows to begin and end at."""
 
     def __init__(self, x: float, y: float, width: float, height: float):
+        """Keep the left and upper edge, the width and the height, in pixels."""
         self.x, self.y, self.width, self.height = x, y, width, height
 
     @property
     def middle(self) -> tuple[float, float]:
+        """Return the place's middle, x and y."""
         return self.x + self.width / 2, self.y + self.height / 2
 
     def edge(self, towards: tuple[float, float], gap: float = 3) -> tuple[float, float]:
@@ -40,6 +42,7 @@ def paint(role: str) -> str:
 
 
 def centre(where: Place | tuple[float, float]) -> tuple[float, float]:
+    """Return the middle of a place, or the point itself."""
     return where.middle if isinstance(where, Place) else where
 
 

@@ -19,15 +19,15 @@ def spots(names: list[str], frames: list[np.ndarray], marks: list[np.ndarray]) -
     frames: the curves' y at each pixel from ``LEFT`` to ``RIGHT``, ``(curves, pixels)`` each.
     marks: the middles of what else is drawn in each frame, ``(p, 2)``.
     """
-    found: list[list[Spot]] = [[None] * len(names)]
+    spots_by_frame: list[list[Spot]] = [[None] * len(names)]
     for heights, others in zip(frames, marks, strict=True):
-        found.append(beside_curves(names, heights, others, found[-1]))
-    return [list(places) for places in zip(*found[1:], strict=True)]
+        spots_by_frame.append(beside_curves(names, heights, others, spots_by_frame[-1]))
+    return [list(places) for places in zip(*spots_by_frame[1:], strict=True)]
 
 
 def beside_curves(names: list[str], heights: np.ndarray, marks, before: list[Spot]) -> list[Spot]:
     """The spots in one frame: with the most room, but as before where that is still good."""
-    found: list[Spot] = []
+    chosen: list[Spot] = []
     taken: list[tuple] = []
     for i, name in enumerate(names):
         best, most, where = None, 0.0, ()
@@ -41,10 +41,10 @@ def beside_curves(names: list[str], heights: np.ndarray, marks, before: list[Spo
             good = min(room, ENOUGH) + ENOUGH * stays
             if good > most:
                 best, most, where = spot, good, box
-        found.append(best)
+        chosen.append(best)
         if best:
             taken.append(where)
-    return found
+    return chosen
 
 
 def candidates(curve: np.ndarray, width: float):

@@ -68,6 +68,7 @@ class Edits:
     """The changes that a listing makes to its source: found in its tree, made in its text."""
 
     def __init__(self, code: str):
+        """Find all that is left out of a listing of this function or class."""
         self.code = code + "\n"
         self.lines = self.code.splitlines(keepends=True)
         self.made: list[tuple[int, int, str]] = []
@@ -85,13 +86,14 @@ class Edits:
                 for number in range(first + 1, end_line(node) + 1):
                     self.edit((number, 0), (number, 4), "")
             elif isinstance(node, FUNCTIONS):
-                for one in node.decorator_list:
-                    if re.match(r"shaped\b", ast.unparse(one)):
-                        self.cut(one.lineno, end_line(one))
+                for decorator in node.decorator_list:
+                    if re.match(r"shaped\b", ast.unparse(decorator)):
+                        self.cut(decorator.lineno, end_line(decorator))
                 start = node.lineno, node.col_offset
                 self.edit(start, self.end_of_head(node), signature_head(code, node, WIDTH))
 
     def applied(self) -> str:
+        """Return the code with all edits made, the last first, so that earlier places stay."""
         text = self.code
         for start, end, new in sorted(self.made, reverse=True):
             text = text[:start] + new + text[end:]
@@ -107,6 +109,7 @@ class Edits:
         return len("".join(self.lines[: line - 1])) + len(within)
 
     def put(self, node: ast.expr, new: str) -> None:
+        """Note that an expression is replaced."""
         end = end_line(node), node.end_col_offset or 0
         self.edit((node.lineno, node.col_offset), end, new)
 

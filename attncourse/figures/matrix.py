@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from attncourse.figures.shades import FEW, levels, pixels, shade_paths, signs
+from attncourse.figures.shades import MAX_SQUARES, levels, pixels, shade_paths, signs
 from attncourse.figures.svg import (
     BOTTOM,
     LEFT,
@@ -43,6 +43,7 @@ class Matrix:
     own_scale: bool = False
 
     def __post_init__(self):
+        """Check the weights and what numbers their rows and columns."""
         self.weights = finite_numbers("weights", self.weights, 3)
         if self.weights.min() < 0:
             raise ValueError(f"weights: expected none below 0, got {self.weights.min():g}")
@@ -69,8 +70,7 @@ class Matrix:
         return levels(self.weights[frame] / (self.tops[frame] or 1))
 
     def data(self) -> dict:
-        """Return the data that the browser draws from: each frame's shades, and the weight of full
-        ink.
+        """Return the browser's data: each frame's shades, and the weight of full ink.
 
         ``squares`` are shades as text, ``pixels`` a PNG in base64, which is smaller for many.
         """
@@ -79,9 +79,11 @@ class Matrix:
         return {"kind": "matrix", kind: frames, "tops": self.shown()}
 
     def few(self) -> bool:
-        return self.weights[0].size <= FEW
+        """True if there are so few cells that each is drawn as a square of its own."""
+        return self.weights[0].size <= MAX_SQUARES
 
     def shown(self) -> list[str]:
+        """Return the weight of full ink in each frame, as the legend shows it."""
         return [f"{top:.2g}" for top in self.tops]
 
     def scales(self) -> tuple[Scale, Scale]:

@@ -40,9 +40,11 @@ class SameInRealModel:
     """Bars of the next word as it is and with a decision undone, and a link to the live page."""
 
     def __init__(self, drawing: Diagram, address: str, words: str):
+        """Keep a drawing, and the address of the page that shows the same in the real model."""
         self.drawing, self.address, self.words = drawing, address, words
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return f"drawing: {self.drawing.title}. {self.drawing.says}"
 
     def _repr_html_(self) -> str:

@@ -161,4 +161,5 @@ def bottom(group: list[float], least: float) -> float:
 
 
 def top(group: list[float], least: float) -> float:
+    """Return the height of a group's highest label, where labels lie ``least`` apart."""
     return bottom(group, least) + least * (len(group) - 1)

@@ -66,8 +66,10 @@ def compare_prose(phrase: str, *values: float, within: float = 0.0) -> list[str]
     in_digits = [number for number in numbers if not number.is_word]
     stated = in_digits if len(in_digits) == len(values) else numbers
     if len(stated) != len(values):
-        found = ", ".join(number.text for number in numbers) or "none"
-        raise ValueError(f"{phrase!r}: expected {len(values)} numbers, its numbers are {found}")
+        numbers_in_phrase = ", ".join(number.text for number in numbers) or "none"
+        raise ValueError(
+            f"{phrase!r}: expected {len(values)} numbers, its numbers are {numbers_in_phrase}"
+        )
     differences = []
     for number, value in zip(stated, map(float, values), strict=True):
         is_whole = number.half_unit == 0.5
@@ -90,6 +92,7 @@ def state_prose(*phrases: str) -> None:
 
 
 def record_phrase(phrase: str, differences: list[str]) -> None:
+    """Have the page's output hold a phrase, with what differs from its computed numbers."""
     from IPython.display import display
 
     record = {"phrase": phrase, "differences": differences}

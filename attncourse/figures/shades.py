@@ -14,7 +14,7 @@ import numpy as np
 LEVELS = 32  # shades of ink, besides none
 SIGNS = "0123456789abcdefghijklmnopqrstuvw"  # one for each shade
 INK = (31, 35, 40)
-FEW = 600  # numbers that are drawn as squares
+MAX_SQUARES = 600  # numbers that are drawn as squares
 RUN = re.compile(r"([^0 ])\1*")
 
 
@@ -29,8 +29,9 @@ def signs(shades: np.ndarray) -> str:
 
 
 def shade_paths(text: str) -> str:
-    """Return the SVG of what ``signs`` wrote: a path for each shade, squares 1 by 1. So does
-    slider.js.
+    """Return the SVG of what ``signs`` wrote: a path for each shade, squares 1 by 1.
+
+    slider.js does the same.
     """
     paths: dict[str, str] = {}
     for i, row in enumerate(text.split(" ")):

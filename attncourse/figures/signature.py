@@ -29,28 +29,28 @@ def wrap(text: str, width: int, indent: str) -> str:
     return "\n".join(indent + line for line in lines).replace(GLUE, " ")
 
 
-def parameters(code: str, given: ast.arguments) -> list[str]:
+def parameters(code: str, arguments: ast.arguments) -> list[str]:
     """The parameters with their defaults and without annotations."""
 
-    def named(one: ast.arg, default: ast.expr | None) -> str:
-        return one.arg + (f"={ast.get_source_segment(code, default)}" if default else "")
+    def named(argument: ast.arg, default: ast.expr | None) -> str:
+        return argument.arg + (f"={ast.get_source_segment(code, default)}" if default else "")
 
-    plain = [*given.posonlyargs, *given.args]
-    defaults = [None] * (len(plain) - len(given.defaults)) + given.defaults
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(plain) - len(arguments.defaults)) + arguments.defaults
     names = list(map(named, plain, defaults))
-    if given.posonlyargs:
-        names.insert(len(given.posonlyargs), "/")
-    if given.vararg or given.kwonlyargs:
-        names.append("*" + (given.vararg.arg if given.vararg else ""))
-    names += map(named, given.kwonlyargs, given.kw_defaults)
-    return names + ([f"**{given.kwarg.arg}"] if given.kwarg else [])
+    if arguments.posonlyargs:
+        names.insert(len(arguments.posonlyargs), "/")
+    if arguments.vararg or arguments.kwonlyargs:
+        names.append("*" + (arguments.vararg.arg if arguments.vararg else ""))
+    names += map(named, arguments.kwonlyargs, arguments.kw_defaults)
+    return names + ([f"**{arguments.kwarg.arg}"] if arguments.kwarg else [])
 
 
 def shape_line(node: Function) -> str:
     """``query (..., m, d), key (..., n, d) -> (..., m, n)``; empty where no shape is known."""
     a = node.args
     named = [*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs]
-    known = [(one.arg, shape(one.annotation)) for one in named]
+    known = [(argument.arg, shape(argument.annotation)) for argument in named]
     said = ", ".join(f"{name} {text}".replace(" ", GLUE) for name, text in known if text)
     result = shape(node.returns)
     if not result and said and isinstance(node.returns, ast.Name | ast.Attribute):

@@ -45,11 +45,13 @@ class Slider:
     """
 
     def __init__(self, name, values, panels, says, start, form):
+        """Make a slider over ``values``, written in ``form``, that begins at place ``start``."""
         self.name, self.values, self.panels = name, values, panels
         self.says, self.start = says, start
         self.shown = [format(value, form) for value in values]
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return f"slider: {self.name} from {self.shown[0]} to {self.shown[-1]}"
 
     def now(self, frame: int) -> str:

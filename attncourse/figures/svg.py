@@ -33,6 +33,7 @@ def increasing(name: str, numbers) -> np.ndarray:
 
 
 def are_whole(numbers: np.ndarray) -> bool:
+    """True if all numbers are whole."""
     return bool((numbers == np.round(numbers)).all())
 
 
@@ -92,6 +93,7 @@ def path(xs, ys) -> str:
 
 
 def svg_text(x: float, y: float, words: str, anchor: str = "middle", more: str = "") -> str:
+    """Return the SVG of a text; ``more`` are further attributes."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(words)}</text>'
 
 

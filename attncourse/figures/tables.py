@@ -29,6 +29,7 @@ class Table:
     """
 
     def __init__(self, head: Sequence[str], rows: Sequence[Sequence[object]]):
+        """Keep the columns' heads and the rows; a cell that is a pair has words and a link."""
         if not 2 <= len(head) <= COLUMNS:
             raise ValueError(f"head: expected 2 to {COLUMNS} columns, got {len(head)}")
         self.head = [str(name) for name in head]
@@ -39,6 +40,7 @@ class Table:
                 raise ValueError(f"rows: expected {len(self.head)} cells each, got {row}")
 
     def __repr__(self) -> str:
+        """Return the table as text, columns one under another."""
         lines = [self.head, *self.rows]
         widths = [max(len(line[i]) for line in lines) for i in range(len(self.head))]
         return "\n".join(
@@ -67,6 +69,7 @@ KINDS = ('th scope="row"', "td", "td", "td")
 
 
 def table_cell(kind: str, words: str, right: bool, address: str = "") -> str:
+    """Return the HTML of a cell, ``td`` or ``th``, with a link where it has an address."""
     look = ' class="at-number"' if right else ""
     words = re.sub(r"(?<!\w)-(?=\d)", "−", words)  # a minus as long as a plus
     shown = f'<a href="{escape(address)}">{escape(words)}</a>' if address else escape(words)

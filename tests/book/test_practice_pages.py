@@ -641,6 +641,22 @@ def test_code_is_shown_as_it_is():
         assert again == list(drill.code)
 
 
+def test_of_long_code_a_part_is_shown_in_which_what_is_left_out_is_no_line_to_choose():
+    steps = [f"    step_{i} = query + {i}" for i in range(30)]
+    code = ("def project(query, key):", *steps, "    return step_0")
+    drill = replace(DRILLS[0], code=code, line=20, mended=("    step_19 = query",))
+    shown = markup.packed(drill, markup.DrillLinks("", ""))
+    rows = [soup(text).get_text() for _, text in shown["code"]]
+    assert rows[shown["line"]] == code[20].strip()
+    left = [row for row in rows if row.startswith("#")]  # the script makes no button of these
+    assert left
+    assert sum(int(re.search(r"\d+", row)[0]) for row in left) + len(rows) - len(left) == len(code)
+    still = soup(markup.still_html(drill, markup.DrillLinks("", "")))
+    assert f"Line {shown['line'] + 1}: " in still.get_text()
+    answers = soup(markup.short_answers_html([drill]))
+    assert f"Line {shown['line'] + 1}, " in answers.get_text()
+
+
 def test_what_stands_on_the_page_is_of_different_exercises():
     kept = drill_pages.still_drills(DRILLS)
     assert len({drill.exercise for drill in kept}) == len({d.exercise for d in DRILLS}) == 3

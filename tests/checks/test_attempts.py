@@ -232,7 +232,7 @@ def test_a_long_run_says_that_it_still_runs(monkeypatch):
         if len(shown) == 2:
             enough.set()
 
-    monkeypatch.setattr(spinner, "EVERY", 0.01)
+    monkeypatch.setattr(spinner, "SECONDS_BETWEEN_LINES", 0.01)
     monkeypatch.setattr(spinner.ReplacedLine, "show", show)
     with spinner.ticking("02_mixing.ipynb"):
         assert enough.wait(60)

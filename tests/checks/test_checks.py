@@ -9,6 +9,7 @@ from itertools import cycle
 from types import FunctionType
 
 import pytest
+from drill_making.by_hand import right_answers_by_hand
 
 from attncourse import STEMS
 from attncourse.checks import exercises
@@ -16,7 +17,7 @@ from attncourse.checks.callers import CALLERS, call_on_function
 from attncourse.checks.exercise import Case
 from attncourse.checks.explaining import diagnosis
 from attncourse.checks.judging import judge, points
-from attncourse.checks.showing.verdict import LINES, sentence
+from attncourse.checks.showing.verdict import MAX_TEXT_LINES, sentence
 from attncourse.checks.trying import trials
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import NoReference, draw
@@ -43,9 +44,13 @@ WRONG = dealt([(e, m) for e in ALL.values() for m in e.mistakes])
 
 
 def right_answers() -> list:
-    """(exercise, implementation, seed) for each right alternative in the chapters' test modules."""
+    """(exercise, implementation, seed) for each right alternative in the chapters' test modules.
+
+    And for those in steps, of which drills are made.
+    """
     stems = dict.fromkeys(e.stem for e in ALL.values())
     banks = [importlib.import_module(f"test_{stem}").RIGHT for stem in stems]
+    banks += [right_answers_by_hand(stem) for stem in stems]
     return dealt([(ALL[target], f) for bank in banks for target, fs in bank.items() for f in fs])
 
 
@@ -75,14 +80,14 @@ def test_mistake_is_caught_and_named_in_few_lines(
     ``benchmarks/points.py`` tries all ways to make it on twenty draws. Its own name holds in every
     draw; a wrong one has to be refuted in one further draw here, and has three in truth.
     """
-    monkeypatch.setattr(diagnosis, "FRESH", 1)
+    monkeypatch.setattr(diagnosis, "N_FURTHER_DRAWS", 1)
     record_property("counted", "mistakes of the banks caught and named")
     verdict = judge(exercise, mistake.wrong, seed)
     assert not verdict.passed
     assert verdict.diagnosis is not None, verdict
     assert verdict.diagnosis.name == mistake.name
     lines = str(verdict).splitlines()
-    assert len(lines) <= LINES, "\n".join(lines)
+    assert len(lines) <= MAX_TEXT_LINES, "\n".join(lines)
     failing = [c.name for c in verdict.criteria if not c.passed and not c.waits]
     assert [name for name in failing if name not in str(verdict)] == []
     assert lines[1] == f"What happened: {sentence(mistake.name)}"

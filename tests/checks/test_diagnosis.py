@@ -15,7 +15,7 @@ from attncourse.checks import chapter, examine, exercises
 from attncourse.checks.exercise import Between, composition, parts_of
 from attncourse.checks.explaining.suspects import suspects
 from attncourse.checks.judging import judge, named_arguments
-from attncourse.checks.trying.trials import FRESH, KEPT, draw
+from attncourse.checks.trying.trials import MAX_KEPT_DRAWS, N_FURTHER_DRAWS, draw
 from attncourse.kqv import project, scaled_dot_product_attention
 from helpers.double_mistakes import doubles
 
@@ -865,8 +865,8 @@ def test_facts_that_do_not_hold_are_no_right_results():
 
 def test_what_is_known_of_a_chapters_cases_is_kept():
     """A class's answers are compared with the same right results, and with the same mistakes."""
-    assert max(len(chapter(stem)) for stem in STEMS) * (1 + FRESH) <= KEPT
-    asked = [(e, seed) for e in chapter("mixing") for seed in range(1 + FRESH)]
+    assert max(len(chapter(stem)) for stem in STEMS) * (1 + N_FURTHER_DRAWS) <= MAX_KEPT_DRAWS
+    asked = [(e, seed) for e in chapter("mixing") for seed in range(1 + N_FURTHER_DRAWS)]
     for known in (draw, suspects):
         first = [known(*key) for key in asked]
         assert all(known(*key) is one for key, one in zip(asked, first, strict=True))

@@ -10,7 +10,14 @@ import torch
 from attncourse.checks import exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining import effort, search
-from attncourse.checks.explaining.effort import NUMBERS, USUAL, Effort, kinds, weight, work_in
+from attncourse.checks.explaining.effort import (
+    CALLS_UNDER_PROFILER,
+    NUMBERS_PER_CALL,
+    Effort,
+    kinds,
+    weight,
+    work_in,
+)
 from attncourse.checks.explaining.search import likely_pairs
 from attncourse.checks.explaining.suspects import nearest
 from attncourse.checks.judging import judge
@@ -98,7 +105,7 @@ def test_who_profiles_is_left_alone():
     profile.enable()
     number = work_in(lambda: len(""))
     profile.disable()
-    assert number == USUAL
+    assert number == CALLS_UNDER_PROFILER
 
 
 def test_a_result_is_compared_once_with_each_mistake():
@@ -107,7 +114,7 @@ def test_a_result_is_compared_once_with_each_mistake():
     for _ in range(2):
         for suspect in found.suspects[:3]:
             found.agrees(suspect, 0)
-    assert found.effort.spent == 3 * (weight(ROPE, 0) + effort.COMPARED)
+    assert found.effort.spent == 3 * (weight(ROPE, 0) + effort.CALLS_PER_COMPARISON)
 
 
 def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
@@ -115,7 +122,7 @@ def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
     part = Effort(ROPE, whole)
     assert whole.is_left()
     part.tried(0, 10**6)
-    assert part.spent > effort.ALL
+    assert part.spent > effort.MAX_CALLS_IN_ALL
     assert whole.is_over()
     assert not whole.is_left()
     late = Effort(ROPE)
@@ -138,7 +145,7 @@ def test_a_stopping_answer_needs_only_the_shown_result(
 
 
 def test_operators_and_what_they_make_weigh_as_calls():
-    few, many = torch.ones(2), torch.ones(400 * NUMBERS)
+    few, many = torch.ones(2), torch.ones(400 * NUMBERS_PER_CALL)
 
     def add(x, times=1):
         for _ in range(times):

@@ -392,9 +392,9 @@ def test_variants_run_in_bounded_memory(monkeypatch):
     with bounded_memory() as bounded:
         assert bounded
         with pytest.raises(MemoryError):
-            np.empty(2 * repairs.MEMORY // 8)
+            np.empty(2 * repairs.MAX_EXTRA_BYTES // 8)
     assert resource.getrlimit(resource.RLIMIT_AS) == before
-    assert np.empty(2 * repairs.MEMORY // 8).size
+    assert np.empty(2 * repairs.MAX_EXTRA_BYTES // 8).size
     monkeypatch.setattr(repairs, "resource", None)  # as on Windows
     assert place("kqv.project", something_too_much) is None
 

@@ -14,7 +14,7 @@ from attncourse.figures.moving.playground import (
     FEATURES,
     GIVEN,
     KNOWN,
-    MOST,
+    MAX_WORDS,
     OFFERED,
     SENTENCE,
     STRENGTH,
@@ -119,7 +119,7 @@ def test_no_word_is_listed_twice():
 def test_it_computes_what_the_package_does(reader):
     rng = np.random.default_rng(2)
     for _ in range(60):
-        tokens = rng.choice(WORDS, rng.integers(1, MOST + 1)).tolist()
+        tokens = rng.choice(WORDS, rng.integers(1, MAX_WORDS + 1)).tolist()
         settings = {
             "tokens": tokens,
             "temperature": float(rng.choice([0.1, 0.7, 1, 4])),
@@ -208,9 +208,9 @@ def test_no_word_one_word_and_forty(reader):
     assert reader.now["weights"] == [[1]]
     forty = [f"word{i}" for i in range(40)]
     write(reader, " ".join(forty))
-    assert reader.says.startswith(f"The first {MOST} of 40 words are shown.")
-    assert chips(reader) == forty[:MOST]
-    assert_same(reader.now, forty[:MOST], 1.0, True, "none", 2)
+    assert reader.says.startswith(f"The first {MAX_WORDS} of 40 words are shown.")
+    assert chips(reader) == forty[:MAX_WORDS]
+    assert_same(reader.now, forty[:MAX_WORDS], 1.0, True, "none", 2)
 
 
 @needs_browser

@@ -88,13 +88,10 @@ def test_no_two_classes_have_one_name():
 # or nobody has found a better one yet. None is added; one that gets a name of its own goes.
 # fmt: off
 SHARED_NAMES = {
-    "added", "answers", "apart", "as_ids", "as_they_are", "assigned", "attention_weights",
-    "cached", "check", "cloud", "copy", "data_flow", "dot", "exchanged", "in_variant",
-    "is_tensor", "kept", "largest", "leaves_of", "load", "main", "masked", "measured", "model",
-    "normal", "one_hot", "pair", "parameters_of", "prepare", "price_list", "product",
-    "progress", "put", "require_finite", "require_pair", "ring", "rows_of", "run",
-    "same_numbers", "shapes_of", "split", "square", "summed", "train", "turned", "unit",
-    "unit_rows", "weights", "within", "without",
+    "answers", "apart", "as_ids", "attention_weights", "cached", "check", "cloud", "copy",
+    "data_flow", "dot", "kept", "main", "masked", "model", "one_hot", "price_list", "product",
+    "progress", "ring", "rows_of", "run", "shapes_of", "split", "square", "train", "turned",
+    "unit", "unit_rows", "weights", "within", "without",
 }
 # fmt: on
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from course import Chapter
 
 from attncourse.checks import Exercise
-from drill_making.line_changes import LineChange, is_odd, line_changes
+from drill_making.child import Child, ChildEnded
+from drill_making.line_changes import (
+    LineChange,
+    changes_by_hand,
+    is_odd,
+    leaves_unused,
+    line_changes,
+)
 from drill_making.proving import (
+    fewer_draws,
     fingerprint,
     first_trials,
     implementation_of,
@@ -23,9 +30,10 @@ from drill_making.proving import (
 from drill_making.sources import RightAnswer, right_answers
 
 LONGEST = 9.0  # seconds of processor time for the changes of one answer, the likeliest first
-
-ENOUGH = 12  # names, with which no further answer is changed
-MOST_ANSWERS = 3  # right answers of an exercise that are changed
+LONGEST_OF_ALL = 27.0  # for those of all answers
+LONGEST_BY_HAND = 90.0  # for the lines that were written by hand for an answer, which are few
+SPARE = 4  # names more than an exercise lacks, with which no further answer is changed
+MOST_ANSWERS = 8  # right answers of an exercise that are changed
 ALIKE = 3  # changes that do the same in the first cases, of which more are not tried
 
 
@@ -43,32 +51,80 @@ class Candidate:
         return self.change.applied_to(self.answer.lines)
 
 
-def candidates_of(chapter: Chapter, exercise: Exercise, seed: int) -> Iterator[Candidate]:
-    """The candidates of an exercise, in every readable right answer."""
-    quick = limited(exercise)
+def candidates_by_hand(chapter: Chapter, exercise: Exercise, seed: int) -> Iterator[Candidate]:
+    """The candidates of the lines that were written by hand for an exercise's right answers."""
+    with Child(name_of_changes(limited(exercise), seed)) as child:
+        for answer in right_answers(chapter, exercise):
+            changes = changes_by_hand(answer.text, exercise)
+            yield from named_changes(child, answer, changes, LONGEST_BY_HAND)
+
+
+def candidates_of(
+    chapter: Chapter, exercise: Exercise, seed: int, standing: Collection[str] = (), lacks: int = 8
+) -> Iterator[Candidate]:
+    """The candidates of an exercise, answer by answer, until there are enough for what it lacks.
+
+    ``standing`` are the names that it has drills of, ``lacks`` how many more drills it is to have.
+    """
     names: set[str] = set()  # of candidates that are not easy
-    for answer in right_answers(chapter, exercise)[:MOST_ANSWERS]:
-        if len(names) >= ENOUGH:
+    with Child(name_of_changes(limited(exercise), seed)) as child:
+        for answer in right_answers(chapter, exercise)[:MOST_ANSWERS]:
+            if len(names.difference(standing)) >= lacks + SPARE or child.seconds > LONGEST_OF_ALL:
+                return
+            changes = line_changes(answer.text, exercise)
+            for candidate in named_changes(child, answer, changes, LONGEST):
+                if not candidate.is_easy:
+                    names.add(candidate.name)
+                yield candidate
+
+
+def named_changes(
+    child: Child, answer: RightAnswer, changes: Iterable[LineChange], seconds: float
+) -> Iterator[Candidate]:
+    """The changes of an answer that the checks give a name, as long as there is time."""
+    ends = child.seconds + seconds
+    for change in changes:
+        if child.seconds > ends:
             return
-        own = implementation_of(answer.name, answer.setup, answer.text)
-        if own is None or not is_right(quick, own, (seed,)):
+        if is_odd(change.wrong, change.right) or leaves_unused(change, answer.lines):
             continue
-        ends = time.process_time() + LONGEST
-        seen: Counter[bytes] = Counter()
-        for change in line_changes(answer.text, exercise):
-            if is_odd(change.wrong, change.right):
-                continue
-            code = "\n".join(change.applied_to(answer.lines))
-            wrong = implementation_of(answer.name, answer.setup, code)
-            if wrong is None:
-                continue
-            first = first_trials(quick, wrong, seed)
-            seen[alike := fingerprint(first)] += 1
-            if seen[alike] > ALIKE or not may_be_known(quick, first, seed):
-                continue
-            if named := named_mistake(quick, wrong, seed):
-                if not named.is_easy:
-                    names.add(named.mistake.name)
-                yield Candidate(answer, change, named.mistake.name, named.is_easy)
-            if time.process_time() > ends:
-                break
+        try:
+            named = child.ask(answer, change)
+        except ChildEnded:
+            continue
+        if named:
+            name, is_easy = named
+            yield Candidate(answer, change, name, is_easy)
+
+
+def name_of_changes(
+    exercise: Exercise, seed: int
+) -> Callable[[RightAnswer, LineChange], tuple[str, bool] | None]:
+    """Return a function that gives the name of a change of an answer, and whether it is easy.
+
+    It returns None where the checks have no name, where the answer itself is not right in a
+    process of its own, and for what does the same as some changes before.
+    """
+    seen: dict[str, Counter[bytes]] = {}
+    right: dict[str, bool] = {}
+
+    def name_of(answer: RightAnswer, change: LineChange) -> tuple[str, bool] | None:
+        text = answer.text
+        if text not in right:
+            own = implementation_of(answer.name, answer.setup, text)
+            right[text] = is_right(exercise, own, (seed,))
+        code = "\n".join(change.applied_to(answer.lines))
+        wrong = implementation_of(answer.name, answer.setup, code)
+        if wrong is None or not right[text]:
+            return None
+        first = first_trials(exercise, wrong, seed)
+        alike = fingerprint(first)
+        counts = seen.setdefault(text, Counter())
+        counts[alike] += 1
+        if counts[alike] > ALIKE or not may_be_known(exercise, first, seed):
+            return None
+        with fewer_draws():
+            named = named_mistake(exercise, wrong, seed)
+        return (named.mistake.name, named.is_easy) if named else None
+
+    return name_of

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import random
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from attncourse.checks import Exercise
-from attncourse.checks.index import index
 from attncourse.practice.drills import Drill, DrillExample, about_mistake
 from drill_making.candidates import Candidate
+from drill_making.child import Child, ChildEnded
 from drill_making.examples import example_of, example_place
 from drill_making.line_changes import is_odd, other_lines_changed
-from drill_making.proving import implementation_of, limited, named_mistake, passes_quickly
-from drill_making.sources import PUBLISHED
+from drill_making.proving import (
+    fewer_draws,
+    implementation_of,
+    limited,
+    named_mistake,
+    passes_quickly,
+)
 from drill_making.wrong_names import WANTED, draws_of, wrong_names
 
-MOST = 16  # drills of an exercise
+MOST = 12  # drills of an exercise
 EASY = 5  # of so many drills one may be easy
 OF_ONE_NAME = 4  # drills of an exercise that have the same name
 ANYWHERE = 14  # candidates of one name that are tried
@@ -30,7 +36,6 @@ class DrillChoice:
     exercise: Exercise
     seed: int
     drills: list[Drill] = field(default_factory=list)
-    setups: list[str] = field(default_factory=list)
     refused: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -44,37 +49,43 @@ class DrillChoice:
         return not candidate.is_easy or EASY * (self.easy + 1) <= most
 
 
-def chosen_drills(exercise: Exercise, candidates: Iterable[Candidate], seed: int) -> DrillChoice:
-    """Return the drills that are made of an exercise's candidates, each proved."""
-    chosen = DrillChoice(exercise, seed)
+def chosen_drills(
+    exercise: Exercise, candidates: Iterable[Candidate], seed: int, standing: Sequence[Drill] = ()
+) -> DrillChoice:
+    """Return the drills that stand, with those made of an exercise's candidates, each proved."""
+    chosen = DrillChoice(exercise, seed, [*standing])
     by_name: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        if is_odd(candidate.change.wrong, candidate.change.right) or has_helpers(candidate):
+        if is_odd(candidate.change.wrong, candidate.change.right):
             continue
         by_name.setdefault(candidate.name, []).append(candidate)
     order = sorted(by_name, key=lambda name: min((c.is_easy, c.change.rank) for c in by_name[name]))
-    for turn in range(OF_ONE_NAME):
-        for name in order:
+    with Child(partial(proved_drill, exercise, seed)) as child:
+        for turn, name in itertools.product(range(OF_ONE_NAME), order):
+            if sum(drill.name == name for drill in chosen.drills) > turn:
+                continue
             if turn and (len(chosen.drills) >= WANTED_EACH or len(by_name[name]) <= turn):
                 continue
-            take_one(chosen, by_name[name])
+            take_one(chosen, child, by_name[name])
     return chosen
 
 
 WANTED_EACH = 8  # drills of an exercise for which a second of one name is taken
 
 
-def take_one(chosen: DrillChoice, candidates: list[Candidate]) -> None:
+def take_one(chosen: DrillChoice, child: Child, candidates: list[Candidate]) -> None:
     """Adds the first of some candidates that can be proved, and is unlike those that are there."""
     there = {(d.code[d.line].strip(), d.mended[0].strip()) for d in chosen.drills}
     places = {(d.name, d.right, d.line) for d in chosen.drills}
     texts = [tuple(d.right) for d in chosen.drills]
+    lines = [(tuple(d.right), d.line) for d in chosen.drills]
 
     def looks(c: Candidate) -> tuple:
         """What speaks against a candidate, the weightiest first."""
         used = texts.count(tuple(c.answer.lines))
+        same_line = lines.count((tuple(c.answer.lines), c.change.line))
         is_unlikely = c.change.rank > 3
-        return c.is_easy, is_unlikely, used, c.change.rank, len(c.change.wrong)
+        return c.is_easy, is_unlikely, same_line, used, c.change.rank, len(c.change.wrong)
 
     order = sorted(candidates, key=looks)
     for candidate in order[:ANYWHERE]:
@@ -84,41 +95,41 @@ def take_one(chosen: DrillChoice, candidates: list[Candidate]) -> None:
             continue
         if not chosen.has_room(candidate):
             continue
-        if drill := proved_drill(chosen, candidate):
-            chosen.drills.append(drill)
+        made = proved_in_child(child, candidate)
+        if isinstance(made, Drill):
+            chosen.drills.append(made)
             return
+        chosen.refused[made] = chosen.refused.get(made, 0) + 1
 
 
-def has_helpers(candidate: Candidate) -> bool:
-    """True if the code calls a function that no reader knows: one of the tests' own."""
-    defined = re.findall(r"(?m)^(?:def|class) (\w+)", candidate.answer.setup)
-    known = {target.split(".")[1] for target in index()}
-    return candidate.answer.origin != PUBLISHED and not set(defined) <= known
+def proved_in_child(child: Child, candidate: Candidate) -> Drill | str:
+    """Return the candidate as a drill; why it cannot be one, where it cannot."""
+    try:
+        return child.ask(candidate)
+    except ChildEnded:
+        return "it ends the process"
 
 
-def proved_drill(chosen: DrillChoice, candidate: Candidate) -> Drill | None:
-    """The candidate as a drill; None, with the reason counted, where it cannot be one."""
-    exercise, seed = limited(chosen.exercise), chosen.seed
+def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | str:
+    """Return the candidate as a drill; why it cannot be one, where it cannot."""
+    exercise = limited(whole)
     answer, change = candidate.answer, candidate.change
     wrong = implementation_of(answer.name, answer.setup, "\n".join(candidate.code))
-    named = named_mistake(exercise, wrong, seed) if wrong else None
-
-    def refuse(why: str) -> None:
-        chosen.refused[why] = chosen.refused.get(why, 0) + 1
-
+    with fewer_draws():
+        named = named_mistake(exercise, wrong, seed) if wrong else None
     if named is None or named.mistake.name != candidate.name:
-        return refuse("named otherwise on another seed")
+        return "named otherwise on another seed"
     place = example_place(exercise, named.trials)
     if place is None:
-        return refuse("no example")
+        return "no example"
     draws = {seed: named.trials, **draws_of(exercise, wrong, (seed + 100,))}
     names = wrong_names(
         exercise, named.mistake, draws, place, random.Random(f"{seed} {answer.text} {change.wrong}")
     )
     if len(names) < WANTED:
-        return refuse("too few wrong names")
+        return "too few wrong names"
     if mended_elsewhere(exercise, candidate, named.trials, seed):
-        return refuse("another line mends it")
+        return "another line mends it"
     return Drill(
         id="",
         exercise=exercise.target,

@@ -23,6 +23,7 @@ from typing import Any
 from attncourse.checks import Exercise
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining.changes import changes, like, method_name, names_in, nodes, put
+from drill_making.by_hand import wrong_lines_by_hand
 
 SKIPPED = (tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
 ROUND = re.compile(r"\b1(0{5,})\.0\b")
@@ -33,6 +34,7 @@ SILLY = re.compile(
     r"|\)\(|\bself, self\b|\.T\.mT|\.mT\.T|\+ 1\[|\bFalse -|keepdim=True, keepdim|\*\* 2 \*\* "
 )
 LIBRARIES = {"torch", "np", "math", "F"}
+OPTION = 3  # the rank of a wrong option in the place of an expression
 MOST_COMBINATIONS = 12  # of pieces of the code that a wrong option is given
 
 
@@ -94,6 +96,15 @@ def all_line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
             undo()
         if made:
             yield made
+
+
+def changes_by_hand(text: str, exercise: Exercise) -> Iterator[LineChange]:
+    """The wrong lines that were written for lines of this answer."""
+    for right, wrong in wrong_lines_by_hand(exercise.stem).get(exercise.target, ()):
+        for row, line in enumerate(text.splitlines()):
+            if line.strip() == right:
+                indent = line[: len(line) - len(line.lstrip())]
+                yield LineChange(row, indent + wrong, line, 0)
 
 
 def other_lines_changed(text: str, line: int) -> Iterator[str]:
@@ -171,6 +182,8 @@ class Spelling:
             before += " "
         if there[new[-1].end[1] :].startswith(" ") and behind and not behind.startswith(" "):
             behind = f" {behind}"
+        elif new[-1].string in ("-", "~") and not there[new[-1].end[1] :].startswith(" "):
+            behind = behind.lstrip()  # a sign stands beside what it is of
         wrong = before + piece + behind
         if wrong == line or (SILLY.search(wrong) and not SILLY.search(line)):
             return None
@@ -395,7 +408,7 @@ def with_wrong_options(
                 if len(set(dumps)) < len(dumps) or not inside & set(dumps):
                     continue
                 filled = filled_in(option.body, dict(zip(arguments, chosen, strict=True)))
-                yield 3, put(parent, field, node, filled)
+                yield OPTION, put(parent, field, node, filled)
 
 
 def wrong_options(exercise: Exercise) -> list[ast.Lambda]:
@@ -520,6 +533,32 @@ def filled_in(body: ast.expr, arguments: dict[str, ast.expr]) -> ast.expr:
 
 
 # --- what nobody would write ----------------------------------------------------------------------
+
+
+def leaves_unused(change: LineChange, lines: list[str]) -> bool:
+    """True if a wrong option in the place of an expression leaves a value unread that was computed.
+
+    A reader would find the line by that. What somebody forgets may leave one, and is no option.
+    """
+    if change.rank != OPTION:
+        return False
+    before, after = (ast.parse("\n".join(text)) for text in (lines, change.applied_to(lines)))
+    stored = {n.id for n in names_in_tree(before) if isinstance(n.ctx, ast.Store)}
+    return bool(stored & (names_read(before) - names_read(after)))
+
+
+def names_read(tree: ast.AST) -> set[str]:
+    """The names whose values are read; an array of which only entries are set is none."""
+    places = [n.value for n in ast.walk(tree) if isinstance(n, ast.Subscript) and is_set(n)]
+    return {n.id for n in names_in_tree(tree) if isinstance(n.ctx, ast.Load) and n not in places}
+
+
+def is_set(node: ast.Subscript) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def names_in_tree(tree: ast.AST) -> list[ast.Name]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 
 def is_odd(wrong: str, right: str) -> bool:

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
+from unittest.mock import patch
 
 from attncourse.checks import Exercise, Mistake, find_exercise
+from attncourse.checks.explaining import diagnosis
 from attncourse.checks.explaining.diagnosis import diagnose
 from attncourse.checks.explaining.search import Search
 from attncourse.checks.judging import Asked, one_thread
@@ -49,6 +51,16 @@ def kind_of(trial: Trial) -> str:
 def as_checked() -> Iterator[None]:
     """The settings under which answers are judged."""
     with one_thread(), as_a_process_starts(), muted():
+        yield
+
+
+@contextmanager
+def fewer_draws() -> Iterator[None]:
+    """What the checks say is tried on one further draw, not on three: enough to choose by.
+
+    What is chosen is proved on three seeds, with all further draws of each.
+    """
+    with patch.object(diagnosis, "FRESH", 1):
         yield
 
 

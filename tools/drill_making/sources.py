@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tokenize
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,11 +24,16 @@ from course import ROOT, Chapter
 
 from attncourse import STEMS
 from attncourse.checks import Exercise
+from attncourse.checks.index import index
+from attncourse.practice.excerpt import MOST_LINES, count_of
+from drill_making.by_hand import FOLDER as BY_HAND
+from drill_making.by_hand import right_answers_by_hand
 from drill_making.line_changes import Spelling, written
 
 WIDTH = 80  # of a line of code
-LINES = range(4, 21)  # of a drill that a person reads, blank ones not counted
+LINES = range(4, 41)  # of an answer, blank ones not counted; pages show a part of a long one
 ALLOWED = {"math", "numpy", "torch", "itertools", "functools", "collections", "__future__"}
+ALLOWED |= {"copy", "random", "re", "string"}
 PUBLISHED = "solutions"
 CELL = re.compile(r"(?m)^# %%.*$")
 MARKS = re.compile(r"(?m)^\s*### (BEGIN|END) SOLUTION\n?")
@@ -52,13 +58,26 @@ class RightAnswer:
 
 
 def right_answers(chapter: Chapter, exercise: Exercise) -> list[RightAnswer]:
-    """Return the readable right answers of an exercise, the published one first."""
-    found = [published(chapter, exercise), *of_the_tests(exercise)]
+    """Return the readable right answers of an exercise: short ones, the published one first."""
+    found = [published(chapter, exercise), *other_answers(exercise)]
     kept: dict[str, RightAnswer] = {}
     for answer in found:
-        if answer and sum(bool(line.strip()) for line in answer.lines) in LINES:
+        if answer and is_readable(answer):
             kept.setdefault(answer.text, answer)
-    return list(kept.values())
+    return sorted(kept.values(), key=lambda answer: count_of(answer.lines) > MOST_LINES)
+
+
+def is_readable(answer: RightAnswer) -> bool:
+    """True if an answer has lines to choose from, not too many, and needs no unknown function."""
+    is_of_a_test = answer.origin.startswith("test_")
+    return count_of(answer.lines) in LINES and not (is_of_a_test and has_helpers(answer))
+
+
+def has_helpers(answer: RightAnswer) -> bool:
+    """True if the code calls a function that no reader knows: one of the tests' own."""
+    defined = re.findall(r"(?m)^(?:def|class) (\w+)", answer.setup)
+    known = {target.split(".")[1] for target in index()}
+    return not set(defined) <= known
 
 
 def published(chapter: Chapter, exercise: Exercise) -> RightAnswer | None:
@@ -91,22 +110,22 @@ def readable_module(cells: list[str]) -> str:
     return "\n\n".join(good)
 
 
-def of_the_tests(exercise: Exercise) -> Iterator[RightAnswer | None]:
-    """The other right answers, as the chapter's tests have them."""
-    try:
+def other_answers(exercise: Exercise) -> Iterator[RightAnswer | None]:
+    """The other right answers: those in steps, then as the chapter's tests have them."""
+    answers = right_answers_by_hand(exercise.stem).get(exercise.target, [])
+    with suppress(ModuleNotFoundError):
         tests = importlib.import_module(f"test_{exercise.stem}")
-    except ModuleNotFoundError:
-        return
-    for answer in tests.RIGHT.get(exercise.target, ()):
+        answers = [*answers, *tests.RIGHT.get(exercise.target, ())]
+    for answer in answers:
         name = getattr(answer, "__name__", "")
         if not name.isidentifier():  # a lambda, which is too short to be read
             continue
         module = importlib.import_module(getattr(answer, "__module__", "") or "builtins")
-        file = getattr(module, "__file__", "") or ""
-        if not Path(file).name.startswith("test_"):
+        file = Path(getattr(module, "__file__", "") or "")
+        if not file.name.startswith("test_") and file.parent != BY_HAND:
             continue
-        text = Path(file).read_text(encoding="utf-8")
-        yield answer_from(exercise, text, name, f"tests/{Path(file).name}:{name}", exercise.stem)
+        text = file.read_text(encoding="utf-8")
+        yield answer_from(exercise, text, name, f"{file.name}:{name}", exercise.stem)
 
 
 def answer_from(

@@ -13,10 +13,12 @@ from attncourse.checks.explaining.suspects import suspects
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import Trial, try_out
+from drill_making.overlapping import overlap
 from drill_making.proving import as_checked, true_names
 
 WANTED = 3
 AMONG = 6  # of the likeliest, of which so many are drawn
+ALWAYS_VAGUE = re.compile(r"^something\b")
 VAGUE = re.compile(r"^(an?|the )?\s*(other|another|wrong)\b|does not follow|not (low|far) enough")
 
 
@@ -44,6 +46,8 @@ def wrong_names(
             first.setdefault(suspect.mistake.name, suspect)
         for other in exercise.mistakes:
             if other.name in true or is_vague_beside(other, own):
+                continue
+            if overlap(other.name, mistake.name):
                 continue
             outcome = first[other.name].trial(place).outcome
             tier, distance = belief(trials[place], outcome)
@@ -91,8 +95,10 @@ def decisions_of(mistake: Mistake) -> set[str]:
 
 def is_vague_beside(other: Mistake, own: set[str]) -> bool:
     """True for a name such as *another power of d_k*, which is true in words of a mistake in the
-    same decision.
+    same decision, and for one such as *something is done to the vectors*.
     """
+    if ALWAYS_VAGUE.search(other.name):
+        return True
     return bool(VAGUE.search(other.name)) and (not own or bool(own & decisions_of(other)))
 
 

@@ -19,6 +19,7 @@ from field_guide.listing import coloured, prose
 from attncourse.checks import exercises
 from attncourse.checks.showing.verdict import inline_html
 from attncourse.practice.drills import Drill, DrillExample
+from attncourse.practice.excerpt import excerpt_of
 
 ROLES = {"query": "query", "key": "key", "value": "value", "queries": "query", "keys": "key"}
 ROLES |= {"values": "value", "Q": "query", "K": "key", "V": "value"}
@@ -232,8 +233,9 @@ def links_html(drill: Drill, links: DrillLinks) -> str:
 
 def still_html(drill: Drill, links: DrillLinks) -> str:
     """Return a drill for who has no scripts: its answer is folded."""
-    rows = "".join(row_html(i + 1, *row) for i, row in enumerate(code_rows(drill.code)))
-    columns = max(map(len, drill.code))
+    excerpt = excerpt_of(drill)
+    rows = "".join(row_html(i + 1, *row) for i, row in enumerate(code_rows(excerpt.lines)))
+    columns = max(map(len, excerpt.lines))
     named = "".join(f"<li>{inline_html(name)}</li>" for name in options(drill))
     mended = escape("\n".join(drill.mended))
     return (
@@ -243,7 +245,7 @@ def still_html(drill: Drill, links: DrillLinks) -> str:
         f'<div class="highlight ap-code"><pre>{rows}</pre></div></div>'
         f'<div class="ap-example">{example_html(drill.example)}</div></div>'
         f'<p>Which line is wrong, and what happens there?</p><ul class="ap-names">{named}</ul>'
-        f"<details><summary>Answer</summary><p>Line {drill.line + 1}: {inline_html(drill.name)}. "
+        f"<details><summary>Answer</summary><p>Line {excerpt.line + 1}: {inline_html(drill.name)}. "
         f"{inline_html(drill.sentence)}</p><pre>{mended}</pre><p>{links_html(drill, links)}</p>"
         "</details></div>"
     )
@@ -255,7 +257,7 @@ def short_answers_html(drills: list[Drill]) -> str:
     for drill in drills:
         mended = escape(" ".join(map(str.strip, drill.mended)))
         named = inline_html(drill.name)
-        said += f"<li>Line {drill.line + 1}, {named}: <code>{mended}</code></li>"
+        said += f"<li>Line {excerpt_of(drill).line + 1}, {named}: <code>{mended}</code></li>"
     return f'<div class="ap-answers"><p>Answers</p><ol>{said}</ol></div>'
 
 
@@ -267,12 +269,13 @@ def short_rows(lines: Sequence[str]) -> list[tuple[int, str]]:
 
 def packed(drill: Drill, links: DrillLinks) -> dict:
     """Return what the script shows of a drill."""
+    excerpt = excerpt_of(drill)
     return {
         "id": drill.id,
         "function": escape(drill.function),
         "asks": what_is_asked(drill.exercise),
-        "code": short_rows(drill.code),
-        "line": drill.line,
+        "code": short_rows(excerpt.lines),
+        "line": excerpt.line,
         "mended": short_rows(drill.mended),
         "name": inline_html(drill.name),
         "others": [inline_html(name) for name in drill.wrong_names],

@@ -22,7 +22,7 @@ def whole_row(query: int, n: int) -> tuple[tuple[int, int], ...]:
 
 CASES = CaseTable({"scores": "... m n"})
 ROWS = standard(CASES)
-TWO = [(0, 1), (3, 2)]
+TWO_EDGES = [(0, 1), (3, 2)]
 # Two of one row, one whose turned pair is there too, none in the first or the last row.
 SEVERAL = [(1, 2), (1, 4), (3, 0), (2, 3)]
 
@@ -167,7 +167,7 @@ def two_lists(edges):
 
 
 def shared_by(choose: Callable):
-    """What was cut goes in equal parts to the others, those that ``choose`` says."""
+    """Share what was cut in equal parts among the others, those that ``choose`` says."""
 
     def after(weights, left):
         others = choose(weights, left)
@@ -197,7 +197,7 @@ EXERCISE = exercise(
             lambda rng: [
                 BY_HAND,
                 *with_edges(SEVERAL, row("m=5 n=7"), row("m=6 n=6"))(rng),
-                *with_edges(TWO, row("m=4 n=5"))(rng),
+                *with_edges(TWO_EDGES, row("m=4 n=5"))(rng),
             ]
         ),
         Criterion("a row without a key left is 0", 2).on(

@@ -82,7 +82,7 @@ def unchecked(model, clean, corrupted, layer, position):
 
 
 def streams(model, ids):
-    """What runs before the first block, and after each."""
+    """Return the streams before the first block, and after each."""
     x = model.tokens(ids)
     found = [x]
     for block in model.blocks:

@@ -86,7 +86,7 @@ def padding_zeroed(attention, views, mask, other):
 
 
 def alike(scores):
-    """The same weight for every key that the mask allows."""
+    """Return one weight for every key that the mask allows."""
     allowed = (scores > -math.inf).to(scores.dtype)
     return allowed / allowed.sum(-1, keepdim=True)
 

@@ -92,7 +92,7 @@ def from_here_on(x, axis):
 
 
 def numbers_of_keys(query, key, so_far):
-    """How many keys each sum is of: those so far, or all."""
+    """Return the number of keys in each sum: those so far, or all."""
     n = so_far.shape[-2]
     many = torch.arange(1, n + 1, dtype=query.dtype)[:, None] if n > 1 else key.shape[-2]
     return many + 0 * so_far.sum(-1, keepdim=True)

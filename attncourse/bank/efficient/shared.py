@@ -30,7 +30,7 @@ class Options(CaseTable):
         limit = options.pop("measured", None)
         case = super().case(rng, row)
         named = {**case.kwargs, **options}
-        told = "; ".join([f"{name}={value}" for name, value in options.items()] + [row.note] * 1)
+        told = "; ".join([*(f"{name}={value}" for name, value in options.items()), row.note])
         note = told.removesuffix("; ")
         if limit is not None:
             return replace(case, kwargs=named, note=note, use=partial(callers.call_measured, limit))

@@ -54,7 +54,7 @@ def averaged(losses, counts):
 
 
 def averaged_by_python(losses, counts):
-    """The same with Python's own exponential, which refuses what is too large."""
+    """Return ``averaged`` by Python's own exponential, which refuses what is too large."""
     found = zip(map(float, losses), map(float, counts), strict=True)
     return sum(math.exp(loss) * count for loss, count in found) / float(sum(counts))
 

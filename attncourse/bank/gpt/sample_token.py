@@ -28,7 +28,7 @@ DRAWS, PARTS = 1024, 6
 
 @dataclass(frozen=True)
 class Sampled(Filtered):
-    """The same with torch's own random numbers begun anew, so that wrong answers repeat."""
+    """``Filtered`` with torch's own random numbers begun anew, so that wrong answers repeat."""
 
     def case(self, rng: Rng, row: Row) -> Case:
         return replace(super().case(rng, row), use=seeded(int(rng.integers(1 << 30))))

@@ -20,7 +20,7 @@ from attncourse.multihead import merge_heads
 def ablate_case(
     rng: Rng, *calls: tuple, on: tuple[int, ...] = (2, 7), note: str = "", **changed
 ) -> Case:
-    """What is left of a model for each call's layer, head and so on; ``on`` is the ids' shape."""
+    """A case that ablates for each call's layer, head and so on; ``on`` is the ids' shape."""
     config = SIZES | changed
     told = " and ".join(
         f"ablate(model, {', '.join('ids' if torch.is_tensor(x) else repr(x) for x in call)})"
@@ -89,7 +89,7 @@ def louder_others(attention, own):
 def outputs(
     model, layer, ids, masked: bool = True, normed: bool = True, weighed: bool = True, through=False
 ):
-    """What the heads of a layer return for ids, side by side: ``(..., n, d_model)``."""
+    """Return what the heads of a layer return for ids, side by side: ``(..., n, d_model)``."""
     n = ids.shape[-1]
     mask = causal_mask(n)
     x = model.positions(model.tokens(ids), torch.arange(n))
@@ -105,7 +105,7 @@ def outputs(
 
 
 def heard(model, layer, ids):
-    """What goes into W_o while the model reads, with the hooks that it has."""
+    """Return what goes into W_o while the model reads, with the hooks that it has."""
     found = []
     hook = model.blocks[layer].attention.W_o.register_forward_pre_hook(
         lambda layer, inputs: found.append(inputs[0])

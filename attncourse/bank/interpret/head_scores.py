@@ -95,7 +95,7 @@ def by_those_asked(found, asked, pattern):
 
 
 def hits(maps, pattern):
-    """Whether each row's largest entry is one of the pattern's."""
+    """Return 1 for each row whose largest entry is one of the pattern's, else 0."""
     best = maps.argmax(-1, keepdim=True)
     return pattern.expand(maps.shape).gather(-1, best)[..., 0].to(maps.dtype)
 

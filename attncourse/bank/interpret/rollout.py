@@ -47,7 +47,7 @@ def upwards(flow, layer, stay, share):
 
 
 def flows(layers):
-    """What has flowed up to each layer."""
+    """Return, layer by layer, what has flowed up to it."""
     return accumulate(layers, lambda flow, layer: layer @ flow)
 
 

@@ -80,7 +80,7 @@ LOUD_CASES = ModuleTable(
     state=lambda rng, *sizes: loud(block_state(rng, *sizes)),
 )
 ROWS = standard(CASES, d_model=24, h=6, h_kv=2)
-ONE = row("n=7 d_model=24 h=6 h_kv=2 d_ff=11")
+ROW = row("n=7 d_model=24 h=6 h_kv=2 d_ff=11")
 WIDE = row("n=5 d_model=64 h=4 h_kv=2 d_ff=3")
 SQUARE = row("n=8 d_model=8 h=4 h_kv=4 d_ff=8", batch=(8,), note="n, d_model, d_ff, batch: 8")
 
@@ -137,7 +137,7 @@ def behind_the_norm(x, branch, norm, first):
 
 
 def at_first(x, branch, norm, first):
-    """Whether this is the first branch: nothing has been added to what came in."""
+    """True for the first branch: nothing has been added to what came in."""
     return x is first
 
 
@@ -303,7 +303,7 @@ def gated_by(hidden):
 
 
 class MeanTakenOff(llama.RMSNorm):
-    """What chapter 12's norm does, without its bias."""
+    """Chapter 12's norm without its bias."""
 
     def forward(self, x):
         return super().forward(x - mean(x))
@@ -333,9 +333,9 @@ EXERCISE = exercise(
     forbids=("multi_head_attention_forward",),
     criteria=(
         CASES.criterion("x + attention(norm_1(x)), then x + feed_forward(norm_2(x))", 4).on(
-            ONE,
+            ROW,
             WIDE.but(then={"n": 3}),
-            ONE.but(then={}, note=OTHER_NUMBERS),
+            ROW.but(then={}, note=OTHER_NUMBERS),
             row("n=2 d_model=16 h=4 h_kv=2 d_ff=5", note="two tokens"),
             row("n=5 d_model=24 h=6 h_kv=2 d_ff=6", note="as many hidden units as heads"),
             row("n=5 d_model=24 h=6 h_kv=2 d_ff=2", note="two hidden units"),
@@ -346,24 +346,24 @@ EXERCISE = exercise(
             row("n=5 d_model=32 h=8 h_kv=2 d_ff=5", batch=(2,), note="8 and 2, a batch of 2"),
         ),
         CASES.criterion("positions turn queries and keys", 3).on(
-            ONE.but(given=PLACES, note="positions that leave some out"),
+            ROW.but(given=PLACES, note="positions that leave some out"),
             WIDE.but(given=PLACES, note="positions that leave some out"),
             WIDE.but(options={"base": 100.0}, note="base = 100"),
             row("n=19 d_model=64 h=4 h_kv=2 d_ff=3", options={"base": 1e5}, note="base = 100,000"),
-            ONE.but(batch=(3,), given=PLACES, note="a batch of 3"),
-            ONE.but(given=FALLING, note="positions that fall: a token sees those before it"),
+            ROW.but(batch=(3,), given=PLACES, note="a batch of 3"),
+            ROW.but(given=FALLING, note="positions that fall: a token sees those before it"),
         ),
         CASES.criterion("a mask takes the place of the causal one", 2).on(
-            ONE.but(given={"mask": hole("n n")}, note="(n, n)"),
-            ONE.but(batch=(2,), given={"mask": hole("... n n")}, note="(b, n, n)"),
-            ONE.but(batch=(6,), given={"mask": hole("... n n")}, note="(b, n, n), b = h"),
-            ONE.but("n=5", batch=(5,), given={"mask": hole("n n")}, note=ONE_MASK),
-            ONE.but(
+            ROW.but(given={"mask": hole("n n")}, note="(n, n)"),
+            ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="(b, n, n)"),
+            ROW.but(batch=(6,), given={"mask": hole("... n n")}, note="(b, n, n), b = h"),
+            ROW.but("n=5", batch=(5,), given={"mask": hole("n n")}, note=ONE_MASK),
+            ROW.but(
                 given={"mask": hole("n n"), "positions": Drawn("n", places)}, note="with positions"
             ),
         ),
         CASES.criterion("a row without a key gets attention 0, never NaN", 1).on(
-            ONE.but(
+            ROW.but(
                 batch=(3,),
                 given={"mask": Drawn("... n n", from_the_left)},
                 note="padded on the left",
@@ -388,7 +388,7 @@ EXERCISE = exercise(
                     ROWS.single,
                     *ROWS.extreme,
                     *(
-                        ONE.but(zero=(f"{name}",), note=f"{name} is 0")
+                        ROW.but(zero=(f"{name}",), note=f"{name} is 0")
                         for name in (
                             *(f"attention.W_{view}.weight" for view in "qkvo"),
                             *(f"feed_forward.W_{layer}.weight" for layer in ("gate", "up", "down")),
@@ -397,7 +397,7 @@ EXERCISE = exercise(
                         )
                     ),
                 )(rng),
-                *LOUD_CASES(ONE.but(note="scores in the thousands"))(rng),
+                *LOUD_CASES(ROW.but(note="scores in the thousands"))(rng),
             ]
         ),
         CASES.criterion("gradients reach x and every weight", 1).on(*ROWS.gradients),

@@ -1,7 +1,7 @@
 """The exercise ``merge_pairs``: symbols joined pair by pair.
 
-It is tried with ranks such as learning gives them: a pair is ranked after those that its parts are
-made of.
+An answer is tried with ranks such as learning gives them: a pair is ranked after those that its
+parts are made of.
 """
 
 from collections import Counter

@@ -86,8 +86,13 @@ BY_HAND = linear_case(
     [[1, 2], [0, 1], [3, -1]], [[1, 2, 0], [0, 1, -5], [9, 0, 1]], [[1, 0], [-1, 2]]
 )
 NO_LEAK = linear_case([[1, 2], [3, 4]], [[2, 0], [3, -4]], [[1, 1], [0, 5]])
-ONE = [[1], [2], [4]], [[1, -3, 2], [0, 1, 1], [7, 0, 1]], [[2]]
-ONE_FEATURE = linear_case(*ONE, "one feature, float32", torch.float32)
+ONE_FEATURE = linear_case(
+    [[1], [2], [4]],
+    [[1, -3, 2], [0, 1, 1], [7, 0, 1]],
+    [[2]],
+    "one feature, float32",
+    torch.float32,
+)
 SQUARE = row(
     "m=5 n=5 d=3", given={"mask": Drawn("m n", lambda rng, shape: np.tri(shape[0], shape[1]) > 0)}
 )
@@ -152,7 +157,7 @@ def as_many_rows_as_tokens(J, hidden):
 
 
 def moved(f, x, change):
-    """How far the outputs move when a feature of a token is changed, ``(..., m, d', n, d)``."""
+    """Return how far outputs move when a feature of a token is changed, ``(..., m, d', n, d)``."""
     steps = []
     for j, c in product(range(x.shape[-2]), range(x.shape[-1])):
         other = x.clone()

@@ -28,7 +28,7 @@ def band(m: int, n: int, low: float, high: float) -> torch.Tensor:
 
 
 def returned(mask, truth=as_it_is, form=as_it_is, kind=as_it_is):
-    """What comes back of a mask: what True means, the axes, the dtype."""
+    """Return a mask as decided: what True means, the axes, the dtype."""
     return kind(form(truth(mask)))
 
 

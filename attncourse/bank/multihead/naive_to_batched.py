@@ -41,7 +41,7 @@ def naive_case(
     bias: bool = True,
     note: str = "",
 ) -> Case:
-    """What is made of a naive module: parameters of these names, an output on an input of a shape.
+    """A case of a naive module: parameters of these names, an output on an input of a shape.
 
     Without either, the tensors that it shares with naive.
     """

@@ -1,6 +1,6 @@
 """The exercise ``apply_rope``: queries or keys turned by their positions.
 
-It gets float32 everywhere but in the criterion about precision.
+An answer gets float32 everywhere but in the criterion about precision.
 """
 
 import math

@@ -49,7 +49,7 @@ def in_blocks(first, second):
 
 
 def plane(c, s):
-    """How the plane turns: ``(x c - y s, x s + y c)``."""
+    """Return the rows of a turn of the plane: ``(x c - y s, x s + y c)``."""
     return (c, -s), (s, c)
 
 

@@ -59,7 +59,7 @@ def off_diagonal(p):
 
 
 def all_rows_by_all_rows(J):
-    """What autograd's jacobian of a whole batch is: (..., n, ..., n)."""
+    """Return autograd's jacobian of a whole batch: (..., n, ..., n)."""
     whole = torch.block_diag(*J.reshape(-1, *J.shape[-2:]))
     return whole.reshape(*J.shape[:-1], *J.shape[:-1])
 

@@ -107,7 +107,7 @@ def padding(
 
 
 def of_all(places):
-    """The same positions for every sequence."""
+    """Return the same positions for every sequence."""
     return lambda real, n: places(n).expand(real.shape)
 
 

@@ -4,8 +4,8 @@ An answer draws random numbers, in whatever order it likes. Where the outcome is
 compared as it stands. Elsewhere it is called ``DRAWS`` times on probabilities of which a right
 answer makes halves, and its outcomes are told in halves: a right answer fails such a case with a
 chance of 2e-10, which is what a binomial has at a quarter and below, and at three and above. Where
-outcomes of a quarter or more are told by which of them come, one is missing in ``FEWER`` calls with
-a chance of 1e-10.
+outcomes of a quarter or more are told by which of them come, one is missing in ``FEWER_DRAWS``
+calls with a chance of 1e-10.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from attncourse.checks.writing.recipes import made, mistake
 
 # --- cases ---------------------------------------------------------------------------------------
 
-DRAWS, FEWER, MORE = 160, 80, 240
+DRAWS, FEWER_DRAWS, MORE_DRAWS = 160, 80, 240
 N_VOCAB = 9
 NAMES: str = "abcdefxyz"  # of tokens; which id each has is drawn
 
@@ -72,11 +72,11 @@ def how_often(draft: str, q: list[str], p: list[str], **about):
 
 def told_apart(draft: str, q: list[str], p: list[str], **about):
     """As ``how_often``, for outcomes of a tenth: one is missing with a chance of 1e-11."""
-    return guess(draft, q, p, callers.outcomes_counted, MORE, True, **about)
+    return guess(draft, q, p, callers.outcomes_counted, MORE_DRAWS, True, **about)
 
 
 def which_come(draft: str, q: list[str], p: list[str], **about):
-    return guess(draft, q, p, callers.outcomes_counted, FEWER, False, **about)
+    return guess(draft, q, p, callers.outcomes_counted, FEWER_DRAWS, False, **about)
 
 
 def certain(tokens: str) -> list[str]:

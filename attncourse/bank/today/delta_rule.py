@@ -31,8 +31,8 @@ class MemoryCases(CaseTable):
     Longer keys would make the state grow from token to token without a bound.
     """
 
-    def argument(self, rng: Rng, name: str, one: Any, row: Row) -> Any:
-        x = super().argument(rng, name, one, row)
+    def argument(self, rng: Rng, name: str, entry: Any, row: Row) -> Any:
+        x = super().argument(rng, name, entry, row)
         if name == "beta":
             return x.abs().clamp(max=1)
         if name == "key":

@@ -76,7 +76,7 @@ def norming(
 
 
 def turned_by_place(x):
-    """What chapter 11's rotation makes of x at the places 0, 1, …; an odd feature stays."""
+    """Turn x by chapter 11's rotation at the places 0, 1, …; an odd feature stays."""
     half = x.shape[-1] // 2
     place = torch.arange(x.shape[-2], dtype=x.dtype)[:, None]
     angle = place * 10000.0 ** (-torch.arange(half, dtype=x.dtype) / max(half, 1))

@@ -49,7 +49,9 @@ def nearly_all(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 CAUSAL = CaseTable({"index_scores": "... m n", "k": Count("k"), "mask": Drawn("m n", past)})
-MOST = CaseTable({"index_scores": "... m n", "k": Count("k"), "mask": Drawn("... m n", nearly_all)})
+NEARLY_ALL_ALLOWED = CaseTable(
+    {"index_scores": "... m n", "k": Count("k"), "mask": Drawn("... m n", nearly_all)}
+)
 ALL_OF_THREE = torch.ones(2, 3, dtype=torch.bool)
 BY_HAND = Case(
     (
@@ -183,7 +185,7 @@ EXERCISE = exercise(
     difficulty=2,
     minutes=15,
     criteria=(
-        MOST.criterion("the k highest of the keys that are allowed", 3).on(
+        NEARLY_ALL_ALLOWED.criterion("the k highest of the keys that are allowed", 3).on(
             BY_HAND,
             row("m=5 n=11 k=3"),
             row("m=6 n=6 k=2"),

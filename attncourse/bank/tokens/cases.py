@@ -18,10 +18,10 @@ def some_ids(rng: Rng, shape: tuple[int, ...], n_vocab: int) -> np.ndarray:
 class IdTable(CaseTable):
     """Cases whose ``ids`` are below the row's length v."""
 
-    def argument(self, rng: Rng, name: str, one: str | Drawn | Count, row: Row):
-        if name == "ids" and isinstance(one, str):
-            one = Drawn(one, lambda rng, shape: some_ids(rng, shape, row.sizes["v"]))
-        return super().argument(rng, name, one, row)
+    def argument(self, rng: Rng, name: str, entry: str | Drawn | Count, row: Row):
+        if name == "ids" and isinstance(entry, str):
+            entry = Drawn(entry, lambda rng, shape: some_ids(rng, shape, row.sizes["v"]))
+        return super().argument(rng, name, entry, row)
 
 
 def refuses_ids(rest) -> Criterion:

@@ -37,7 +37,7 @@ def attention_state(rng: Rng, d: int) -> State:
 
 
 def block_state(attentions: tuple[str, ...], norms: int):
-    """What draws the weights of a block with these attentions and so many norms."""
+    """Return what draws the weights of a block with these attentions and so many norms."""
 
     def state(rng: Rng, d_model: int, n_heads: int, d_ff: int | None = None, **_) -> State:
         drawn: State = {}

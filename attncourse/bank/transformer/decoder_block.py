@@ -34,7 +34,7 @@ CASES = ModuleTable(
     state=STATE,
 )
 ROWS = standard(CASES, d_model=12, h=3)
-TWO = row("m=5 n=7 d_model=12 h=3 d_ff=11")
+ROW = row("m=5 n=7 d_model=12 h=3 d_ff=11")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -77,14 +77,14 @@ EXERCISE = exercise(
     forbids=("multi_head_attention_forward",),
     criteria=(
         CASES.criterion("pre-norm: self-attention, attention to the memory, feed-forward", 3).on(
-            TWO,
+            ROW,
             SQUARE,
             row("m=5 n=3 d_model=32 h=2 d_ff=3", then="m=3 n=2"),
-            TWO.but(then={}, note=OTHER_NUMBERS),
-            TWO.but(options={"pre_norm": True}, note="pre_norm=True is given"),
+            ROW.but(then={}, note=OTHER_NUMBERS),
+            ROW.but(options={"pre_norm": True}, note="pre_norm=True is given"),
         ),
         CASES.criterion("post-norm", 2).on(
-            TWO.but(options=POST),
+            ROW.but(options=POST),
             SQUARE.but(options=POST),
             row("m=5 n=3 d_model=16 h=4 d_ff=6", options=POST, batch=(2,), note="a batch of 2"),
         ),
@@ -92,22 +92,22 @@ EXERCISE = exercise(
             row("m=5 n=3 d_model=8 h=2"),
         ),
         CASES.criterion("mask for the own sequence, memory_mask for the memory", 3).on(
-            TWO.but(given=ONLY_SELF, note="mask alone"),
-            TWO.but(given=ONLY_MEMORY, note="memory_mask alone"),
+            ROW.but(given=ONLY_SELF, note="mask alone"),
+            ROW.but(given=ONLY_MEMORY, note="memory_mask alone"),
             SQUARE.but(given=ONLY_SELF, note="mask alone, m = n"),
-            TWO.but(given=ONLY_SELF | {"memory_mask": hole("1 n")}, note="both"),
+            ROW.but(given=ONLY_SELF | {"memory_mask": hole("1 n")}, note="both"),
             SQUARE.but(given=ONLY_SELF | {"memory_mask": hole("m n")}, note="both, m = n"),
             SQUARE.but(
                 given=ONLY_SELF | {"memory_mask": hole("m n")},
                 options=POST,
                 note="both, m = n, post-norm",
             ),
-            TWO.but(
+            ROW.but(
                 batch=(2,),
                 given={"mask": hole("... m m"), "memory_mask": hole("... 1 n")},
                 note="of its own for each sequence",
             ),
-            TWO.but(
+            ROW.but(
                 "m=5",
                 batch=(5,),
                 given={"mask": hole("m m"), "memory_mask": hole("m n")},
@@ -118,7 +118,7 @@ EXERCISE = exercise(
             1,
             "DecoderBlock",
             CASES,
-            TWO,
+            ROW,
             STATE,
             "self_attention.W_o",
             "cross_attention.W_o",
@@ -129,8 +129,8 @@ EXERCISE = exercise(
             row("m=3 n=5 d_model=4 h=1 d_ff=7", note="one head"),
             row("m=1 n=7 d_model=8 h=2 d_ff=5", note="one token"),
             row("m=7 n=1 d_model=8 h=2 d_ff=5", note="a memory of one token"),
-            TWO.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
-            *(TWO.but(zero=zero, note="some weights are 0") for zero in weights_of_0(STATE)),
+            ROW.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
+            *(ROW.but(zero=zero, note="some weights are 0") for zero in weights_of_0(STATE)),
             ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *ROWS.extreme,
             ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),

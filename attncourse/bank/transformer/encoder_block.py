@@ -32,7 +32,7 @@ CASES = ModuleTable(
     {"x": "... n d_model"}, name="EncoderBlock", build="d_model h d_ff", state=STATE
 )
 ROWS = standard(CASES, d_model=12, h=3)
-ONE = row("n=7 d_model=12 h=3 d_ff=5")
+ROW = row("n=7 d_model=12 h=3 d_ff=5")
 
 # --- decisions and mistakes ----------------------------------------------------------------------
 
@@ -70,14 +70,14 @@ EXERCISE = exercise(
     forbids=("multi_head_attention_forward",),
     criteria=(
         CASES.criterion("pre-norm: x + branch(norm(x)), twice", 3).on(
-            ONE,
+            ROW,
             row("n=12 d_model=12 h=3 d_ff=12", note="n, d_model and d_ff are the same"),
             row("n=5 d_model=32 h=2 d_ff=3", then="n=3"),
-            ONE.but(then={}, note=OTHER_NUMBERS),
-            ONE.but(options={"pre_norm": True}, note="pre_norm=True is given"),
+            ROW.but(then={}, note=OTHER_NUMBERS),
+            ROW.but(options={"pre_norm": True}, note="pre_norm=True is given"),
         ),
         CASES.criterion("post-norm: norm(x + branch(x)), twice", 3).on(
-            ONE.but(options=POST),
+            ROW.but(options=POST),
             row("n=5 d_model=16 h=4 d_ff=6", options=POST, batch=(2,), note="a batch of 2"),
         ),
         CASES.criterion("the hidden layer has 4·d_model units unless d_ff is given", 1).on(
@@ -85,18 +85,18 @@ EXERCISE = exercise(
             row("n=3 d_model=4 h=4", options=POST),
         ),
         CASES.criterion("a mask goes to the attention", 2).on(
-            ONE.but(given={"mask": hole("n n")}, note="(n, n)"),
-            ONE.but(given={"mask": hole("n n")}, options=POST, note="(n, n), post-norm"),
-            ONE.but(batch=(2,), given={"mask": hole("... n n")}, note="(b, n, n)"),
-            ONE.but(batch=(3,), given={"mask": hole("... n n")}, note="(b, n, n), b = h"),
-            ONE.but("n=5", batch=(5,), given={"mask": hole("n n")}, note=ONE_MASK),
-            ONE.but(batch=(2,), given={"mask": hole("... h n n")}, note="(b, h, n, n)"),
+            ROW.but(given={"mask": hole("n n")}, note="(n, n)"),
+            ROW.but(given={"mask": hole("n n")}, options=POST, note="(n, n), post-norm"),
+            ROW.but(batch=(2,), given={"mask": hole("... n n")}, note="(b, n, n)"),
+            ROW.but(batch=(3,), given={"mask": hole("... n n")}, note="(b, n, n), b = h"),
+            ROW.but("n=5", batch=(5,), given={"mask": hole("n n")}, note=ONE_MASK),
+            ROW.but(batch=(2,), given={"mask": hole("... h n n")}, note="(b, h, n, n)"),
         ),
         *dropout_criteria(
             2,
             "EncoderBlock",
             CASES,
-            ONE,
+            ROW,
             STATE,
             "attention.W_o",
             "feed_forward.W_2",
@@ -106,15 +106,15 @@ EXERCISE = exercise(
             row("n=3 d_model=4 h=1 d_ff=7", note="one head"),
             row("n=3 d_model=4 h=1 d_ff=7", options=POST, note="one head"),
             row("n=1 d_model=8 h=2 d_ff=5", note="one token"),
-            ONE.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
-            *(ONE.but(zero=zero, note="some weights are 0") for zero in weights_of_0(STATE)),
+            ROW.but(options=POST, zero=OUTPUTS, note="the branches add nothing"),
+            *(ROW.but(zero=zero, note="some weights are 0") for zero in weights_of_0(STATE)),
             ROWS.single.but("d_model=21", note="float32, d_head = 7"),
             *ROWS.extreme,
             ROWS.extreme[0].but(options=POST, note="x in the millions, post-norm"),
         ),
         CASES.criterion("gradients reach x and every weight", 1).on(
             *ROWS.gradients,
-            ONE.but(options=POST, use=callers.call_module_with_gradients, note="post-norm"),
+            ROW.but(options=POST, use=callers.call_module_with_gradients, note="post-norm"),
         ),
         unchanged(),
     ),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from attncourse.checks.callers.modules import put, type_of_modules
+from attncourse.checks.callers.modules import set_parameter, type_of_modules
 from attncourse.checks.trying.outcome import Unusable
 
 FOUND = "what is returned"
@@ -34,7 +34,7 @@ def call_on_llama(
     if not afterwards:
         return implementation(model, *args)
     for block in model.blocks:
-        block.register_forward_hook(lambda block, given, x: None)
+        block.register_forward_hook(lambda block, args_in, x: None)
     before = hooks_of(model)
     result = implementation(model, *args)
     same = hooks_of(model) == before
@@ -53,8 +53,7 @@ def hooks_of(model: Any) -> list[dict]:
 def logits_of_changed(
     implementation: Callable, config: dict, calls, ids, **tensors
 ) -> dict[str, Any]:
-    """Return the outputs of the changed copies of a ``GPT`` for ids, and the model's own output
-    afterwards.
+    """Return the outputs of changed copies of a ``GPT`` for ids, then the model's own output.
 
     One copy is made by each call, with the model and its arguments; all are made before any is
     used. How a copy comes to say something else is its own affair.
@@ -93,7 +92,7 @@ def model_of(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
     """A model of this kind: a twin of one that is kept, which takes a sixth of making another."""
     model = twin(first_of(kind, config))
     for name, value in tensors.items():
-        put(model, name, value)
+        set_parameter(model, name, value)
     if config.tied:
         model.out.weight = model.tokens.weight
     return model

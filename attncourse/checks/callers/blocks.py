@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from attncourse.checks.callers.modules import call_module, prepare
+from attncourse.checks.callers.modules import build_module, call_module
 from attncourse.checks.trying.outcome import is_tensor, plain_tensor
 
 SEED, MANY = 12, 32
@@ -52,8 +52,8 @@ def added_in_training(
     same whatever its random numbers are. None are told where there are many.
     """
     with seeded():
-        module, values = prepare(implementation, make, inputs, tensors)
-        numbers = few(added(module.train(), values).mul(1e6).round().div(1e6))
+        module, values = build_module(implementation, make, inputs, tensors)
+        numbers = few(branch_output(module.train(), values).mul(1e6).round().div(1e6))
     return {f"the numbers that are added to x{SHORT}": numbers}
 
 
@@ -68,14 +68,16 @@ def multiplied_in_training(
     """
     args, options = make
     with seeded():
-        calm, values = prepare(implementation, (args, options | {"dropout": 0.0}), inputs, tensors)
-        without = added(calm, values)
-        module, values = prepare(implementation, make, inputs, tensors)
-        factors = few(added(module.train(), values).div(without).mul(1e4).round().div(1e4))
+        calm, values = build_module(
+            implementation, (args, options | {"dropout": 0.0}), inputs, tensors
+        )
+        without = branch_output(calm, values)
+        module, values = build_module(implementation, make, inputs, tensors)
+        factors = few(branch_output(module.train(), values).div(without).mul(1e4).round().div(1e4))
     return {f"by what they are multiplied in training{SHORT}": factors}
 
 
-def added(module: Callable, values: list) -> Any:
+def branch_output(module: Callable, values: list) -> Any:
     """Return the module's output minus its first input: what a residual branch adds."""
     output = module(*values)
     return ((plain_tensor(output) if is_tensor(output) else output) - values[0]).detach()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-SMALL = 1000  # bytes: less is not looked at
+MIN_BUFFER_BYTES = 1000  # less is not looked at
 PLAIN = (bytearray, array.array, mmap.mmap, memoryview)
 ATOMS = (int, float, complex, bool, str, bytes, type(None), types.CodeType, types.ModuleType)
 HOLDERS = {"builtins", "collections", "functools", "types"}  # whose objects hold others'
@@ -24,8 +24,7 @@ State = dict[int, tuple[int, int]]
 
 
 def contents(answer: Any) -> State:
-    """Return, for each buffer that an answer can reach, how many numbers it holds and their
-    checksum.
+    """Return how many numbers each buffer that an answer can reach holds, and their checksum.
 
     The key is where it lies: several arrays that show one buffer are one.
     """
@@ -33,7 +32,7 @@ def contents(answer: Any) -> State:
     for thing in reachable(answer):
         with suppress(Exception):  # released, on another device, or of objects
             view, width = memory_of(thing)
-            if view.nbytes >= SMALL:
+            if view.nbytes >= MIN_BUFFER_BYTES:
                 where = view.__array_interface__["data"][0]
                 count_and_checksum = view.nbytes // width, zlib.crc32(view.data)
                 read[where] = max(count_and_checksum, read.get(where, (0, 0)))

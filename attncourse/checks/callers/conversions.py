@@ -18,7 +18,7 @@ def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any
         if name not in made or name not in again:
             has = ", ".join(made) or "none"
             raise Unusable(f"the module you return has no parameter {name}; it has {has}")
-        if not same_numbers(made[name], again[name]):
+        if not equal_tensors(made[name], again[name]):
             raise Unusable(
                 f"{name} of the module you return holds other numbers at every call: the random "
                 "ones that it was built with?"
@@ -32,7 +32,7 @@ def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
     made, again = (implementation(module_of(tensors)) for _ in range(2))
     state_of(made), state_of(again)
     output = made(*values)
-    if is_tensor(output) and not same_numbers(output, again(*values)):
+    if is_tensor(output) and not equal_tensors(output, again(*values)):
         raise Unusable("the module you return gives other numbers whenever it is made")
     return output
 
@@ -52,7 +52,7 @@ def state_of(made: Any) -> dict[str, Any]:
     return Module.state_dict(made)
 
 
-def same_numbers(a: Any, b: Any) -> bool:
+def equal_tensors(a: Any, b: Any) -> bool:
     """True if two tensors are equal; NaN counts as equal to NaN."""
     a, b = plain_tensor(a), plain_tensor(b)
     return a.shape == b.shape and bool(((a == b) | (a != a) & (b != b)).all())

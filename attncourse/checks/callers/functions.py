@@ -21,9 +21,7 @@ def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> A
 
 
 def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, list]:
-    """Return the inputs that the tested function receives, for each seed, and again for the same
-    seeds.
-    """
+    """Return the inputs that the tested function receives: for each seed, then for each again."""
 
     def orders(seed: int) -> list[np.ndarray]:
         seen: list[np.ndarray] = []
@@ -38,21 +36,22 @@ def orders_tried(implementation: Callable, X: Any, seeds: tuple) -> dict[str, li
     return {name: [orders(seed) for seed in seeds] for name in ("once", "again")}
 
 
-def same_orders(found: dict[str, list]) -> dict[str, bool]:
-    """Say whether equal generators try equal orders of the tokens, and other generators other
-    orders.
-    """
-    once, again = ([[x.tolist() for x in order] for order in found[n]] for n in ("once", "again"))
+def same_orders(orders_by_run: dict[str, list]) -> dict[str, bool]:
+    """Return whether equal generators try equal orders of the tokens, and others other orders."""
+    once, again = (
+        [[x.tolist() for x in order] for order in orders_by_run[n]] for n in ("once", "again")
+    )
     return {
         "equal generators try equal orders": once == again,
         "other generators try other orders": all(order != once[0] for order in once[1:]),
     }
 
 
-def several_orders(found: dict[str, list]) -> dict[str, bool]:
+def several_orders(orders_by_run: dict[str, list]) -> dict[str, bool]:
     """Say whether more than one order other than the given one is tried."""
     tried = [
-        {tuple(np.argsort(x[:, 0])) for x in orders_of_call} for orders_of_call in found["once"]
+        {tuple(np.argsort(x[:, 0])) for x in orders_of_call}
+        for orders_of_call in orders_by_run["once"]
     ]
     return {"several orders are tried": all(len(orders) > 2 for orders in tried)}
 

@@ -60,44 +60,45 @@ def outcomes_counted(
 
     def called() -> Counter:
         generator = torch.Generator().manual_seed(seed)
-        found = Counter()
+        counts_drawn = Counter()
         for _ in range(draws):
             copies = [tensor.clone() for tensor in (draft, *rows)]
-            found[tuple(ids_in(implementation(*copies, generator)))] += 1
-        return found
+            counts_drawn[tuple(ids_in(implementation(*copies, generator)))] += 1
+        return counts_drawn
 
     import torch
 
     counts = call_seeded(seed, called)
-    found = sorted(counts.items())
+    sorted_counts = sorted(counts.items())
     return [
         f"{list(ids)} {OFTEN[round(2 * n / draws)]}" if counted else f"{list(ids)}"
-        for ids, n in found
+        for ids, n in sorted_counts
     ]
 
 
 def kept_with_generators(
     times: int, seeds: tuple, implementation: Callable, draft: Any, *rows: Any
 ) -> list[str]:
-    """Return the ids kept by ``times`` calls with a generator, its equal, another one, and the
-    first again.
+    """Return the ids kept by ``times`` calls with each of four generators.
+
+    They are a generator, its equal, another one, and the first again, which goes on.
     """
     import torch
 
-    def kept(generator: Any, others: int) -> str:
+    def ids_kept(generator: Any, others: int) -> str:
         def called() -> str:
-            given = [one.clone() for one in (draft, *rows)]
-            return str([ids_in(implementation(*given, generator)) for _ in range(times)])
+            copies = [tensor.clone() for tensor in (draft, *rows)]
+            return str([ids_in(implementation(*copies, generator)) for _ in range(times)])
 
         return call_seeded(others, called)
 
-    one, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
-    return [kept(one, 1), kept(like_it, 2), kept(other, 1), kept(one, 1)]
+    first, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
+    return [ids_kept(first, 1), ids_kept(like_it, 2), ids_kept(other, 1), ids_kept(first, 1)]
 
 
-def decided_by_rng(kept: list[str]) -> dict[str, bool]:
+def decided_by_rng(ids_kept: list[str]) -> dict[str, bool]:
     """Say whether the generator, and nothing else, decides which ids are kept."""
-    first, like_it, other, went_on = kept
+    first, like_it, other, went_on = ids_kept
     return {
         "equal generators give the same": first == like_it,
         "other generators give something else": first != other,

@@ -84,17 +84,23 @@ def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
 
 
 def shares_drawn(
-    implementation: Callable, draws: int, parts: int, seed: int, given: bool, logits: Any, **options
+    implementation: Callable,
+    draws: int,
+    parts: int,
+    seed: int,
+    with_generator: bool,
+    logits: Any,
+    **options,
 ) -> Any:
     """Return how often each token is drawn, ``(..., n_vocab)``: counts · parts / draws, rounded.
 
-    All are drawn in one call, on ``draws`` copies of the logits as a first batch axis. ``given``
-    says whether a generator is, or torch's own is to be used.
+    All are drawn in one call, on ``draws`` copies of the logits as a first batch axis. Without
+    ``with_generator`` torch's own is to be used.
     """
     import torch
 
     many = logits.expand(draws, *logits.shape)
-    if given:
+    if with_generator:
         options["generator"] = torch.Generator().manual_seed(seed)
     ids = tokens_in(call_seeded(seed, implementation, many, **options), many)
     drawn = torch.nn.functional.one_hot(ids.long(), logits.shape[-1])
@@ -144,7 +150,7 @@ def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value
 
     outputs, cache = [], None
     for q, k, v in zip(*(x.split(list(sizes), -2) for x in (query, key, value)), strict=True):
-        output, cache = pair(implementation(q, k, v, cache))
+        output, cache = output_and_cache(implementation(q, k, v, cache))
         outputs.append(output)
     return {"the outputs": torch.cat(outputs, -2), "the last cache": tuple(cache or ())}
 
@@ -158,8 +164,8 @@ def attend_with_each_gradient(
     """
     import torch
 
-    def in_one_row(*given: Any) -> Any:
-        output, cache = pair(implementation(*given[:3], tuple(given[3:]) or None))
+    def in_one_row(*tensors: Any) -> Any:
+        output, cache = output_and_cache(implementation(*tensors[:3], tuple(tensors[3:]) or None))
         return torch.cat([x.flatten() for x in (output, *cache)])
 
     results: dict[str, Any] = {}
@@ -168,7 +174,7 @@ def attend_with_each_gradient(
     return results
 
 
-def pair(returned: Any) -> tuple[Any, Any]:
+def output_and_cache(returned: Any) -> tuple[Any, Any]:
     """An output and a cache; ``Unusable`` for what is not (output, (keys, values))."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise Unusable(wrong_type(returned, "(output, cache)"))

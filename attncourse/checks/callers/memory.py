@@ -20,10 +20,11 @@ BYTES = 8  # of a number that is held outside of torch
 
 def call_in_blocks(sizes: int | tuple[int, ...], implementation: Callable, scores: Any) -> Any:
     """Return the implementation's result on scores that come once, in blocks of these sizes."""
-    return pair(implementation(blocks_of(scores, sizes)))
+    return maximum_and_normaliser(implementation(blocks_of(scores, sizes)))
 
 
-def pair(result: Any) -> tuple[Any, Any]:
+def maximum_and_normaliser(result: Any) -> tuple[Any, Any]:
+    """Return a result that is a pair, as a tuple; raise ``Unusable`` for anything else."""
     if not isinstance(result, tuple | list) or len(result) != 2:
         raise Unusable(wrong_type(result, "(maximum, normaliser)"))
     return tuple(result)
@@ -45,19 +46,21 @@ def blocks_measured(
     """The result, and whether as many numbers were held as all the blocks have together."""
 
     def call(scores: Any) -> tuple[Any, Any]:
-        return pair(implementation(blocks_of(scores, sizes)))
+        return maximum_and_normaliser(implementation(blocks_of(scores, sizes)))
 
-    return measured(scores.numel(), implementation, call, (scores,))
+    return call_within_limit(scores.numel(), implementation, call, (scores,))
 
 
 def call_measured(
     limit: int, implementation: Callable, *args: Any, **kwargs: Any
 ) -> dict[str, Any]:
     """The result, and whether the call made any tensor of so many numbers."""
-    return measured(limit, implementation, partial(implementation, **kwargs), args)
+    return call_within_limit(limit, implementation, partial(implementation, **kwargs), args)
 
 
-def measured(limit: int, implementation: Any, call: Callable, args: tuple) -> dict[str, Any]:
+def call_within_limit(
+    limit: int, implementation: Any, call: Callable, args: tuple
+) -> dict[str, Any]:
     """Return the result of a call, and whether the call held more than ``limit`` numbers at once.
 
     It is called on other numbers first: what is then in a buffer of its own, this call changes.

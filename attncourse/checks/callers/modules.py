@@ -14,7 +14,7 @@ def type_built(implementation: Callable, *args, **kwargs) -> str:
 
 def call_module(implementation: Callable, make, method: str, inputs, **tensors) -> Any:
     """Load the module's weights and return its output."""
-    module, values = prepare(implementation, make, inputs, tensors)
+    module, values = build_module(implementation, make, inputs, tensors)
     return (getattr(module, method) if method else module)(*values)
 
 
@@ -23,7 +23,7 @@ def call_module_twice(
 ) -> dict[str, Any]:
     """Return one module's outputs for the inputs, for others, and for the first inputs again."""
     names = (*inputs, *others)
-    module, values = prepare(implementation, make, names, tensors)
+    module, values = build_module(implementation, make, names, tensors)
     call = getattr(module, method) if method else module
     first, second = values[: len(inputs)], values[len(inputs) :]
     return {
@@ -39,10 +39,13 @@ def call_module_with_gradients(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
     """The output, and its gradients with respect to every input but masks and every weight."""
-    module, values = prepare(implementation, make, inputs, tensors)
+    module, values = build_module(implementation, make, inputs, tensors)
     values = [leaf_of(value) for value in values]
     output = (getattr(module, method) if method else module)(*values)
-    return {"the output": output, **gradients(output, leaves_of(module, inputs, values, tensors))}
+    return {
+        "the output": output,
+        **gradients(output, gradient_leaves(module, inputs, values, tensors)),
+    }
 
 
 def call_module_with_each_gradient(
@@ -52,9 +55,9 @@ def call_module_with_each_gradient(
 
     A gradient that is cut off at one place is not made up for by those of the others.
     """
-    module, values = prepare(implementation, make, inputs, tensors)
+    module, values = build_module(implementation, make, inputs, tensors)
     values = [leaf_of(value) for value in values]
-    leaves = leaves_of(module, inputs, values, tensors)
+    leaves = gradient_leaves(module, inputs, values, tensors)
     results: dict[str, Any] = {}
     for name, leaf in leaves.items():
         for other in leaves.values():
@@ -67,7 +70,7 @@ def call_module_with_each_gradient(
 def parameters_at_start(implementation: Callable, make, names) -> dict[str, Any]:
     """These parameters of a new module, by name."""
     args, options = make
-    parameters = parameters_of(implementation(*args, **options))
+    parameters = module_state(implementation(*args, **options))
     for name in names:
         if name not in parameters:
             raise Unusable(missing(name, parameters))
@@ -86,7 +89,7 @@ def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
     }
 
 
-def leaves_of(module: Any, inputs, values: list, tensors: dict[str, Any]) -> dict[str, Any]:
+def gradient_leaves(module: Any, inputs, values: list, tensors: dict[str, Any]) -> dict[str, Any]:
     """The inputs and the weights whose gradients are asked for, by name."""
     input_leaves = {
         name: value
@@ -103,21 +106,23 @@ def leaf_of(value: Any) -> Any:
     return value.detach().requires_grad_() if real else value
 
 
-def prepare(implementation: Callable, make, inputs, tensors: dict[str, Any]) -> tuple[Any, list]:
+def build_module(
+    implementation: Callable, make, inputs, tensors: dict[str, Any]
+) -> tuple[Any, list]:
     """The module that ``make`` describes, with its weights loaded, and the inputs to call it on."""
     args, options = make
     module = implementation(*args, **options)
-    load(module, {name: value for name, value in tensors.items() if name not in inputs})
+    load_weights(module, {name: value for name, value in tensors.items() if name not in inputs})
     return module, [tensors[name] for name in inputs]
 
 
-def load(module: Any, state: dict[str, Any]) -> None:
+def load_weights(module: Any, state: dict[str, Any]) -> None:
     """Loads the weights, in their own dtype. Raises ``Unusable``, in words, where they do not fit.
 
     A module may hold buffers of its own; further parameters, which nobody would set, may not be.
     A method of the same name that the answer defines has no say in it.
     """
-    Module, parameters = type_of_modules(), parameters_of(module)
+    Module, parameters = type_of_modules(), module_state(module)
     for name, value in state.items():
         if name not in parameters:
             raise Unusable(missing(name, parameters))
@@ -138,10 +143,10 @@ def load(module: Any, state: dict[str, Any]) -> None:
             "layer, or is a weight not an nn.Parameter?"
         )
     for name, value in state.items():
-        put(module, name, value)
+        set_parameter(module, name, value)
 
 
-def put(module: Any, name: str, value: Any) -> None:
+def set_parameter(module: Any, name: str, value: Any) -> None:
     """Makes a tensor a module's parameter, as ``load_state_dict`` does, which takes longer."""
     from torch import nn
 
@@ -154,7 +159,7 @@ def put(module: Any, name: str, value: Any) -> None:
         place._parameters[last] = nn.Parameter(value, old is not None and old.requires_grad)
 
 
-def parameters_of(module: Any) -> dict[str, Any]:
+def module_state(module: Any) -> dict[str, Any]:
     """A module's parameters and buffers, by name; ``Unusable`` for what is no module."""
     Module = type_of_modules()
     if not isinstance(module, Module):
@@ -162,8 +167,9 @@ def parameters_of(module: Any) -> dict[str, Any]:
     return Module.state_dict(module)
 
 
-def missing(name: str, own: dict[str, Any]) -> str:
-    has = f"it has {', '.join(own)}" if own else "it has none"
+def missing(name: str, parameters: dict[str, Any]) -> str:
+    """Return the sentence on a parameter that is not among a module's ``parameters``."""
+    has = f"it has {', '.join(parameters)}" if parameters else "it has none"
     return f"your module has no parameter {name}; {has}"
 
 

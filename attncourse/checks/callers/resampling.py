@@ -14,22 +14,22 @@ import numpy as np
 from attncourse.checks.trying.compare import as_numbers, wrong_type
 from attncourse.checks.trying.outcome import Unusable
 
-MOST = 200_000  # what a statistic may be asked, before a loop is called endless
-EXTRA = 2  # calls that are no resample: of the sample itself, for example
+MAX_STATISTIC_CALLS = 200_000  # what a statistic may be asked, before a loop is called endless
+MAX_OTHER_CALLS = 2  # calls that are no resample: of the sample itself, for example
 
 
 def splits_made(
-    implementation: Callable, asked: tuple, sequences: list, given: dict, seeds: tuple
+    implementation: Callable, properties: tuple, sequences: list, options: dict, seeds: tuple
 ) -> dict[str, list]:
     """The splits with these seeds, and those that ``split_kept`` asks for beside them."""
 
     def made() -> list:
-        return [sides_of(implementation(sequences, **given, seed=seed)) for seed in seeds]
+        return [sides_of(implementation(sequences, **options, seed=seed)) for seed in seeds]
 
     splits: dict[str, list] = {"splits": made()}
-    if EQUAL in asked:
+    if EQUAL in properties:
         splits["again"] = made()
-    if DEFAULTS in asked:
+    if DEFAULTS in properties:
         splits["left out"] = [
             sides_of(implementation(sequences)),
             sides_of(implementation(sequences, 1, 0.2, 0)),
@@ -41,16 +41,16 @@ EQUAL, DEFAULTS = "equal seeds give equal splits", "left out, the options are 1,
 
 
 def split_kept(
-    asked: tuple, n: int, pairs: list, size: float, allowed: float, found: dict[str, list]
+    properties: tuple, n: int, pairs: list, size: float, allowed: float, results: dict[str, list]
 ) -> dict[str, bool]:
-    """Say whether splits of n sequences have the properties named in ``asked``.
+    """Say whether splits of n sequences have each of these ``properties``.
 
     ``pairs`` are those that stay together, or that some seed parts; the test side has ``size``
     sequences, give or take ``allowed``.
     """
-    splits = indices(found["splits"])
+    splits = indices(results["splits"])
     tested = [set(test) for _, test in splits]
-    properties = {
+    tests = {
         "near-copies stay together": lambda: all(
             (i in test) == (j in test) for test in tested for i, j in pairs
         ),
@@ -66,13 +66,13 @@ def split_kept(
         "the test side is as large as asked": lambda: all(
             abs(len(test) - size) <= allowed for _, test in splits
         ),
-        EQUAL: lambda: tested == [set(test) for _, test in indices(found["again"])],
+        EQUAL: lambda: tested == [set(test) for _, test in indices(results["again"])],
         "other seeds give other splits": lambda: (
             len({tuple(sorted(test)) for test in tested}) > len(splits) // 2
         ),
-        DEFAULTS: lambda: equal_splits(*indices(found["left out"])),
+        DEFAULTS: lambda: equal_splits(*indices(results["left out"])),
     }
-    return {name: bool(properties[name]()) for name in asked}
+    return {name: bool(tests[name]()) for name in properties}
 
 
 def indices(splits: list) -> list[tuple[list[int], list[int]]]:
@@ -95,8 +95,9 @@ def sides_of(split: Any) -> tuple[np.ndarray, np.ndarray]:
     return sides[0], sides[1]
 
 
-def equal_splits(one: tuple, other: tuple) -> bool:
-    return all(sorted(a) == sorted(b) for a, b in zip(one, other, strict=True))
+def equal_splits(first: tuple, second: tuple) -> bool:
+    """True if two splits have the same rows in each part, in whatever order."""
+    return all(sorted(a) == sorted(b) for a, b in zip(first, second, strict=True))
 
 
 def rows_resampled(
@@ -110,8 +111,8 @@ def rows_resampled(
     seen: list[np.ndarray] = []
 
     def statistic(*arrays: Any) -> float:
-        if len(seen) >= MOST * len(kinds):
-            raise Unusable(f"called the statistic more than {MOST} times")
+        if len(seen) >= MAX_STATISTIC_CALLS * len(kinds):
+            raise Unusable(f"called the statistic more than {MAX_STATISTIC_CALLS} times")
         if len(arrays) != len(kinds):
             raise Unusable(f"gave the statistic {len(arrays)} arrays, expected {len(kinds)}")
         numbers = [numbers_of(a, kind) for a, kind in zip(arrays, kinds, strict=True)]
@@ -120,7 +121,7 @@ def rows_resampled(
 
     implementation(
         statistic,
-        *(rows_of(kind, n) for kind in kinds),
+        *(distinct_rows(kind, n) for kind in kinds),
         **options,
         rng=np.random.default_rng(seed),
     )
@@ -129,19 +130,19 @@ def rows_resampled(
 
 
 def drawn_as_asked(
-    asked: tuple, n: int, wanted: int, found: dict[str, np.ndarray]
+    properties: tuple, n: int, wanted: int, results: dict[str, np.ndarray]
 ) -> dict[str, bool]:
-    """Say whether resamples of n rows have the properties named in ``asked``."""
-    sizes = np.asarray(found["sizes"], dtype=np.int64)
-    rows = np.asarray(found["rows"], dtype=np.int64)
+    """Say whether resamples of n rows have each of these ``properties``."""
+    sizes = np.asarray(results["sizes"], dtype=np.int64)
+    rows = np.asarray(results["rows"], dtype=np.int64)
     parts = iter(np.split(rows, np.cumsum(sizes.ravel())[:-1]))
     seen = [[next(parts) for _ in row] for row in sizes]
     counts = np.zeros(n)
     for arrays in seen:
         counts += np.bincount(arrays[0][arrays[0] < n], minlength=n)[:n]
     expected = counts.sum() / n
-    facts = {
-        "as many resamples as asked": lambda: wanted <= len(seen) <= wanted + EXTRA,
+    tests = {
+        "as many resamples as asked": lambda: wanted <= len(seen) <= wanted + MAX_OTHER_CALLS,
         "each has as many rows as the sample": lambda: (
             len(seen) > 0 and all(len(a) == n for arrays in seen for a in arrays)
         ),
@@ -158,11 +159,11 @@ def drawn_as_asked(
             np.array_equal(arrays[0], other) for arrays in seen for other in arrays[1:]
         ),
     }
-    return {name: bool(facts[name]()) for name in asked}
+    return {name: bool(tests[name]()) for name in properties}
 
 
-def rows_of(kind: str, n: int) -> Any:
-    """n rows that can be told apart: row i holds i."""
+def distinct_rows(kind: str, n: int) -> Any:
+    """Return n rows that can be told apart: row i holds i."""
     numbers = np.arange(n)
     if kind == "matrix":
         return np.stack([numbers, numbers + 0.5, -numbers], axis=1)
@@ -251,34 +252,37 @@ def intervals_drawn(implementation: Callable, seeds: tuple, n: int) -> dict[str,
     return {"runs": np.array(runs), "without": np.array(without), "untouched": bool(untouched)}
 
 
-def interval_repeated(found: dict[str, Any]) -> dict[str, bool]:
+def interval_repeated(results: dict[str, Any]) -> dict[str, bool]:
     """Say whether the generator, and nothing else, decides the interval."""
-    runs, again = np.asarray(found["runs"], dtype=float).tolist()
-    without = np.asarray(found["without"], dtype=float).tolist()
+    runs, again = np.asarray(results["runs"], dtype=float).tolist()
+    without = np.asarray(results["without"], dtype=float).tolist()
     return {
         "equal generators give the same interval": runs == again,
         "other generators give other intervals": len({tuple(run[0]) for run in runs}) > 1,
         "a generator that goes on gives another interval": all(a != b for a, b in runs),
         "without a generator two calls differ": len(set(map(tuple, without))) > 1
-        or found["untouched"] is False,
+        or results["untouched"] is False,
     }
 
 
 def mean(array: Any) -> float:
+    """Return the mean of all numbers: a statistic to resample."""
     return float(np.mean(array))
 
 
-def largest_gap(one: Any, other: Any) -> float:
-    return float(np.max(np.abs(np.asarray(one) - np.asarray(other))))
+def largest_gap(first: Any, second: Any) -> float:
+    """Return the largest difference of two arrays' entries: a statistic of two arguments."""
+    return float(np.max(np.abs(np.asarray(first) - np.asarray(second))))
 
 
-def largest(array: Any) -> float:
+def largest_entry(array: Any) -> float:
     """Of an array: lists have no such method."""
     return float(array.max())
 
 
 def number_of_rows(*arrays: Any) -> int:
+    """Return the length of the first array: a statistic that every resampling leaves alone."""
     return len(arrays[0])
 
 
-STATISTICS = {f.__name__: f for f in (mean, largest, largest_gap, number_of_rows)}
+STATISTICS = {f.__name__: f for f in (mean, largest_entry, largest_gap, number_of_rows)}

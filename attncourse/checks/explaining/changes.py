@@ -90,7 +90,7 @@ ALIKE = (
 )
 MAKERS = {"zeros", "ones", "empty", "full", "array", "asarray", "arange", "tensor", "eye"}
 MAKERS |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
-MOST_NAMES = 4  # of a definition, arguments first, that a missing summand may be
+MAX_SUMMANDS = 4  # of a definition, arguments first, that a missing summand may be
 REDUCTIONS = ALIKE[0] | {"any", "all", "logsumexp", "median", "argmax"}
 
 
@@ -103,16 +103,25 @@ class Change:
 
     kind: str
     words: str
-    node: ast.AST
+    node: Any  # an expression or a statement, which has a line
     apply: Callable[[], Callable[[], None]]
 
     @contextmanager
     def applied(self) -> Iterator[None]:
+        """Apply the change inside a ``with`` block, and take it back at its end."""
         undo = self.apply()
         try:
             yield
         finally:
             undo()
+
+
+class NodePlace(NamedTuple):
+    """A node, with the one that it stands in: in a field, or in a list that is a field's value."""
+
+    parent: ast.AST
+    field: tuple[str, int | None]
+    node: Any
 
 
 class Names(NamedTuple):
@@ -125,27 +134,29 @@ class Names(NamedTuple):
 def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
     """All changes of a definition, those first that are likely to be needed."""
     tree, names = list(nodes(definition)), Names(names_in(definition), attributes_in(definition))
-    yield from each(tree, names, misread)
-    yield from unguarded(tree)
-    yield from counted_from_the_end(tree)
-    yield from kept_for_later(definition)
-    yield from handed_on(definition)
+    yield from changes_by_node(tree, names, misreadings)
+    yield from guard_removals(tree)
+    yield from axes_from_the_end(tree)
+    yield from overwritten_values(definition)
+    yield from arguments_handed_on(definition)
     if isinstance(definition, ast.ClassDef):
-        yield from each(tree, Names(arguments_of("forward", definition), []), summed)
-    for look in (left_out, exchanged, shortened, added, given_by_name):
-        yield from each(tree, names, look)
+        yield from changes_by_node(
+            tree, Names(arguments_of("forward", definition), []), residual_sums
+        )
+    for look in (omissions, replacements, shortenings, additions, names_for_numbers):
+        yield from changes_by_node(tree, names, look)
     yield from lines_exchanged(definition)
     yield from numbers_everywhere(tree)
 
 
-def each(tree: list, names: Names, look: Callable) -> Iterator[Change]:
+def changes_by_node(tree: list[NodePlace], names: Names, look: Callable) -> Iterator[Change]:
     """The changes that put something else in the place of one node."""
     for parent, field, node in tree:
         for kind, words, new in look(parent, node, names):
             yield Change(kind, words, node, put(parent, field, node, new))
 
 
-def nodes(definition: ast.AST) -> Iterator[tuple[ast.AST, tuple[str, int | None], ast.AST]]:
+def nodes(definition: ast.AST) -> Iterator[NodePlace]:
     """Every node below, with what it stands in and where there."""
     for field, value in ast.iter_fields(definition):
         if field in ("annotation", "returns", "decorator_list"):
@@ -153,7 +164,7 @@ def nodes(definition: ast.AST) -> Iterator[tuple[ast.AST, tuple[str, int | None]
         children = enumerate(value) if isinstance(value, list) else [(None, value)]
         for place, node in children:
             if isinstance(node, ast.AST):
-                yield definition, (field, place), node
+                yield NodePlace(definition, (field, place), node)
                 if not is_number(node):
                     yield from nodes(node)
 
@@ -183,7 +194,7 @@ WITH = "With {} in place of {{}}"
 # --- what has a name of its own -------------------------------------------------------------------
 
 
-def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def misreadings(parent: ast.AST, node: Any, names: Names) -> Made:
     """Brackets, products, bounds and guards: changes of which the kind says what is the matter."""
     if isinstance(node, ast.BinOp):
         for new in regrouped(node):
@@ -194,9 +205,9 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             for right in (node.right, turned):
                 new = like(node, op=ast.MatMult(), right=right)
                 yield ENTRIES, "With a matrix product in place of {}", new
-        for kept, other in ((node.left, node.right), (node.right, node.left)):
-            if is_guarded(node, other):
-                yield GUARD, "Without the small number in {}", kept
+        for guarded, guard in ((node.left, node.right), (node.right, node.left)):
+            if is_guarded(node, guard):
+                yield GUARD, "Without the small number in {}", guarded
     if isinstance(node, ast.Call):
         name = method_name(node)
         if name in MAKERS:
@@ -208,11 +219,13 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             yield BOUND, f"Without `{name}` in {{}}", inner
             for i, argument in enumerate(node.args):
                 if is_number(argument):
-                    args = [*node.args[:i], far(argument), *node.args[i + 1 :]]
+                    args = [*node.args[:i], far_bound(argument), *node.args[i + 1 :]]
                     yield BOUND, "With another number in {}", like(node, args=args)
             for k in node.keywords:
                 if is_number(k.value):
-                    words = [like(k, value=far(k.value)) if w is k else w for w in node.keywords]
+                    words = [
+                        like(k, value=far_bound(k.value)) if w is k else w for w in node.keywords
+                    ]
                     yield BOUND, "With another number in {}", like(node, keywords=words)
         called_on = node.func.value if isinstance(node.func, ast.Attribute) else None
         summed = next(iter(node.args), None) if is_module(called_on) else called_on
@@ -221,10 +234,11 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             for right in (turned, summed.right):
                 new = ast.BinOp(summed.left, ast.MatMult(), right)
                 yield ENTRIES, "With a matrix product in place of {}", new
-    if is_newaxis_behind(node):
+    if reduction := reduction_before_newaxis(node):
         for word in ("keepdim", "keepdims"):
-            kept = [*node.value.keywords, ast.keyword(word, ast.Constant(True))]
-            yield LITTLE, "With the axis kept, in its place, in {}", like(node.value, keywords=kept)
+            keywords = [*reduction.keywords, ast.keyword(word, ast.Constant(True))]
+            kept_axis = like(reduction, keywords=keywords)
+            yield LITTLE, "With the axis kept, in its place, in {}", kept_axis
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
         target = node.targets[0]
         if isinstance(target.value, ast.Name) and is_mask(target.slice):
@@ -233,25 +247,32 @@ def misread(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             filled = ast.Call(method, [target.slice, node.value], [])
             new = ast.Assign([ast.Name(name, ast.Store())], filled)
             yield FILLED, "With a new array in place of {}", new
-    if isinstance(parent, ast.For | ast.While) and is_single(node):
-        updated = ast.AugAssign(node.targets[0], ast.Add(), node.value)
+    if isinstance(parent, ast.For | ast.While) and (target := single_target(node)):
+        updated = ast.AugAssign(target, ast.Add(), node.value)
         yield OPERATOR, "With another operator than `=` in {}", updated
     if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Store) and len(node.elts) == 2:
         yield ORDER, "With the two names of {} exchanged", like(node, elts=node.elts[::-1])
 
 
-def is_single(node: ast.AST) -> bool:
-    """True if a statement assigns to exactly one target."""
-    single = isinstance(node, ast.Assign) and len(node.targets) == 1
-    return single and isinstance(node.targets[0], ast.Name | ast.Subscript)
+def single_target(node: Any) -> ast.Name | ast.Subscript | None:
+    """Return the name or entry that a statement assigns to; None where there is not exactly one."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return None
+    (target,) = node.targets
+    return target if isinstance(target, ast.Name | ast.Subscript) else None
 
 
-def is_newaxis_behind(node: ast.AST) -> bool:
-    """True if a new last axis is put on the result of a reduction: ``x.sum(axis)[..., None]``."""
+def reduction_before_newaxis(node: ast.AST) -> ast.Call | None:
+    """Return the reduction that gets a new last axis: that of ``x.sum(axis)[..., None]``.
+
+    None for any other node.
+    """
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Tuple):
-        return False
-    reduced = isinstance(node.value, ast.Call) and method_name(node.value) in REDUCTIONS
-    return reduced and [getattr(e, "value", 0) for e in node.slice.elts] == [..., None]
+        return None
+    call, index = node.value, [getattr(e, "value", 0) for e in node.slice.elts]
+    if not isinstance(call, ast.Call) or method_name(call) not in REDUCTIONS:
+        return None
+    return call if index == [..., None] else None
 
 
 def is_mask(index: ast.AST) -> bool:
@@ -261,73 +282,83 @@ def is_mask(index: ast.AST) -> bool:
     return isinstance(index, ast.Compare)
 
 
-def is_guarded(node: ast.AST, number: ast.AST) -> bool:
+def is_guarded(node: ast.AST, number: ast.AST | None) -> bool:
     """True if a small number is added, as a guard against division by zero is."""
     plus = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
     return plus and is_number(number) and 0 < number_of(number) < SMALL
 
 
-def unguarded(tree: list) -> Iterator[Change]:
+def guard_removals(tree: list[NodePlace]) -> Iterator[Change]:
     """All small numbers that are added left out at once, where there are several."""
-    guarded = [place for place in tree if is_guarded(place[2], getattr(place[2], "right", None))]
+    guarded = [p for p in tree if is_guarded(p.node, getattr(p.node, "right", None))]
     if len(guarded) > 1:
-        apply = all_of([put(*place, place[2].left) for place in guarded])
-        yield Change(GUARD, "Without the small numbers in {} and elsewhere", guarded[0][2], apply)
+        apply = apply_all([put(*place, place.node.left) for place in guarded])
+        yield Change(GUARD, "Without the small numbers in {} and elsewhere", guarded[0].node, apply)
 
 
 BOUNDS = {"clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum"}
 
 
-def far(number: ast.AST) -> ast.Constant:
+def far_bound(number: ast.AST) -> ast.Constant:
     """A bound that lies further out."""
     return ast.Constant(-1e30 if number_of(number) <= 0 else 1e30)
 
 
 def is_module(node: ast.AST | None) -> bool:
+    """True if a node is the name of a library whose functions take their array as an argument."""
     return isinstance(node, ast.Name) and node.id in ("np", "numpy", "torch", "F", "math")
 
 
 def regrouped(node: ast.BinOp) -> Iterator[ast.expr]:
     """The same operands in the same order, with a pair of brackets more, or one less."""
     leaves: list[ast.expr] = []
-    text = spelled(node, leaves)
+    text = expression_text(node, leaves)
     words = text.split()
     operands = range(0, len(words), 2)
     for i, j in combinations(operands, 2):
         put_in = [*words[:i], "(", *words[i : j + 1], ")", *words[j + 1 :]]
-        yield read_back(" ".join(put_in), leaves)
+        yield parsed_expression(" ".join(put_in), leaves)
     for k, leaf in enumerate(leaves):
         if isinstance(leaf, ast.BinOp):
             more = [*leaves]
-            yield read_back(text.replace(f"_{k}_", spelled(leaf, more)), more)
+            yield parsed_expression(text.replace(f"_{k}_", expression_text(leaf, more)), more)
 
 
-def spelled(node: ast.expr, leaves: list[ast.expr]) -> str:
+def expression_text(node: ast.expr, leaves: list[ast.expr]) -> str:
     """A calculation as text, with placeholders for what is none or stands in brackets."""
     if not isinstance(node, ast.BinOp):
         leaves.append(node)
         return f"_{len(leaves) - 1}_"
     sides = []
-    for side, weakest in ((node.left, level(node)), (node.right, level(node) + 1)):
-        if isinstance(side, ast.BinOp) and level(side) < weakest:
+    for side, weakest in ((node.left, precedence(node)), (node.right, precedence(node) + 1)):
+        if isinstance(side, ast.BinOp) and precedence(side) < weakest:
             leaves.append(side)
             sides.append(f"_{len(leaves) - 1}_")
         else:
-            sides.append(spelled(side, leaves))
+            sides.append(expression_text(side, leaves))
     return f"{sides[0]} {SIGNS[type(node.op)]} {sides[1]}"
 
 
-SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//"}
+SIGNS: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+}
 SIGNS |= {ast.Mod: "%", ast.MatMult: "@", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|"}
 SIGNS |= {ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
 LEVELS = ("|", "^", "&", "<< >>", "+ -", "* / // % @", "**")  # the weakest first
 
 
-def level(node: ast.BinOp) -> int:
-    return next(i for i, level in enumerate(LEVELS) if SIGNS[type(node.op)] in level.split())
+def precedence(node: ast.BinOp) -> int:
+    """Return how strongly an operator binds: its place in ``LEVELS``."""
+    return next(i for i, signs in enumerate(LEVELS) if SIGNS[type(node.op)] in signs.split())
 
 
-def read_back(text: str, leaves: list[ast.expr]) -> ast.expr:
+def parsed_expression(text: str, leaves: list[ast.expr]) -> ast.expr:
+    """Parse a text that ``expression_text`` wrote, with ``leaves`` for its placeholders."""
+
     class Filled(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return leaves[int(node.id.strip("_"))]
@@ -340,118 +371,128 @@ OVER_AXES |= {"amin", "argmax", "argmin", "std", "var", "all", "any", "cumsum", 
 OVER_AXES |= {"unsqueeze", "squeeze", "expand_dims", "flatten", "transpose", "swapaxes", "movedim"}
 OVER_AXES |= {"cat", "concat", "concatenate", "stack", "size"}
 AXIS_WORDS = {"dim", "axis", "dim0", "dim1", "axis1", "axis2", "start_dim"}
-MOST_AXES = range(2, 6)
+AXIS_COUNTS = range(2, 6)  # that an array may have
 
 
-def counted_from_the_end(tree: list) -> Iterator[Change]:
+def axes_from_the_end(tree: list[NodePlace]) -> Iterator[Change]:
     """Axes counted from the end that are counted from the front, as if there were so many."""
     calls = [(node, axes) for _, _, node in tree if (axes := axes_of(node))]
     for places in [*([call] for call in calls), *([calls] if len(calls) > 1 else [])]:
-        for many in MOST_AXES:
-            puts = [p for node, axes in places for p in from_the_end(node, axes, many)]
+        for n_axes in AXIS_COUNTS:
+            puts = [p for _, axes in places for p in from_the_end(axes, n_axes)]
             if puts:
                 words = "With the axes counted from the end in {}"
                 words = (
                     words if len(places) == 1 else "With all axes counted from the end, as in {}"
                 )
-                yield Change(AXES, words, places[0][0], all_of(puts))
+                yield Change(AXES, words, places[0][0], apply_all(puts))
 
 
-def axes_of(node: ast.AST) -> list[tuple[ast.AST, tuple[str, int | None], ast.AST]]:
+def axes_of(node: ast.AST) -> list[NodePlace]:
     """Where the axes stand that a call, or an index of a shape, counts from the front."""
     if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
-        return [(node, ("slice", None), node.slice)] if is_axis(node.slice) else []
+        return [NodePlace(node, ("slice", None), node.slice)] if is_axis(node.slice) else []
     if not isinstance(node, ast.Call):
         return []
-    axis_places = [
-        (node, ("args", i), a) for i, a in enumerate(node.args) if method_name(node) in OVER_AXES
+    places: list[NodePlace] = []
+    if method_name(node) in OVER_AXES:
+        places += [NodePlace(node, ("args", i), a) for i, a in enumerate(node.args)]
+    places += [NodePlace(k, ("value", None), k.value) for k in node.keywords if k.arg in AXIS_WORDS]
+    several = [
+        NodePlace(p.node, ("elts", i), e)
+        for p in places
+        for i, e in enumerate(tuple_elements(p.node))
     ]
-    axis_places += [(k, ("value", None), k.value) for k in node.keywords if k.arg in AXIS_WORDS]
-    several = [(a, ("elts", i), e) for *_, a in axis_places for i, e in enumerate(listed_in(a))]
-    return [place for place in axis_places + several if is_axis(place[2])]
+    return [place for place in places + several if is_axis(place.node)]
 
 
-def listed_in(node: ast.AST) -> list[ast.AST]:
+def tuple_elements(node: ast.AST) -> list[ast.expr]:
+    """Return the elements of a tuple: of several axes in one argument."""
     return node.elts if isinstance(node, ast.Tuple) else []
 
 
 def is_axis(node: ast.AST) -> bool:
+    """True if a node is a whole number from 0 on, as an axis counted from the front is."""
     return isinstance(node, ast.Constant) and type(node.value) is int and node.value >= 0
 
 
-def from_the_end(node: ast.AST, own: list, many: int) -> list[Callable]:
-    """The changes of a call's axes where there are so many; none where it has one more."""
-    numbers = [number for *_, number in own]
-    if any(number.value >= many for number in numbers):
+def from_the_end(axes: list[NodePlace], n_axes: int) -> list[Callable]:
+    """Return the changes of a call's axes if an array has so many; none if one is beyond."""
+    if any(axis.node.value >= n_axes for axis in axes):
         return []
-    return [put(*place, ast.Constant(place[2].value - many)) for place in own]
+    return [put(*axis, ast.Constant(axis.node.value - n_axes)) for axis in axes]
 
 
-def kept_for_later(definition: ast.AST) -> Iterator[Change]:
+def overwritten_values(definition: ast.AST) -> Iterator[Change]:
     """The value of a name from before a line that overwrites it, in a later line."""
     for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
         known = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
         for block in blocks_in(function):
             for i, line in enumerate(block):
-                name = assigned(line)
+                name = assigned_name(line)
                 if name and name in known:
                     later = block[i + 1 :]
-                    reads = [
-                        r for statement in later for r in nodes(statement) if reads_name(r[2], name)
-                    ]
-                    for read in reads[:MOST_READS]:
+                    reads = [p for s in later for p in nodes(s) if reads_name(p.node, name)]
+                    for read in reads[:MAX_READS]:
                         words = f"With the `{name}` from before {{}} in a later line"
-                        yield Change(OVERWRITTEN, words, line, keep(block, line, name, read))
+                        yield Change(OVERWRITTEN, words, line, keep_value(block, line, name, read))
                 known |= {name} if name else set()
 
 
-def summed(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def residual_sums(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     """Yield a call's result with a name added to it: a residual connection."""
-    called = isinstance(node, ast.Call) and isinstance(parent, ast.Return | ast.Assign)
-    called = called and not isinstance(getattr(parent, "targets", [None])[0], ast.Attribute)
-    if called:
-        for name in names.plain[:MOST_NAMES]:
+    if not isinstance(node, ast.Call) or not isinstance(parent, ast.Return | ast.Assign):
+        return
+    if not isinstance(getattr(parent, "targets", [None])[0], ast.Attribute):
+        for name in names.plain[:MAX_SUMMANDS]:
             more = ast.BinOp(ast.Name(name, ast.Load()), ast.Add(), node)
             yield SUMMAND, "With a name added to {}", more
 
 
-def handed_on(definition: ast.AST) -> Iterator[Change]:
+def arguments_handed_on(definition: ast.AST) -> Iterator[Change]:
     """An argument that is read nowhere, given to a call by a name that another call has.
 
     Where a layer is called several times, to all of its calls, and then to one; and what one of
     these calls is given by name, to another.
     """
-    words = {k.arg for n in ast.walk(definition) if isinstance(n, ast.Call) for k in n.keywords}
+    calls_anywhere = [n for n in ast.walk(definition) if isinstance(n, ast.Call)]
+    words = {k.arg for call in calls_anywhere for k in call.keywords if k.arg is not None}
     for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
         read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
         parameters = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
-        layers: dict[str, list] = {}
+        calls_by_layer: dict[str, list[NodePlace]] = {}
         for place in nodes(function):
-            if isinstance(place[2], ast.Call) and method_name(place[2]):
-                layers.setdefault(ast.dump(place[2].func), []).append(place)
-        for name, word in product(sorted(parameters - read - {"self"}), sorted(words - {None})):
-            for calls in layers.values():
+            if isinstance(place.node, ast.Call) and method_name(place.node):
+                calls_by_layer.setdefault(ast.dump(place.node.func), []).append(place)
+        for name, word in product(sorted(parameters - read - {"self"}), sorted(words)):
+            for calls in calls_by_layer.values():
                 more = ast.keyword(word, ast.Name(name, ast.Load()))
-                puts = [put(*c, like(c[2], keywords=[*c[2].keywords, more])) for c in calls]
+                puts = [put(*c, with_keyword(c.node, more)) for c in calls]
                 said = f"With `{name}` handed on in {{}}"
                 if len(calls) > 1:
                     where = f"{said} and wherever that is called"
-                    yield Change(HANDED_ON, where, calls[0][2], all_of(puts))
+                    yield Change(HANDED_ON, where, calls[0].node, apply_all(puts))
                 for apply, call in zip(puts, calls, strict=True):
-                    yield Change(HANDED_ON, said, call[2], apply)
-        for calls in layers.values():
+                    yield Change(HANDED_ON, said, call.node, apply)
+        for calls in calls_by_layer.values():
             for call, other in product(calls, calls):
-                keywords = {k.arg for k in call[2].keywords}
-                for more in [k for k in other[2].keywords if k.arg not in keywords]:
-                    new = like(call[2], keywords=[*call[2].keywords, more])
+                keywords = {k.arg for k in call.node.keywords}
+                for more in [k for k in other.node.keywords if k.arg not in keywords]:
                     said = f"With `{more.arg}`, which another call has, in {{}}"
-                    yield Change(HANDED_ON, said, call[2], put(*call, new))
+                    apply = put(*call, with_keyword(call.node, more))
+                    yield Change(HANDED_ON, said, call.node, apply)
 
 
-MOST_READS = 6
+def with_keyword(call: ast.Call, keyword: ast.keyword) -> ast.Call:
+    """Return a call with one more argument that is given by name."""
+    return like(call, keywords=[*call.keywords, keyword])
+
+
+MAX_READS = 6  # later lines that may need the earlier value of a name
 
 
 def blocks_in(function: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield every list of statements: bodies, and what follows an ``else``."""
     for node in ast.walk(function):
         for field in ("body", "orelse"):
             block = getattr(node, field, None)
@@ -459,18 +500,20 @@ def blocks_in(function: ast.AST) -> Iterator[list[ast.stmt]]:
                 yield block
 
 
-def assigned(line: ast.stmt) -> str:
+def assigned_name(line: ast.stmt) -> str:
     """The one name that a line assigns to, or ""."""
-    single = isinstance(line, ast.Assign) and len(line.targets) == 1
-    return getattr(line.targets[0], "id", "") if single else ""
+    if not isinstance(line, ast.Assign) or len(line.targets) != 1:
+        return ""
+    return getattr(line.targets[0], "id", "")
 
 
 def reads_name(node: ast.AST, name: str) -> bool:
+    """True if a node reads the variable of this name."""
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
 
 
-def keep(block: list[ast.stmt], line: ast.stmt, name: str, read: tuple) -> Callable:
-    """Keeps a name's value before a line, and reads it in another place."""
+def keep_value(block: list[ast.stmt], line: ast.stmt, name: str, read: NodePlace) -> Callable:
+    """Return the ``apply`` that keeps a name's value before a line, and reads it in another."""
     before = f"{name}_before"
     use = put(*read, ast.Name(before, ast.Load()))
 
@@ -492,7 +535,8 @@ def keep(block: list[ast.stmt], line: ast.stmt, name: str, read: tuple) -> Calla
 # --- something else in its place -----------------------------------------------------------------
 
 
-def exchanged(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def replacements(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield what could stand in the place of a node: another number, name, operator or order."""
     if is_number(node):
         yield from other_numbers(parent, node)
     elif isinstance(node, ast.Constant) and type(node.value) is bool:
@@ -523,6 +567,7 @@ def exchanged(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def other_numbers(parent: ast.AST, node: ast.AST) -> Made:
+    """Yield other numbers in the place of one; in a signature they are other defaults."""
     kind = DEFAULT if isinstance(parent, ast.arguments) else NUMBER
     for other in others_than(number_of(node)):
         yield kind, WITH.format("another number"), ast.Constant(other)
@@ -539,6 +584,7 @@ def others_than(value: Any) -> list[Any]:
 
 
 def other_attributes(node: ast.Attribute, names: Names) -> Made:
+    """Yield other attributes of ``self``, and functions that are mistaken for the one named."""
     is_of_self = isinstance(node.value, ast.Name) and node.value.id == "self"
     if is_of_self:
         for name in names.of_self:
@@ -554,6 +600,7 @@ def other_attributes(node: ast.Attribute, names: Names) -> Made:
 
 
 def other_calls(node: ast.Call) -> Made:
+    """Yield a call with two neighbouring arguments exchanged, for each pair of them."""
     for i in range(len(node.args) - 1):
         args = [*node.args]
         args[i], args[i + 1] = args[i + 1], args[i]
@@ -563,7 +610,8 @@ def other_calls(node: ast.Call) -> Made:
 # --- something less ------------------------------------------------------------------------------
 
 
-def left_out(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def omissions(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield what is left where a part is left out: a side, a call, a whole statement."""
     side = "Without one side of {}"
     if isinstance(node, ast.BinOp):
         yield MUCH, side, node.left
@@ -587,7 +635,8 @@ def left_out(parent: ast.AST, node: ast.AST, names: Names) -> Made:
             yield MUCH, "Without the condition of {}", like(node, test=ast.Constant(True))
 
 
-def shortened(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def shortenings(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield what is left without a sign, a keyword, the last argument, or the bounds of a slice."""
     if isinstance(node, ast.UnaryOp) and not is_number(node):
         yield MUCH, "Without the sign in front of {}", node.operand
     elif isinstance(node, ast.Call):
@@ -603,7 +652,8 @@ def shortened(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 # --- something more ------------------------------------------------------------------------------
 
 
-def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def additions(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield a node with something small added: a kept axis, a transposition, a sign, a root."""
     if isinstance(node, ast.Call) and method_name(node) in REDUCTIONS:
         for word in ("keepdim", "keepdims"):
             more = [*node.keywords, ast.keyword(word, ast.Constant(True))]
@@ -625,15 +675,14 @@ def added(parent: ast.AST, node: ast.AST, names: Names) -> Made:
     if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.BinOp):
         first = ast.Tuple([ast.Constant(...), ast.Constant(0)], ast.Load())
         yield LITTLE, "With an axis less in {}", ast.Subscript(node, first, ast.Load())
-        for index in (
-            [ast.Constant(...), ast.Constant(None)],
-            [ast.Constant(...), ast.Constant(None), ast.Slice()],
-        ):
+        newaxis: list[ast.expr] = [ast.Constant(...), ast.Constant(None)]
+        for index in (newaxis, [*newaxis, ast.Slice()]):
             where = ast.Tuple(index, ast.Load())
             yield LITTLE, "With an axis more in {}", ast.Subscript(node, where, ast.Load())
 
 
-def given_by_name(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+def names_for_numbers(parent: ast.AST, node: ast.AST, names: Names) -> Made:
+    """Yield each of the definition's names in the place of a number."""
     if is_number(node) and not isinstance(parent, ast.arguments):
         for name in names.plain:
             yield NUMBER, WITH.format("a name"), ast.Name(name, ast.Load())
@@ -655,38 +704,47 @@ def is_used(parent: ast.AST, node: ast.AST) -> bool:
 def lines_exchanged(definition: ast.AST) -> Iterator[Change]:
     """Two simple statements, one after the other, in the other order."""
     simple = ast.Assign | ast.AugAssign | ast.Expr
-    for block in [n.body for n in ast.walk(definition) if isinstance(getattr(n, "body", 0), list)]:
+    bodies = [getattr(node, "body", None) for node in ast.walk(definition)]
+    for block in [body for body in bodies if isinstance(body, list)]:
         for i, (first, second) in enumerate(pairwise(block)):
             if isinstance(first, simple) and isinstance(second, simple):
                 words = "With {} behind the line that follows it"
-                yield Change(LINES, words, first, exchange(block, i))
+                yield Change(LINES, words, first, swap_with_next(block, i))
 
 
-def numbers_everywhere(tree: list) -> Iterator[Change]:
+def numbers_everywhere(tree: list[NodePlace]) -> Iterator[Change]:
     """A number that stands in several places, changed in all of them."""
-    places: dict[Any, list] = {}
-    for parent, field, node in tree:
-        if is_number(node) and not isinstance(parent, ast.arguments):
-            places.setdefault((type(number_of(node)), number_of(node)), []).append(
-                (parent, field, node)
-            )
-    for (_, value), same_number in places.items():
-        if len(same_number) > 1:
+    places_by_number: dict[Any, list[NodePlace]] = {}
+    for place in tree:
+        if is_number(place.node) and not isinstance(place.parent, ast.arguments):
+            number = number_of(place.node)
+            places_by_number.setdefault((type(number), number), []).append(place)
+    for (_, value), places in places_by_number.items():
+        if len(places) > 1:
             for other in others_than(value):
-                puts = [put(*place, ast.Constant(other)) for place in same_number]
+                puts = [put(*place, ast.Constant(other)) for place in places]
                 words = "With another number wherever {} stands"
-                yield Change(NUMBERS, words, same_number[0][2], all_of(puts))
+                yield Change(NUMBERS, words, places[0].node, apply_all(puts))
 
 
-def all_of(puts: list[Callable]) -> Callable:
+def apply_all(puts: list[Callable]) -> Callable:
+    """Return the ``apply`` of several changes that are made together."""
+
     def apply() -> Callable[[], None]:
-        undo = [action() for action in puts]
-        return lambda: [action() for action in undo]
+        undoings = [action() for action in puts]
+
+        def undo() -> None:
+            for action in undoings:
+                action()
+
+        return undo
 
     return apply
 
 
-def exchange(block: list, i: int) -> Callable:
+def swap_with_next(block: list, i: int) -> Callable:
+    """Return the ``apply`` that exchanges a statement of a block with the one after it."""
+
     def apply() -> Callable[[], None]:
         block[i], block[i + 1] = block[i + 1], block[i]
         return lambda: block.__setitem__(slice(i, i + 2), [block[i + 1], block[i]])
@@ -699,16 +757,19 @@ def exchange(block: list, i: int) -> Callable:
 
 def is_number(node: ast.AST | None) -> bool:
     """True if a node is a number, perhaps with a minus sign."""
-    inner = node.operand if isinstance(node, ast.UnaryOp) and minus(node) else node
+    inner = node.operand if isinstance(node, ast.UnaryOp) and is_minus(node) else node
     return isinstance(inner, ast.Constant) and type(inner.value) in (int, float)
 
 
-def minus(node: ast.UnaryOp) -> bool:
+def is_minus(node: ast.UnaryOp) -> bool:
+    """True if an operation is a minus sign in front of a value."""
     return isinstance(node.op, ast.USub)
 
 
-def number_of(node: ast.AST) -> Any:
-    return -node.operand.value if isinstance(node, ast.UnaryOp) else node.value
+def number_of(number: Any) -> Any:
+    """Return the value of a node for which ``is_number`` is true, its minus sign included."""
+    operand = getattr(number, "operand", None)
+    return number.value if operand is None else -operand.value
 
 
 def names_in(definition: ast.AST) -> list[str]:
@@ -737,6 +798,7 @@ def attributes_in(definition: ast.AST) -> list[str]:
 
 
 def method_name(node: ast.Call) -> str:
+    """Return the name after the dot of a call, ``"sum"`` of ``x.sum()``; "" without a dot."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else ""
 
 

@@ -6,7 +6,6 @@ The cases that are wrong are tried once more, with the exercise's own default ha
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import takewhile
 
 from attncourse.checks.exercise import Case, Exercise, Mistake
 from attncourse.checks.explaining.signatures import in_code
@@ -31,14 +30,18 @@ def other_default(
             (t, case) for t in wrong if (case := with_default(t.case, name, default, exercise))
         ]
         enough = max(1, len(wrong) / 2)
-        mended = takewhile(
-            lambda good: good is not False,  # one that is wrong ends it
-            (mends(exercise, implementation, t, c) for t, c in tried if len(tried) >= enough),
-        )
-        known = list(mended)
-        if len(known) == len(tried) and known.count(True) >= enough:
+        if len(tried) < enough:
+            continue
+        results = []
+        for trial, case in tried:
+            result = mends(exercise, implementation, trial, case)
+            if result is False:
+                break  # one that is wrong settles it
+            results.append(result)
+        if len(results) == len(tried) and results.count(True) >= enough:
+            # Once more as it was: what is wrong once and right once is decided by lot.
             if any(mends(exercise, implementation, t, t.case) for t, _ in tried):
-                return None  # wrong once and right once: decided by lot
+                return None
             return Mistake(
                 f"another default for {name}",
                 f"Your answer is right where the call gives `{name}={in_code(default)}`, and wrong "
@@ -48,6 +51,7 @@ def other_default(
 
 
 def defaults_of(function: Callable) -> dict[str, object]:
+    """Return the parameters of a function that have defaults, with these."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # it is in another process, or has none to read
@@ -68,6 +72,7 @@ def with_default(case: Case, name: str, default: object, exercise: Exercise) -> 
 
 
 def position(reference: Callable, name: str) -> int:
+    """Return the place of a parameter in the reference's signature, from 0."""
     return list(inspect.signature(reference).parameters).index(name)
 
 

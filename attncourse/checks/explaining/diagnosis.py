@@ -18,9 +18,10 @@ from attncourse.checks.explaining.symptoms.calls import by_lot, unmoved
 from attncourse.checks.explaining.symptoms.exceptions import unknown_name
 from attncourse.checks.explaining.symptoms.looks import first_that_holds
 from attncourse.checks.explaining.symptoms.pairs import number_pairs
+from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout
 from attncourse.checks.trying.outcome import is_unwritten
-from attncourse.checks.trying.trials import FRESH, Trial
+from attncourse.checks.trying.trials import N_FURTHER_DRAWS, Trial
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,9 @@ def diagnose(
     before_search: Callable[[], None] | None = None,
     known_only: bool = False,
 ) -> Finding:
-    """Return what the implementation did wrong; ``trials`` are its results on the cases of
-    ``seed``.
+    """Return what the implementation did wrong.
+
+    ``trials`` are its results on the cases of ``seed``.
 
     One mistake that the exercise knows, or two together, are looked for first, since points hang on
     them. Then ``before_search`` is called, before anything else is looked for, and with
@@ -84,7 +86,7 @@ def diagnose(
 
         In the first one all is tried: what was right by chance may be wrong there.
         """
-        for other in range(seed + 1, seed + 1 + FRESH if answer.ended else 0):
+        for other in range(seed + 1, seed + 1 + N_FURTHER_DRAWS if answer.ended else 0):
             places_tried = None if other == seed + 1 else among
             if (key := (other, places_tried is None)) not in draws:
                 new_trials = answer.again(other, places_tried)
@@ -124,6 +126,7 @@ class Claim:
     among: Collection[int] | None = None
 
     def holds(self, search: Search) -> bool:
+        """True if the claim passes its test in the draw of a search."""
         return self.test(search, *(suspect.on(search.seed) for suspect in self.suspects))
 
 
@@ -183,8 +186,8 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
             if not search.rivals(second, first):
                 alone = search.all_trials(first), search.all_trials(second)
                 finding = replace(finding, rest=second.mistake.name, alone=alone)
-            both = combined_suspect(*pair, search.seed)
-            yield Claim(finding, Search.exactly, (both,), search.wrong)
+            if both := combined_suspect(*pair, search.seed):
+                yield Claim(finding, Search.exactly, (both,), search.wrong)
 
 
 def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
@@ -192,39 +195,69 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     trials = search.trials
     if search.one_truth() or other_signature(search.exercise, trials):
         return  # what was claimed of these is all that can be said
-    # A mistake and a change of its result: only where the right result changed is not simpler.
-    plainly = changed_throughout(number_pairs(trials))  # the right result, and no mistake's
+    yield from changed_mistake_claims(search)
+    # From here on no known mistake explains everything. What leaves no doubt of a mistake comes
+    # before the search of the code, which takes long and finds where, not what.
+    symptom = first_that_holds(trials)
+    if symptom and symptom.sure and symptom.mistake:
+        yield symptom_claim(symptom)
+    # One change of the code that makes everything right: a place says more than any description of
+    # the result, so it comes before all that follow.
+    if place := answer.place():
+        yield from place_claims(place, symptom)
+        return
+    # A description that fits every case, before mistakes that fit some each.
+    if symptom and symptom.sure:
+        yield symptom_claim(symptom)
+    yield from partial_claims(search, symptom)
+    # What takes further calls of the answer, and tells least: chance, and inputs that do not count.
+    if answer.ended:
+        yield from repeated_call_claims(search, answer)
+
+
+def changed_mistake_claims(search: Search) -> Iterator[Claim]:
+    """Yield the claim of a mistake whose result was changed in one way.
+
+    Only where the right result, changed in one way, is not what came: that is simpler.
+    """
+    plainly = changed_throughout(number_pairs(search.trials))
     if changed := None if plainly else search.changed():
         suspect, how = changed
         finding = Finding(suspect.mistake, f"the result is {how}", search.mended(suspect))
         yield Claim(finding, lambda s, a: s.changed_in(a) == how, (suspect,))
-    # From here on no known mistake explains everything. What leaves no doubt of a mistake comes
-    # before the search of the code, which takes long and finds where, not what.
-    whole = first_that_holds(trials)
-    looks = Finding()
-    if whole:
-        text = "" if whole.mistake else whole.text
-        looks = Finding(whole.mistake, symptom=text, all=bool(whole.mistake) and whole.all)
 
-    def looks_so(s: Search) -> bool:
-        symptom_found = first_that_holds(s.trials)
-        return symptom_found is not None and symptom_found.text == whole.text
 
-    if whole and whole.sure and whole.mistake:
-        yield Claim(looks, looks_so)
-    # One change of the code that makes everything right: a place says more than any description of
-    # the result, so it comes before all that follow.
-    place = answer.place()  # mended there, it is right in fresh cases: nothing is left to ask
-    if place:
-        if whole and whole.of_result:
-            text = f"{whole.text[:1].upper()}{whole.text[1:]}. {place.explanation}"
-            seen = replace(place, explanation=text)
-            yield Claim(Finding(seen, all=True), looks_so)
-        yield Claim(Finding(place, all=True), lambda s: True)
-        return
-    # A description that fits every case, before mistakes that fit some each.
-    if whole and whole.sure:
-        yield Claim(looks, looks_so)
+def symptom_claim(symptom: Symptom) -> Claim:
+    """Return the claim of a symptom, which has to be the first in every draw, in the same words."""
+    text = "" if symptom.mistake else symptom.text
+    is_all = bool(symptom.mistake) and symptom.all
+    return Claim(Finding(symptom.mistake, symptom=text, all=is_all), shows_first(symptom))
+
+
+def shows_first(symptom: Symptom) -> Callable[[Search], bool]:
+    """Return the test that a draw's first symptom is this one."""
+
+    def test(search: Search) -> bool:
+        first = first_that_holds(search.trials)
+        return first is not None and first.text == symptom.text
+
+    return test
+
+
+def place_claims(place: Mistake, symptom: Symptom | None) -> Iterator[Claim]:
+    """Yield the claims of a place in the code, first with what the result looks like.
+
+    Mended there, the answer is right in fresh cases: nothing is left to ask of other draws.
+    """
+    if symptom and symptom.of_result:
+        text = f"{symptom.text[:1].upper()}{symptom.text[1:]}. {place.explanation}"
+        finding = Finding(replace(place, explanation=text), all=True)
+        yield Claim(finding, shows_first(symptom))
+    yield Claim(Finding(place, all=True), lambda s: True)
+
+
+def partial_claims(search: Search, symptom: Symptom | None) -> Iterator[Claim]:
+    """Yield the claims of mistakes that explain a part, and of a symptom that fits some cases."""
     # Two mistakes that between them explain every case, before one that explains a part.
     if pair_apart := search.in_different_cases():
         first, second = pair_apart
@@ -238,17 +271,20 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
             finding = Finding(part.mistake, rest, search.mended(part))
             yield Claim(finding, lambda s, a, rest=rest: s.stands_beside(a, rest), (part,))
     # A description that fits some cases.
-    if whole and not whole.sure:
-        yield Claim(looks, looks_so)
+    if symptom and not symptom.sure:
+        yield symptom_claim(symptom)
     # The mistake that was refuted, told as what it is: a likeness.
     if part:
         text = f"where it is wrong, it often does what this mistake does: {part.mistake.name}"
         yield Claim(Finding(symptom=text), lambda s, a: s.explained(a) > 0, (part,))
-    # What takes further calls of the answer, and tells least: chance, and inputs that do not count.
-    if answer.ended:
-        if text := by_lot(trials, answer.again(search.seed)):
-            yield Claim(Finding(symptom=text), lambda s: True)
-        if text := unmoved(trials, answer.again(search.seed + 1)):
-            yield Claim(Finding(symptom=text), lambda s: unmoved(trials, s.trials) == text)
-        if text := answer.ignored():
-            yield Claim(Finding(symptom=text), lambda s: True)
+
+
+def repeated_call_claims(search: Search, answer: Answer) -> Iterator[Claim]:
+    """Yield the claims that results change by chance, or do not depend on what comes in."""
+    trials = search.trials
+    if text := by_lot(trials, answer.again(search.seed)):
+        yield Claim(Finding(symptom=text), lambda s: True)
+    if text := unmoved(trials, answer.again(search.seed + 1)):
+        yield Claim(Finding(symptom=text), lambda s: unmoved(trials, s.trials) == text)
+    if text := answer.ignored():
+        yield Claim(Finding(symptom=text), lambda s: True)

@@ -19,16 +19,18 @@ from attncourse.checks.exercise import Case, Criterion, Exercise, parts_of
 from attncourse.checks.trying.outcome import run
 from attncourse.checks.trying.trials import count_numbers, draw
 
-CALLS = 2_700_000  # in what takes many tries
-ALL = 4_700_000  # for all, fresh draws included: then what is known is said
-LAST = 12.0  # seconds of processor time after which nothing more is begun, whatever was counted
-AROUND = 300  # calls in a try that are not the implementation's
-OUTSIDE = 144  # calls around the implementation in one try, where no notebook's kernel adds to them
-USUAL = 2048
-COMPARED = 100  # for looking at one result beside another
-OPERATOR = 6  # for an operator of torch
-NUMBERS = 125  # that operators make in the time of a call
-DRAWN = 4  # such numbers in the time of one that is drawn by chance
+MAX_CALLS_OF_SEARCH = 2_700_000  # in what takes many tries
+MAX_CALLS_IN_ALL = 4_700_000  # for all, fresh draws included: then what is known is said
+# Seconds of processor time after which nothing more is begun, whatever was counted.
+MAX_SECONDS = 12.0
+CALLS_AROUND_TRY = 300  # calls in a try that are not the implementation's
+# Calls around the implementation in one try, where no notebook's kernel adds to them.
+CALLS_OUTSIDE_KERNEL = 144
+CALLS_UNDER_PROFILER = 2048
+CALLS_PER_COMPARISON = 100  # for looking at one result beside another
+CALLS_PER_OPERATOR = 6  # for an operator of torch
+NUMBERS_PER_CALL = 125  # that operators make in the time of a call
+NUMBERS_PER_DRAWN_ONE = 4  # such numbers in the time of one that is drawn by chance
 
 
 class Effort:
@@ -38,29 +40,36 @@ class Effort:
     """
 
     def __init__(self, exercise: Exercise, within: "Effort | None" = None):
+        """Start with the whole budget, or as a part of the one that this lies ``within``."""
         self.exercise = exercise
         self.spent = 0
         self.parts = [self] if within is None else within.parts
         if within is not None:
             self.parts.append(self)
-        self.ends = time.thread_time() + LAST if within is None else within.ends
+        self.ends = time.thread_time() + MAX_SECONDS if within is None else within.ends
 
     def tried(self, place: int, times: int = 1) -> None:
+        """Count so many tries of the case at a place."""
         self.spent += times * weight(self.exercise, place)
 
     def glanced(self, place: int) -> None:
-        self.spent += max(weight(self.exercise, place) - AROUND, 0) + COMPARED
+        """Count a try without its safeguards, copies and limits, and a comparison."""
+        self.spent += max(weight(self.exercise, place) - CALLS_AROUND_TRY, 0) + CALLS_PER_COMPARISON
 
     def compared(self) -> None:
-        self.spent += COMPARED
+        """Count the comparison of one result with another."""
+        self.spent += CALLS_PER_COMPARISON
 
     def is_left(self, share: float = 1.0) -> bool:
         """True if more may be tried: a search may use its share of the budget."""
-        return self.spent < share * CALLS and not self.is_over()
+        return self.spent < share * MAX_CALLS_OF_SEARCH and not self.is_over()
 
     def is_over(self) -> bool:
         """True if the whole budget is spent, so that what is known by now has to do."""
-        return sum(part.spent for part in self.parts) > ALL or time.thread_time() > self.ends
+        return (
+            sum(part.spent for part in self.parts) > MAX_CALLS_IN_ALL
+            or time.thread_time() > self.ends
+        )
 
 
 def weight(exercise: Exercise, place: int) -> int:
@@ -78,6 +87,7 @@ def kinds(exercise: Exercise) -> tuple[int, ...]:
 
 
 def way_of(criterion: Criterion, case: Case) -> tuple:
+    """Return what makes two cases take about as long: criterion, caller, and size class."""
     use = case.use
     while isinstance(use, partial):
         use = use.func
@@ -102,16 +112,16 @@ def usual(exercise: Exercise) -> Callable:
 def work_in(function: Callable[[], Any], around: int | None = None) -> int:
     """Return how many functions a call runs; operators of torch count as several.
 
-    In a try there are some ``around`` the implementation's, which are made ``OUTSIDE``.
-    A few more or less are the same number. While somebody profiles this, nobody counts, and it is
-    the number of many calls.
+    In a try there are some ``around`` the implementation's, which are made
+    ``CALLS_OUTSIDE_KERNEL``. A few more or less are the same number. While somebody profiles this,
+    nobody counts, and it is the number of many calls.
     """
     if sys.getprofile() is not None:
-        return USUAL
+        return CALLS_UNDER_PROFILER
     operators = calls_of_operators(function)  # which first loads what it needs
     calls = calls_in(function)
     if around is not None:
-        calls = max(calls - around, 0) + OUTSIDE
+        calls = max(calls - around, 0) + CALLS_OUTSIDE_KERNEL
     return round(2 ** (round(2 * math.log2(max(operators + calls, 1))) / 2))
 
 
@@ -119,7 +129,8 @@ def work_in(function: Callable[[], Any], around: int | None = None) -> int:
 def calls_around(exercise: Exercise) -> int:
     """The calls in a try that are not the implementation's: a notebook's kernel makes more of them.
 
-    So they are counted and made ``OUTSIDE``, or a kernel would be told less than a script.
+    So they are counted and made ``CALLS_OUTSIDE_KERNEL``, or a kernel would be told less than a
+    script.
     """
     nothing = Case(())
     run(exercise, int, nothing, watched=False)  # which first loads what it needs
@@ -166,9 +177,9 @@ def calls_of_operators(function: Callable[[], Any]) -> int:
             parts = made if isinstance(made, tuple | list) else (made,)
             numbers = sum(part.numel() for part in parts if isinstance(part, torch.Tensor))
             by_chance = torch.Tag.nondeterministic_seeded in func.tags
-            self.numbers += numbers * (DRAWN if by_chance else 1)
+            self.numbers += numbers * (NUMBERS_PER_DRAWN_ONE if by_chance else 1)
             return made
 
     with Counted() as counted:
         function()
-    return OPERATOR * counted.operators + counted.numbers // NUMBERS
+    return CALLS_PER_OPERATOR * counted.operators + counted.numbers // NUMBERS_PER_CALL

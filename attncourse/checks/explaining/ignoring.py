@@ -14,11 +14,11 @@ from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.trying.asking import asking
 from attncourse.checks.trying.compare import as_numbers, difference
 from attncourse.checks.trying.outcome import Outcome, identical, named_arguments, run
-from attncourse.checks.trying.trials import FRESH, Trial, draw
+from attncourse.checks.trying.trials import N_FURTHER_DRAWS, ReferenceOutcome, Trial, draw
 
-TRIES = 12  # calls for each argument, any of which may show that it counts
-LEAST = 3
-MOST = 6  # arguments of a case: a model has dozens of weights
+MAX_CALLS_PER_ARGUMENT = 12  # any of which may show that it counts
+MIN_CALLS_PER_ARGUMENT = 3
+MAX_ARGUMENTS = 6  # of a case: a model has dozens of weights
 
 
 def ignored(
@@ -33,7 +33,7 @@ def ignored(
         for key, case in exchanges(exercise, number, trial, seed):
             name = names[key] if isinstance(key, int) else key
             votes_of_name = votes.setdefault(name, [])
-            if len(votes_of_name) < TRIES and False not in votes_of_name:
+            if len(votes_of_name) < MAX_CALLS_PER_ARGUMENT and False not in votes_of_name:
                 with asking():
                     outcome = run(exercise, implementation, case)
                 if outcome.kind == "hung":
@@ -42,7 +42,7 @@ def ignored(
     return [
         name
         for name, votes_of_name in votes.items()
-        if len(votes_of_name) >= LEAST and all(votes_of_name)
+        if len(votes_of_name) >= MIN_CALLS_PER_ARGUMENT and all(votes_of_name)
     ]
 
 
@@ -50,7 +50,7 @@ def comparable(trial: Trial) -> bool:
     """True if an array was returned, it is wrong, and the call has few arguments."""
     if not trial.wrong or trial.expected.kind != "value" or trial.outcome.kind != "value":
         return False
-    few = len(trial.case.args) + len(trial.case.kwargs) <= MOST
+    few = len(trial.case.args) + len(trial.case.kwargs) <= MAX_ARGUMENTS
     return few and as_numbers(trial.expected.value) is not None and not has_nan(trial.outcome.value)
 
 
@@ -65,7 +65,7 @@ def exchanges(
 ) -> Iterator[tuple[int | str, Case]]:
     """Each way to exchange one argument of a case that changes the right result."""
     case = trial.case
-    for more in range(1, 1 + FRESH):
+    for more in range(1, 1 + N_FURTHER_DRAWS):
         others = draw(exercise, seed + more)
         other = others[min(number, len(others) - 1)][1]
         pairs = [*enumerate(zip(case.args, other.args, strict=False))]
@@ -73,13 +73,14 @@ def exchanges(
         for key, (value, new) in pairs:
             if not exchangeable(value, new):
                 continue
-            changed = exchanged(case, key, new)
+            changed = with_argument(case, key, new)
             right = run(exercise, exercise.reference, changed)
             if right.kind == "value" and not alike(right, trial.expected):
                 yield key, changed
 
 
-def exchanged(case: Case, key: int | str, new: Any) -> Case:
+def with_argument(case: Case, key: int | str, new: Any) -> Case:
+    """Return the case with a new argument at a place, or under a keyword."""
     if isinstance(key, str):
         return replace(case, kwargs={**case.kwargs, key: new})
     return replace(case, args=(*case.args[:key], new, *case.args[key + 1 :]))
@@ -91,7 +92,7 @@ def exchangeable(value: Any, new: Any) -> bool:
     return alike and value is not None and not callable(value) and not identical(value, new)
 
 
-def alike(a: Outcome, b: Outcome) -> bool:
+def alike(a: Outcome, b: Outcome | ReferenceOutcome) -> bool:
     """True if two calls returned the same numbers."""
     if a.kind != "value" or b.kind != "value" or as_numbers(b.value) is None:
         return False

@@ -10,7 +10,7 @@ from attncourse.checks.callers.calls import call_with_each_gradient, call_with_g
 from attncourse.checks.exercise import call_it
 from attncourse.checks.trying.trials import Trial
 
-ENOUGH = 2  # cases on either side
+MIN_CASES_A_SIDE = 2  # inside and outside of a branch
 
 
 def options_of(trial: Trial) -> set[str]:
@@ -39,15 +39,22 @@ def case_branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:
     for option in sorted(set().union(*taken)):
         with_option = [i for i, options in enumerate(taken) if option in options]
         elsewhere = [i for i, options in enumerate(taken) if option not in options]
-        yield from whole(trials, f"only where {option}", with_option, elsewhere)
-        yield from whole(trials, f"except where {option}", elsewhere, with_option)
+        yield from filled_branch(trials, f"only where {option}", with_option, elsewhere)
+        yield from filled_branch(trials, f"except where {option}", elsewhere, with_option)
 
 
-def whole(
-    trials: tuple[Trial, ...], words: str, there: list[int], elsewhere: list[int]
+def filled_branch(
+    trials: tuple[Trial, ...], words: str, places: list[int], elsewhere: list[int]
 ) -> Iterator[tuple[str, list[int]]]:
-    wrong = [i for i in there if trials[i].stands_out]
-    if any(trials[i].stands_out for i in elsewhere) or min(len(wrong), len(elsewhere)) < ENOUGH:
+    """Yield a branch, with its words, if the mistake fills it and nothing is wrong elsewhere.
+
+    At least half of the cases in it are wrong, and ``MIN_CASES_A_SIDE`` cases lie on either side.
+    """
+    wrong = [i for i in places if trials[i].stands_out]
+    if (
+        any(trials[i].stands_out for i in elsewhere)
+        or min(len(wrong), len(elsewhere)) < MIN_CASES_A_SIDE
+    ):
         return
-    if 2 * len(wrong) >= len(there):
-        yield words, there
+    if 2 * len(wrong) >= len(places):
+        yield words, places

@@ -46,7 +46,13 @@ from attncourse.checks.explaining.changes import (
 from attncourse.checks.explaining.effort import calls_around, weight, work_in
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import is_students, is_unwritten, quiet, run
-from attncourse.checks.trying.trials import FRESH, Trial, count_numbers, problem_with, trials_of
+from attncourse.checks.trying.trials import (
+    N_FURTHER_DRAWS,
+    Trial,
+    count_numbers,
+    problem_with,
+    trials_of,
+)
 from attncourse.checks.trying.watch import Forbidden, forbidding
 
 try:
@@ -54,24 +60,38 @@ try:
 except ImportError:  # Windows
     resource = None
 
-CALLS = 1_200_000  # for all variants, and as much again for one that seems right
-PAIRS = 800_000  # for two changes at a time
-STATEMENTS = 15  # of a definition in which two changes are tried
-LISTED = 15_000  # calls that a list of changes counts as
-MADE = 1500  # calls that making a variant counts as
-LAST = 6.0  # seconds of processor time after which no variant is tried, whatever was counted
-LIMIT = 0.25  # for one call of a variant: a change may make a loop that never ends
-MEMORY = 1 << 28  # bytes
+MAX_CALLS_OF_VARIANTS = 1_200_000  # for all variants, and as much again for one that seems right
+MAX_CALLS_OF_PAIRS = 800_000  # for two changes at a time
+MAX_STATEMENTS_FOR_PAIRS = 15  # of a definition in which two changes are tried
+CALLS_PER_LIST = 15_000  # calls that a list of changes counts as
+CALLS_PER_VARIANT = 1500  # calls that making a variant counts as
+# Seconds of processor time after which no variant is tried, whatever was counted.
+MAX_SECONDS_OF_VARIANTS = 6.0
+MAX_SECONDS_PER_CALL = 0.25  # for one call of a variant: a change may make a loop that never ends
+MAX_EXTRA_BYTES = 1 << 28
 PAIRABLE = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
 LIKELY = (*PAIRABLE, AXES, BOUND, BRACKETS, DEFAULT, DTYPE, ENTRIES, FILLED, GUARD, HANDED_ON)
 LIKELY += (IN_PLACE, ORDER, SUMMAND)  # which people make one of in a line, and one in another
-TWO = "two mistakes in one line"
-APART = "two mistakes, in two places"
-HELPFUL = 2  # changes after which some cases are right, that a second one is tried beside
-LONE = "a softmax along an axis of length 1"
-ALONG = "A softmax shares a 1 among the numbers along its axis: that has to be the keys' axis."
-LONGEST = 70  # characters of a line that are shown
-OUTSIDE = {"open", "exec", "eval", "compile", "input", "os", "sys", "shutil", "subprocess", "Path"}
+TWO_IN_A_LINE = "two mistakes in one line"
+TWO_IN_TWO_PLACES = "two mistakes, in two places"
+MAX_FIRST_CHANGES = 2  # changes after which some cases are right, that a second one is tried beside
+SOFTMAX_OF_ONE = "a softmax along an axis of length 1"
+SOFTMAX_AXIS_HINT = (
+    "A softmax shares a 1 among the numbers along its axis: that has to be the keys' axis."
+)
+MAX_LINE_CHARACTERS = 70  # that are shown
+NAMES_OF_OUTSIDE = {
+    "open",
+    "exec",
+    "eval",
+    "compile",
+    "input",
+    "os",
+    "sys",
+    "shutil",
+    "subprocess",
+    "Path",
+}
 
 
 @dataclass(frozen=True)
@@ -90,7 +110,8 @@ class AnswerSource:
             exec(compile(module, "<a variant>", "exec"), names)
         return names[self.definition.name]
 
-    def line(self, node: ast.AST) -> str:
+    def line(self, node: ast.expr | ast.stmt) -> str:
+        """Return the line of the source in which a node begins."""
         return self.lines[node.lineno - 1].strip()
 
     def text(self, node: ast.AST) -> str:
@@ -112,8 +133,9 @@ class RepairSearch:
         trials: tuple[Trial, ...],
         seed: int,
     ):
+        """Order the cases, and measure what a call of the answer takes of the budget."""
         self.exercise = exercise
-        self.limited = replace(exercise, limit=min(LIMIT, exercise.limit))
+        self.limited = replace(exercise, limit=min(MAX_SECONDS_PER_CALL, exercise.limit))
         self.source, self.seed = source, seed
         # Most variants fall at the first case: one that is wrong, and quickly tried.
         weights = [weight(exercise, i) for i in range(len(trials))]
@@ -128,8 +150,8 @@ class RepairSearch:
             calls_around(self.limited),
         )
         self.calls_per_weight = work / first_weight
-        self.ends = time.thread_time() + LAST
-        self.spent, self.allowed = 0.0, CALLS
+        self.ends = time.thread_time() + MAX_SECONDS_OF_VARIANTS
+        self.spent, self.allowed = 0.0, MAX_CALLS_OF_VARIANTS
         self.n_endless = 0
         self.n_right = 0  # of the first cases, how many were right in the last variant
         self.helpful: list[tuple[int, Change]] = []
@@ -150,7 +172,7 @@ class RepairSearch:
             variant = self.source.made()
         except Exception:
             return False
-        self.spent += MADE
+        self.spent += CALLS_PER_VARIANT
         self.forbidden_calls()  # forgets those of the variant before
         for calls, trial in self.order:
             outcome = run(self.limited, variant, trial.case, watched=False)
@@ -158,13 +180,13 @@ class RepairSearch:
             self.spent += self.calls_per_weight * calls
             if outcome.mutated or problem_with(trial.case, trial.expected, outcome, brief=True):
                 return False
-            if self.is_over(CALLS):
+            if self.is_over(MAX_CALLS_OF_VARIANTS):
                 return False
             self.n_right += 1
-        for more in range(1, 1 + FRESH):
+        for more in range(1, 1 + N_FURTHER_DRAWS):
             for place, trial in enumerate(trials_of(self.limited, variant, self.seed + more)):
                 self.spent += self.calls_per_weight * weight(self.exercise, place)
-                if trial.stands_out or self.is_over(CALLS):
+                if trial.stands_out or self.is_over(MAX_CALLS_OF_VARIANTS):
                     return False
         return not self.forbidden_calls()
 
@@ -182,11 +204,11 @@ class RepairSearch:
 
     def pair_in_line(self) -> tuple[Change, ...]:
         """Return the first two changes of one line that together mend everything."""
-        self.spent, self.allowed = 0, PAIRS
+        self.spent, self.allowed = 0, MAX_CALLS_OF_PAIRS
         definition = self.source.definition
         for statement in plain_lines(definition):
             for first in pairable(definition, statement):
-                self.spent += LISTED
+                self.spent += CALLS_PER_LIST
                 with first.applied():
                     for second in pairable(definition, statement):
                         if self.gives_up():
@@ -200,8 +222,8 @@ class RepairSearch:
 
     def pair_across_lines(self) -> tuple[Change, ...]:
         """Return the first two changes in different lines, of which one helped by itself."""
-        self.spent, self.allowed = 0, PAIRS
-        for _, first in sorted(self.helpful, key=lambda pair: -pair[0])[:HELPFUL]:
+        self.spent, self.allowed = 0, MAX_CALLS_OF_PAIRS
+        for _, first in sorted(self.helpful, key=lambda pair: -pair[0])[:MAX_FIRST_CHANGES]:
             with first.applied():
                 for second in changes(self.source.definition):
                     if self.gives_up():
@@ -227,9 +249,8 @@ def repaired(
     """Return the mistake that one change in the answer's code mends, or two changes; or None."""
     if hasattr(type(implementation), "attncourse_outcomes"):
         return None  # it lives in another process
-    is_named = any(
-        t.outcome.error is Forbidden for t in trials
-    )  # the forbidden call is the mistake
+    # A forbidden call is the mistake, and it is named already.
+    is_named = any(t.outcome.error is Forbidden for t in trials)
     unwritten = all(is_unwritten(t.outcome) for t in trials if t.stands_out)
     source = None if is_named or unwritten else answer_source(implementation)
     if source is None:
@@ -249,15 +270,15 @@ def repaired(
     return repair_in_words(source, repair, lone) if repair else None
 
 
-def plain_lines(definition: ast.AST) -> list[ast.stmt]:
+def plain_lines(definition: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
     """The statements without others in them; none of a long definition."""
     statements = [
         s for s in ast.walk(definition) if isinstance(s, ast.stmt) and not hasattr(s, "body")
     ]
-    return statements if len(statements) <= STATEMENTS else []
+    return statements if len(statements) <= MAX_STATEMENTS_FOR_PAIRS else []
 
 
-def pairable(definition: ast.AST, statement: ast.stmt) -> list[Change]:
+def pairable(definition: ast.FunctionDef | ast.ClassDef, statement: ast.stmt) -> list[Change]:
     """The changes of a statement that people need two of, the likeliest first."""
     node_ids = {id(node) for node in ast.walk(statement)} - {id(statement)}
     pairable_changes = [
@@ -267,13 +288,13 @@ def pairable(definition: ast.AST, statement: ast.stmt) -> list[Change]:
 
 
 def run_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> None:
+    """Call a function on every case, for what its code notes on the way."""
     for trial in trials:
         run(exercise, function, trial.case, watched=False)
 
 
 def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None]) -> bool:
-    """True if the softmax that a change touches runs along an axis of length 1, and returns only
-    ones.
+    """True if the softmax that a change touches returns only ones.
 
     Then the axis that it runs along is 1 long.
     """
@@ -285,8 +306,11 @@ def is_lone(source: AnswerSource, change: Change, use: Callable[[Callable], None
 
     def look(weights: Any) -> Any:
         array = as_numbers(weights)
-        ones = array is not None and (array == 1) | np.isnan(array)  # hidden, it is no number
-        seen.append(array is not None and array.size > 1 and bool(ones.all()))
+        if array is None:
+            seen.append(False)
+        else:
+            ones = (array == 1) | np.isnan(array)  # hidden, it is no number
+            seen.append(array.size > 1 and bool(ones.all()))
         return weights
 
     definition = Looked().visit(copy.deepcopy(source.definition))
@@ -302,6 +326,7 @@ class Looked(ast.NodeTransformer):
     NAME = "_attncourse_look"
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Return a softmax's call as the argument of the function that looks at it."""
         self.generic_visit(node)
         if not is_softmax(node):
             return node
@@ -309,21 +334,25 @@ class Looked(ast.NodeTransformer):
 
 
 def is_softmax(node: ast.AST) -> bool:
+    """True if a node is a call of a softmax by a name with a dot."""
     return isinstance(node, ast.Call) and method_name(node) == "softmax"
 
 
 @contextmanager
 def bounded_memory() -> Iterator[bool]:
-    """No more than ``MEMORY`` beside what is in use; whether that can be said here.
+    """Allow no more than ``MAX_EXTRA_BYTES`` beside what is in use; True if that can be done here.
 
     A change may make an array of n by n numbers where one of n was.
     """
+    if resource is None:
+        yield False
+        return
     try:
         with open("/proc/self/statm") as statm:
             used = int(statm.read().split()[0]) * resource.getpagesize()
         before = resource.getrlimit(resource.RLIMIT_AS)
-        most = used + MEMORY if before[1] == resource.RLIM_INFINITY else before[1]
-        resource.setrlimit(resource.RLIMIT_AS, (min(used + MEMORY, most), before[1]))
+        most = used + MAX_EXTRA_BYTES if before[1] == resource.RLIM_INFINITY else before[1]
+        resource.setrlimit(resource.RLIMIT_AS, (min(used + MAX_EXTRA_BYTES, most), before[1]))
     except (AttributeError, OSError, ValueError):  # not on Linux
         yield False
         return
@@ -333,34 +362,42 @@ def bounded_memory() -> Iterator[bool]:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def repair_in_words(source: AnswerSource, found: tuple[Change, ...], lone: bool = False) -> Mistake:
+def repair_in_words(
+    source: AnswerSource, repair: tuple[Change, ...], lone: bool = False
+) -> Mistake:
     """The mistake in words, without what mends it."""
-    if len({change.node.lineno for change in found}) > 1:
-        told = [repair_in_words(source, (change,)).explanation for change in found]
-        words = [t.split(" every result is right.")[0].removesuffix(",") for t in told]
-        cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
+    if len({change.node.lineno for change in repair}) > 1:
+        explanations = [repair_in_words(source, (change,)).explanation for change in repair]
+        words = [t.split(" every result is right.")[0].removesuffix(",") for t in explanations]
+        cures = dict.fromkeys(CURES.get(change.kind, "") for change in repair)
         both = f"{words[0]}, and {words[1][0].lower()}{words[1][1:]}, every result is right."
-        return Mistake(APART, " ".join([both, *filter(None, cures)]))
-    line = shorter(source.line(found[0].node))
-    pieces = [source.text(change.node) for change in found]
-    if isinstance(found[0].node, ast.stmt):  # a line may hold several, and one several lines
+        return Mistake(TWO_IN_TWO_PLACES, " ".join([both, *filter(None, cures)]))
+    line = shorter(source.line(repair[0].node))
+    pieces = [source.text(change.node) for change in repair]
+    if isinstance(repair[0].node, ast.stmt):  # a line may hold several, and one several lines
         pieces = [shorter(piece) for piece in pieces]
     elif any(len(piece.splitlines()) > 1 for piece in pieces):
-        pieces = [line] * len(found)
+        pieces = [line] * len(repair)
     where = "" if 2 * sum(map(len, pieces)) > len(line) else f", in the line `{line}`,"
-    first, *more = (c.words.format(f"`{p}`") for c, p in zip(found, pieces, strict=True))
+    first, *more = (c.words.format(f"`{p}`") for c, p in zip(repair, pieces, strict=True))
     words = " and ".join([first, *(text[0].lower() + text[1:] for text in more)])
-    cures = dict.fromkeys(CURES.get(change.kind, "") for change in found)
-    told = " ".join([f"{words}{where} every result is right.", *filter(None, cures)])
+    cures = dict.fromkeys(CURES.get(change.kind, "") for change in repair)
+    explanation = " ".join([f"{words}{where} every result is right.", *filter(None, cures)])
     if lone:
-        return Mistake(LONE, f"There every weight is 1. {told} {ALONG}")
-    return Mistake(found[0].kind if not more else TWO, told)
+        return Mistake(
+            SOFTMAX_OF_ONE, f"There every weight is 1. {explanation} {SOFTMAX_AXIS_HINT}"
+        )
+    return Mistake(repair[0].kind if not more else TWO_IN_A_LINE, explanation)
 
 
 def shorter(code: str) -> str:
     """Code, or its first line, or the beginning of that."""
     first, *more = code.splitlines()
-    return code if not more and len(code) <= LONGEST else f"{first[:LONGEST]} …"
+    return (
+        code
+        if not more and len(code) <= MAX_LINE_CHARACTERS
+        else f"{first[:MAX_LINE_CHARACTERS]} …"
+    )
 
 
 # --- the source of an answer ---------------------------------------------------------------------
@@ -410,4 +447,4 @@ def reaches_outside(definition: ast.AST) -> bool:
     """True if a definition does more than compute, so that variants of it are not run."""
     named = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     imports = any(isinstance(n, ast.Import | ast.ImportFrom) for n in ast.walk(definition))
-    return imports or bool(named & OUTSIDE)
+    return imports or bool(named & NAMES_OF_OUTSIDE)

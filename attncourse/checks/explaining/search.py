@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from attncourse.checks.exercise import Between, Exercise, Family, Mistake
+from attncourse.checks.exercise import Between, Exercise, Mistake
 from attncourse.checks.explaining.effort import Effort, weight
 from attncourse.checks.explaining.options import case_branches, options_of
 from attncourse.checks.explaining.suspects import (
@@ -19,7 +19,7 @@ from attncourse.checks.explaining.suspects import (
     combined_suspect,
     members,
     nearest_sizes,
-    same,
+    same_behaviour,
     suspects,
 )
 from attncourse.checks.explaining.symptoms.looks import digits_alone, first_that_holds, lies_over
@@ -29,8 +29,15 @@ from attncourse.checks.trying.compare import as_numbers, difference, known_numbe
 from attncourse.checks.trying.outcome import Unusable
 from attncourse.checks.trying.trials import Trial, count_numbers
 
-FIRST = 8  # of the likeliest mistakes, which are tried however much has been tried before
-ENOUGH = 1 / 3  # of the cases that stand out, for a mistake beside another one
+N_ALWAYS_TRIED = 8  # of the likeliest mistakes, which are tried however much has been tried before
+MIN_SHARE_EXPLAINED = 1 / 3  # of the cases that stand out, for a mistake beside another one
+# Shares of the budget after which a step of the search begins no further try: what comes before
+# others may spend less, so that these have something left.
+BRANCH_SHARE = 0.3
+LAYERS_SHARE = 0.5
+VOTES_SHARE = 0.6
+PAIRS_SHARE = 0.8  # of two mistakes at once, and of a mistake whose result was changed
+TWO_CASES_SHARE = 0.9
 
 
 class Search:
@@ -44,6 +51,12 @@ class Search:
         within: Effort | None = None,
         among: Collection[int] | None = None,
     ):
+        """Begin a search in one draw of cases.
+
+        ``trials`` are the answer's on the cases of ``seed``. A search that confirms what another
+        one found spends of its budget, ``within``, and may look at the cases ``among`` these places
+        only.
+        """
         self.exercise = exercise
         self.trials = trials
         self.effort = Effort(exercise, within)
@@ -62,6 +75,7 @@ class Search:
 
     @cached_property
     def right(self) -> list[int]:
+        """Return the places of the cases that are right, those that take longest last."""
         return sorted((i for i, t in enumerate(self.trials) if not t.stands_out), key=self.size)
 
     def size(self, i: int) -> int:
@@ -79,8 +93,9 @@ class Search:
         return [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
     def trial(self, suspect: Suspect, i: int) -> Trial:
-        """Return a suspect's trial on a case, and count it as tried, even where it was cached: the
-        verdict must not depend on what others have asked for.
+        """Return a suspect's trial on a case, and count it as tried, even where it was cached.
+
+        The verdict must not depend on what others have asked for.
         """
         if (suspect, i) not in self.tried:
             self.tried.add((suspect, i))
@@ -88,6 +103,7 @@ class Search:
         return suspect.trial(i)
 
     def all_trials(self, suspect: Suspect) -> tuple[Trial, ...]:
+        """Return a suspect's trials on all cases of the draw."""
         return tuple(self.trial(suspect, i) for i in range(len(self.trials)))
 
     def worth_trying(self) -> bool:
@@ -103,12 +119,16 @@ class Search:
         return all(self.agrees(suspect, i) for i in order)
 
     def does(self, suspect: Suspect) -> bool:
-        """``exactly``, or where a number was measured, with the number measured here."""
+        """True if a suspect agrees in every case; what was measured in it may be measured anew.
+
+        Of a mistake of any size the number was measured in one case of another draw.
+        """
+        if self.exactly(suspect):
+            return True
         m = suspect.mistake
-        listed = suspect.wrong in (m.wrong, *m.also) or not isinstance(m.family.values, Between)
-        return self.exactly(suspect) or (
-            not listed and any(self.exactly(other) for other in self.measured(m, m.family))
-        )
+        if suspect.wrong in (m.wrong, *m.also):
+            return False
+        return any(self.exactly(other) for other in self.measured(m))
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
         """True if suspect and implementation give the same in a case, or both are right."""
@@ -118,8 +138,12 @@ class Search:
         return self.compared[suspect, i]
 
     def compare(self, suspect: Suspect, i: int) -> bool:
+        """True if suspect and implementation had one outcome in a case, or both are right there.
+
+        Where an exception is asked for, its class alone counts.
+        """
         other, trial = self.trial(suspect, i), self.trials[i]
-        if same(trial.outcome, other.outcome):
+        if same_behaviour(trial.outcome, other.outcome):
             return True
         if not trial.stands_out:
             return not other.stands_out
@@ -163,7 +187,7 @@ class Search:
         """A mistake that does the same in one branch, and in the other nothing is wrong."""
         for where, places in case_branches(self.trials):
             for suspect in self.suspects:
-                if not self.effort.is_left(0.3):
+                if not self.effort.is_left(BRANCH_SHARE):
                     return None
                 if all(self.agrees(suspect, i) for i in [*self.order_in(places), *places]):
                     return suspect, where
@@ -174,9 +198,9 @@ class Search:
         places = dict(case_branches(self.trials)).get(where)
         return places is not None and all(self.agrees(suspect, i) for i in places)
 
-    def order_in(self, there: list[int]) -> list[int]:
+    def order_in(self, places: list[int]) -> list[int]:
         """Of some cases those that tell most, first."""
-        return [i for i in self.order[:4] if i in there]
+        return [i for i in self.order[:4] if i in places]
 
     def members(self) -> Iterator[Suspect]:
         """Mistakes of the exercise's families: all that are listed, or the one that fits."""
@@ -184,14 +208,17 @@ class Search:
             if m.family is None or not self.effort.is_left():
                 continue
             if isinstance(m.family.values, Between):
-                yield from self.measured(m, m.family)
+                yield from self.measured(m)
             else:
-                yield from members(self.exercise, m, self.seed)
+                yield from members(self.exercise, m, m.family, self.seed)
 
-    def measured(self, m: Mistake, family: Family) -> Iterator[Suspect]:
-        """The members of a family whose size is measured in one case, where they do the same."""
-        i = self.measured_in()
-        if i is None:
+    def measured(self, m: Mistake) -> Iterator[Suspect]:
+        """Yield the members of a mistake's family whose size, measured in one case, fits there.
+
+        None of a family that lists its sizes.
+        """
+        i, family = self.measured_in(), m.family
+        if i is None or family is None or not isinstance(family.values, Between):
             return
 
         def member(size: float) -> Suspect:
@@ -245,7 +272,7 @@ class Search:
         if self.trials[probe].outcome.kind == "raised":  # which one of the two does alone
             seen = [a for a in seen if self.resembles(a, probe)]
         for a, b in likely_pairs(seen, composed):  # one of the two shows in the first case
-            if not self.effort.is_left(0.8):
+            if not self.effort.is_left(PAIRS_SHARE):
                 break
             both = combined_suspect(a, b, self.seed)
             if both is None or not self.hints_at(both, probe) or not self.exactly(both):
@@ -257,23 +284,25 @@ class Search:
                 hidden.append((a, b))
         yield from hidden
 
-    def rivals(self, one: Suspect, other: Suspect) -> bool:
-        """True if another mistake explains the results as well as ``one`` does, together with
-        ``other``.
+    def rivals(self, suspect: Suspect, partner: Suspect) -> bool:
+        """True if a third mistake beside ``partner`` explains all as well as ``suspect`` does.
 
         One that does the same by itself, too, is no other: a scale of 1 and no scale.
         """
-        both_names = {one.mistake.name, other.mistake.name}
-        # Those cases first in which the one shows beside the other: there most others fall.
-        order = sorted(self.order, key=lambda i: self.agrees(other, i))
+        both_names = {suspect.mistake.name, partner.mistake.name}
+        # Those cases first in which the suspect shows beside its partner: there most others fall.
+        order = sorted(self.order, key=lambda i: self.agrees(partner, i))
         return any(
             self.hints_at(both, order[0])
             and all(self.agrees(both, i) for i in order)
-            and not all(same(self.trial(a, i).outcome, self.trial(one, i).outcome) for i in order)
+            and not all(
+                same_behaviour(self.trial(a, i).outcome, self.trial(suspect, i).outcome)
+                for i in order
+            )
             for a in self.suspects
             if a.mistake.name not in both_names
             and a.parts is not None
-            and (both := combined_suspect(a, other, self.seed)) is not None
+            and (both := combined_suspect(a, partner, self.seed)) is not None
         )
 
     def likeliest(self) -> list[Suspect]:
@@ -293,7 +322,7 @@ class Search:
         known = self.order[0]  # every mistake was tried on it
         votes = dict.fromkeys(self.suspects, 0)
         for place, i in enumerate(dict.fromkeys([known, *few])):
-            if place < 2 or self.effort.is_left(0.6):
+            if place < 2 or self.effort.is_left(VOTES_SHARE):
                 for suspect in self.suspects:
                     votes[suspect] += self.agrees(suspect, i)
         return sorted(self.suspects, key=lambda a: -votes[a])
@@ -316,17 +345,15 @@ class Search:
         first = self.order[0]
         for a in [a for a in self.suspects if self.agrees(a, first) and self.fits(a)]:
             for b in self.suspects:
-                if not self.effort.is_left(0.9):
+                if not self.effort.is_left(TWO_CASES_SHARE):
                     return None
                 if self.are_apart(a, b):
-                    worse, other = sorted((a, b), key=lambda one: -self.damage(one))
+                    worse, other = sorted((a, b), key=self.damage, reverse=True)
                     return worse, other
         return None
 
     def are_apart(self, a: Suspect, b: Suspect) -> bool:
-        """True if in every case one of two suspects agrees with the implementation and the other is
-        right.
-        """
+        """True if in every case one suspect agrees with the answer and the other is right."""
         return (
             self.fits(a)
             and self.fits(b)
@@ -348,7 +375,7 @@ class Search:
         """
         if not digits_alone(self.trials):
             for suspect in self.suspects:
-                if not self.effort.is_left(0.5):
+                if not self.effort.is_left(LAYERS_SHARE):
                     return None
                 if over := self.lies_beneath(suspect):
                     return suspect, over
@@ -378,7 +405,7 @@ class Search:
     def changed(self) -> tuple[Suspect, str] | None:
         """A mistake whose result, changed in one way throughout, is the implementation's."""
         for suspect in self.suspects:
-            if not self.effort.is_left(0.8):
+            if not self.effort.is_left(PAIRS_SHARE):
                 return None
             if words := self.changed_in(suspect):
                 return suspect, words
@@ -398,8 +425,7 @@ class Search:
         return changed_throughout(pairs)
 
     def changeable(self, p: Pair) -> bool:
-        """True if some known change of a result gives what was returned in the case that tells
-        most.
+        """True if some known change of a result gives what was returned in the most telling case.
 
         In one case many mistakes do not show: what is found of one result holds of them all.
         """
@@ -418,7 +444,7 @@ class Search:
         """
         best, most = None, 0.0
         for place, suspect in enumerate(self.likeliest()):
-            if place >= FIRST and not self.effort.is_left():
+            if place >= N_ALWAYS_TRIED and not self.effort.is_left():
                 break
             share = self.explained(suspect, most)
             if share > most:
@@ -427,14 +453,14 @@ class Search:
 
     def explained(self, suspect: Suspect, least: float = 0.0) -> float:
         """The share of what is wrong that a mistake explains; 0 where that is not enough."""
-        enough, agreed = max(ENOUGH, least) * len(self.wrong), []
+        enough, agreed = max(MIN_SHARE_EXPLAINED, least) * len(self.wrong), []
         for place, i in enumerate(self.wrong):
             if len(agreed) + len(self.wrong) - place < enough:
                 return 0.0
             if self.resembles(suspect, i):
                 agreed.append(i)
         share = len(agreed) / max(1, len(self.wrong))
-        if share < ENOUGH or share <= least or not self.fits(suspect):
+        if share < MIN_SHARE_EXPLAINED or share <= least or not self.fits(suspect):
             return 0.0
         surely = [i for i in agreed if self.agrees(suspect, i)]
         n_telling = sum(tells(self.trials[i]) for i in surely)
@@ -443,8 +469,10 @@ class Search:
         return share if share == 1 and self.refuses(suspect) else 0.0
 
     def refuted(self, suspect: Suspect) -> bool:
-        """True if a mistake changes a result, the implementation returns something else, and
-        nothing says why.
+        """True if what an implementation returns speaks against a mistake.
+
+        The mistake changes a result, the implementation returns something else, and nothing says
+        why.
 
         What says why is one change of all its results, or an option of the call in which no case
         agrees: a second mistake. Other gradients of the same results are those of another function.
@@ -511,9 +539,7 @@ class Search:
         )
 
     def refuses(self, suspect: Suspect) -> bool:
-        """True if all that is wrong are refusals by the student's own code, as this mistake alone
-        has them.
-        """
+        """True if all that is wrong are the student's own refusals, as this mistake alone has."""
         others = (a for a in self.suspects if a.mistake is not suspect.mistake)
         return all(self.trials[i].outcome.error is ValueError for i in self.wrong) and not any(
             self.fits(other) and all(self.resembles(other, i) for i in self.wrong)
@@ -533,7 +559,7 @@ class Search:
         """The trials as they would be without the mistake."""
         whole = self.refuses_less(suspect)
         return tuple(
-            replace(t, outcome=t.expected) if whole or self.agrees(suspect, i) else t
+            replace(t, outcome=t.right_outcome) if whole or self.agrees(suspect, i) else t
             for i, t in enumerate(self.trials)
         )
 
@@ -556,6 +582,7 @@ def asked_for(trial: Trial) -> set:
 
 
 def is_value(trial: Trial) -> bool:
+    """True if a call returned a value."""
     return trial.outcome.kind == "value"
 
 

@@ -24,15 +24,15 @@ def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | 
     for trial in trials:
         if trial.outcome.error is TypeError and trial.wrong:
             if missing := MISSING.search(trial.outcome.text):
-                return lacking(
+                return missing_default(
                     exercise, missing["function"], re.findall(r"'(\w+)'", missing["names"])
                 )
             if other := OTHER.search(trial.outcome.text):
-                return misfit(exercise, other["function"], other[0])
+                return other_signature_mistake(exercise, other["function"], other[0])
     return None
 
 
-def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
+def missing_default(exercise: Exercise, function: str, names: list[str]) -> Mistake:
     """An argument that has a default in the exercise, or one that the exercise does not have."""
     defaults = {
         name: p.default
@@ -41,7 +41,7 @@ def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
     }
     if not set(names) <= set(defaults):
         text = f"{function}() asks for {' and '.join(names)} as well"
-        return misfit(exercise, function, text)
+        return other_signature_mistake(exercise, function, text)
     listed = " and ".join(names)
     written = ", ".join(f"{name}={in_code(defaults[name])}" for name in names)
     return Mistake(
@@ -51,7 +51,11 @@ def lacking(exercise: Exercise, function: str, names: list[str]) -> Mistake:
     )
 
 
-def misfit(exercise: Exercise, function: str, told: str) -> Mistake:
+def other_signature_mistake(exercise: Exercise, function: str, complaint: str) -> Mistake:
+    """Return the mistake of a signature that does not take the exercise's calls.
+
+    ``complaint`` is what Python says of such a call.
+    """
     wanted = counterpart(exercise, function)
     name = exercise.reference.__name__ if wanted.__name__ == "__init__" else wanted.__name__
     bare = []
@@ -59,11 +63,12 @@ def misfit(exercise: Exercise, function: str, told: str) -> Mistake:
         if p.kind is p.KEYWORD_ONLY and "*" not in bare:
             bare.append("*")
         bare += [p.name if p.default is p.empty else f"{p.name}={in_code(p.default)}"]
-    bare = bare[bare[:1] == ["self"] :]
+    if bare[:1] == ["self"]:
+        bare.pop(0)
     return Mistake(
         "the signature is another one",
         f"The exercise is called as `{name}({', '.join(bare)})`. Yours does not take such a call: "
-        f"{told}. Have the arguments that the exercise has, in its order and with its names.",
+        f"{complaint}. Have the arguments that the exercise has, in its order and with its names.",
     )
 
 
@@ -76,8 +81,9 @@ def in_code(default: object) -> str:
 
 
 def counterpart(exercise: Exercise, function: str) -> Callable:
-    """Return the part of the reference that a function of the answer stands for: a method, or the
-    whole.
+    """Return the part of the reference that a function of the answer stands for.
+
+    It is the method of that name, or the whole.
     """
     reference = exercise.reference
     return (

@@ -7,16 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from attncourse.checks.exercise import Between, Exercise, Mistake, parts_of
+from attncourse.checks.exercise import Between, Exercise, Family, Mistake, parts_of
 from attncourse.checks.trying.compare import difference
 from attncourse.checks.trying.outcome import Outcome, copy_of, quiet, run
-from attncourse.checks.trying.trials import KEPT, Trial, draw
+from attncourse.checks.trying.trials import MAX_KEPT_DRAWS, Trial, draw
 
 
 class Suspect:
     """The results of a wrong implementation on the cases, computed when they are asked for."""
 
     def __init__(self, exercise: Exercise, mistake: Mistake, wrong: Callable, seed: int):
+        """Prepare a wrong implementation for the cases of a seed; nothing is called yet."""
         self.exercise = exercise
         self.mistake = mistake
         self.wrong = wrong
@@ -61,27 +62,32 @@ class Suspect:
             return None
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MAX_KEPT_DRAWS)
 def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
     """Each mistake, and each other way to make it, with what it does on the cases."""
     return tuple(
-        Suspect(exercise, m, wrong, seed) for m in exercise.mistakes for wrong in (m.wrong, *m.also)
+        Suspect(exercise, m, wrong, seed)
+        for m in exercise.mistakes
+        for wrong in (m.wrong, *m.also)
+        if wrong is not None
     )
 
 
 @lru_cache(maxsize=64)
-def members(exercise: Exercise, m: Mistake, seed: int) -> tuple[Suspect, ...]:
-    """The members of a mistake's family."""
-    return tuple(Suspect(exercise, m, m.family.make(v), seed) for v in m.family.values)
+def members(exercise: Exercise, m: Mistake, family: Family, seed: int) -> tuple[Suspect, ...]:
+    """Return the members of a mistake's family that lists its sizes."""
+    return tuple(Suspect(exercise, m, family.make(size), seed) for size in family.values)
 
 
 def combined_suspect(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
     """The suspect that makes two mistakes at once; None where they are one decision."""
     if b not in a.beside:
-        compose, chosen = a.parts
-        are_independent = b.parts.compose is compose and not chosen.keys() & b.parts.chosen.keys()
-        both = compose(**chosen, **b.parts.chosen) if are_independent else None
-        a.beside[b] = Suspect(a.exercise, a.mistake, both, seed) if are_independent else None
+        a.beside[b] = None
+        if a.parts and b.parts and a.parts.compose is b.parts.compose:
+            compose, chosen = a.parts
+            if not chosen.keys() & b.parts.chosen.keys():
+                both = compose(**chosen, **b.parts.chosen)
+                a.beside[b] = Suspect(a.exercise, a.mistake, both, seed)
     return a.beside[b]
 
 
@@ -116,8 +122,9 @@ def nearest(distance: Callable[[float], float], low: float, high: float) -> list
 
 
 def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterator[float]:
-    """The numbers between two, of one sign, where a distance is least: small ones as closely
-    looked at as large ones, by their logarithms.
+    """Yield the sizes between two, of one sign, where a distance is least.
+
+    The search goes by logarithms: small numbers are looked at as closely as large ones.
     """
     sign = -1.0 if values.low < 0 else 1.0
     low, high = sorted(np.log(np.abs(values)))
@@ -125,7 +132,7 @@ def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterat
         yield sign * float(np.exp(place))
 
 
-def same(a: Outcome, b: Outcome) -> bool:
+def same_behaviour(a: Outcome, b: Outcome) -> bool:
     """True if two calls had the same outcome."""
     if a.kind != b.kind or a.mutated != b.mutated:
         return False

@@ -32,18 +32,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 NOT_THERE = ...  # what a check is given in place of a name that is bound to nothing
-WAIT = float("inf")
+NOT_ENDED = float("inf")
 GONE = "no cell of your notebook defines `{}` any more, as it was saved last"
 MAY = re.compile(r"import \*|%run|exec\(")  # bind what is not said
-LARGEST = 50_000_000  # bytes of a saved notebook
+MAX_NOTEBOOK_BYTES = 50_000_000  # saved
 KEEPS = "`%%timeit` keeps what its cell defines to itself: the cell was run without it"
 UNANSWERED = "YOUR ANSWER HERE"  # stands in a question's cell as it is released
-SHOWN = 60  # characters of a line
+MAX_STATEMENT_CHARACTERS = 60
 STUB = "NotImplementedError"  # what an answer raises that is not written
-TOLD = (STUB, "CheckFailed")  # of which a verdict speaks
+ERRORS_IN_VERDICTS = (STUB, "CheckFailed")  # of which a verdict speaks
 STORES, DELETES = {"STORE_NAME", "STORE_GLOBAL"}, {"DELETE_NAME", "DELETE_GLOBAL"}
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-KEPT = types.FunctionType | type  # what is compared before and after a run
+COMPARED_TYPES = types.FunctionType | type  # what is compared before and after a run
 
 
 class Unjudged(NamedTuple):
@@ -82,7 +82,7 @@ class CellRun:
     source: str
     magic: str = ""
     cell: str = ""
-    ended: float = WAIT
+    ended: float = NOT_ENDED
     error: str = ""
     interrupted: bool = False
     failed: int = 0
@@ -115,6 +115,7 @@ class CellRun:
 
     @property
     def place(self) -> str:
+        """Return the cell as a notebook names it: ``cell [3]``."""
         return f"cell [{self.number}]"
 
     def tries(self, name: str) -> bool:
@@ -153,7 +154,7 @@ class CellRun:
 
     def below(self, name: str) -> str:
         """Describe how a run ended below the definition of a name; "" if it ended by itself."""
-        if not self.error or name not in self.bound or self.error.startswith(TOLD):
+        if not self.error or name not in self.bound or self.error.startswith(ERRORS_IN_VERDICTS):
             return ""
         if self.interrupted:
             return "its cell did not end: it was interrupted below the definition"
@@ -175,6 +176,7 @@ class Statement:
 
     @cached_property
     def operations(self) -> list[dis.Instruction]:
+        """Return the instructions of Python that the statement is compiled to."""
         try:
             module = ast.Module([self.node], [])
             return [*dis.get_instructions(compile(module, "<cell>", "exec", FLAGS))]
@@ -193,11 +195,13 @@ class Statement:
 
     @property
     def first(self) -> int:
+        """Return the statement's first line in its cell, decorators included."""
         decorators = getattr(self.node, "decorator_list", ())
         return min([self.node.lineno, *(d.lineno for d in decorators)])
 
     @property
     def last(self) -> int:
+        """Return the statement's last line in its cell."""
         return self.node.end_lineno or self.node.lineno
 
     @property
@@ -206,6 +210,7 @@ class Statement:
         return bool(self.stores) and not isinstance(self.node, ast.For | ast.AsyncFor | ast.While)
 
     def holds(self, line: int) -> bool:
+        """True if a line of the cell belongs to the statement."""
         return self.first <= line <= self.last
 
     def same_but_for(self, name: str, other: "Statement") -> bool:
@@ -216,9 +221,11 @@ class Statement:
         return self.node.name != name and text == ast.unparse(other.node)
 
     def __str__(self) -> str:
+        """Return the statement's first line as Python writes it, shortened."""
         return short_line(ast.unparse(self.node).splitlines()[0])
 
     def same_as(self, other: "Statement") -> bool:
+        """True if another statement is the same code, however it is spaced."""
         return ast.dump(self.node) == ast.dump(other.node)
 
 
@@ -235,6 +242,7 @@ class CellRuns:
     """The runs of one IPython's cells, the newest last."""
 
     def __init__(self, ipython: Any):
+        """Take the runs so far from IPython's history, and listen to those that follow."""
         self.ipython = weakref.ref(ipython)
         self.runs: list[CellRun] = []
         self.open: list[CellRun] = []  # that have not ended: a magic may run a cell inside of one
@@ -249,6 +257,7 @@ class CellRuns:
 
     @property
     def names(self) -> dict[str, Any]:
+        """Return the notebook's variables; none once its shell is gone."""
         ipython = self.ipython()
         return ipython.user_ns if ipython else {}
 
@@ -259,17 +268,20 @@ class CellRuns:
         return manager.input_hist_parsed if manager else [""]
 
     def add(self, number: int, raw: str, cell: str) -> CellRun:
+        """Note a run of a cell, with what the names that it binds hold before."""
         run = CellRun(number, raw, *python_of(raw, self.ipython()), cell)
         names = self.names
-        run.before = {n: names[n] for n in run.bound if isinstance(names.get(n), KEPT)}
+        run.before = {n: names[n] for n in run.bound if isinstance(names.get(n), COMPARED_TYPES)}
         self.runs.append(run)
         return run
 
     def begins(self, info: Any) -> None:
+        """Note that a cell begins to run: IPython calls this."""
         cell = getattr(info, "cell_id", "") or ""
         self.open.append(self.add(len(self.history), info.raw_cell or "", cell))
 
     def ends(self, result: Any) -> None:
+        """Note how the innermost open cell ended: IPython calls this."""
         if self.open:
             error = getattr(result, "error_before_exec", None) or getattr(
                 result, "error_in_exec", None
@@ -347,8 +359,7 @@ class CellRuns:
                 pool.submit(asyncio.run, waits).result()
 
     def note(self, name: str) -> str:
-        """Return a note on the newest run that was to bind a name: how its cell was run, or how it
-        ended.
+        """Return a note on the newest run that was to bind a name: how it was run, or how it ended.
 
         Where nothing was, that it stopped below what it gave: a grade says so, too.
         """
@@ -396,22 +407,27 @@ class CellRuns:
         after = self.runs[self.runs.index(run) + 1 :]
         later = [other for other in after if run.cell and other.cell == run.cell]
         if later and later[-1] not in self.open and name not in later[-1].bound:
-            others = [n for n, one in later[-1].bound.items() if isinstance(one.node, DEFINITIONS)]
+            others = [
+                n
+                for n, statement in later[-1].bound.items()
+                if isinstance(statement.node, DEFINITIONS)
+            ]
             instead = f": it defines `{others[-1]}`" if others else ""
             what = f"nothing is called `{name}` any more in the cell that it came from{instead}"
             return Unjudged(what, f"Define `{name}` in it, run it, then this check.")
         if not run.cell:
             for other in after:
-                for one in other.bound.values():
-                    if one.same_but_for(name, run.bound[name]):
+                for statement in other.bound.values():
+                    if statement.same_but_for(name, run.bound[name]):
+                        new_name = getattr(statement.node, "name", "")
                         what = f"nothing is called `{name}` any more, if {other.place} is its cell"
-                        what += f": it defines `{getattr(one.node, 'name', '')}`, which is the same"
+                        what += f": it defines `{new_name}`, which is the same"
                         return Unjudged(
                             what, f"Define `{name}` in its cell, run it, then this check."
                         )
         cells = self.saved_after(run)
         definitions = [cell.bound[name] for cell in cells if name in cell.bound]
-        if not cells or any(one.same_as(run.bound[name]) for one in definitions):
+        if not cells or any(statement.same_as(run.bound[name]) for statement in definitions):
             return None
         if definitions or any(cell.tries(name) for cell in cells):
             what = f"the cell of `{name}` was changed after it was run"
@@ -442,7 +458,7 @@ class CellRuns:
         path = self.names.get("__vsc_ipynb_file__") or os.environ.get("JPY_SESSION_NAME", "")
         try:
             state = Path(path).stat()
-            if not path or state.st_size > LARGEST:
+            if not path or state.st_size > MAX_NOTEBOOK_BYTES:
                 return 0.0, []
             cells = json.loads(Path(path).read_text(encoding="utf-8"))["cells"]
             texts = {"".join(cell["source"]).strip() for cell in cells}
@@ -511,6 +527,7 @@ class Missing(ast.NodeTransformer):
     """
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Have ``check`` and ``examine`` get ``...`` for an answer whose name is unbound."""
         called = getattr(node.func, "attr", getattr(node.func, "id", ""))
         if called in ("check", "examine"):
             node.args[1:2] = [asked_expression(value) for value in node.args[1:2]]
@@ -521,12 +538,14 @@ class Missing(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def inside(self, node: ast.AST) -> ast.AST:
+        """Leave functions and lambdas as they are, which have names of their own."""
         return node  # names of its own
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = inside
 
 
 def asked_expression(value: ast.expr) -> ast.expr:
+    """Return the expression that looks a name up, and gives ``...`` where nothing has it."""
     if not isinstance(value, ast.Name) or hasattr(builtins, value.id):
         return value
     made = ast.parse(f"globals().get({value.id!r}, ...)", mode="eval").body
@@ -534,6 +553,7 @@ def asked_expression(value: ast.expr) -> ast.expr:
 
 
 def never_run(name: str) -> Unjudged:
+    """Return the verdict's words on an answer whose cell has not run in this kernel."""
     what = f"`{name}` is not there: its cell has not been run since the kernel started"
     return Unjudged(what, "Run that cell, then this check.", open=True)
 
@@ -590,6 +610,7 @@ def code_of(value: Any) -> types.CodeType | None:
 
 
 def cap(text: str) -> str:
+    """Return a text with a capital letter in front."""
     return text[:1].upper() + text[1:]
 
 
@@ -607,5 +628,10 @@ def went_on(lines: Iterable[str]) -> str:
 
 
 def short_line(line: str) -> str:
+    """Return a line of code, shortened to ``MAX_STATEMENT_CHARACTERS``, with single blanks."""
     line = " ".join(line.split())
-    return line if len(line) <= SHOWN else line[: SHOWN - 1] + "…"
+    return (
+        line
+        if len(line) <= MAX_STATEMENT_CHARACTERS
+        else line[: MAX_STATEMENT_CHARACTERS - 1] + "…"
+    )

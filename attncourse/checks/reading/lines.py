@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-MOST = 4  # names
-LONGEST = 200  # characters of a line
+MAX_VALUES_IN_WORDS = 4  # names
+MAX_SOURCE_CHARACTERS = 200  # characters of a line
 
 
 def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
@@ -27,7 +27,7 @@ def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
     read: Any = BaseException.args
     first = next(iter(read.__get__(error)), "")  # whatever its class says of it
     of_dtypes = type(first) is str and "dtype" in first
-    return f"`{line[:LONGEST]}`{sizes_in_words(line, frame.f_locals, of_dtypes)}"
+    return f"`{line[:MAX_SOURCE_CHARACTERS]}`{sizes_in_words(line, frame.f_locals, of_dtypes)}"
 
 
 def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
@@ -36,12 +36,12 @@ def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     return traceback.walk_tb(read.__get__(error))
 
 
-def sizes_in_words(line: str, there: dict[str, Any], of_dtypes: bool = False) -> str:
+def sizes_in_words(line: str, names: dict[str, Any], of_dtypes: bool = False) -> str:
     """The sizes of the arrays that a line reads, and its other plain values.
 
     Their dtypes, too, where an error is ``of_dtypes`` or two precisions meet.
     """
-    values = dict(values_read(line, there))
+    values = dict(values_read(line, names))
     arrays = [v for v in values.values() if is_plain_array(v)]
     if not arrays and None not in values.values():
         return ""  # nothing that an error of sizes is about
@@ -49,11 +49,11 @@ def sizes_in_words(line: str, there: dict[str, Any], of_dtypes: bool = False) ->
     descriptions = [
         f"{name} is {value_in_short(value, len(kinds) > 1)}" for name, value in values.items()
     ]
-    *first, last = descriptions[:MOST]
+    *first, last = descriptions[:MAX_VALUES_IN_WORDS]
     return f", where {', '.join(first)} and {last}" if first else f", where {last}"
 
 
-def values_read(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def values_read(line: str, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """The names that a line reads, with their values where these can be told in a word."""
     try:
         tree = ast.parse(f"{line} pass" if line.endswith(":") else line)
@@ -65,30 +65,30 @@ def values_read(line: str, there: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             node = node.target
         elif not isinstance(getattr(node, "ctx", None), ast.Load):
             continue
-        if isinstance(node, ast.Name) and node.id in there:
-            name, value = node.id, there[node.id]
+        if isinstance(node, ast.Name) and node.id in names:
+            name, value = node.id, names[node.id]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            name, value = f"{node.value.id}.{node.attr}", attribute(there, node)
+            name, value = f"{node.value.id}.{node.attr}", attribute(names, node)
         else:
             continue
         if value is None or type(value) in (bool, int) or is_plain_array(value):
             yield name, value
 
 
-def attribute(there: dict[str, Any], node: ast.Attribute) -> Any:
+def attribute(names: dict[str, Any], node: ast.Attribute) -> Any:
     """An attribute or a parameter that an object holds itself; no code of its class runs."""
     try:
-        attributes = object.__getattribute__(there[getattr(node.value, "id", "")], "__dict__")
+        attributes = object.__getattribute__(names[getattr(node.value, "id", "")], "__dict__")
     except (KeyError, AttributeError):
-        return NOTHING
+        return NO_VALUE
     attributes = attributes if type(attributes) is dict else {}
     parameters = attributes.get("_parameters")
     return attributes.get(
-        node.attr, parameters.get(node.attr, NOTHING) if type(parameters) is dict else NOTHING
+        node.attr, parameters.get(node.attr, NO_VALUE) if type(parameters) is dict else NO_VALUE
     )
 
 
-NOTHING = object()
+NO_VALUE = object()
 
 
 def is_plain_array(value: Any) -> bool:
@@ -99,10 +99,12 @@ def is_plain_array(value: Any) -> bool:
 
 
 def value_in_short(value: Any, with_dtype: bool) -> str:
+    """Return an argument in a few characters: a number, or an array's shape and dtype."""
     if not is_plain_array(value):
         return str(value) if abs(value or 0) < 10**9 else "a huge number"
     return f"{tuple(value.shape)}{f' of {dtype(value)}' if with_dtype else ''}"
 
 
 def dtype(array: Any) -> str:
+    """Return the name of an array's dtype without its library's."""
     return str(array.dtype).removeprefix("torch.")

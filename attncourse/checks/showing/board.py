@@ -1,6 +1,4 @@
-"""The display of a check: the points as soon as they are final, then the whole verdict in their
-place.
-"""
+"""The display of a check: the points once they are final, then the whole verdict in their place."""
 
 import sys
 from collections.abc import Callable
@@ -22,9 +20,11 @@ class Begun:
 
     @property
     def head(self) -> str:
+        """Return the verdict's first line, which has the points."""
         return str(self.verdict).splitlines()[0]
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return f"{self.head}\n{LOOKING}"
 
     def _repr_html_(self) -> str:
@@ -40,6 +40,7 @@ class Board:
     """
 
     def __init__(self, show: Callable[..., Any]):
+        """Begin with nothing shown."""
         self.show = show
         self.out = sys.stdout  # while an answer runs, another takes its place
         self.display: Any = None

@@ -50,6 +50,7 @@ class ChapterProgress:
         }
 
     def count(self, state: str) -> int:
+        """Return how many exercises are in a state."""
         return sum(row.state == state for row in self.rows)
 
     @property
@@ -64,7 +65,7 @@ class ChapterProgress:
         return f"{', '.join([done, *rest])} · {earned} of {points_in_words(possible)}{more}"
 
     @property
-    def asked(self) -> list[tuple[str, str, str]]:
+    def question_rows(self) -> list[tuple[str, str, str]]:
         """Each question: whether it is answered, as far as is known, its name, what to say."""
         states = {None: ("–", "")} | {True: ("✓", "answered: "), False: ("○", "not answered yet: ")}
         rows = []
@@ -94,9 +95,11 @@ class ChapterProgress:
         return f"next: train a model made of your parts ({train}); then {after}"
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return str(self)  # what a saved notebook holds as plain text
 
     def __str__(self) -> str:
+        """Return the table as text: a line for each exercise and question, and what is next."""
         names = [*(row.exercise.name for row in self.rows), *self.questions]
         width = max(map(len, names), default=0)
         lines = [
@@ -104,12 +107,12 @@ class ChapterProgress:
             f"{row.earned:2} of {row.exercise.points:2}  {row.said}".rstrip()
             for row in self.rows
         ]
-        lines += [f"{mark} {name:{width}}  {said}" for mark, name, said in self.asked]
+        lines += [f"{mark} {name:{width}}  {said}" for mark, name, said in self.question_rows]
         return "\n".join([self.head, *lines, self.hidden, self.next])
 
     def _repr_html_(self) -> str:
         rows = "".join(row_html(row) for row in self.rows)
-        rows += "".join(question_html(*about) for about in self.asked)
+        rows += "".join(question_html(*about) for about in self.question_rows)
         return (
             '<div class="attncourse-progress" style="max-width:46em;line-height:1.45">'
             f"<strong>{escape(self.head)}</strong>"
@@ -133,6 +136,7 @@ def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
 
 
 def question_html(mark: str, name: str, said: str) -> str:
+    """Return a table's row on a question that a person marks."""
     description = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(said)}</div>'
     cell = (
         f'<td colspan="2" style="{CELL}">{mark}&nbsp;<code>{escape(name)}</code>{description}</td>'
@@ -141,6 +145,7 @@ def question_html(mark: str, name: str, said: str) -> str:
 
 
 def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
+    """Return a table's row on an exercise, with its newest verdict; None where no check has run."""
     if verdict is None:  # its cell may have failed, or the check be deleted
         return ProgressRow(exercise, OPEN, 0, "no check of it has run")
     if verdict.state == OPEN:

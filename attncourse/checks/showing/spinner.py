@@ -12,7 +12,7 @@ from attncourse.checks.reading.lines import line_behind
 from attncourse.checks.trying.muted import aloud
 from attncourse.checks.trying.outcome import is_students
 
-EVERY = 5.0  # seconds
+SECONDS_BETWEEN_LINES = 5.0  # seconds
 
 
 class Interrupted(KeyboardInterrupt):
@@ -55,8 +55,8 @@ def ticking(target: str) -> Iterator[None]:
 def tick(target: str, over: threading.Event, line: "ReplacedLine") -> None:
     """Tells how long it has been running, until it is over."""
     seconds = 0.0
-    while not over.wait(EVERY):
-        seconds += EVERY
+    while not over.wait(SECONDS_BETWEEN_LINES):
+        seconds += SECONDS_BETWEEN_LINES
         line.show(f"{target}: still running, {seconds:.0f} s …")
     line.show("")
 
@@ -65,11 +65,13 @@ class ReplacedLine:
     """A line that is replaced by the next: in a notebook, or on a terminal that somebody sees."""
 
     def __init__(self) -> None:
+        """Begin with no line shown."""
         self.out = sys.stderr  # while an answer runs, another takes its place
         self.handle: Any = None
         self.shown = ""
 
     def show(self, text: str) -> None:
+        """Show a text in the place of the last one, in a notebook or a terminal."""
         if not text and not self.shown:
             return
         ipython = shell()
@@ -81,6 +83,7 @@ class ReplacedLine:
         self.shown = text
 
     def display(self, text: str) -> None:
+        """Show a text in a notebook's output, in the place of the last one."""
         from IPython.display import display
 
         what = {"text/plain": text}

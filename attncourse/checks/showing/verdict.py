@@ -22,7 +22,7 @@ WRONG = "#b4541a"
 PRINTS = "Your code prints. A check, which calls it many times, does not show that."
 FOLLOWS = "follows from the above"
 KEEPS_HALF = "keeps half of its points"
-LINES = 15  # of a verdict as text, unless all of it is asked for
+MAX_TEXT_LINES = 15  # of a verdict as text, unless all of it is asked for
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ class CriterionVerdict:
 
     @property
     def mark(self) -> str:
+        """Return the sign in front of the criterion's line."""
         return "✓" if self.passed else "–" if self.waits else "✗"
 
 
@@ -95,14 +96,17 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
+        """True if every criterion holds."""
         return all(criterion.passed for criterion in self.criteria)
 
     @property
     def earned(self) -> int:
+        """Return the points of all criteria together."""
         return sum(criterion.earned for criterion in self.criteria)
 
     @property
     def possible(self) -> int:
+        """Return the points that a right answer earns."""
         return sum(criterion.possible for criterion in self.criteria)
 
     @property
@@ -120,6 +124,7 @@ class Verdict:
 
     @property
     def score(self) -> str:
+        """Return the points in words: ``3 of 5 points``."""
         return f"{self.earned} of {points_in_words(self.possible)}"
 
     @property
@@ -165,9 +170,11 @@ class Verdict:
         return "Replace `raise NotImplementedError()` by your code."
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return str(self)  # what a saved notebook holds as plain text
 
     def __str__(self) -> str:
+        """Return the whole verdict as text."""
         if self.unjudged:
             head = f"{'○' if self.unwritten else '✗'} {self.target}: not judged ({self.score})"
             return "\n".join([head, f"  {sentence(self.unjudged)}", f"  {self.to_do}"])
@@ -191,7 +198,7 @@ class Verdict:
             end.append(f"  {self.read}")
         if not self.given:
             end.append(f"{IN_FULL}print({self.again}.full)")
-        room = LINES - len(lines) - len(self.told) - len(shown) - len(end)
+        room = MAX_TEXT_LINES - len(lines) - len(self.told) - len(shown) - len(end)
         return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 2)), *shown, *end])
 
     def criteria_in(self, room: int) -> list[str]:
@@ -300,6 +307,7 @@ class CheckFailed(AssertionError):
     """
 
     def __init__(self, verdict: Verdict, displayed: bool = False, said: str = ""):
+        """Keep the verdict; ``said`` is the line that was printed before it was whole."""
         super().__init__(str(verdict))
         self.verdict = verdict
         self.displayed = displayed
@@ -328,23 +336,30 @@ def cut_to_line(text: str, columns: int = 90) -> str:
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
-def fail_alike(one: CriterionVerdict, other: CriterionVerdict) -> bool:
+def fail_alike(first_criterion: CriterionVerdict, second_criterion: CriterionVerdict) -> bool:
     """True if two criteria fail with one exception, in one line, whatever the sizes there."""
-    if one.brief == other.brief and "returned" not in one.brief:
+    if first_criterion.brief == second_criterion.brief and "returned" not in first_criterion.brief:
         return True
     raised = r"raised (\w+): .*\(in the line `(.*?)`"
-    first, second = re.search(raised, one.brief), re.search(raised, other.brief)
+    first, second = (
+        re.search(raised, first_criterion.brief),
+        re.search(raised, second_criterion.brief),
+    )
     return first is not None and second is not None and first.groups() == second.groups()
 
 
 def points_in_words(number: int) -> str:
+    """Return a number of points with its unit."""
     return "1 point" if number == 1 else f"{number} points"
 
 
 def inline_html(text: str) -> str:
     """Plain text as HTML, with `code` in backquotes, which stays in one line if it is short."""
     pieces = text.split("`")
-    whole = [(' style="white-space:nowrap"' if len(piece) <= SHORT else "") for piece in pieces]
+    whole = [
+        (' style="white-space:nowrap"' if len(piece) <= MAX_INLINE_LETTERS else "")
+        for piece in pieces
+    ]
     return "".join(
         f"<code{style}>{escape(piece)}</code>" if i % 2 else escape(piece)
         for i, (piece, style) in enumerate(zip(pieces, whole, strict=True))
@@ -357,7 +372,7 @@ def sentence(text: str) -> str:
     return f"{text[0].upper() if word else text[0]}{text[1:]}."
 
 
-SHORT = 24  # letters of code
+MAX_INLINE_LETTERS = 24  # letters of code
 MESSAGE_STYLE = (
     "white-space:pre-wrap;word-break:normal;overflow-wrap:normal;overflow-x:auto;"
     "font-family:monospace;"
@@ -399,10 +414,12 @@ def picture_html(picture: Picture) -> str:
 
 
 def matrix_cells(matrix: np.ndarray, top: float) -> list[list[str]]:
+    """Return a matrix as texts, rounded as its largest number needs."""
     return [[short_number(x, top) for x in row] for row in matrix]
 
 
 def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
+    """Return a matrix as a small table, each cell shaded by its number."""
     rows = "".join("<tr>" + "".join(cell_html(x, top) for x in row) + "</tr>" for row in matrix)
     return (
         '<table style="border-collapse:collapse;font-size:80%">'

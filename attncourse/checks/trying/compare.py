@@ -11,14 +11,15 @@ from attncourse.checks.trying.outcome import is_tensor
 # Relative to the largest expected entry. In float64 an error of 1e-7 shows and a guard of 1e-12
 # in a denominator does not; in float32 a few hundred roundings are allowed, in float16 a few.
 TOLERANCE = {"float64": 1e-9, "float32": 2e-5, "float16": 8e-3}
-SMALL = 16  # numbers that are quicker read than described
-PRECISE = 1e-5  # relative differences below this come of rounding
+MAX_NUMBERS_WRITTEN_OUT = 16  # numbers that are quicker read than described
+ROUNDING_DIFFERENCE = 1e-5  # relative differences below this come of rounding
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A difference between a result and the expected one. ``said`` is one line; ``detail`` follows
-    where there is room.
+    """A difference between a result and the expected one.
+
+    ``said`` is one line; ``detail`` follows where there is room.
 
     ``kind`` is "type", "shape", "dtype", "value", "nan" or "precision"; for what is no returned
     value "raised", "unfinished", "unwritten" or "unusable".
@@ -29,6 +30,7 @@ class Problem:
     detail: str = ""
 
     def __str__(self) -> str:
+        """Return the detail, or the one line where there is none."""
         return self.detail or self.said
 
     def of(self, part: str) -> "Problem":
@@ -130,7 +132,7 @@ def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Proble
         return Problem("dtype", "returned float32, expected float64: precision was lost")
     with np.errstate(all="ignore"):
         error = float(np.abs(got.astype(float) - want.astype(float)).max())
-    if want.dtype == np.float64 and error <= PRECISE * scale_of(want):
+    if want.dtype == np.float64 and error <= ROUNDING_DIFFERENCE * scale_of(want):
         said = f"differs from what is expected by {error:.0e}: precision was lost"
         return Problem("precision", said)
     return entry_that_differs("value", got, want)
@@ -181,7 +183,9 @@ def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
     if kind == "nan":
         wanted = entry_in_words(expected, 4)
         said = f"returned NaN{f' at [{index}]' if index else ''}, expected {wanted}"
-    if want.size <= SMALL and indent(got) != indent(want):  # rounded, they may look the same
+    if want.size <= MAX_NUMBERS_WRITTEN_OUT and indent(got) != indent(
+        want
+    ):  # rounded, they may look the same
         return Problem(kind, said, f"returned\n{indent(got)}\nexpected\n{indent(want)}")
     return Problem(kind, said)
 
@@ -243,10 +247,12 @@ def exact_difference(value: Any, expected: Any, kind: str) -> Problem | None:
 
 
 def unlike(value: Any, wanted: str) -> Problem:
+    """Return the problem of a value that is of another type than the one wanted."""
     return Problem("type", wrong_type(value, wanted))
 
 
 def wrong_type(value: Any, wanted: str) -> str:
+    """Return the sentence on a value of another type than the one wanted."""
     kind = noun_with_article(type_name(value))
     if hasattr(value, "dtype"):
         kind += f" of dtype {dtype_name(value)}"
@@ -260,6 +266,7 @@ def type_name(value: Any) -> str:
 
 
 def noun_with_article(word: str) -> str:
+    """Return the name of a type after *a* or *an*."""
     return f"{'an' if word[0] in 'aeiouAEIOU' or word == 'ndarray' else 'a'} {word}"
 
 

@@ -20,9 +20,11 @@ class Sink(io.RawIOBase):
     """Takes bytes and keeps none."""
 
     def writable(self) -> bool:
+        """True, as who writes may ask."""
         return True
 
     def write(self, data: Any) -> int:
+        """Drop the bytes; return how many there were."""
         return len(data)
 
 
@@ -34,9 +36,11 @@ class Muted(io.TextIOBase):
     buffer = Sink()
 
     def writable(self) -> bool:
+        """True, as who writes may ask."""
         return True
 
     def write(self, text: str) -> int:
+        """Drop the text, and note that there was one; return its length."""
         self.used = True
         return len(text)
 

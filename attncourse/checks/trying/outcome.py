@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +24,13 @@ STILL_RUNS = "It still runs, and nothing here can end it: restart the kernel."
 UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them
 
 
+class Comparison:
+    """What an outcome was last compared with, and whether it was wrong."""
+
+    expected: object = None
+    wrong: bool = False
+
+
 @dataclass(frozen=True)
 class Outcome:
     """The outcome of one call. ``kind``: "value", "raised", "hung" or "skipped".
@@ -31,7 +38,8 @@ class Outcome:
     ``value`` is what was returned, tensors as they came. ``error`` is the exception's class,
     ``text`` its message with the line that raised it; ``decided`` says that a line of this package
     raised it, by a decision of ours. ``mutated`` names an argument that the call changed. The
-    ``text`` of a call that hung says where it still runs.
+    ``text`` of a call that hung says where it still runs. ``comparison`` is kept with the outcome,
+    since a grader looks at one that many answers share once for each of them.
     """
 
     kind: str
@@ -40,12 +48,17 @@ class Outcome:
     text: str = ""
     mutated: str = ""
     decided: bool = False
+    comparison: Comparison = field(
+        default_factory=Comparison, init=False, compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True)
 class Trying:
-    """How to try cases: names of the positional arguments, seconds for each call (0 where the
-    caller sees to that), functions that it may not use.
+    """The settings of trying cases.
+
+    They are the names of the positional arguments, seconds for each call (0 where the caller sees
+    to that), and the functions that an answer may not use.
     """
 
     names: tuple[str, ...]
@@ -107,11 +120,11 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
     return replace(outcome, mutated=", ".join(changed)) if changed else outcome
 
 
-def unless_refused(outcome: Outcome, told: str) -> Outcome:
+def unless_refused(outcome: Outcome, refusal: str) -> Outcome:
     """The outcome, or what the watch told of it; one that hangs stays what it is."""
-    if not told or outcome.kind == "hung":
+    if not refusal or outcome.kind == "hung":
         return outcome
-    return Outcome("raised", error=Forbidden, text=told, mutated=outcome.mutated)
+    return Outcome("raised", error=Forbidden, text=refusal, mutated=outcome.mutated)
 
 
 def argument_names(exercise: Exercise) -> list[str]:
@@ -123,9 +136,10 @@ def argument_names(exercise: Exercise) -> list[str]:
 
 
 def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
+    """Return a case's arguments with their names, those of a caller under the names that it has."""
     names = argument_names(exercise)
     if case.use is not None:  # what it names itself stands in the place of those
-        parameter_names = positional(case.use)[1:]
+        parameter_names = positional(case.use)[1:]  # which messages show, too
         names = parameter_names + names[len(parameter_names) :]
     return [*zip(names, case.args, strict=False), *case.kwargs.items()]
 
@@ -206,9 +220,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def is_unwritten(outcome: Outcome) -> bool:
-    """True if a call came to ``raise NotImplementedError()``, and not to an error of torch of that
-    class.
-    """
+    """True if a call came to a stub's ``raise NotImplementedError()``, and not to torch's own."""
     said = outcome.text.split(" (in the line")[0]
     by_hand = said == "NotImplementedError" or "raise NotImplementedError" in outcome.text
     return outcome.error is NotImplementedError and by_hand

@@ -70,7 +70,7 @@ def put_back_modes(torch: Any, undo: ExitStack) -> None:
 
 @contextmanager
 def as_a_process_starts() -> Iterator[None]:
-    """torch and NumPy as in a fresh process, and afterwards as they were."""
+    """Have torch and NumPy set as in a fresh process, and afterwards as they were."""
     with ExitStack() as undo:
         undo.enter_context(np.errstate(**ERRORS))
         undo.enter_context(np.printoptions(**PRINTED))

@@ -1,7 +1,7 @@
 """The cases of an exercise, and what an implementation makes of each."""
 
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -13,8 +13,8 @@ from attncourse.checks.trying.compare import Problem, difference, is_array, know
 from attncourse.checks.trying.outcome import Outcome, Unusable, is_unwritten, run, unless_refused
 from attncourse.checks.trying.watch import forbidding
 
-FRESH = 3  # further draws that what is told of an answer has to hold in
-KEPT = 32  # draws: a chapter's, with the further ones of each exercise
+N_FURTHER_DRAWS = 3  # further draws that what is told of an answer has to hold in
+MAX_KEPT_DRAWS = 32  # draws: a chapter's, with the further ones of each exercise
 NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your code"
 
 
@@ -24,7 +24,7 @@ class Trial:
 
     criterion: Criterion
     case: Case
-    expected: Outcome
+    expected: "Outcome | ReferenceOutcome"
     outcome: Outcome
 
     @property
@@ -33,16 +33,26 @@ class Trial:
 
         An outcome that is held against the same once more is not compared again.
         """
-        against, wrong = vars(self.outcome).get("compared", (None, False))
-        if against is not self.expected:
-            wrong = problem_with(self.case, self.expected, self.outcome, brief=True) is not None
-            vars(self.outcome)["compared"] = self.expected, wrong
-        return wrong
+        comparison = self.outcome.comparison
+        if comparison.expected is not self.expected:
+            problem = problem_with(self.case, self.expected, self.outcome, brief=True)
+            comparison.expected, comparison.wrong = self.expected, problem is not None
+        return comparison.wrong
+
+    @property
+    def right_outcome(self) -> Outcome:
+        """Return the expected outcome, which the reference may have to work out."""
+        return self.expected if isinstance(self.expected, Outcome) else self.expected.outcome
 
     @cached_property
     def problem(self) -> Problem | None:
         """The problem with the outcome, apart from changed arguments; None if it is right."""
         return problem_with(self.case, self.expected, self.outcome)
+
+    @property
+    def said(self) -> str:
+        """Return the problem in one line; "" if there is none."""
+        return self.problem.said if self.problem else ""
 
     @property
     def stands_out(self) -> bool:
@@ -63,7 +73,7 @@ class NoReference(Exception):
     """
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=MAX_KEPT_DRAWS)
 def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Any], ...]:
     """Every case of every criterion, with what the reference makes of it, once that is asked for.
 
@@ -71,30 +81,37 @@ def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Any], ..
     """
     streams = np.random.SeedSequence(seed).spawn(len(exercise.criteria))
     return tuple(
-        (criterion, case, Awaited(exercise, case))
+        (criterion, case, ReferenceOutcome(exercise, case))
         for criterion, stream in zip(exercise.criteria, streams, strict=True)
         for case in criterion.cases(np.random.default_rng(stream))
     )
 
 
-class Awaited:
-    """The right ``Outcome`` of a case, worked out when it is first looked at.
+class ReferenceOutcome:
+    """The right outcome of a case, worked out when its kind or its value is first looked at.
 
     Where an answer does what a known mistake does, nobody looks. Looking raises ``NoReference``
     where the reference makes nothing of the case; then nothing is kept.
     """
 
     def __init__(self, exercise: Exercise, case: Case):
-        self._asked = exercise, case
+        """Note the case."""
+        self.exercise, self.case = exercise, case
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in OUTCOME:
-            raise AttributeError(name)
-        vars(self).update(vars(expected(*self._asked)))
-        return vars(self)[name]
+    @cached_property
+    def outcome(self) -> Outcome:
+        """Return the whole outcome."""
+        return expected(self.exercise, self.case)
 
+    @property
+    def kind(self) -> str:
+        """Return what came of the call: "value", or "raised" where that is asked for."""
+        return self.outcome.kind
 
-OUTCOME = {field.name for field in fields(Outcome)}
+    @property
+    def value(self) -> Any:
+        """Return the right value."""
+        return self.outcome.value
 
 
 def expected(exercise: Exercise, case: Case) -> Outcome:
@@ -155,7 +172,7 @@ def outcomes_of(
 
 
 def problem_with(
-    case: Case, expected: Outcome, outcome: Outcome, *, brief: bool = False
+    case: Case, expected: Outcome | ReferenceOutcome, outcome: Outcome, *, brief: bool = False
 ) -> Problem | None:
     """Return what is wrong with an outcome; None if it is right."""
     if outcome.kind == "hung":

@@ -86,6 +86,7 @@ class Kernels(NamedTuple):
 
 
 def nothing_refused() -> str:
+    """Return "": of a watch that another one already keeps."""
     return ""
 
 
@@ -104,13 +105,13 @@ def forbidding(names: tuple[str, ...]) -> Iterator[Callable[[], str]]:
         yield nothing_refused
         return
     with ExitStack() as stack:
-        forbidden_calls = put_up(stack, names)
+        forbidden_calls = start_watch(stack, names)
         _on.add(names)
         stack.callback(_on.discard, names)
         yield forbidden_calls
 
 
-def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
+def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
     """Puts up the watch on these names until the stack is left; tells what it has seen."""
     import torch
 
@@ -147,7 +148,7 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
     watch_what_is_loaded()
     probes = tuple(kernels(n).probe for n in names)
 
-    def told() -> str:
+    def report() -> str:
         """Tries the watch, too: what it was put over shows whether it is still there."""
         harmed = any(function.__code__ is not body for function, body in bodies.items())
         watch_what_is_loaded()
@@ -159,7 +160,7 @@ def put_up(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
         calls.clear()
         return said
 
-    return told
+    return report
 
 
 @contextmanager
@@ -241,7 +242,7 @@ def probe_of(operators: tuple[str, ...]) -> Callable[[Any], Any]:
 PLAIN = {"int": 1, "float": 1.0, "bool": True, "List[int]": [1]}
 
 
-def prepare() -> None:
+def look_up_forbidden() -> None:
     """Looks up all that can be forbidden, where torch is in use."""
     if "torch" in sys.modules:
         for name in OPERATORS:
@@ -268,4 +269,5 @@ _seen: dict[str, list[types.FunctionType]] = {}
 
 
 def forbidden_call(name: str) -> str:
+    """Return what a student is told of a call of a forbidden function."""
     return f"called {name}, which this exercise asks you to build"

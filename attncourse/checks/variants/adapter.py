@@ -48,8 +48,9 @@ def names_taken(
 
 
 def as_data(adapter: Adapter, exercise: Exercise) -> dict[str, Any] | None:
-    """Return the arguments of ``rewritten`` as plain data, with names for the changes, for another
-    process.
+    """Return the arguments of ``rewritten`` as plain data, with names for the changes.
+
+    The data are for another process.
 
     None where a change is none of the ``CHANGES``.
     """

@@ -27,7 +27,8 @@ class Notation(NamedTuple):
 # --- conventions ----------------------------------------------------------------------------------
 
 
-def is_tensor(value: Any) -> bool:
+def is_torch_tensor(value: Any) -> bool:
+    """True for a tensor, without loading torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
@@ -48,7 +49,7 @@ def last_negated(parts: Any) -> Any:
 
 def turned_over(x: Any) -> Any:
     """The last two axes exchanged."""
-    return x.mT if is_tensor(x) else np.swapaxes(x, -1, -2)
+    return x.mT if is_torch_tensor(x) else np.swapaxes(x, -1, -2)
 
 
 def multiplied(number: int | float) -> Notation:
@@ -67,17 +68,19 @@ def multiplied(number: int | float) -> Notation:
 
 
 def is_list(value: Any) -> bool:
+    """True for a list or a tuple; ``TypeError`` for a text, which is no list of numbers."""
     if isinstance(value, str | bytes):
         raise TypeError
     return isinstance(value, list | tuple)
 
 
 def to_halves(x: Any) -> Any:
-    """Neighbours (0, 1), (2, 3), … of a tensor as the pairs (0, d/2), (1, d/2 + 1), …"""
+    """Return a tensor in which neighbours, 2i and 2i + 1, have become the pairs i and d/2 + i."""
     return sys.modules["torch"].cat([x[..., 0::2], x[..., 1::2]], dim=-1)
 
 
 def to_neighbours(x: Any) -> Any:
+    """Return a tensor whose pairs, i and d/2 + i, have become neighbours: undo ``to_halves``."""
     return sys.modules["torch"].stack(x.chunk(2, dim=-1), dim=-1).flatten(-2)
 
 
@@ -196,7 +199,7 @@ def change_value(change: Callable[[Any], Any], value: Any) -> Any:
 
 def value_image(value: Any) -> Any:
     """Something equal exactly while an argument stays what it is."""
-    if is_tensor(value):
+    if is_torch_tensor(value):
         return str(value.dtype), value.requires_grad, value_image(value.numpy(force=True))
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, value.tobytes()
@@ -205,7 +208,7 @@ def value_image(value: Any) -> Any:
 
 def overwrite(array: Any, values: Any) -> None:
     """Puts values into an array or tensor in place; a view of what was changed has them already."""
-    if is_tensor(array) and not array.requires_grad:
+    if is_torch_tensor(array) and not array.requires_grad:
         array.copy_(values.clone())
     elif hasattr(array, "__setitem__"):
         array[...] = values.copy()

@@ -39,7 +39,7 @@ class Variant:
         """The text in the variant's words; where two old ones begin, the longer counts."""
         new = dict(self.reworded)
         old = "|".join(re.escape(words) for words in sorted(new, key=len, reverse=True))
-        return re.sub(old, lambda found: new[found[0]], text) if new else text
+        return re.sub(old, lambda match: new[match[0]], text) if new else text
 
 
 def rewordings(text: str) -> tuple[tuple[str, str], ...]:

@@ -26,6 +26,7 @@ SEQUENCES = ("m", "n")  # the axes of tokens; those of features begin with d
 
 
 def normal(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
+    """Return normally distributed numbers of a shape."""
     return rng.normal(size=shape)
 
 
@@ -103,6 +104,7 @@ def row(sizes: str, then: str | None = None, **special) -> Row:
 
 
 def lengths(sizes: str) -> dict[str, int]:
+    """Return the lengths of axes that are written as ``m=5 n=7``."""
     return {axis: int(length) for axis, length in (s.split("=") for s in sizes.split())}
 
 
@@ -130,14 +132,16 @@ class CaseTable:
         return Case(tuple(args.values()), named, note=row.note, use=row.use or call_it)
 
     def arguments(self, rng: Rng, spec: Mapping, row: Row) -> dict[str, Any]:
+        """Return the arguments of a specification, by name, with the lengths of a row."""
         return {name: self.argument(rng, name, entry, row) for name, entry in spec.items()}
 
-    def argument(self, rng: Rng, name: str, one: str | Drawn | Count, row: Row) -> Any:
-        if one is None:  # left out, before an argument that is not
+    def argument(self, rng: Rng, name: str, entry: str | Drawn | Count, row: Row) -> Any:
+        """Draw one argument: a whole number, an array, or None for one that is left out."""
+        if entry is None:  # left out, before an argument that is not
             return None
-        if isinstance(one, Count):
-            return shape_of(one.axis, row)[0]
-        drawn = one if isinstance(one, Drawn) else Drawn(one, self.how)
+        if isinstance(entry, Count):
+            return shape_of(entry.axis, row)[0]
+        drawn = entry if isinstance(entry, Drawn) else Drawn(entry, self.how)
         array = drawn.how(rng, shape_of(drawn.axes, row))
         if array.dtype.kind == "f":
             array = special(array, name, row)
@@ -172,6 +176,7 @@ class TableCriterion(NamedTuple):
     points: int
 
     def on(self, *rows: Row | Case) -> Criterion:
+        """Return the criterion, tried on a case for each row."""
         return Criterion(self.name, self.points, self.table(*rows))
 
 
@@ -188,6 +193,7 @@ def each_result(names: tuple[str, ...], tried: Callable) -> tuple[Criterion, ...
 
 
 def only(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one of several named results: a case's ``facts``."""
     return {name: results[name]}
 
 
@@ -213,6 +219,7 @@ def special(array: np.ndarray, name: str, row: Row) -> np.ndarray:
 
 
 def is_zero(name: str, row: Row) -> bool:
+    """True if a row says that the argument or weight of this name is 0."""
     return bool(row.zero) and name.endswith(row.zero)
 
 
@@ -245,14 +252,17 @@ class Standard:
 
     @property
     def not_contiguous(self) -> tuple[Row, ...]:
+        """Return the batches whose axes lie in memory in the reverse order."""
         return tuple(r for r in self.batches if r.turned)
 
     @property
     def two_axes(self) -> Row:
+        """Return a row with two batch axes, as they lie in memory."""
         return replace(self.batches[0], batch=(2, 3), note="two batch axes")
 
     @property
     def numbers(self) -> tuple[Row, ...]:
+        """Return the rows with unusual numbers: in float32, integers, very large and small ones."""
         return (self.single, *self.integers, *self.extreme)
 
 

@@ -13,22 +13,27 @@ from attncourse.checks.exercise import composition
 
 
 def as_it_is(value):
+    """Return the value unchanged: of several decisions the right option is to do nothing."""
     return value
 
 
 def as_they_come(query, key, other):
+    """Return query, key and value in their own parts: the right ``roles``."""
     return query, key, other
 
 
 def products(query, key):
+    """Return the product of every query with every key, ``Q Kᵀ``."""
     return query @ key.mT
 
 
 def by_root_of_d_k(query, key, other):
+    """Return the right default scale, ``1 / √d_k``."""
     return query.shape[-1] ** -0.5
 
 
 def in_its_place(default, scale):
+    """Return the scale that is used: the default only where none is given."""
     return default if scale is None else scale
 
 
@@ -38,18 +43,22 @@ def hide(scores, mask):
 
 
 def over_keys(scores):
+    """Return the softmax over the keys, the last axis."""
     return scores.softmax(-1)
 
 
 def times(scores, factor):
+    """Return the scores times the scale."""
     return scores * factor
 
 
 def as_they_are(weights, mask, factor):
+    """Return the weights unchanged: nothing is right to do after the softmax."""
     return weights
 
 
 def blend(weights, value):
+    """Return the blended values, ``A V``."""
     return weights @ value
 
 
@@ -114,6 +123,7 @@ class Score(Decisions):
     finish: Callable = lambda scores, query, key: scores
 
     def __call__(self, query, key, W=None):
+        """Return the scores of all queries with all keys, ``(..., m, n)``."""
         query, key = self.prepare(query, key)
         scores = self.compare(self.through(query, W), self.project(key, W))
         return self.finish(scores, query, key)
@@ -141,20 +151,24 @@ def linear(sizes: dict[str, tuple[int, int]], bias: bool = False) -> dict[str, A
 
 
 def begun(self):
+    """Call the ``__init__`` of ``nn.Module``, as a module has to before it holds anything."""
     kind: Any = type(self)
     super(kind, self).__init__()
 
 
 def assigned(self, layers):
+    """Hold each layer under its name."""
     for name, layer in layers.items():
         setattr(self, name, layer)
 
 
 def mixed(attention, views, mask, other):
+    """Return what a module's ``forward`` should: the blended values."""
     return attention.output(*views, mask, other=other)
 
 
 def shared_out(attention, views, mask, other):
+    """Return what a module's ``weights`` should: the attention map."""
     return attention.weights(*views[:2], other, mask)
 
 
@@ -195,8 +209,8 @@ def attention_class(
     attention = Attention.of(options)
 
     def method(made, mixes):
-        def call(self, *given):
-            *seen, mask = (*given, None)[: inputs + 1]
+        def call(self, *inputs_and_mask):
+            *seen, mask = (*inputs_and_mask, None)[: inputs + 1]
             views = query(self, *seen), key(self, *seen), value(self, *seen) if mixes else None
             return made(attention, views, mask, other(self, *seen) if other else seen[0])
 

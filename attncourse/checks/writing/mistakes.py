@@ -86,14 +86,17 @@ OF_A_GIVEN_SCALE = (SCALE_IGNORED, SCALE_ON_TOP, DIVIDED_BY_SCALE, SCALE_OF_ZERO
 
 
 def exponentials(scores):
+    """Return ``exp`` of the scores less the largest of their row."""
     return (scores - scores.amax(-1, keepdim=True)).exp()
 
 
 def shares_of(bent):
+    """Return each row divided by its sum."""
     return bent / bent.sum(-1, keepdim=True)
 
 
 def no_max_subtracted(scores):
+    """Return the softmax without a maximum subtracted, which overflows."""
     return shares_of(scores.exp())
 
 
@@ -420,18 +423,22 @@ OF_A_DOT_PRODUCT = (
 
 
 def zero_times_infinity(scores, mask):
+    """Add −∞ times the negated mask: 0 · ∞ is NaN where a key is seen."""
     return scores if mask is None else scores + (~mask) * -math.inf
 
 
 def filled_with(number: float) -> dict[str, Any]:
+    """Return the wrong options in which hidden scores are this number in place of −∞."""
     return {"hide": lambda s, mask: s if mask is None else s.masked_fill(~mask, number)}
 
 
 def lowered_by(number: float) -> dict[str, Any]:
+    """Return the wrong options in which this number is taken off hidden scores, in place of ∞."""
     return {"hide": lambda s, mask: s if mask is None else s - number * ~mask}
 
 
 def at_places(scores, mask):
+    """Hide scores by an index, where the mask does not broadcast."""
     if mask is not None:
         scores = scores.clone()
         scores[~mask] = -math.inf
@@ -539,6 +546,7 @@ def zero_at_start(name: str) -> dict[str, Any]:
 
 
 def not_random(name: str) -> Recipe:
+    """Return the mistake that a parameter is not random in a new module."""
     return mistake(f"""{name}: not random at the start
         At the start your {name} holds one number everywhere, or few different ones. The exercise
         asks for random numbers: `torch.randn(…)`.""").by(zero_at_start(name))

@@ -25,7 +25,8 @@ def tensor(values: Any, dtype: torch.dtype = torch.float64) -> torch.Tensor:
     return torch.tensor(np.asarray(values), dtype=dtype)
 
 
-def normal(rng: Rng, *shape: int) -> torch.Tensor:
+def normal_tensor(rng: Rng, *shape: int) -> torch.Tensor:
+    """Return a tensor of normally distributed numbers."""
     return tensor(rng.normal(size=shape))
 
 
@@ -93,6 +94,7 @@ class ModuleTable(CaseTable):
     state: Callable[..., State] = dict
 
     def case(self, rng: Rng, row: Row) -> Case:
+        """Return the case that builds the module of a row, loads drawn weights and calls it."""
         args = tuple(row.sizes[axis] for axis in self.build.split() if axis in row.sizes)
         state = {
             name: (torch.zeros_like(weight) if is_zero(name, row) else weight).to(
@@ -122,8 +124,10 @@ class ModuleTable(CaseTable):
 
     @property
     def axes(self) -> list[str]:
+        """Return the names of the axes of inputs and constructor, each once."""
         return list(dict.fromkeys([*super().axes, *self.build.split()]))
 
     @property
     def each_gradient(self) -> Callable:
+        """Return the caller that asks for the gradient of every input and weight by itself."""
         return call_module_with_each_gradient

@@ -19,6 +19,7 @@ EACH_ROW: dict[str, Any] = {"axis": -1, "keepdims": True}
 
 
 def swapped(X):
+    """Return an array with its last two axes exchanged."""
     return np.swapaxes(X, -1, -2)
 
 
@@ -28,10 +29,12 @@ def over(dividend, divisor):
 
 
 def within(a, b, atol):
+    """True entry by entry if two arrays differ by ``atol`` at most."""
     return np.abs(a - b) <= atol
 
 
 def result(value, *given):
+    """Return the value as it is: nothing is right to do to a result."""
     return value
 
 
@@ -41,6 +44,7 @@ def dots(X, Y):
 
 
 def unit(X):
+    """Return each row divided by its length."""
     return X / np.linalg.norm(X, axis=-1, keepdims=True)
 
 
@@ -51,6 +55,7 @@ def apart(X, Y):
 
 
 def refuse_if(wrong):
+    """Raise the ``ValueError`` of an implementation that refuses its arguments."""
     if wrong:
         raise ValueError(REFUSED)
 
@@ -59,11 +64,13 @@ def refuse_if(wrong):
 
 
 def written_over(dividend, divisor):
+    """Write the quotients into the dividend, by an index."""
     dividend[...] = dividend / np.where(divisor == 0, 1, divisor)
     return dividend
 
 
 def divided_in_place(dividend, divisor):
+    """Write the quotients into the dividend, by ``/=``."""
     dividend /= np.where(divisor == 0, 1, divisor)
     return dividend
 

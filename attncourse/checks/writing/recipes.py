@@ -17,8 +17,7 @@ Way = dict[str, Any]  # the wrong options that make a mistake, by decision
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe of a mistake in a composition: its name, its explanation, and the ``ways`` to make
-    it.
+    """A recipe of a mistake in a composition: name, explanation, and the ``ways`` to make it.
 
     The first way is the one that is shown, and tried together with other mistakes. ``family`` gives
     the way for a number, ``values`` are the numbers to try.
@@ -51,6 +50,7 @@ class Recipe:
         return replace(self, explanation=" ".join(explanation.split()))
 
     def called(self, name: str) -> "Recipe":
+        """Return the same mistake under another name."""
         return replace(self, name=name)
 
     def naming(self, **words: str) -> "Recipe":
@@ -82,11 +82,11 @@ def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[
     part; those are not tried in pairs.
     """
 
-    def carried_out(one: Recipe) -> Mistake:
-        first, *others = one.ways
+    def carried_out(recipe: Recipe) -> Mistake:
+        first, *others = recipe.ways
         in_part = (compose.__wrapped__(**first, **p) for p in beside if not p.keys() & first.keys())
-        family = made_family(compose, one)
+        family = made_family(compose, recipe)
         also = (*(compose(**way) for way in others), *in_part)
-        return Mistake(one.name, one.explanation, compose(**first), family, also)
+        return Mistake(recipe.name, recipe.explanation, compose(**first), family, also)
 
     return tuple(map(carried_out, recipes))

@@ -16,26 +16,32 @@ from attncourse.checks.writing.recipes import mistake
 
 
 def as_asked(axis, ndim):
+    """Return the axis that was asked for."""
     return axis
 
 
 def over_temperature(x, T):
+    """Return the scores divided by the temperature."""
     return x / T
 
 
-def largest(z, axis, x):
+def row_maxima(z, axis, x):
+    """Return the largest score of each row."""
     return z.max(axis=axis, keepdims=True)
 
 
 def exponential(z):
+    """Return ``exp`` of the scores."""
     return np.exp(z)
 
 
-def summed(e, axis, z):
+def row_sums(e, axis, z):
+    """Return the sum of each row."""
     return e.sum(axis=axis, keepdims=True)
 
 
-def as_they_are(w, x, T, axis):
+def unchanged_weights(w, x, T, axis):
+    """Return the weights unchanged."""
     return w
 
 
@@ -50,12 +56,13 @@ class Softmax:
 
     along: Callable = as_asked
     exponents: Callable = over_temperature
-    top: Callable = largest
+    top: Callable = row_maxima
     power: Callable = exponential
-    total: Callable = summed
-    after: Callable = as_they_are
+    total: Callable = row_sums
+    after: Callable = unchanged_weights
 
     def __call__(self, x, axis=-1, temperature=1.0):
+        """Return the softmax that these decisions make."""
         axis = self.along(axis, x.ndim)
         z = self.exponents(x, temperature)
         z = z - self.top(z, axis, x)
@@ -67,14 +74,17 @@ class Softmax:
 
 
 def nothing(z, axis, x):
+    """Return 0: no maximum is subtracted."""
     return 0
 
 
 def with_guard(number):
+    """Return the wrong options in which a number is added to the sum."""
     return {"total": lambda e, axis, z: e.sum(axis=axis, keepdims=True) + number}
 
 
 def log_softmax(w, x, T, axis):
+    """Return the logarithms of the weights in their place."""
     z = (x - x.max(axis=axis, keepdims=True)) / T
     return z - np.log(np.exp(z).sum(axis=axis, keepdims=True))
 

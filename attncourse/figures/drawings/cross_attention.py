@@ -61,11 +61,11 @@ def two_sequences() -> Drawings:
         across.box(x, 30, q, role="query", width=96)
         for x, q in zip((44, 200), QUESTIONS, strict=True)
     ]
-    asked = [across.box(3 + 68 * j, 150, w, role="key", width=62) for j, w in enumerate(WORDS)]
+    key_boxes = [across.box(3 + 68 * j, 150, w, role="key", width=62) for j, w in enumerate(WORDS)]
     across.text(170, 16, "who asks: m = 2", size=12)
     across.text(170, 216, "who is asked: n = 5; weights (2, 5)", size=12)
     for question, row in zip(asking, weights(), strict=True):
-        for word, weight in zip(asked, row, strict=True):
+        for word, weight in zip(key_boxes, row, strict=True):
             (x0, _), (x1, _) = question.middle, word.middle
             across.path(f"M{x0:g},61L{x1:g},147", "query", thick=0.6 + 9 * weight)
             if weight > 0.1:
@@ -86,18 +86,18 @@ def three_uses() -> Drawings:
     outline.text(76, 16, "encoder", bold=True)
     outline.text(262, 16, "decoder", bold=True)
     source = outline.box(16, 268, "source", "(n, d)", width=120)
-    one = outline.box(1, 178, "1  self-attention", "n ask n", width=150)
+    encoder_self = outline.box(1, 178, "1  self-attention", "n ask n", width=150)
     memory = outline.box(16, 92, "memory", "(n, d)", width=120)
     target = outline.box(202, 268, "target so far", "(m, d)", width=120)
-    two = outline.box(187, 178, "2  self-attention", "m ask m, masked", width=150)
+    decoder_self = outline.box(187, 178, "2  self-attention", "m ask m, masked", width=150)
     three = outline.box(187, 92, "3  cross-attention", "m ask n", width=152)
     result = outline.box(202, 24, "next tokens", width=120)
-    for asks, where in ((source, one), (target, two)):
+    for asks, where in ((source, encoder_self), (target, decoder_self)):
         x = asks.middle[0]
         for shift, role in ((-24, "query"), (0, "key"), (24, "value")):
             outline.arrow((x + shift, asks.y - 3), (x + shift, where.y + 47), role=role)
-    outline.arrow(one, memory)
-    outline.arrow(two, three, "asks", role="query")
+    outline.arrow(encoder_self, memory)
+    outline.arrow(decoder_self, three, "asks", role="query")
     outline.arrow((139, 104), (182, 104), role="key")
     outline.arrow((139, 122), (182, 122), role="value")
     outline.arrow(three, result)
@@ -131,12 +131,13 @@ def pooling() -> Drawings:
     return beside(pooled(False), pooled(True))
 
 
-def pooled(asked: bool) -> Diagram:
-    name = "attention pooling" if asked else "mean"
+def pooled(by_query: bool) -> Diagram:
+    """Return the drawing of pooling: by a learned query, or by the mean."""
+    name = "attention pooling" if by_query else "mean"
     more = (
         "A learned query points at the elements; the line from the one that carries the mark, a "
         "star, is thick, and the others are thin."
-        if asked
+        if by_query
         else "All lines are equally thick, 1/7 each; one element carries a mark, a star."
     )
     picture = Diagram(
@@ -147,13 +148,13 @@ def pooled(asked: bool) -> Diagram:
         height=206,
     )
     picture.text(160, 16, name, bold=True)
-    shares = np.full(7, 0.02 if asked else 1 / 7)
-    shares[4] = 1 - shares.sum() + shares[4] if asked else shares[4]
+    shares = np.full(7, 0.02 if by_query else 1 / 7)
+    shares[4] = 1 - shares.sum() + shares[4] if by_query else shares[4]
     for j, share in enumerate(shares):
         x = 22 + 46 * j
         element = picture.box(x - 17, 84, "★" if j == 4 else "", role="key", width=34, height=30)
         picture.path(f"M{x:g},{element.y + 33:g}L160,159", "value", thick=0.6 + 8 * share)
-    if asked:
+    if by_query:
         query = picture.box(78, 28, "query, a parameter", role="query", width=164)
         picture.arrow(query, (206, 80), role="query")
     picture.box(108, 160, "one vector", "(1, d)", "value", width=104)

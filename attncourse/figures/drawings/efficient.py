@@ -87,9 +87,9 @@ def square(title: str, cost: str, seen) -> Diagram:
     for i in range(N):
         for j in range(N):
             x, y = 16 + 14 * j, 30 + 14 * i
-            there = seen(i, j)
-            role = "ink" if there else "quiet"
-            picture.path(f"M{x},{y}h12v12h-12Z", role, filled=there, thick=1)
+            is_seen = seen(i, j)
+            role = "ink" if is_seen else "quiet"
+            picture.path(f"M{x},{y}h12v12h-12Z", role, filled=is_seen, thick=1)
     picture.text(100, 216, cost, size=13)
     return picture
 
@@ -145,6 +145,6 @@ def memories() -> Drawings:
         thick = max(PIXELS * speed, 1)
         top = y + 2 - thick / 2
         picture.path(f"M146,{top:.1f}H274v{thick:.1f}H146Z", "query", filled=True, thick=0.5)
-        told = f"{speed:g} TB" if speed > 1 else f"{1000 * speed:g} GB"
-        picture.text(210, y + 7 if thick > 20 else y - 6, told, size=13, bold=True)
+        speed_in_words = f"{speed:g} TB" if speed > 1 else f"{1000 * speed:g} GB"
+        picture.text(210, y + 7 if thick > 20 else y - 6, speed_in_words, size=13, bold=True)
     return beside(picture)

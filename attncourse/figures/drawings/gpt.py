@@ -97,9 +97,11 @@ def cached() -> Drawings:
                 role = "query" if new else "quiet"
                 picture.path(f"M{x},{y}h20v20h-20Z", role, filled=new, dashed=not new, thick=1)
         for j in range(7):
-            kept = with_cache and j < 6
+            is_cached = with_cache and j < 6
             x = 60 + 22 * j
-            picture.path(f"M{x},34h20v14h-20Z", "key", filled=not kept, dashed=kept, thick=1)
+            picture.path(
+                f"M{x},34h20v14h-20Z", "key", filled=not is_cached, dashed=is_cached, thick=1
+            )
         picture.text(52, 46, "keys", "key", size=12, anchor="end")
         picture.text(52, 205, "row 6", "query", size=12, anchor="end")
         says = "kept: 6 keys, 6 values" if with_cache else "28 scores for one token"

@@ -61,8 +61,8 @@ def model() -> Diagram:
     for i, (words, shape, chapter, role) in enumerate(WAY):
         boxes.append(picture.box(36, 8 + 68 * i, words, shape, role, width=178))
         picture.text(226, 34 + 68 * i, chapter, "quiet", size=12, anchor="start")
-    for one, other in pairwise(boxes):
-        picture.arrow(one, other)
+    for upper, lower in pairwise(boxes):
+        picture.arrow(upper, lower)
     picture.arrow((36, 301), (36, 28), via=[(12, 301), (12, 28)], dashed=True)
     picture.text(125, 345, "behind the text, and again", "quiet", size=12)
     return picture

@@ -12,8 +12,8 @@ HIDDEN = ~np.tri(3, dtype=bool)
 
 def weights() -> np.ndarray:
     """The causal weights of these scores, ``(3, 3)``."""
-    kept = np.where(HIDDEN, 0, SHARES)
-    return kept / kept.sum(axis=1, keepdims=True)
+    visible_shares = np.where(HIDDEN, 0, SHARES)
+    return visible_shares / visible_shares.sum(axis=1, keepdims=True)
 
 
 def causal() -> Drawings:
@@ -31,8 +31,10 @@ def causal() -> Drawings:
         56, 52, np.log(SHARES), rows=WORDS, columns=WORDS, masked=HIDDEN, cell=(44, 34), form=".2f"
     )
     table.text(278, 18, "A = softmax(S)", bold=True)
-    kept = table.matrix(218, 52, weights(), masked=HIDDEN, cell=(40, 34), shade=True, form=".2f")
-    table.arrow(scores, kept, thick=2)
+    weights_box = table.matrix(
+        218, 52, weights(), masked=HIDDEN, cell=(40, 34), shade=True, form=".2f"
+    )
+    table.arrow(scores, weights_box, thick=2)
     table.hatch(60, 180, 24, 18)
     table.text(92, 194, "not allowed: no part in the softmax", "quiet", size=12, anchor="start")
 

@@ -14,6 +14,7 @@ def circuits() -> Drawings:
 
 
 def dot() -> Diagram:
+    """Return the drawing of the dot product of one query and one key."""
     picture = Diagram(
         "Dot product",
         "The query 0, 1 stands above the key 1, 2. Feature by feature they are multiplied, which "
@@ -33,6 +34,7 @@ def dot() -> Diagram:
 
 
 def bilinear() -> Diagram:
+    """Return the drawing of a score with a matrix between query and key."""
     picture = Diagram(
         "Bilinear score",
         "A matrix W of shape 2 by 3 stands between the query 0, 1, a column at its left, and the "
@@ -60,6 +62,7 @@ def bilinear() -> Diagram:
 
 
 def additive() -> Diagram:
+    """Return the drawing of a score by a small network."""
     picture = Diagram(
         "Additive score",
         "The query 0, 1 goes through a matrix W q and stays 0, 1. The key 1, 2 goes through a "
@@ -95,6 +98,7 @@ def bottleneck() -> Drawings:
 
 
 def translator(attention: bool) -> Diagram:
+    """Return the drawing of a translator, with attention or without."""
     more = (
         "Before it writes the second character, the decoder compares its state, the query, with "
         "all states of the encoder, the keys. Lines lead from all of them to a blend, the "
@@ -121,8 +125,8 @@ def translator(attention: bool) -> Diagram:
         picture.text(left + 25, 44, to_write, bold=True)
         picture.text(left + 25, 248, to_read.replace(" ", "␣"), bold=True)
     for row in (writers, readers):
-        for one, following in pairwise(row):
-            picture.arrow(one, following, role="quiet")
+        for state, following in pairwise(row):
+            picture.arrow(state, following, role="quiet")
     if attention:
         fan(picture, readers, writers[1])
     else:

@@ -106,4 +106,5 @@ def shuffled() -> Drawings:
 
 
 def spoken(numbers: np.ndarray) -> str:
+    """Return numbers as an alternative text says them, with *minus* for the sign."""
     return ", ".join(f"{number:.2f}".replace("-", "minus ") for number in numbers)

@@ -111,11 +111,11 @@ def cloud(kind: str) -> Diagram:
 
 def leaking(kind: str) -> list[int]:
     """Which test sequences share a family with one in train."""
-    found, first = [], 0
+    leaks, first = [], 0
     for *_, size in FAMILIES:
         members = range(first, first + size)
         tested = [i for i in members if i in TESTED[kind]]
         if len(tested) < size:
-            found += tested
+            leaks += tested
         first += size
-    return found
+    return leaks

@@ -108,9 +108,9 @@ def guess_and_check() -> Diagram:
     for i, place in enumerate(boxes):
         x = place.middle[0]
         picture.arrow((x, place.y + 30), (x, model.y - 4), role="key")
-        kept = i < KEPT
-        picture.arrow((x, model.y + 45), (x, 152), role="value" if kept else "ink")
-        if kept:
+        is_kept = i < KEPT
+        picture.arrow((x, model.y + 45), (x, 152), role="value" if is_kept else "ink")
+        if is_kept:
             picture.box(118 + 56 * i, 156, DRAFT[i], role="value", width=50)
         elif i == KEPT:
             picture.box(118 + 56 * i, 156, INSTEAD, role="ink", width=53)

@@ -27,8 +27,8 @@ def changed_places() -> Diagram:
     for i, (name, role, change) in enumerate(PLACES):
         boxes.append(picture.box(8, 6 + 44 * i, name, role=role, width=112, height=30))
         picture.text(130, 26 + 44 * i, change, size=13, anchor="start")
-    for one, other in pairwise(boxes):
-        picture.arrow(one, other)
+    for upper, lower in pairwise(boxes):
+        picture.arrow(upper, lower)
     return picture
 
 

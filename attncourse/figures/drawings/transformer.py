@@ -121,8 +121,8 @@ def encoder_decoder() -> Drawings:
     steps += [left.box(30, 92 + 64 * i, name, width=140) for i, name in
               enumerate(("self-attention", "feed-forward"))]  # fmt: skip
     steps += [left.box(30, 222, "memory", "(n, d_{model})", "key", width=140)]
-    for one, other in pairwise(steps):
-        left.arrow(one, other)
+    for lower, upper in pairwise(steps):
+        left.arrow(lower, upper)
     left.text(100, 286, "keys and values", "key")
     left.text(100, 303, "for every decoder block", "key")
     right = Diagram(
@@ -135,12 +135,12 @@ def encoder_decoder() -> Drawings:
     )
     right.text(120, 15, "decoder, m tokens", bold=True, anchor="start")
     target = right.box(130, 26, "target so far", "(m, d_{model})", "query", width=160)
-    own = right.box(130, 92, "self-attention", "causal mask", width=160)
+    self_attention = right.box(130, 92, "self-attention", "causal mask", width=160)
     cross = right.box(130, 160, "cross-attention", "(m, n) weights", width=160)
     feed = right.box(130, 228, "feed-forward", width=160)
     memory = right.box(6, 160, "memory", "(n, d_{model})", "key", width=92)
-    for one, other in ((target, own), (own, cross), (cross, feed)):
-        right.arrow(one, other, role="query" if other is cross else "ink")
+    for lower, upper in ((target, self_attention), (self_attention, cross), (cross, feed)):
+        right.arrow(lower, upper, role="query" if upper is cross else "ink")
     right.arrow(memory, cross, role="key")
     right.arrow(feed, (210, 286))
     right.text(210, 304, "logits for what comes next", size=13)

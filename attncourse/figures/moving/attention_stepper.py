@@ -12,7 +12,8 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 from attncourse.support.arrays import as_floats
 
-LARGEST = 9  # of a number in X and the matrices: a cell has room for one digit and a fraction
+# In X and the matrices: a cell has room for one digit and a fraction.
+MAX_STEPPER_NUMBER = 9
 STAGES = ["Whole", "x", "q, k, v", "Scores", "Weights", "Blend"]
 COLOURS = {"Q": "am-query", "K": "am-key", "V": "am-value"}
 DOWN = '<td aria-hidden="true">↓</td>'
@@ -70,9 +71,10 @@ def require_fit(numbers: dict[str, np.ndarray], tokens: Sequence[str]) -> None:
     if W_q.shape != W_k.shape:
         raise ValueError(f"expected W_q and W_k of one shape, got {W_q.shape} and {W_k.shape}")
     for name, matrix in numbers.items():
-        if np.abs(matrix).max() > LARGEST:
+        if np.abs(matrix).max() > MAX_STEPPER_NUMBER:
             raise ValueError(
-                f"{name}: expected numbers from −{LARGEST} to {LARGEST}, got {np.abs(matrix).max()}"
+                f"{name}: expected numbers from −{MAX_STEPPER_NUMBER} to {MAX_STEPPER_NUMBER}, "
+                f"got {np.abs(matrix).max()}"
             )
 
 
@@ -171,6 +173,7 @@ def stepper_columns(views: dict, tokens: Sequence[str]) -> str:
 
 
 def stepper_arrow(colour: str, start: tuple[float, float], end: tuple[float, float]) -> str:
+    """Return the SVG of an arrow, whose line ends inside its head."""
     (x, y), (to_x, to_y) = start, end
     near = x + 0.85 * (to_x - x), y + 0.85 * (to_y - y)  # inside the head
     return (
@@ -186,4 +189,5 @@ def stepper_number(entry: float) -> str:
 
 
 def vector(entries) -> str:
+    """Return numbers as a vector in brackets."""
     return f"({', '.join(map(stepper_number, entries))})"

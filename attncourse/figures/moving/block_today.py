@@ -133,6 +133,7 @@ def today_block_diagram(sizes: Mapping[str, int]) -> Diagram:
 
 
 def block_label(y: int, words: str) -> str:
+    """Return the SVG of a line of text in the middle of the block, at a height."""
     middle = LEFT + WIDE / 2
     return (
         f'<text x="{middle:g}" y="{y}" text-anchor="middle" style="font-size:13px">'

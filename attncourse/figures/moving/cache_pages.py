@@ -1,6 +1,7 @@
 """Chapter 20: a cache that many questions share, reserved for the longest or given out in pages."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,6 +30,76 @@ def a_day(n: int = 120, seed: int = 20, common: int = 96) -> list[tuple[int, int
     return list(days)
 
 
+@dataclass(eq=False)
+class CachedQuestion:
+    """A question in the cache: its tokens so far, those at its end, its pages in their order."""
+
+    number: int
+    tokens: int
+    end: int
+    pages: list[int] = field(default_factory=list)
+
+
+class SharedCache:
+    """A cache that questions come into and leave, step by step, by one way to give out room.
+
+    ``across`` pages hold the longest question, and there is room for ``rows`` of these. The first
+    ``shared`` pages hold what all questions begin with; they are never free.
+    """
+
+    def __init__(self, way: str, rows: int, longest: int, page: int, common: int):
+        """Begin with an empty cache and nobody in the queue."""
+        self.way, self.page = way, page
+        self.across = longest // page
+        self.shared = common // page if way == "shared" else 0
+        self.free = list(range(self.shared, rows * self.across))
+        self.running: list[CachedQuestion] = []
+        self.queue: list[CachedQuestion] = []
+
+    def pages_wanted(self, tokens: int) -> int:
+        """Return how many pages a question of so many tokens is to have."""
+        return self.across if self.way == "reserved" else -(-tokens // self.page)
+
+    def release(self, question: CachedQuestion) -> None:
+        """Take a question out, and its pages back."""
+        self.running.remove(question)
+        self.free.extend(question.pages[self.shared :])
+        self.free.sort()
+
+    def grow(self, question: CachedQuestion) -> bool:
+        """Give a question the pages for one more token; True if there are enough."""
+        more = self.pages_wanted(question.tokens + 1) - len(question.pages)
+        if more > len(self.free):
+            return False
+        question.pages += self.free[: max(more, 0)]
+        del self.free[: max(more, 0)]
+        return True
+
+    def step(self) -> None:
+        """Let the answered leave, give all others a token, and let in whom there is room for."""
+        for question in [q for q in self.running if q.tokens == q.end]:
+            self.release(question)
+        for question in list(self.running):
+            while question in self.running and not self.grow(question):
+                last = self.running[-1]
+                self.release(last)
+                self.queue.insert(0, last)
+            if question in self.running:
+                question.tokens += 1
+        while self.queue:
+            self.queue[0].pages = list(range(self.shared))
+            if not self.grow(self.queue[0]):
+                break
+            self.running.append(self.queue.pop(0))
+
+    def content(self) -> dict:
+        """Return who holds which pages, and who waits."""
+        return {
+            "held": [(q.number, list(q.pages), q.tokens) for q in self.running],
+            "waiting": [q.number for q in self.queue],
+        }
+
+
 def simulated(
     questions: Sequence[tuple[int, int, int]],
     way: str,
@@ -48,53 +119,16 @@ def simulated(
     Returns for each step ``held``, a list of (question, its pages in the order of its tokens,
     tokens), and ``waiting``, a list of questions.
     """
-    across, shared = longest // page, common // page if way == "shared" else 0
-    free = list(range(shared, rows * across))
-    running: list[dict] = []
-    queue: list[dict] = []
+    cache = SharedCache(way, rows, longest, page, common)
     days = []
-
-    def wanted(tokens: int) -> int:
-        return across if way == "reserved" else -(-tokens // page)
-
-    def leave(one: dict) -> None:
-        running.remove(one)
-        free.extend(one["pages"][shared:])
-        free.sort()
-
-    def grow(one: dict, tokens: int) -> bool:
-        more = wanted(tokens) - len(one["pages"])
-        if more > len(free):
-            return False
-        one["pages"] += free[: max(more, 0)]
-        del free[: max(more, 0)]
-        return True
-
     for step in range(steps):
-        queue += [
-            {"number": i, "tokens": asks, "end": asks + answers}
+        cache.queue += [
+            CachedQuestion(i, asks, asks + answers)
             for i, (comes, asks, answers) in enumerate(questions)
             if comes == step
         ]
-        for one in [one for one in running if one["tokens"] == one["end"]]:
-            leave(one)
-        for one in list(running):
-            while one in running and not grow(one, one["tokens"] + 1):
-                last = running[-1]
-                leave(last)
-                queue.insert(0, last)
-            one["tokens"] += one in running
-        while queue:
-            queue[0]["pages"] = list(range(shared))
-            if not grow(queue[0], queue[0]["tokens"] + 1):
-                break
-            running.append(queue.pop(0))
-        days.append(
-            {
-                "held": [(one["number"], list(one["pages"]), one["tokens"]) for one in running],
-                "waiting": [one["number"] for one in queue],
-            }
-        )
+        cache.step()
+        days.append(cache.content())
     return days
 
 
@@ -120,6 +154,51 @@ def cache_pages(
     """
     for name, count in (("rows", rows), ("longest", longest), ("page", page), ("steps", steps)):
         require_count(name, count)
+    require_day(questions, way, step, longest, page, common, steps)
+    days = {w: simulated(questions, w, rows, longest, page, common, steps) for w in WAYS}
+    now, across = days[way][step], longest // page
+    width, height = CELL
+    pages = Diagram(
+        "The cache",
+        f"{rows} rows of {across} pages, each of {page} tokens. Filled pages are solid.",
+        width=2 * LEFT + across * width,
+        height=TOP + rows * (height + 2),
+    )
+    live(pages, "field", page_cells(now, way, rows, across, page, common))
+    most = max(1, *(len(day["waiting"]) for each in days.values() for day in each))
+    curves = waiting_curves(days, way, step, most)
+    return Moving(
+        "cache_pages",
+        "One cache, many questions",
+        controls(choice("way", "room:", list(LABELS), WAYS.index(way)))
+        + controls(slider_control("step", "step", 0, steps - 1, step))
+        + picture_row(pages, curves)
+        + controls(slider_control("who", "question", 1, max(len(now["held"]), 1), len(now["held"])))
+        + legend(),
+        "In a browser that runs scripts, one can move through the day, choose how room is given "
+        "out, and see which pages a question holds.",
+        {
+            "questions": [list(question) for question in questions],
+            "room": {"rows": rows, "longest": longest, "page": page, "common": common},
+            "steps": steps,
+            "way": way,
+            "cell": [*CELL, LEFT, TOP],
+            "curves": [*CURVES, most],
+        },
+        step_sentence(now, way, rows * longest, page),
+    )
+
+
+def require_day(
+    questions: Sequence[tuple[int, int, int]],
+    way: str,
+    step: int,
+    longest: int,
+    page: int,
+    common: int,
+    steps: int,
+) -> None:
+    """Raise ``ValueError`` for what ``cache_pages`` cannot show, whole numbers given."""
     if way not in WAYS:
         raise ValueError(f"way: expected one of {', '.join(WAYS)}, got {way!r}")
     if longest % page:
@@ -132,49 +211,23 @@ def cache_pages(
                 f"questions: expected (step, at least {common} tokens, answer) of at most "
                 f"{longest} tokens, got {(comes, asks, answers)}"
             )
-    days = {w: simulated(questions, w, rows, longest, page, common, steps) for w in WAYS}
-    now, across = days[way][step], longest // page
-    width, height = CELL
-    field = Diagram(
-        "The cache",
-        f"{rows} rows of {across} pages, each of {page} tokens. Filled pages are solid.",
-        width=2 * LEFT + across * width,
-        height=TOP + rows * (height + 2),
-    )
-    live(field, "field", page_cells(now, way, rows, across, page, common))
+
+
+def waiting_curves(days: dict[str, list[dict]], way: str, step: int, most: int) -> Diagram:
+    """Return the drawing of how many questions wait, ``most`` at the top, for each way."""
     curves = Diagram(
         "Questions that wait",
         "Three curves over the steps, how many questions wait: one for each way to give out room.",
         height=108,
     )
     left, top, wide, tall = CURVES
-    most = max(1, *(len(day["waiting"]) for each in days.values() for day in each))
     curves.text(left, top + tall + 18, "0", "quiet", size=13)
     curves.text(left + wide / 2, top + tall + 18, "who waits, by step", "quiet", size=13)
-    curves.text(left + wide - 4, top + tall + 18, str(steps), "quiet", size=13)
+    curves.text(left + wide - 4, top + tall + 18, str(len(days[way])), "quiet", size=13)
     curves.text(left - 6, top + 10, str(most), "quiet", size=13, anchor="end")
     curves.path(f"M{left},{top}v{tall}h{wide}", "quiet", thick=1)
     live(curves, "curves", waiting_lines(days, way, step, most))
-    return Moving(
-        "cache_pages",
-        "One cache, many questions",
-        controls(choice("way", "room:", list(LABELS), WAYS.index(way)))
-        + controls(slider_control("step", "step", 0, steps - 1, step))
-        + picture_row(field, curves)
-        + controls(slider_control("who", "question", 1, max(len(now["held"]), 1), len(now["held"])))
-        + legend(),
-        "In a browser that runs scripts, one can move through the day, choose how room is given "
-        "out, and see which pages a question holds.",
-        {
-            "questions": [list(one) for one in questions],
-            "room": {"rows": rows, "longest": longest, "page": page, "common": common},
-            "steps": steps,
-            "way": way,
-            "cell": [*CELL, LEFT, TOP],
-            "curves": [*CURVES, most],
-        },
-        step_sentence(now, way, rows * longest, page),
-    )
+    return curves
 
 
 def legend() -> str:
@@ -182,16 +235,16 @@ def legend() -> str:
     kinds = (("query", "tokens"), ("key", "one question"), ("value", "shared"))
     squares = [f'<i style="--here:var(--{role})"></i>{words}' for role, words in kinds]
     squares.append('<i class="cp-empty"></i>reserved')
-    return f'<p class="cp-legend">{"".join(f"<span>{one}</span>" for one in squares)}</p>'
+    return f'<p class="cp-legend">{"".join(f"<span>{square}</span>" for square in squares)}</p>'
 
 
 def tokens_on(now: dict, page: int) -> dict[int, int]:
     """Return how many tokens each page holds that is in use."""
-    found: dict[int, int] = {}
+    tokens_by_page: dict[int, int] = {}
     for _, pages, tokens in now["held"]:
         for k, at in enumerate(pages):
-            found[at] = min(page, max(tokens - k * page, 0))
-    return found
+            tokens_by_page[at] = min(page, max(tokens - k * page, 0))
+    return tokens_by_page
 
 
 def step_sentence(now: dict, way: str, room: int, page: int) -> str:
@@ -211,17 +264,17 @@ def page_cells(now: dict, way: str, rows: int, across: int, page: int, common: i
     """The cells: outlines, what is reserved hatched, and tokens as high as the page is full."""
     (width, height), held = CELL, tokens_on(now, page)
     shared = common // page if way == "shared" else 0
-    own = set(now["held"][-1][1]) if now["held"] else set()
+    chosen = set(now["held"][-1][1]) if now["held"] else set()
     parts = []
     for at in range(rows * across):
         x, y = LEFT + at % across * width, TOP + at // across * (height + 2)
-        kind = "cp-free" if at not in held else "cp-mine" if at in own else "cp-held"
+        kind = "cp-free" if at not in held else "cp-mine" if at in chosen else "cp-held"
         parts.append(
             f'<rect class="{kind}" x="{x}" y="{y}" width="{width - 1}" height="{height}"/>'
         )
         high = height * held.get(at, 0) / page
         if high:
-            role = "value" if at < shared else "key" if at in own else "query"
+            role = "value" if at < shared else "key" if at in chosen else "query"
             parts.append(
                 f'<rect class="cp-full" x="{x}" y="{y + height - high:.2f}" width="{width - 1}" '
                 f'height="{high:.2f}" style="fill:var(--{role})"/>'

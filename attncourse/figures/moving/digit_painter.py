@@ -32,19 +32,20 @@ class DigitPainter(Moving):
     """
 
     def __init__(self, model: "VisionTransformer", presets, chosen: int = 3):
-        kept = digit_painter_weights(model)
+        """Make the figure of a model, and of images to begin with, of which one is ``chosen``."""
+        weights = digit_painter_weights(model)
         side, patch = model.image_size, model.patch
         presets = as_floats("presets", presets, "k H W")
-        if presets.shape[1:] != (side, side) or not 1 <= len(presets) <= len(kept["out.bias"]):
+        if presets.shape[1:] != (side, side) or not 1 <= len(presets) <= len(weights["out.bias"]):
             raise ValueError(
-                f"presets: expected at most {len(kept['out.bias'])} images of {side} × {side} "
+                f"presets: expected at most {len(weights['out.bias'])} images of {side} × {side} "
                 f"pixels, got shape {presets.shape}"
             )
         if (presets != presets.round()).any() or presets.min() < 0 or presets.max() > INK:
             raise ValueError("presets: expected whole numbers from 0 to 16, counts of dots")
         if not 0 <= chosen < len(presets):
             raise ValueError(f"chosen: expected 0 to {len(presets) - 1}, got {chosen}")
-        chances, looks = classify_digit(model, kept, presets[chosen])
+        chances, looks = classify_digit(model, weights, presets[chosen])
         best, most, across = int(chances.argmax()), int(looks.argmax()), side // patch
         settings = {
             "side": side,
@@ -55,7 +56,7 @@ class DigitPainter(Moving):
             "scale": SCALE,
             "chosen": chosen,
             "presets": presets.astype(int).reshape(len(presets), -1).tolist(),
-            "shapes": [[name, *array.shape] for name, array in kept.items()],
+            "shapes": [[name, *array.shape] for name, array in weights.items()],
         }
         super().__init__(
             "digit_painter",
@@ -69,7 +70,7 @@ class DigitPainter(Moving):
             ),
             "Where JavaScript runs, you can paint, with the mouse, a finger or the keyboard, and "
             "the model reads along.",
-            settings | {"weights": pack_arrays(kept.values())},
+            settings | {"weights": pack_arrays(weights.values())},
             f"It reads a {best}, {percent(chances[best])}. The class token looks most at patch row "
             f"{most // across}, column {most % across}: {percent(looks[most])}.",
             before=["transformer"],
@@ -90,14 +91,14 @@ def digit_painter_weights(model: "VisionTransformer") -> dict[str, np.ndarray]:
     return carried(model)
 
 
-def classify_digit(model: "VisionTransformer", kept: dict, ink) -> tuple[np.ndarray, np.ndarray]:
+def classify_digit(model: "VisionTransformer", weights: dict, ink) -> tuple[np.ndarray, np.ndarray]:
     """The probability of each class, and the patches' shares of attention, in reading order."""
     import torch
 
     from attncourse.vision import attention_on_image
 
     same = deepcopy(model).cpu().double()
-    same.load_state_dict({name: torch.tensor(array) for name, array in kept.items()})
+    same.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
     image = (torch.as_tensor(ink, dtype=torch.float64)[None] - SHIFT) / SCALE
     across = model.image_size // model.patch
     with torch.no_grad():

@@ -30,7 +30,9 @@ def family_split(
     """
     if isinstance(sequences, str) or not 2 <= len(sequences) <= MOST:
         raise ValueError(f"sequences: expected a list of 2 to {MOST}, got {sequences!r}")
-    if not all(isinstance(one, str) and 0 < len(one) <= LONGEST for one in sequences):
+    if not all(
+        isinstance(sequence, str) and 0 < len(sequence) <= LONGEST for sequence in sequences
+    ):
         raise ValueError(f"sequences: expected texts of 1 to {LONGEST} letters")
     require_count("max_distance", max_distance, least=0)
     if max_distance > 4:
@@ -42,8 +44,8 @@ def family_split(
     clusters = cluster_numbers(listed, max_distance)
     rows = "".join(
         f"<tr{' class=fs-first' if k and clusters[k] != clusters[k - 1] else ''}>"
-        f'<th scope="row">{escape(one)}</th><td>{clusters[k] + 1}</td><td></td><td></td></tr>'
-        for k, one in enumerate(listed)
+        f'<th scope="row">{escape(sequence)}</th><td>{clusters[k] + 1}</td><td></td><td></td></tr>'
+        for k, sequence in enumerate(listed)
     )
     return Moving(
         "family_split",

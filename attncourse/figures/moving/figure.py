@@ -22,10 +22,15 @@ class Moving:
     def __init__(
         self, name: str, title: str, body: str, moves: str, data: dict, says: str = "", before=()
     ):
+        """Make a figure that a script draws from ``data``.
+
+        ``body`` is its HTML before that, ``moves`` says what a reader can move.
+        """
         self.name, self.title, self.body, self.moves, self.data = name, title, body, moves, data
         self.says, self.before = says, before
 
     def __repr__(self) -> str:
+        """Return what a saved notebook holds as plain text."""
         return f"moving figure: {self.title}. {self.moves}"
 
     def _repr_html_(self) -> str:
@@ -35,10 +40,10 @@ class Moving:
         names = (*self.before, self.name)
         sheets = [f"moving/{name}.css" for name in names]
         style += "".join(read_asset(sheet) for sheet in sheets if has(sheet))
-        own = "\n".join(lean(read_asset(f"moving/{name}.js")) for name in names)
+        scripts = "\n".join(lean(read_asset(f"moving/{name}.js")) for name in names)
         script = (
             f"(() => {{\n{lean(read_asset('moving/moving.js'))}\n"
-            f"const begin = (root, data) => {{\n{own}\n}};\n"
+            f"const begin = (root, data) => {{\n{scripts}\n}};\n"
             f"start({json.dumps(self.name)}, begin);\n}})();"
         )
         return (

@@ -39,15 +39,8 @@ def heads_off(
     V = as_floats("values", values, "h n d_head").astype(float)
     W = as_floats("W_o", W_o, "d d_model").astype(float)
     require_finite(maps=A, values=V, W_o=W)
+    require_small_layer(A, V, W)
     h, n, _ = A.shape
-    fits = A.shape == (h, n, n) and V.shape[:2] == (h, n) and len(W) == h * V.shape[2]
-    if not fits or h > 4 or n > 8 or max(W.shape) > 8:
-        raise ValueError(
-            "heads_off: expected at most 4 heads, 8 tokens and 8 features, maps (h, n, n), values "
-            f"(h, n, d_head), W_o (h·d_head, d_model), got {A.shape}, {V.shape}, {W.shape}"
-        )
-    if (A < 0).any() or np.abs(A.sum(axis=-1) - 1).max() > 1e-4:
-        raise ValueError("maps: expected weights, rows of numbers from 0 that sum to 1")
     if isinstance(tokens, str) or len(tokens) != n:
         raise ValueError(f"tokens: expected {n} words, one for each row, got {tokens!r}")
     names = list(names) or [f"head {i}" for i in range(h)]
@@ -80,13 +73,29 @@ def heads_off(
     )
 
 
+def require_small_layer(maps: np.ndarray, values: np.ndarray, W_o: np.ndarray) -> None:
+    """Raise ``ValueError`` for a layer that is too large for the figure, or whose parts differ."""
+    h, n, _ = maps.shape
+    fits = maps.shape == (h, n, n) and values.shape[:2] == (h, n)
+    fits = fits and len(W_o) == h * values.shape[2]
+    if not fits or h > 4 or n > 8 or max(W_o.shape) > 8:
+        raise ValueError(
+            "heads_off: expected at most 4 heads, 8 tokens and 8 features, maps (h, n, n), values "
+            f"(h, n, d_head), W_o (h·d_head, d_model), got {maps.shape}, {values.shape}, "
+            f"{W_o.shape}"
+        )
+    if (maps < 0).any() or np.abs(maps.sum(axis=-1) - 1).max() > 1e-4:
+        raise ValueError("maps: expected weights, rows of numbers from 0 that sum to 1")
+
+
 def row_lengths(rows: np.ndarray) -> np.ndarray:
     """The length of each row, 1 for a row of zeros."""
-    found = np.linalg.norm(rows, axis=1)
-    return np.where(found > 0, found, 1)
+    lengths = np.linalg.norm(rows, axis=1)
+    return np.where(lengths > 0, lengths, 1)
 
 
 def strongest(numbers: np.ndarray) -> float:
+    """Return the largest size among some numbers, or 1 where all are 0: what a scale divides by."""
     return np.abs(numbers).max() or 1
 
 

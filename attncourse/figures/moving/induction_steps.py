@@ -27,11 +27,13 @@ def induction_steps(tokens: list[str], asks: int) -> Moving:
     if isinstance(asks, bool) or not isinstance(asks, int) or not 0 <= asks < len(tokens):
         raise ValueError(f"asks: expected a token from 0 to {len(tokens) - 1}, got {asks!r}")
     weights, says = induction_row(tokens, asks), ""
-    found = {t: sum(w for w, u in zip(weights, tokens, strict=True) if u == t) for t in tokens}
-    best = max(found, key=found.__getitem__)
+    share_by_token = {
+        t: sum(w for w, u in zip(weights, tokens, strict=True) if u == t) for t in tokens
+    }
+    best = max(share_by_token, key=share_by_token.__getitem__)
     says = f"“{tokens[asks]}” has not come before: there is nothing to copy."
-    if found[best]:
-        says = f"After “{tokens[asks]}” comes “{best}”, with a share of {found[best]:.2f}."
+    if share_by_token[best]:
+        says = f"After “{tokens[asks]}” comes “{best}”, with a share of {share_by_token[best]:.2f}."
     return Moving(
         "induction_steps",
         "An induction head, step by step",

@@ -19,13 +19,15 @@ def kept_answers(answers: Sequence[dict], chosen: int = 0) -> Moving:
 
     Raises ``ValueError`` where these do not fit together or a probability is none.
     """
-    for one in answers:
-        n = len(one["pieces"])
-        if not n or {len(one["written"]), len(one["chances"])} != {n}:
-            raise ValueError(f"answers: expected as many pieces as numbers, of {one['question']!r}")
-        every = [p for row in one["chances"] for _, p in row] + list(one["written"])
+    for record in answers:
+        n = len(record["pieces"])
+        if not n or {len(record["written"]), len(record["chances"])} != {n}:
+            raise ValueError(
+                f"answers: expected as many pieces as numbers, of {record['question']!r}"
+            )
+        every = [p for row in record["chances"] for _, p in row] + list(record["written"])
         if not all(isfinite(p) and 0 <= p <= 1 for p in every):
-            raise ValueError(f"answers: expected probabilities, of {one['question']!r}")
+            raise ValueError(f"answers: expected probabilities, of {record['question']!r}")
     if not 0 <= chosen < len(answers):
         raise ValueError(f"chosen: expected one of {len(answers)} questions, got {chosen}")
     options = "".join(
@@ -33,14 +35,14 @@ def kept_answers(answers: Sequence[dict], chosen: int = 0) -> Moving:
         "</option>"
         for i, answer in enumerate(answers)
     )
-    one = answers[chosen]
+    record = answers[chosen]
     return Moving(
         "kept_answers",
         "Ask a real model",
         controls(f'<select data-part="question" aria-label="Question">{options}</select>')
         + controls(button("next", "Next word"), button("all", "All"), button("again", "Again"))
-        + f'<p class="ka-asked" data-part="asked">{escape(one["question"])}</p>'
-        f'<p class="ka-answer" data-part="answer">{answer_words(one)}</p>'
+        + f'<p class="ka-asked" data-part="asked">{escape(record["question"])}</p>'
+        f'<p class="ka-answer" data-part="answer">{answer_words(record)}</p>'
         '<table data-part="rivals"><tbody></tbody></table>',
         "In a browser that runs scripts, other questions can be chosen, and each word shows which "
         "others the model thought of.",
@@ -62,13 +64,14 @@ def kept_answers(answers: Sequence[dict], chosen: int = 0) -> Moving:
     )
 
 
-def answer_words(one: dict) -> str:
+def answer_words(record: dict) -> str:
     """The answer, each piece on a ground as strong as it was likely."""
     return "".join(
         f'<span style="{ground(p)}">{escape(piece)}</span>'
-        for piece, p in zip(one["pieces"], one["written"], strict=True)
+        for piece, p in zip(record["pieces"], record["written"], strict=True)
     )
 
 
 def ground(p: float) -> str:
+    """Return the style of a word's ground, the stronger the more likely the word."""
     return f"background:color-mix(in srgb,var(--query) {p * 45:.0f}%,transparent)"

@@ -29,21 +29,21 @@ def length_slider(n: int = 2**HIGH) -> Moving:
     require_count("n", n)
     if n not in [2**e for e in range(LOW, HIGH + 1)]:
         raise ValueError(f"n: expected a power of 2 from {2**LOW} to {2**HIGH}, got {n}")
-    found = count_bytes_and_operations(n)
+    counts = count_bytes_and_operations(n)
     return Moving(
         "length_slider",
         "How long a text, and what has to be held?",
         controls(slider_control("length", "tokens", LOW, HIGH, log2(n)))
         + f'<div class="ls-parts"><div class="ls-map">{score_square(n)}<p>All scores of one head, '
         f"to scale: half the tokens, a quarter of the square.</p></div>"
-        f"<div>{memory_bars(found)}<p>Each step of the axis is a thousand times as much.</p>"
+        f"<div>{memory_bars(counts)}<p>Each step of the axis is a thousand times as much.</p>"
         "</div></div>",
         "In a browser that runs scripts, a slider changes the length from 512 to 131,072 tokens.",
         {"side": SIDE, "high": HIGH, "d_head": D_HEAD, "window": WINDOW, "tile": TILE}
         | {"cache": CACHE, "least": LEAST, "most": MOST},
-        f"{n:,} tokens: {n * n:,} scores, {size_in_words(found['map'])} for one head of one layer, "
-        "and "
-        f"{power(found['operations'])} operations.",
+        f"{n:,} tokens: {n * n:,} scores, {size_in_words(counts['map'])} for one head of one "
+        "layer, and "
+        f"{power(counts['operations'])} operations.",
     )
 
 
@@ -83,12 +83,12 @@ def score_square(n: int) -> str:
     )
 
 
-def memory_bars(found: dict[str, int]) -> str:
+def memory_bars(counts: dict[str, int]) -> str:
     """A line for each thing that is held, on a logarithmic axis."""
     lines = "".join(
         f'<tr><th scope="row">{label}</th>'
-        f'<td data-part="{name}">{size_in_words(found[name])}</td></tr>'
-        f'<tr><td colspan="2"><i style="width:{axis_share(found[name]):.1f}%"></i></td></tr>'
+        f'<td data-part="{name}">{size_in_words(counts[name])}</td></tr>'
+        f'<tr><td colspan="2"><i style="width:{axis_share(counts[name]):.1f}%"></i></td></tr>'
         for name, label in ROWS.items()
     )
     marks = "".join(

@@ -52,11 +52,13 @@ def line_writer(
     for text in (line, *examples):
         if not 0 < len(text) <= MOST or set(text) - set(reads):
             raise ValueError(f"line: expected 1 to {MOST} characters of {reads!r}, got {text!r}")
-    kept = {}
+    all_weights = {}
     for i, (name, model) in enumerate(models.items()):
-        found = {f"{i}.{key}": value for key, value in line_writer_weights(name, model).items()}
-        require_finite(**found)
-        kept |= {key: round_to_16_bits(value) for key, value in found.items()}
+        weights_of_model = {
+            f"{i}.{key}": value for key, value in line_writer_weights(name, model).items()
+        }
+        require_finite(**weights_of_model)
+        all_weights |= {key: round_to_16_bits(value) for key, value in weights_of_model.items()}
     first = next(iter(models))
     written, weights = written_by(models[first], line, reads, writes)
     at = first_wrong(written, right_translation(line))
@@ -79,8 +81,8 @@ def line_writer(
         {"reads": reads, "writes": writes, "names": list(models), "months": MONTHS}
         | {"attends": [model.score is not None for model in models.values()]}
         | {"longest": LONGEST, "wide": WIDE, "top": TOP, "bottom": BOTTOM}
-        | {"shapes": [[key, *value.shape] for key, value in kept.items()]}
-        | {"weights": pack_arrays(kept.values())},
+        | {"shapes": [[key, *value.shape] for key, value in all_weights.items()]}
+        | {"weights": pack_arrays(all_weights.values())},
         says(line, written, weights, at),
         before=["transformer"],
     )
@@ -101,8 +103,9 @@ def line_writer_weights(name: str, model: "Seq2Seq") -> dict[str, np.ndarray]:
 
 
 def written_by(model: "Seq2Seq", line: str, reads: str, writes: str):
-    """Return a translator's output, and its attention for each letter and the end, ``(t + 1, n)``
-    or None.
+    """Return a translator's output, and its attention or None.
+
+    The attention has a row for each letter and the end, ``(t + 1, n)``.
     """
     import torch
 

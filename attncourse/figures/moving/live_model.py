@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # numpy alone is enough for the other figures
     from attncourse.sequences import ReceptorClassifier
     from attncourse.vision import VisionTransformer
 
-MOST = 150_000  # numbers of a model: 600 kB of a page
+MAX_MODEL_NUMBERS = 150_000  # numbers of a model: 600 kB of a page
 BARS, FEW_BARS = 8, 5  # next tokens that are shown, with the heads and without
 BEGINNING = "today the doctor is small and cute ."
 
@@ -31,7 +31,8 @@ class World(Protocol):
 
     words: Sequence[str]
 
-    def beginning(self, words: str) -> list[int]: ...
+    def beginning(self, words: str) -> list[int]:
+        """Return the ids of a text with which a model begins to write."""
 
 
 class LiveModel(Moving):
@@ -60,7 +61,12 @@ class LiveModel(Moving):
         seed: int = 2,
         heads: bool = True,
     ):
-        kept = live_model_weights(model)
+        """Make the figure of a model and the world that it was trained on.
+
+        ``beginning`` and ``examples`` are texts, ``seed`` draws what is written, and ``heads`` says
+        whether the maps of the heads are shown.
+        """
+        weights = live_model_weights(model)
         if len(world.words) != model.config.n_vocab:
             raise ValueError(
                 f"world: expected {model.config.n_vocab} words, one for each id of the model, got "
@@ -74,7 +80,7 @@ class LiveModel(Moving):
                     f"beginning: expected at most {model.max_length - 2} words, got {text!r}"
                 )
         ids = world.beginning(beginning)
-        logits, maps = live_model_forward(model, kept, ids)
+        logits, maps = live_model_forward(model, weights, ids)
         shown = BARS if heads else FEW_BARS
         tokens, top = [world.words[i] for i in ids], top_tokens(logits, world, shown)
         settings = {"words": list(world.words), "start": ids[0], "most": model.max_length}
@@ -84,7 +90,7 @@ class LiveModel(Moving):
             "bars": shown,
             "seed": require_count("seed", seed, least=0),
         }
-        settings["shapes"] = [[name, *array.shape] for name, array in kept.items()]
+        settings["shapes"] = [[name, *array.shape] for name, array in weights.items()]
         super().__init__(
             "live_model",
             "A language model at work",
@@ -106,7 +112,7 @@ class LiveModel(Moving):
                 if heads
                 else "."
             ),
-            settings | {"weights": pack_arrays(kept.values())},
+            settings | {"weights": pack_arrays(weights.values())},
             f"Likeliest next: “{top[0][0]}”, {percent(top[0][1])}.",
             before=["transformer", "gpt"],
         )
@@ -136,9 +142,10 @@ def carried(
     state = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
     require_finite(**state)
     count = sum(array.size for array in state.values())
-    if count > MOST:
+    if count > MAX_MODEL_NUMBERS:
         raise ValueError(
-            f"model: expected at most {MOST} numbers, which a page carries, got {count}"
+            f"model: expected at most {MAX_MODEL_NUMBERS} numbers, which a page carries, "
+            f"got {count}"
         )
     return {name: round_to_16_bits(array) for name, array in state.items()}
 
@@ -156,7 +163,7 @@ def pack_arrays(arrays) -> str:
 
 
 def live_model_forward(
-    model: "GPT", kept: dict, ids: list[int]
+    model: "GPT", weights: dict, ids: list[int]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Logits for the next token, ``(n_vocab,)``, and each layer's maps, ``(h, n, n)``."""
     import torch
@@ -164,7 +171,9 @@ def live_model_forward(
     from attncourse.masking import causal_mask
 
     same = deepcopy(model).cpu().double()
-    same.load_state_dict({name: torch.tensor(array) for name, array in kept.items()}, strict=False)
+    same.load_state_dict(
+        {name: torch.tensor(array) for name, array in weights.items()}, strict=False
+    )
     mask, maps = causal_mask(len(ids)), []
     with torch.no_grad():
         x = same.positions(same.tokens(torch.tensor(ids)))

@@ -37,20 +37,21 @@ class LoopReader(Moving):
         classes: Sequence[str],
         motifs: Sequence[str] = (),
     ):
+        """Make the figure of a classifier, with loops to read and motifs to mark in them."""
         from attncourse.sequences import ALPHABET, encode_cdr3
 
-        kept = loop_reader_weights(model)
+        weights = loop_reader_weights(model)
         longest = len(model.positions.table)
         if isinstance(loops, str) or not loops:
             raise ValueError(f"loops: expected one loop or more, got {loops!r}")
         for loop in loops:
             encode_cdr3(loop, longest)
-        if len(classes) != len(kept["out.bias"]):
+        if len(classes) != len(weights["out.bias"]):
             raise ValueError(
-                f"classes: expected {len(kept['out.bias'])} names, one for each class of the "
+                f"classes: expected {len(weights['out.bias'])} names, one for each class of the "
                 f"model, got {len(classes)}"
             )
-        chances, looks, falls = classify_loop(model, kept, loops[0])
+        chances, looks, falls = classify_loop(model, weights, loops[0])
         settings = {
             "alphabet": ALPHABET,
             "turns": TURNS,
@@ -60,7 +61,7 @@ class LoopReader(Moving):
             "classes": list(classes),
             "heads": [block.attention.n_heads for block in model.blocks],
             "eps": model.blocks[0].norm_1.eps,
-            "shapes": [[name, *array.shape] for name, array in kept.items()],
+            "shapes": [[name, *array.shape] for name, array in weights.items()],
         }
         field = (
             '<label class="lr-field"><span>Loop</span><input type="text" data-part="loop" '
@@ -77,7 +78,7 @@ class LoopReader(Moving):
             + shaded_letters("falls", loops[0], falls, motifs)
             + f'<div class="lr-bars" data-part="bars">{loop_class_bars(classes, chances)}</div>',
             "Where JavaScript runs, the loop is yours, and every letter can be exchanged.",
-            settings | {"weights": pack_arrays(kept.values())},
+            settings | {"weights": pack_arrays(weights.values())},
             loop_sentence(loops[0], looks, falls, classes, chances),
             before=["transformer"],
         )
@@ -94,20 +95,22 @@ def loop_reader_weights(model: "ReceptorClassifier") -> dict[str, np.ndarray]:
     return carried(model)
 
 
-def classify_loop(model: "ReceptorClassifier", kept: dict, loop: str):
+def classify_loop(model: "ReceptorClassifier", weights: dict, loop: str):
     """The classes' probabilities, the attention, and the fall of log p by letter."""
     import torch
 
     from attncourse.sequences import ALPHABET, encode_cdr3
 
     same, n = deepcopy(model).cpu().double(), len(loop)
-    same.load_state_dict({name: torch.tensor(array) for name, array in kept.items()})
+    same.load_state_dict({name: torch.tensor(array) for name, array in weights.items()})
     changed = [
         loop[:k] + ALPHABET[(ALPHABET.index(loop[k]) + turn) % 20] + loop[k + 1 :]
         for k in range(n)
         for turn in TURNS
     ]
-    ids = torch.stack([encode_cdr3(one, len(same.positions.table)) for one in [loop, *changed]])
+    ids = torch.stack(
+        [encode_cdr3(sequence, len(same.positions.table)) for sequence in [loop, *changed]]
+    )
     with torch.no_grad():
         p, looks = same(ids).softmax(-1).numpy(), same.weights(ids[:1])[0, :n].numpy()
     logs = np.log(p[:, p[0].argmax()] + 1e-12)

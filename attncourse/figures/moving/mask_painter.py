@@ -11,10 +11,10 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 from attncourse.support.arrays import as_floats
 
-MOST = 8  # tokens: a phone has room for as many numbers beside each other
+MAX_TOKENS = 8  # a phone has room for as many numbers beside each other
 PRESETS = ["All", "Causal", "One too wide", "Padding", "Window of 3", "Blocks", "None"]
-BRIEF = 5  # as many of them where there is one grid alone
-LARGEST = 99  # of a score or a value, for the same reason
+N_BRIEF_PRESETS = 5  # as many of them where there is one grid alone
+MAX_NUMBER = 99  # of a score or a value, for the same reason
 
 
 def mask_painter(
@@ -34,18 +34,8 @@ def mask_painter(
     """
     scores, values = as_floats("scores", scores, "n n"), as_floats("values", values, "n d_v")
     n = len(scores)
-    if scores.shape != (n, n) or not 2 <= n <= MOST:
-        raise ValueError(f"scores: expected (n, n) with n from 2 to {MOST}, got {scores.shape}")
-    if len(values) != n or not 1 <= values.shape[1] <= 2:
-        raise ValueError(f"values: expected shape ({n}, 1) or ({n}, 2), got {values.shape}")
-    if len(tokens) != n:
-        raise ValueError(f"tokens: expected {n}, one for each score of a row, got {len(tokens)}")
-    for name, numbers in (("scores", scores), ("values", values)):
-        if np.abs(numbers).max() > LARGEST:
-            raise ValueError(
-                f"{name}: expected numbers from −{LARGEST} to {LARGEST}, got {numbers}"
-            )
-    names = PRESETS[:BRIEF] if brief else PRESETS
+    require_paintable(scores, values, tokens)
+    names = PRESETS[:N_BRIEF_PRESETS] if brief else PRESETS
     if start not in names:
         raise ValueError(f"start: expected one of {', '.join(names)}, got {start!r}")
     offered = presets(n)[: len(names)]
@@ -57,15 +47,11 @@ def mask_painter(
     if brief:
         body = f'<div class="mp-pair">{mask_grid("Weights", "w", weights, mask, tokens)}</div>'
     else:
-        body = (
-            '<div class="mp-pair">'
-            f"{mask_grid('Scores: what may be seen', 's', scores, mask, tokens)}"
-            f"{mask_grid('Weights over the rest', 'w', weights, mask, tokens)}</div>"
-            + controls(
-                slider_control("layers", "What each token can know after … layers:", 1, n, 1)
-            )
-            + knowledge(weights @ values, mask, tokens)
+        body = both_grids(scores, weights, mask, tokens)
+        body += controls(
+            slider_control("layers", "What each token can know after … layers:", 1, n, 1)
         )
+        body += knowledge(weights @ values, mask, tokens)
     return Moving(
         "mask_painter",
         "Paint the mask",
@@ -80,6 +66,35 @@ def mask_painter(
             "first": first,
             "brief": brief,
         },
+    )
+
+
+def require_paintable(scores: np.ndarray, values: np.ndarray, tokens: Sequence[str]) -> None:
+    """Raise ``ValueError`` for scores, values and tokens that ``mask_painter`` cannot show."""
+    n = len(scores)
+    if scores.shape != (n, n) or not 2 <= n <= MAX_TOKENS:
+        raise ValueError(
+            f"scores: expected (n, n) with n from 2 to {MAX_TOKENS}, got {scores.shape}"
+        )
+    if len(values) != n or not 1 <= values.shape[1] <= 2:
+        raise ValueError(f"values: expected shape ({n}, 1) or ({n}, 2), got {values.shape}")
+    if len(tokens) != n:
+        raise ValueError(f"tokens: expected {n}, one for each score of a row, got {len(tokens)}")
+    for name, numbers in (("scores", scores), ("values", values)):
+        if np.abs(numbers).max() > MAX_NUMBER:
+            raise ValueError(
+                f"{name}: expected numbers from −{MAX_NUMBER} to {MAX_NUMBER}, got {numbers}"
+            )
+
+
+def both_grids(
+    scores: np.ndarray, weights: np.ndarray, mask: np.ndarray, tokens: Sequence[str]
+) -> str:
+    """Return the HTML of the scores, to paint on, beside the weights that follow."""
+    return (
+        '<div class="mp-pair">'
+        f"{mask_grid('Scores: what may be seen', 's', scores, mask, tokens)}"
+        f"{mask_grid('Weights over the rest', 'w', weights, mask, tokens)}</div>"
     )
 
 

@@ -106,5 +106,7 @@ def weight_label(x: float, weight: float) -> str:
 def blend_sentence(weights: np.ndarray, blend: np.ndarray, words, parts) -> str:
     """Describe the result in a sentence, as the script writes it."""
     most = int(np.argmax(weights))
-    told = ", ".join(f"{part} {signed(b, 2)}" for part, b in zip(parts, blend, strict=True))
-    return f"Most weight: “{words[most]}”, {weights[most]:.2f}. The answer: {told}."
+    blend_in_words = ", ".join(
+        f"{part} {signed(b, 2)}" for part, b in zip(parts, blend, strict=True)
+    )
+    return f"Most weight: “{words[most]}”, {weights[most]:.2f}. The answer: {blend_in_words}."

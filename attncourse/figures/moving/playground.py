@@ -9,7 +9,7 @@ from attncourse.figures.moving.controls import choice, controls, slider_control
 from attncourse.figures.moving.figure import Moving
 from attncourse.lookup import softmax
 
-MOST = 16  # words of a sentence that are shown
+MAX_WORDS = 16  # words of a sentence that are shown
 SENTENCE: str = "I like sushi because it makes me happy"
 OFFERED = [
     SENTENCE,
@@ -59,7 +59,7 @@ def playground() -> Moving:
     is still there. The reader chooses the temperature, the scale 1/√d, and a mask.
     """
     tokens = SENTENCE.split()
-    X, own = feature_rows(tokens)
+    X, unknown_words = feature_rows(tokens)
     kinds = X[:, : len(FEATURES)]
     Q, K = kinds @ feature_matrix(W_Q, ASKED, STRENGTH), kinds @ feature_matrix(W_K, ASKED)
     weights = softmax(Q @ K.T / np.sqrt(len(ASKED)))
@@ -69,14 +69,14 @@ def playground() -> Moving:
         "Who listens to whom?",
         moved()
         + chips(tokens, weights[asks], asks)
-        + received(weights[asks] @ X, FEATURES + own, tokens[asks])
+        + received(weights[asks] @ X, FEATURES + unknown_words, tokens[asks])
         + '<details class="pg-all"><summary>All weights, and what every word receives</summary>'
         '<div class="pg-scroll" tabindex="0" role="region" aria-label="All weights"></div>'
         f"</details>{behind()}",
         "Where JavaScript runs, the sentence is yours, any word may ask, and temperature, scale, "
         "mask and the number of views can be changed.",
         {
-            "features": FEATURES, "words": dictionary(), "most": MOST, "strength": STRENGTH,
+            "features": FEATURES, "words": dictionary(), "most": MAX_WORDS, "strength": STRENGTH,
             "W_q": feature_matrix(W_Q, ASKED, STRENGTH).tolist(),
             "W_k": feature_matrix(W_K, ASKED).tolist(),
             "W_v": feature_matrix(W_V, GIVEN).tolist(), "gives": GIVEN,
@@ -99,11 +99,11 @@ def feature_rows(tokens: list[str]) -> tuple[np.ndarray, list[str]]:
     """The words as rows ``(n, 9 + u)``, and the u unknown words, which have the last columns."""
     words = [re.sub(r"[\W_]", "", token.lower()) for token in tokens]
     known = dictionary()
-    own = list(dict.fromkeys(word for word in words if word not in known))
-    X = np.zeros((len(words), len(FEATURES) + len(own)))
+    unknown = list(dict.fromkeys(word for word in words if word not in known))
+    X = np.zeros((len(words), len(FEATURES) + len(unknown)))
     for row, word in zip(X, words, strict=True):
-        row[known.get(word) or [len(FEATURES) + own.index(word)]] = STRENGTH
-    return X, own
+        row[known.get(word) or [len(FEATURES) + unknown.index(word)]] = STRENGTH
+    return X, unknown
 
 
 def feature_matrix(entries: dict[str, str], columns: list[str], value: float = 1.0) -> np.ndarray:

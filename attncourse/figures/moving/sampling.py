@@ -71,5 +71,5 @@ def sampling_shares(logits: np.ndarray, temperature: float, top_k: int, top_p: f
 
     if temperature == 0:
         temperature, top_k = 1.0, 1
-    kept = filter_logits(torch.from_numpy(logits / temperature), top_k, top_p)
-    return kept.softmax(-1).numpy()
+    filtered = filter_logits(torch.from_numpy(logits / temperature), top_k, top_p)
+    return filtered.softmax(-1).numpy()

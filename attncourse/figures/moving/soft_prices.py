@@ -74,6 +74,7 @@ def soft_prices(
 
 
 def is_on_axes(k: np.ndarray, v: np.ndarray) -> bool:
+    """True if all keys and values lie on the figure's axes: above 0 and at most 999."""
     return bool((np.minimum(k, v) > 0).all() and (np.maximum(k, v) <= 999).all())
 
 
@@ -86,6 +87,7 @@ def axis_ticks(end: float) -> list[int]:
 def soft_answers(
     queries: np.ndarray, k: np.ndarray, v: np.ndarray, temperature: float
 ) -> np.ndarray:
+    """Return the blended values for some queries, by a softmax of squared distances."""
     return softmax(-((queries[:, None] - k) ** 2) / 2, temperature=temperature) @ v
 
 

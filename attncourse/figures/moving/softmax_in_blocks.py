@@ -8,7 +8,7 @@ from attncourse.figures.moving.controls import button, controls, signed
 from attncourse.figures.moving.figure import Moving
 from attncourse.support.arrays import as_floats, require_finite
 
-LARGEST = 50.0  # of a score that can be typed
+MAX_SCORE = 50.0  # of a score that can be typed
 
 
 def softmax_in_blocks(scores: np.ndarray, values: np.ndarray, block: int = 2) -> Moving:
@@ -22,7 +22,7 @@ def softmax_in_blocks(scores: np.ndarray, values: np.ndarray, block: int = 2) ->
     row = as_floats("scores", scores, "n").astype(float)
     v = as_floats("values", values, "n").astype(float)
     require_finite(scores=row, values=v)
-    if row.ndim != 1 or row.shape != v.shape or np.abs(row).max(initial=0) > LARGEST:
+    if row.ndim != 1 or row.shape != v.shape or np.abs(row).max(initial=0) > MAX_SCORE:
         raise ValueError(
             f"scores: expected a row from −50 to 50 and a value for each, got shapes {row.shape} "
             f"and {v.shape}"
@@ -39,9 +39,9 @@ def softmax_in_blocks(scores: np.ndarray, values: np.ndarray, block: int = 2) ->
             for j in part
         )
         worth = ", ".join(f"{v[j]:g}".replace("-", "−") for j in part)
-        told = [signed(number, digits) for number, digits in step]
-        told[1] = told[1] if start else "–"  # nothing was summed before
-        cells = "".join(f"<td>{words}</td>" for words in told)
+        texts = [signed(number, digits) for number, digits in step]
+        texts[1] = texts[1] if start else "–"  # nothing was summed before
+        cells = "".join(f"<td>{words}</td>" for words in texts)
         lines += f'<tr><th scope="row">{fields}</th><td class="am-value">{worth}</td>{cells}</tr>'
     names = ("scores", "values", "largest", "factor", "sum", "output")
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
@@ -62,7 +62,7 @@ def block_steps(
     scores: np.ndarray, values: np.ndarray, block: int
 ) -> list[list[tuple[float, int]]]:
     """After each block: largest score, factor, normaliser, output, each with its digits."""
-    found, maximum, normaliser, total = [], -math.inf, 0.0, 0.0
+    steps, maximum, normaliser, total = [], -math.inf, 0.0, 0.0
     for start in range(0, len(scores), block):
         s, v = scores[start : start + block], values[start : start + block]
         larger = max(maximum, float(s.max()))
@@ -70,5 +70,5 @@ def block_steps(
         normaliser = normaliser * factor + float(weights.sum())
         total = total * factor + float(weights @ v)
         maximum = larger
-        found.append([(maximum, 1), (factor, 3), (normaliser, 3), (total / normaliser, 3)])
-    return found
+        steps.append([(maximum, 1), (factor, 3), (normaliser, 3), (total / normaliser, 3)])
+    return steps

@@ -41,7 +41,11 @@ class StoryHeads(Moving):
     def __init__(
         self, model: "GPT", world: World, looks, costs, who: Sequence[str] = WHO, line: str = LINE
     ):
-        kept = live_model_weights(model)
+        """Make the figure of a model whose heads a reader switches off.
+
+        ``looks`` and ``costs`` are numbers of every head, ``(layers, heads)``.
+        """
+        weights = live_model_weights(model)
         looks, costs = (
             as_floats(name, x, "layers heads").astype(float)
             for name, x in (("looks", looks), ("costs", costs))
@@ -55,9 +59,9 @@ class StoryHeads(Moving):
             )
         if looks.min() < 0 or looks.max() > 1:
             raise ValueError("looks: expected attention, from 0 to 1")
-        off, short = surprising(looks, costs), [one.removeprefix("the ") for one in who]
-        stories = [story_record(world, one, line) for one in who]
-        maps, now, before = story_maps(model, kept, world, stories[0]["ids"], off)
+        off, short = surprising(looks, costs), [noun.removeprefix("the ") for noun in who]
+        stories = [story_record(world, noun, line) for noun in who]
+        maps, now, before = story_maps(model, weights, world, stories[0]["ids"], off)
         settings: dict[str, Any] = {
             "heads": [shape[1]] * shape[0],
             "eps": model.norm.eps,
@@ -65,7 +69,7 @@ class StoryHeads(Moving):
         }
         settings |= {"stories": stories, "asked": [world.words.index(w) for w in ("she", "he")]}
         settings |= {"above": ABOVE, "below": BELOW, "least": LEAST}
-        settings["shapes"] = [[name, *array.shape] for name, array in kept.items()]
+        settings["shapes"] = [[name, *array.shape] for name, array in weights.items()]
         super().__init__(
             "story_heads",
             "Press a head to switch it off",
@@ -74,7 +78,7 @@ class StoryHeads(Moving):
             + f'<div class="sh-heads">{head_switches(looks, costs, off)}</div>'
             + f'<div class="sh-next" data-part="next">{pronoun_bars(now, before)}</div>',
             "Where JavaScript runs, every head can be switched off, and the character chosen.",
-            settings | {"weights": pack_arrays(kept.values())},
+            settings | {"weights": pack_arrays(weights.values())},
             story_sentence(stories[0], maps, now, before, off),
             before=["transformer", "gpt"],
         )
@@ -101,19 +105,21 @@ def story_record(world: World, who: str, line: str) -> dict:
     return {"ids": list(ids), "tokens": tokens, "x": places, "who": mark}
 
 
-def story_maps(model: "GPT", kept: dict, world: World, ids: list[int], off: tuple[int, int]):
+def story_maps(model: "GPT", weights: dict, world: World, ids: list[int], off: tuple[int, int]):
     """Every head's map, and p(she), p(he), p(others) without a head and with all of them."""
     import torch
 
     from attncourse.interpret import ablate, attention_maps
 
     whole = deepcopy(model).cpu().double()
-    whole.load_state_dict({name: torch.tensor(array) for name, array in kept.items()}, strict=False)
+    whole.load_state_dict(
+        {name: torch.tensor(array) for name, array in weights.items()}, strict=False
+    )
     tokens, chances = torch.tensor(ids), []
     with torch.no_grad():
         without = ablate(whole, *off)
-        for one in (without, whole):
-            p = one(tokens)[-1].softmax(-1)
+        for network in (without, whole):
+            p = network(tokens)[-1].softmax(-1)
             pair = [p[world.words.index(word)].item() for word in ("she", "he")]
             chances.append([*pair, 1 - sum(pair)])
         return attention_maps(without, tokens).numpy(), *chances

@@ -27,8 +27,8 @@ def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
             f"three_weights: expected points (3, 2) and 3 weights from −2 to 2, "
             f"got {X.shape} and {a.tolist()}"
         )
-    one, two = X[1] - X[0], X[2] - X[0]
-    area = abs(one[0] * two[1] - one[1] * two[0])
+    side_1, side_2 = X[1] - X[0], X[2] - X[0]
+    area = abs(side_1[0] * side_2[1] - side_1[1] * side_2[0])
     if area < 1e-6 * np.ptp(X, axis=0).max() ** 2 or area == 0:
         raise ValueError(f"points: expected three that are not on one line, got {X.tolist()}")
     centre = (X.max(axis=0) + X.min(axis=0)) / 2

@@ -10,22 +10,31 @@ from attncourse.figures.moving.figure import Moving
 from attncourse.today import cache_bytes_of
 
 LENGTHS = (1024, 32_768, 131_072)
-PARTS = ("norms", "queries", "keys, values", "their norm", "positions", "softmax", "gate", "then")
+PARTS = (
+    "norms",
+    "queries",
+    "keys, values",
+    "norm of q, k",
+    "positions",
+    "softmax",
+    "gate",
+    "next part",
+)
 ROLES = {"full": "ink", "window": "query", "latent": "key", "state": "value"}
-KIND_WORDS = {"full": "whole", "window": "window", "latent": "latent", "state": "memory"}
+KIND_WORDS = {"full": "sees all", "window": "window", "latent": "latent", "state": "memory"}
 STRIP, STRIP_TOPS, TOP, ROW = (56, 280), (2, 22), 44, 31  # left and width of a strip; of the rows
 
 
 def part_words(model: Mapping[str, Any]) -> list[str]:
     """What a model has in each part of a block, in the order of PARTS."""
     kinds, cap = model["layers"], model.get("cap")
-    kept = []
+    caches = []
     if "latent" in kinds:
-        kept.append(f"latent of {model['d_latent']}, and {model['d_turned']}")
+        caches.append(f"latent of {model['d_latent']}, and {model['d_turned']} apart")
     if "full" in kinds or "window" in kinds:
-        kept.append(f"{model['n_kv_heads']} heads of {model['d_head']}")
+        caches.append(f"{model['n_kv_heads']} heads of {model['d_head']}")
     if "state" in kinds:
-        kept.append("or a memory")
+        caches.append("or a memory")
     softmax = "plain"
     if model["sink"]:
         softmax = "with a sink"
@@ -36,14 +45,14 @@ def part_words(model: Mapping[str, Any]) -> list[str]:
     experts = model["experts"]
     then = "feed-forward layer"
     if experts:
-        always = f" and {experts[2]}" if experts[2] else ""
-        then = f"{experts[1]}{always} of {experts[0] + experts[2]} experts"
+        always = f"{experts[2]} and " if experts[2] else ""
+        then = f"{always}{experts[1]} chosen of {experts[0] + experts[2]} experts"
     gate = "on the output" if "full" in kinds else "on memories"
     base = f", base {model['base']:,}" if model["base"] else ""
     return [
         model["norms"].removesuffix(", and on the latent"),
         f"{model['n_heads']} heads of {model['d_head']}",
-        ", ".join(kept).replace(", or", " or"),
+        ", ".join(caches).replace(", or", " or"),
         (model["qk_norm"] or "none").split(",")[0],
         model["short_positions"] + base,
         softmax,
@@ -125,7 +134,8 @@ SENT = (
 def model_choice(name: str, models: Mapping[str, Mapping[str, Any]], chosen: str) -> str:
     """A list to choose a model from."""
     options = "".join(
-        f"<option{' selected' if one == chosen else ''}>{escape(one)}</option>" for one in models
+        f"<option{' selected' if option == chosen else ''}>{escape(option)}</option>"
+        for option in models
     )
     return (
         f'<label class="tm-choice"><span>{name}</span>'
@@ -170,14 +180,14 @@ def layer_strips(shown: list[Mapping[str, Any]]) -> str:
 def word_lines(words: list[list[str]]) -> str:
     """The words of both models beside each part, and a frame where they differ."""
     parts = []
-    for i, (one, other) in enumerate(zip(*words, strict=True)):
+    for i, (first, second) in enumerate(zip(*words, strict=True)):
         y = TOP + ROW * i
-        if one == other:
-            parts.append(f'<text x="116" y="{y + 18}">{escape(one)}</text>')
+        if first == second:
+            parts.append(f'<text x="116" y="{y + 18}">{escape(first)}</text>')
             continue
         parts.append(f'<rect class="tm-lit" x="2" y="{y - 1}" width="336" height="30" rx="6"/>')
-        parts.append(f'<text x="116" y="{y + 12}">{escape(one)}</text>')
-        parts.append(f'<text x="116" y="{y + 25}">{escape(other)}</text>')
+        parts.append(f'<text x="116" y="{y + 12}">{escape(first)}</text>')
+        parts.append(f'<text x="116" y="{y + 25}">{escape(second)}</text>')
     return "".join(parts)
 
 
@@ -215,8 +225,8 @@ def cost_table(shown: list[Mapping[str, Any]]) -> str:
 
 def difference_sentence(shown: list[Mapping[str, Any]]) -> str:
     """What the figure says of two models."""
-    one, other = shown
-    differ = sum(a != b for a, b in zip(part_words(one), part_words(other), strict=True))
+    first, second = shown
+    differ = sum(a != b for a, b in zip(part_words(first), part_words(second), strict=True))
     whole = [token_cost(model, LENGTHS[-1])["bytes"] * LENGTHS[-1] / 1e9 for model in shown]
     return (
         f"They differ in {differ} of {len(PARTS)} parts. {LENGTHS[-1]:,} tokens take "

@@ -6,7 +6,7 @@ from html import escape
 from attncourse.figures.moving.controls import controls
 from attncourse.figures.moving.figure import Moving
 
-LONGEST = 14  # symbols of a word: a phone has room for as many beside each other
+MAX_SYMBOLS = 14  # symbols of a word: a phone has room for as many beside each other
 
 
 def word_pieces(ranks: Mapping[tuple[str, str], int], word: str = " rubs") -> Moving:
@@ -22,8 +22,8 @@ def word_pieces(ranks: Mapping[tuple[str, str], int], word: str = " rubs") -> Mo
     order = sorted(ranks, key=ranks.__getitem__)
     if [ranks[pair] for pair in order] != list(range(len(order))):
         raise ValueError("ranks: expected 0, 1, 2, … without a gap, one for each pair")
-    if not isinstance(word, str) or not 1 <= len(symbols_of(word)) <= LONGEST:
-        raise ValueError(f"word: expected 1 to {LONGEST} bytes, got {word!r}")
+    if not isinstance(word, str) or not 1 <= len(symbols_of(word)) <= MAX_SYMBOLS:
+        raise ValueError(f"word: expected 1 to {MAX_SYMBOLS} bytes, got {word!r}")
     rows = stages(symbols_of(word), ranks)
     field = (
         '<label>A word: <input type="text" data-part="word" autocomplete="off" spellcheck="false" '
@@ -35,7 +35,7 @@ def word_pieces(ranks: Mapping[tuple[str, str], int], word: str = " rubs") -> Mo
         controls(field)
         + f'<div class="wp-tree" data-part="tree">{"".join(map(symbol_boxes, rows))}</div>',
         "In a browser that runs scripts, another word can be typed.",
-        {"merges": "\n".join(" ".join(pair) for pair in order), "longest": LONGEST},
+        {"merges": "\n".join(" ".join(pair) for pair in order), "longest": MAX_SYMBOLS},
         said(rows),
     )
 
@@ -62,6 +62,7 @@ def symbol_boxes(symbols: list[str]) -> str:
 
 
 def said(rows: list[list[str]]) -> str:
+    """Return how many merges were made, and the pieces that they left."""
     pieces = rows[-1]
     count = f"{len(pieces)} piece{'s' if len(pieces) != 1 else ''}"
     merges = f"{len(rows) - 1} merge{'s' if len(rows) != 2 else ''}"

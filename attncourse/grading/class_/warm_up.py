@@ -20,6 +20,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
 from attncourse.practice.cells import value_text
 from attncourse.practice.drills import Drill, drills_of
+from attncourse.practice.excerpt import Excerpt, excerpt_of
 
 LEAST = 5  # students who have made a mistake that is shown
 MOST = 8  # drills on the page
@@ -33,6 +34,11 @@ class WarmUp:
     drill: Drill
     students: int
     options: tuple[str, ...]
+
+    @property
+    def excerpt(self) -> Excerpt:
+        """The lines of code that are shown."""
+        return excerpt_of(self.drill)
 
     @property
     def section(self) -> str:

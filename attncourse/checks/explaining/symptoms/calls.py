@@ -7,13 +7,13 @@ import numpy as np
 
 from attncourse.checks.callers.modules import CALLS
 from attncourse.checks.exercise import Mistake
-from attncourse.checks.explaining.symptoms.nearly_right import same_numbers
+from attncourse.checks.explaining.symptoms.nearly_right import only_dtype_differs
 from attncourse.checks.explaining.symptoms.pairs import Pair, number_pairs, pairs_of_results
 from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_words
 from attncourse.checks.trying.compare import equal, type_name
 from attncourse.checks.trying.trials import Trial
 
-MANY = 2  # names in a sentence
+MAX_NAMES_IN_SENTENCE = 2
 
 # As torch says it of a gradient, NumPy of dtypes.
 IN_PLACE = re.compile("in-?place operation|Cannot cast ufunc")
@@ -31,7 +31,9 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     parts = any("." in name for name in changed_names)  # of a model that is made of arguments
     names = (
-        names_in_words(changed_names) if len(changed_names) <= MANY else "more than one argument"
+        names_in_words(changed_names)
+        if len(changed_names) <= MAX_NAMES_IN_SENTENCE
+        else "more than one argument"
     )
     names = "the model" if parts else names
     mistake = Mistake(
@@ -43,12 +45,12 @@ def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def raises_in_place(trial: Trial) -> bool:
+    """True if a library refused to write into an array in place."""
     return trial.outcome.kind == "raised" and bool(IN_PLACE.search(trial.outcome.text))
 
 
 def called_again(trial: Trial) -> bool:
-    """True if a case makes several calls, and a later one got an argument that an earlier one had
-    changed.
+    """True if a case makes several calls, and a later one got what an earlier one had changed.
 
     Of two results the first comes before any change: it is right.
     """
@@ -64,7 +66,7 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     """
     wrong = [t for t in trials if t.wrong]
     cut = [t for t in wrong if t.outcome.text.startswith(CUT)]
-    if not cut or not same_numbers([t for t in wrong if not t.outcome.text.startswith(CUT)]):
+    if not cut or not only_dtype_differs([t for t in wrong if not t.outcome.text.startswith(CUT)]):
         return None
     names = names_in_words(
         dict.fromkeys(t.outcome.text.removeprefix(CUT).split(":")[0] for t in cut)

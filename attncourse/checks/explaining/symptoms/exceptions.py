@@ -187,10 +187,10 @@ def stops(trials: tuple[Trial, ...]) -> Symptom | None:
         for t in wrong
         if (line_match := LINE.search(t.outcome.text))
     ]
-    ((error, line), times) = (
-        Counter(errors_and_lines).most_common(1)[0] if errors_and_lines else ((None, ""), 0)
-    )
-    if 2 * times <= len(wrong):
+    if not errors_and_lines:
+        return None
+    (error, line), times = Counter(errors_and_lines).most_common(1)[0]
+    if error is None or 2 * times <= len(wrong):
         return None
     often = "" if times == len(wrong) else "mostly, "
     decided = re.match(r"(raise|assert)\b", line) or error is NotImplementedError
@@ -204,4 +204,5 @@ def stops(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def with_article(name: str) -> str:
+    """Return the name of an exception after *a* or *an*."""
     return f"an {name}" if name[0] in "AEIOU" else f"a {name}"

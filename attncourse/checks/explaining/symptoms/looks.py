@@ -79,8 +79,6 @@ def digits_alone(trials: tuple[Trial, ...]) -> bool:
 
 
 def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that, added to another mistake, gives the results seen; None without a
-    sure one.
-    """
+    """Return the sure symptom that, added to another mistake, gives the results seen, or None."""
     symptoms = (look(trials) for look in OVER)
     return next((symptom for symptom in symptoms if symptom and symptom.sure), None)

@@ -34,16 +34,16 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     returned_trials = [t for t in wrong if t.outcome.kind != "raised"]
     if (
         not returned_trials + met
-        or not same_numbers(returned_trials)
+        or not only_dtype_differs(returned_trials)
         or 2 * len(raised) > len(trials)
     ):
         return None
     if raised and not returned_trials:
         return None  # nothing returned a number
-    said = (returned_trials or met)[0].problem.said
+    said = (returned_trials or met)[0].said
     if raised:
         text = f"the numbers are right where there are any, but it {said}: {KEEP_DTYPE}"
-        return Symptom(f"{text}; besides, {raised[0].problem.said}", False)
+        return Symptom(f"{text}; besides, {raised[0].said}", False)
     whole = re.search(r"expected (int\d+)", said)
     cure = (
         f"Return whole numbers, of dtype {whole[1]}."
@@ -56,7 +56,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake)
 
 
-def same_numbers(wrong: list[Trial]) -> bool:
+def only_dtype_differs(wrong: list[Trial]) -> bool:
     """True if nothing but the dtype is wrong in these trials."""
     pairs = number_pairs(tuple(wrong))
     problems = [t.problem for t in wrong if t.problem is not None]
@@ -93,8 +93,9 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def all_off_one_way(wrong: list[Pair]) -> str:
-    """Return "small" or "large" if all numbers are wrong in that direction, as rounding is not;
-    else "".
+    """Return "small" or "large" if all numbers are off in that direction, else "".
+
+    Numbers that are only rounded lie on both sides.
     """
     signs = np.concatenate([((p.got - p.want) * np.sign(p.want)).ravel() for p in wrong])
     signs = signs[np.abs(signs) > 1e-13 * max(scale_of(p.want) for p in wrong)]

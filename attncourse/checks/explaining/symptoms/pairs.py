@@ -2,10 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from attncourse.checks.trying.compare import PRECISE, as_numbers, equal, far_apart, scale_of
+from attncourse.checks.trying.compare import (
+    ROUNDING_DIFFERENCE,
+    as_numbers,
+    equal,
+    far_apart,
+    scale_of,
+)
 from attncourse.checks.trying.trials import Trial
 
 
@@ -19,6 +26,7 @@ class Pair:
 
     @cached_property
     def right(self) -> bool:
+        """True if what came has the shape and the numbers of what was wanted."""
         return self.got.shape == self.want.shape and equal(self.got, self.want)
 
 
@@ -35,7 +43,7 @@ def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
     return pairs
 
 
-def returned(trial: Trial) -> tuple[object, object]:
+def returned(trial: Trial) -> tuple[Any, Any]:
     """Return the value returned and the one expected, without gradients or facts beside them."""
     got, want = trial.outcome.value, trial.expected.value
     if isinstance(want, dict) and isinstance(got, dict):
@@ -45,6 +53,7 @@ def returned(trial: Trial) -> tuple[object, object]:
 
 
 def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
+    """Return the pair of two arrays in a list, or an empty list where one of them is none."""
     first, second = (as_numbers(v) if v is not None else None for v in (got, want))
     if first is None or second is None:
         return []
@@ -55,7 +64,7 @@ def close(p: Pair) -> bool:
     """True if a result is right but for what single precision loses."""
     if p.got.shape != p.want.shape:
         return False
-    return p.right or largest_difference(p) <= PRECISE * scale_of(p.want)
+    return p.right or largest_difference(p) <= ROUNDING_DIFFERENCE * scale_of(p.want)
 
 
 def largest_difference(p: Pair) -> float:
@@ -66,6 +75,10 @@ def largest_difference(p: Pair) -> float:
 
 
 def nearly(a: np.ndarray, b: np.ndarray) -> bool:
+    """True if two arrays differ by 1e-7 of the largest number of ``b`` at most.
+
+    Numbers of single or half precision may differ by 1e-4 of it.
+    """
     with np.errstate(all="ignore"):
         b = b.astype(float)
         limit = 1e-4 if a.dtype in (np.float32, np.float16) else 1e-7

@@ -98,11 +98,11 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
     if not wrong or not right:
         return None
     if any(t.case.raises is not None for t in wrong):
-        wanted = {t.case.raises for t in wrong}
-        kinds = {t.outcome.kind for t in wrong}
-        if None in wanted:
+        if any(t.case.raises is None for t in wrong):
             return None
-        error = names_in_words(w.__name__ for w in wanted)
+        kinds = {t.outcome.kind for t in wrong}
+        wanted = [t.case.raises.__name__ for t in wrong if t.case.raises is not None]
+        error = names_in_words(dict.fromkeys(wanted))
         mistake = Mistake(
             "what is to be refused is not",
             f"Your results are right. What the text rules out is to raise {error}, and gets an "
@@ -189,4 +189,5 @@ def axis_lengths(trial: Trial) -> dict[tuple[int, int], int]:
 
 
 def axis_named(argument: int, axis: int) -> str:
+    """Return an axis of an argument in words; both are counted from 0, axes from −1 down."""
     return f"axis −{-axis} of argument {argument + 1}"

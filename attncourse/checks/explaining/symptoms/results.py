@@ -120,22 +120,22 @@ def counted_outcomes(trials: tuple[Trial, ...]) -> Symptom | None:
     too_many = any(got - want for got, want in known)
     too_few = any(want - got for got, want in known)
     if too_many and too_few:
-        told = "ids come that never should, and others that should do not"
+        what = "ids come that never should, and others that should do not"
     elif too_many:
-        told = "beside what may come, ids come that never should: they have no probability there"
+        what = "beside what may come, ids come that never should: they have no probability there"
     elif too_few:
-        told = "of the ids that may come some never do"
+        what = "of the ids that may come some never do"
     else:
-        told = "what may come comes and nothing else, but more or less often than it should"
-    return Symptom(f"where chance decides, {told}", False)
+        what = "what may come comes and nothing else, but more or less often than it should"
+    return Symptom(f"where chance decides, {what}", False)
 
 
 def outcomes_in(value: object) -> set[str]:
     """The ids in a list of counted outcomes; none where a value is something else."""
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         return set()
-    found = [COUNTED.fullmatch(one) for one in value]
-    return {match[1] for match in found if match} if all(found) else set()
+    matches = [COUNTED.fullmatch(text) for text in value]
+    return {match[1] for match in matches if match} if all(matches) else set()
 
 
 def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -173,5 +173,5 @@ def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
     words = transformation(pairs)
     if words is None:
         return None
-    beside = f"; besides, {raised[0].problem.said}" if raised else ""
+    beside = f"; besides, {raised[0].said}" if raised else ""
     return result_is(f"{words}{beside}", not raised)

@@ -1,6 +1,7 @@
 """The change that makes of the right result what was returned, in words that follow "is"."""
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -9,61 +10,63 @@ from attncourse.checks.explaining.symptoms.pairs import Pair, close, nearly
 from attncourse.checks.trying.compare import scale_of
 
 Change = Callable[[np.ndarray], np.ndarray]
+NamedChange = tuple[str, Change]
 
-NAMED = {
+NAMED_FACTORS = {
     -1.0: "the expected one with the wrong sign",
     np.log2(np.e): "the expected one in base 2: divided by ln 2",
     1 / np.log(10): "the expected one in base 10: divided by ln 10",
     2.0: "twice the expected one",
     0.5: "half the expected one",
 }
+AXIS_NAMES = {-1: "last", -2: "second to last", -3: "third to last"}
 
 
-def transformation(there: list[Pair]) -> str | None:
+def transformation(pairs: list[Pair]) -> str | None:
     """The change of what is right into what is there, in words that follow "is"."""
-    wrong = [p for p in there if not p.right]
+    wrong = [p for p in pairs if not p.right]
     if not wrong or sum(p.want.size for p in wrong) < 4:
         return None
     if all(p.want.size == 1 and p.want.dtype.kind == "b" for p in wrong):
         return None  # one truth value has nothing to transpose
-    if all(close(p) for p in there):
+    if all(close(p) for p in pairs):
         return (
             "right to a few digits only, as where something inside is rounded, to float32 say, or "
             "a guard is too large"
         )
     numbers = by_numbers(wrong)
     return (
-        changed_by(there, numbers)
-        or changed_by(there, SHAPES)
-        or scaled(there)
-        or reordered(there)
-        or misshapen(there)
+        changed_by(pairs, numbers)
+        or changed_by(pairs, RESULT_CHANGES)
+        or scaled(pairs)
+        or reordered(pairs)
+        or misshapen(pairs)
     )
 
 
-def changed_by(there: list[Pair], changes: Iterable[tuple[str, Change]]) -> str | None:
+def changed_by(pairs: list[Pair], changes: Iterable[tuple[str, Change]]) -> str | None:
     """The first of these changes that gives what is there."""
-    wrong = [p for p in there if not p.right]
+    wrong = [p for p in pairs if not p.right]
     for words, change in changes:
-        if all(gives(change, p) for p in there) and any(moves(change, p) for p in wrong):
+        if all(gives(change, p) for p in pairs) and any(moves(change, p) for p in wrong):
             return words
     return None
 
 
-def changed_throughout(there: list[Pair]) -> str | None:
+def changed_throughout(pairs: list[Pair]) -> str | None:
     """One change, a factor that follows from a size included, that gives what is there."""
-    wrong = [p for p in there if not p.right]
-    words = changed_by(there, by_numbers(wrong)) or changed_by(there, SHAPES)
-    if words or len(wrong) < len(there) or any(p.want.dtype.kind == "b" for p in there):
+    wrong = [p for p in pairs if not p.right]
+    words = changed_by(pairs, by_numbers(wrong)) or changed_by(pairs, RESULT_CHANGES)
+    if words or len(wrong) < len(pairs) or any(p.want.dtype.kind == "b" for p in pairs):
         return words
     factors = [factor(p, None, 1) for p in wrong if p.got.shape == p.want.shape]
-    known = len(factors) == len(wrong) and all(f is not None for f in factors)
-    return size_named(wrong, [float(f) for f in factors]) if known else None
+    known = [float(f) for f in factors if f is not None]
+    return size_named(wrong, known) if len(known) == len(wrong) else None
 
 
 def may_be_changed(p: Pair) -> bool:
     """True if some known change of the right result gives what was returned in one case."""
-    if changed_by([p], SHAPES):
+    if changed_by([p], RESULT_CHANGES):
         return True
     return p.got.shape == p.want.shape and p.want.size >= 4 and factor(p, None) is not None
 
@@ -81,6 +84,7 @@ def moves(change: Change, p: Pair) -> bool:
 
 
 def changed_result(change: Change, want: np.ndarray) -> np.ndarray | None:
+    """Return the right result after a change, or None where the change does not fit it."""
     try:
         with np.errstate(all="ignore"):
             return np.asarray(change(want.astype(float)))
@@ -100,9 +104,9 @@ def by_numbers(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
         ratios = (got / want)[np.abs(want) > 1e-6 * scale_of(want)]
     if ratios.size and np.isfinite(ratios).all():
         c = float(np.median(ratios))
-        near = next((k for k in NAMED if abs(k - c) < 1e-6), None)
+        near = next((k for k in NAMED_FACTORS if abs(k - c) < 1e-6), None)
         times = f"the expected one times {c:.4g}" if abs(c) > 1e-9 else "0 everywhere"
-        words = NAMED[near] if near is not None else times
+        words = NAMED_FACTORS[near] if near is not None else times
         yield words, lambda w: w * c
     with np.errstate(all="ignore"):
         gaps = (got - want)[np.isfinite(want)]
@@ -111,138 +115,169 @@ def by_numbers(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
         yield f"the expected one {'plus' if c > 0 else 'minus'} {abs(c):.4g}", lambda w: w + c
 
 
-def result_changes() -> Iterator[tuple[str, Change]]:
-    """Changes of a result in words that follow "the result is"."""
-    yield "0 everywhere", np.zeros_like
-    yield "1 everywhere", np.ones_like
-    yield "NaN everywhere", lambda w: np.full_like(w, np.nan)
-    yield "the expected one transposed", lambda w: w.swapaxes(-1, -2)
+def softmax_along(w: np.ndarray, axis: int) -> np.ndarray:
+    """Return the softmax of a result along an axis."""
+    powers = np.exp(w - w.max(axis, keepdims=True))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+# The changes of a result, in words that follow "the result is".
+CONSTANT_RESULTS: tuple[NamedChange, ...] = (
+    ("0 everywhere", np.zeros_like),
+    ("1 everywhere", np.ones_like),
+    ("NaN everywhere", lambda w: np.full_like(w, np.nan)),
+)
+# Along one axis, whose name goes into the words.
+ALONG_AN_AXIS: tuple[tuple[str, Callable[..., np.ndarray]], ...] = (
+    ("the expected one backwards along its {} axis", np.flip),
+    *(
+        (f"the expected one moved by {k:+d} along its {{}} axis", partial(np.roll, shift=k))
+        for k in (1, -1, 2, -2)
+    ),
+    ("the expected one, summed over its {} axis", lambda w, axis: w.sum(axis)),
+    ("the expected one, averaged over its {} axis", lambda w, axis: w.mean(axis)),
+    (
+        "the expected one, running sums along its {} axis",
+        np.add.accumulate,  # refuses a single number
+    ),
+    (
+        "the expected one divided by its sums along its {} axis",
+        lambda w, axis: w / w.sum(axis, keepdims=True),
+    ),
+    (
+        "the expected one divided by its lengths along its {} axis",
+        lambda w, axis: w / np.sqrt((w * w).sum(axis, keepdims=True)),
+    ),
+    (
+        "the expected one less its mean along its {} axis",
+        lambda w, axis: w - w.mean(axis, keepdims=True),
+    ),
+    ("the expected one after a softmax over its {} axis", softmax_along),
+    (
+        "what the first along the {} axis should be, for all of them",
+        lambda w, axis: np.broadcast_to(np.take(w, [0], axis), w.shape),
+    ),
+    (
+        "what the last along the {} axis should be, for all of them",
+        lambda w, axis: np.broadcast_to(np.take(w, [-1], axis), w.shape),
+    ),
+    ("the expected one sorted along its {} axis", np.sort),
+    (
+        "the expected one divided by its largest along its {} axis",
+        lambda w, axis: w / w.max(axis, keepdims=True),
+    ),
+    (
+        "the expected one less its largest along its {} axis",
+        lambda w, axis: w - w.max(axis, keepdims=True),
+    ),
+    (
+        "the expected one stretched to 0 … 1 along its {} axis",
+        lambda w, axis: (w - w.min(axis, keepdims=True)) / np.ptp(w, axis, keepdims=True),
+    ),
+    (
+        "1 at the largest of the expected ones along its {} axis, and 0 elsewhere",
+        lambda w, axis: 1.0 * (w == w.max(axis, keepdims=True)),
+    ),
+    ("the expected one without its {} axis", lambda w, axis: np.take(w, 0, axis)),
+    (
+        "the expected one without the first along its {} axis",
+        lambda w, axis: np.delete(w, 0, axis),
+    ),
+    (
+        "the expected one without the last along its {} axis",
+        lambda w, axis: np.delete(w, -1, axis),
+    ),
+)
+WHOLE_RESULT: tuple[NamedChange, ...] = (
+    ("the sum of the expected one", lambda w: w.sum()),
+    ("the mean of the expected one", lambda w: w.mean()),
+    ("the expected one without its axes of length 1", lambda w: w.squeeze()),
+    ("the expected one with an axis more in front", lambda w: w[None]),
+    ("the expected one with an axis more behind", lambda w: w[..., None]),
+    ("the expected one with an axis more before its last", lambda w: w[..., None, :]),
+    ("the expected one, all its axes run together", lambda w: w.ravel()),
+    (
+        "the expected one, the axes before its last run together",
+        lambda w: w.reshape(-1, w.shape[-1]),
+    ),
+    (
+        "the expected one, its last two axes run together",
+        lambda w: w.reshape(*w.shape[:-2], -1),
+    ),
+    ("the expected one without its diagonal", lambda w: w * (1 - np.eye(*w.shape[-2:]))),
+    ("the diagonal of the expected one", lambda w: w * np.eye(*w.shape[-2:])),
+    ("the lower triangle of the expected one", np.tril),
+    ("the upper triangle of the expected one", np.triu),
+)
+ENTRY_BY_ENTRY: tuple[NamedChange, ...] = (
+    (
+        "1 minus the expected one (of truth values, True where it should be False)",
+        lambda w: 1 - w,
+    ),
+    ("0 and −∞ in place of True and False", lambda w: np.where(w != 0, 0.0, -np.inf)),
+    ("the square of the expected one", np.square),
+    ("the root of the expected one", np.sqrt),
+    ("the size of the expected one, without its sign", np.abs),
+    ("the exponential of the expected one", np.exp),
+    ("the logarithm of the expected one", np.log),
+    ("1 divided by the expected one", lambda w: 1 / w),
+    ("the expected one rounded to whole numbers", np.round),
+    ("the expected one cut off to whole numbers", np.trunc),
+    *(
+        (f"the expected one rounded to {k} digits", partial(np.round, decimals=k))
+        for k in range(1, 7)
+    ),
+    ("the expected one with negative entries set to 0", lambda w: np.maximum(w, 0)),
+    ("the expected one cut off at 1", lambda w: np.minimum(w, 1)),
+    ("the expected one cut off between 0 and 1", lambda w: np.clip(w, 0, 1)),
+    ("the expected one cut off between −1 and 1", lambda w: np.clip(w, -1, 1)),
+)
+
+
+def axis_exchanges() -> Iterator[NamedChange]:
+    """Yield the exchanges of axes, that of the last two, the transposition, first."""
+    yield "the expected one transposed", exchanged_axes(-1, -2)
     for a, b in combinations(range(-4, 0), 2):
         if (a, b) != (-2, -1):
             yield f"the expected one with axes {a} and {b} exchanged", exchanged_axes(a, b)
     yield "the expected one with all axes reversed", lambda w: w.transpose()
-    for axis, name in ((-1, "last"), (-2, "second to last"), (-3, "third to last")):
-        yield f"the expected one backwards along its {name} axis", lambda w, a=axis: np.flip(w, a)
-        for k in (1, -1, 2, -2):
-            yield (
-                f"the expected one moved by {k:+d} along its {name} axis",
-                lambda w, a=axis, k=k: np.roll(w, k, a),
-            )
-        yield f"the expected one, summed over its {name} axis", lambda w, a=axis: w.sum(a)
-        yield f"the expected one, averaged over its {name} axis", lambda w, a=axis: w.mean(a)
-        yield (
-            f"the expected one, running sums along its {name} axis",
-            lambda w, a=axis: np.add.accumulate(w, a),  # refuses a single number
-        )
-        yield (
-            f"the expected one divided by its sums along its {name} axis",
-            lambda w, a=axis: w / w.sum(a, keepdims=True),
-        )
-        yield (
-            f"the expected one divided by its lengths along its {name} axis",
-            lambda w, a=axis: w / np.sqrt((w * w).sum(a, keepdims=True)),
-        )
-        yield (
-            f"the expected one less its mean along its {name} axis",
-            lambda w, a=axis: w - w.mean(a, keepdims=True),
-        )
-        yield (
-            f"the expected one after a softmax over its {name} axis",
-            lambda w, a=axis: (
-                np.exp(w - w.max(a, keepdims=True))
-                / np.exp(w - w.max(a, keepdims=True)).sum(a, keepdims=True)
-            ),
-        )
-        yield (
-            f"what the first along the {name} axis should be, for all of them",
-            lambda w, a=axis: np.broadcast_to(np.take(w, [0], a), w.shape),
-        )
-        yield (
-            f"what the last along the {name} axis should be, for all of them",
-            lambda w, a=axis: np.broadcast_to(np.take(w, [-1], a), w.shape),
-        )
-        yield f"the expected one sorted along its {name} axis", lambda w, a=axis: np.sort(w, a)
-        yield (
-            f"the expected one divided by its largest along its {name} axis",
-            lambda w, a=axis: w / w.max(a, keepdims=True),
-        )
-        yield (
-            f"the expected one less its largest along its {name} axis",
-            lambda w, a=axis: w - w.max(a, keepdims=True),
-        )
-        yield (
-            f"the expected one stretched to 0 … 1 along its {name} axis",
-            lambda w, a=axis: (w - w.min(a, keepdims=True)) / np.ptp(w, a, keepdims=True),
-        )
-        yield (
-            f"1 at the largest of the expected ones along its {name} axis, and 0 elsewhere",
-            lambda w, a=axis: 1.0 * (w == w.max(a, keepdims=True)),
-        )
-        yield f"the expected one without its {name} axis", lambda w, a=axis: np.take(w, 0, a)
-        yield (
-            f"the expected one without the first along its {name} axis",
-            lambda w, a=axis: np.delete(w, 0, a),
-        )
-        yield (
-            f"the expected one without the last along its {name} axis",
-            lambda w, a=axis: np.delete(w, -1, a),
-        )
-    yield "the sum of the expected one", lambda w: w.sum()
-    yield "the mean of the expected one", lambda w: w.mean()
-    yield "the expected one without its axes of length 1", lambda w: w.squeeze()
-    yield "the expected one with an axis more in front", lambda w: w[None]
-    yield "the expected one with an axis more behind", lambda w: w[..., None]
-    yield "the expected one with an axis more before its last", lambda w: w[..., None, :]
-    yield "the expected one, all its axes run together", lambda w: w.ravel()
-    yield (
-        "the expected one, the axes before its last run together",
-        lambda w: w.reshape(-1, w.shape[-1]),
-    )
-    yield "the expected one, its last two axes run together", lambda w: w.reshape(*w.shape[:-2], -1)
-    yield "the expected one without its diagonal", lambda w: w * (1 - np.eye(*w.shape[-2:]))
-    yield "the diagonal of the expected one", lambda w: w * np.eye(*w.shape[-2:])
-    yield "the lower triangle of the expected one", np.tril
-    yield "the upper triangle of the expected one", np.triu
-    yield (
-        "1 minus the expected one (of truth values, True where it should be False)",
-        lambda w: 1 - w,
-    )
-    yield "0 and −∞ in place of True and False", lambda w: np.where(w != 0, 0.0, -np.inf)
-    yield "the square of the expected one", np.square
-    yield "the root of the expected one", np.sqrt
-    yield "the size of the expected one, without its sign", np.abs
-    yield "the exponential of the expected one", np.exp
-    yield "the logarithm of the expected one", np.log
-    yield "1 divided by the expected one", lambda w: 1 / w
-    yield "the expected one rounded to whole numbers", np.round
-    yield "the expected one cut off to whole numbers", np.trunc
-    for k in range(1, 7):
-        yield f"the expected one rounded to {k} digits", lambda w, k=k: np.round(w, k)
-    yield "the expected one with negative entries set to 0", lambda w: np.maximum(w, 0)
-    yield "the expected one cut off at 1", lambda w: np.minimum(w, 1)
-    yield "the expected one cut off between 0 and 1", lambda w: np.clip(w, 0, 1)
-    yield "the expected one cut off between −1 and 1", lambda w: np.clip(w, -1, 1)
+
+
+def result_changes() -> Iterator[NamedChange]:
+    """Yield all changes of a result in the order in which they are tried.
+
+    The first that gives what came is told, and in small results several do.
+    """
+    yield from CONSTANT_RESULTS
+    yield from axis_exchanges()
+    for axis, name in AXIS_NAMES.items():
+        for words, change in ALONG_AN_AXIS:
+            yield words.format(name), partial(change, axis=axis)
+    yield from WHOLE_RESULT
+    yield from ENTRY_BY_ENTRY
 
 
 def exchanged_axes(a: int, b: int) -> Change:
+    """Return the change of a result that exchanges two of its axes."""
     return lambda w: w.swapaxes(a, b)
 
 
-SHAPES = tuple(result_changes())
+RESULT_CHANGES = tuple(result_changes())
 
 
-def scaled(there: list[Pair]) -> str | None:
+def scaled(pairs: list[Pair]) -> str | None:
     """A factor of its own for each case, each row or each column."""
-    wrong = [p for p in there if not p.right]
-    if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in there):
+    wrong = [p for p in pairs if not p.right]
+    if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in pairs):
         return None
     factors = [factor(p, None, 1) for p in wrong]
-    if all(f is not None for f in factors):
-        named = size_named(wrong, [float(f) for f in factors])
+    known = [float(f) for f in factors if f is not None]
+    if len(known) == len(factors):
+        named = size_named(wrong, known)
         if named or all(p.want.size > 1 for p in wrong):
             return named or "the expected one times a number that differs from case to case"
     for axis, name in ((-1, "row"), (-2, "column")):
-        if all(p.want.ndim >= -axis and factor(p, axis) is not None for p in there):
+        if all(p.want.ndim >= -axis and factor(p, axis) is not None for p in pairs):
             return f"the expected one, each {name} times a number of its own"
     return None
 
@@ -263,8 +298,6 @@ def factor(p: Pair, axis: int | None, least: int = 2) -> np.ndarray | None:
 
 POWERS = {1.0: "{}", -1.0: "1 / {}", 0.5: "√{}", -0.5: "1 / √{}", 2.0: "{}²", -2.0: "1 / {}²"}
 
-ENDS = {-1: "last", -2: "second to last", -3: "third to last"}
-
 
 def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
     """The factors as a power of some argument's size along an axis."""
@@ -274,7 +307,7 @@ def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
         for name, value in [*enumerate(case.args), *case.kwargs.items()]:
             if type(value) is int:
                 sizes.setdefault((name, 0), []).append(value)
-            for axis in ENDS:
+            for axis in AXIS_NAMES:
                 if len(getattr(value, "shape", ())) >= -axis:
                     sizes.setdefault((name, axis), []).append(value.shape[axis])
     for power, words in POWERS.items():
@@ -283,19 +316,19 @@ def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
                 continue
             if np.allclose(np.array(seen, float) ** power, factors, rtol=1e-5):
                 whose = f"argument {name + 1}" if isinstance(name, int) else name
-                what = f"the size of the {ENDS[axis]} axis of {whose}" if axis else whose
+                what = f"the size of the {AXIS_NAMES[axis]} axis of {whose}" if axis else whose
                 return f"the expected one times {words.format('s')}, where s is {what}"
     return None
 
 
-def reordered(there: list[Pair]) -> str | None:
+def reordered(pairs: list[Pair]) -> str | None:
     """The right numbers in other places."""
-    if any(p.got.size != p.want.size or p.want.dtype.kind == "b" for p in there):
+    if any(p.got.size != p.want.size or p.want.dtype.kind == "b" for p in pairs):
         return None
     alike = all(
-        nearly(np.sort(p.got, axis=None), np.sort(p.want.astype(float), axis=None)) for p in there
+        nearly(np.sort(p.got, axis=None), np.sort(p.want.astype(float), axis=None)) for p in pairs
     )
-    moved = all(np.unique(p.want).size > 2 for p in there if not p.right)
+    moved = all(np.unique(p.want).size > 2 for p in pairs if not p.right)
     return "made of the right numbers, but in other places" if alike and moved else None
 
 
@@ -307,9 +340,9 @@ def is_beginning(p: Pair, axis: int) -> bool:
     return p.got.shape == begun.shape and nearly(p.got, begun)
 
 
-def misshapen(there: list[Pair]) -> str | None:
+def misshapen(pairs: list[Pair]) -> str | None:
     """A shape that is wrong in one way, whatever the numbers."""
-    wrong = [p for p in there if not p.right]
+    wrong = [p for p in pairs if not p.right]
     if any(p.got.shape == p.want.shape for p in wrong):
         return None
     more = {p.got.ndim - p.want.ndim for p in wrong}
@@ -319,7 +352,7 @@ def misshapen(there: list[Pair]) -> str | None:
         return None
     axes = more.pop()
     if axes == 0:
-        for axis, name in ENDS.items():
+        for axis, name in AXIS_NAMES.items():
             if all(is_beginning(p, axis) for p in wrong):
                 return f"only the beginning of the expected one along its {name} axis"
         for a, b in combinations(range(-4, 0), 2):

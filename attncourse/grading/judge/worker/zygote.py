@@ -21,7 +21,7 @@ from typing import Any
 import attncourse
 from attncourse import STEMS
 from attncourse.checks.trying.unavailable import SENTENCE
-from attncourse.checks.trying.watch import prepare
+from attncourse.checks.trying.watch import look_up_forbidden
 from attncourse.grading.jail import kernel
 from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import receive_packet, send_packet
@@ -37,7 +37,7 @@ def run_zygote(control: socket.socket, order: dict[str, Any]) -> None:
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it goes with its lane
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    prepare()  # before there is anybody who could answer in torch's name
+    look_up_forbidden()  # before there is anybody who could answer in torch's name
     try:
         Zygote(control, order).serve()
     finally:

@@ -1,0 +1,162 @@
+"""Chapter 18: right answers in steps, and wrong lines for them."""
+
+from itertools import pairwise
+
+
+def merge_in_steps(symbols, ranks):
+    pieces = list(symbols)
+    while True:
+        known = [pair for pair in pairwise(pieces) if pair in ranks]
+        if not known:
+            return pieces
+        best = min(known, key=ranks.get)
+        i = 0
+        while i < len(pieces) - 1:
+            if (pieces[i], pieces[i + 1]) == best:
+                pieces[i : i + 2] = [pieces[i] + pieces[i + 1]]
+            i += 1
+
+
+RIGHT = {"llama.merge_pairs": [merge_in_steps]}
+QUERY = "query = apply_rope(query, positions, self.base)"
+KEY = "key = apply_rope(key, positions, self.base)"
+MASK = "mask = causal_mask(n) if mask is None else mask"
+MIXED = "mixed = scaled_dot_product_attention(query, key, value, mask | empty)"
+OUT = "return layers.W_o(merge_heads(mixed.masked_fill(empty, 0)))"
+ATTEND = "x = x + self.attend(self.norm_1(x), mask, positions)"
+FEED = "return x + self.feed_forward(self.norm_2(x))"
+BEST = "best = min(known, key=ranks.get)"
+JOINED = "pieces[i : i + 2] = [pieces[i] + pieces[i + 1]]"
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "llama.LlamaBlock": (
+        (QUERY, "query = apply_rope(query, -positions, self.base)"),
+        (QUERY, "query = apply_rope(key, positions, self.base)"),
+        (KEY, "value = apply_rope(value, positions, self.base)"),
+        (KEY, "key = key"),
+        (
+            "value = split_heads(layers.W_v(x), self.n_kv_heads)",
+            "value = split_heads(layers.W_k(x), self.n_kv_heads)",
+        ),
+        (
+            "value = split_heads(layers.W_v(x), self.n_kv_heads)",
+            "value = apply_rope(split_heads(layers.W_v(x), self.n_kv_heads), positions)",
+        ),
+        (
+            "positions = torch.arange(n) if positions is None else positions",
+            "positions = torch.arange(n)",
+        ),
+        (
+            "part.repeat_interleave(group, dim=-3) for part in (key, value)",
+            "part.tile(group, 1, 1) for part in (key, value)",
+        ),
+        (
+            "part.repeat_interleave(group, dim=-3) for part in (key, value)",
+            "part[..., :1, :, :] for part in (key, value)",
+        ),
+        (MASK, "mask = causal_mask(n)"),
+        (MASK, "mask = torch.ones(n, n, dtype=torch.bool) if mask is None else mask"),
+        (MASK, "mask = causal_mask(n) if mask is None else mask & causal_mask(n)"),
+        (MASK, "mask = causal_mask(n) if mask is None else ~mask"),
+        (MASK, "mask = causal_mask(n) if mask is None else mask.mT"),
+        (MASK, "mask = causal_mask(n).tril(-1) if mask is None else mask"),
+        (MIXED, "mixed = scaled_dot_product_attention(query, key, value, mask)"),
+        (MIXED, "mixed = scaled_dot_product_attention(key, query, value, mask | empty)"),
+        (OUT, "return layers.W_o(merge_heads(mixed))"),
+        (OUT, "return merge_heads(mixed.masked_fill(empty, 0))"),
+        (OUT, "return layers.W_o(mixed.masked_fill(empty, 0).reshape(x.shape))"),
+        (ATTEND, "x = x + self.attend(x, mask, positions)"),
+        (ATTEND, "x += self.attend(self.norm_1(x), mask, positions)"),
+        (ATTEND, "x = self.attend(self.norm_1(x), mask, positions)"),
+        (ATTEND, "x = self.norm_1(x) + self.attend(self.norm_1(x), mask, positions)"),
+        (ATTEND, "x = x + self.norm_1(self.attend(x, mask, positions))"),
+        (ATTEND, "x = self.norm_1(x + self.attend(x, mask, positions))"),
+        (FEED, "return x + self.feed_forward(self.norm_1(x))"),
+        (FEED, "return x + self.norm_2(self.feed_forward(x))"),
+        (FEED, "return self.norm_2(x + self.feed_forward(x))"),
+        (FEED, "return self.feed_forward(self.norm_2(x))"),
+        (FEED, "return x"),
+    ),
+    "llama.merge_pairs": (
+        (BEST, "best = max(known, key=ranks.get)"),
+        (BEST, "best = known[0]"),
+        (BEST, "best = min(known)"),
+        (BEST, "best = max(known, key=known.count)"),
+        (BEST, 'best = max(known, key=lambda pair: len("".join(pair)))'),
+        (JOINED, "pieces[i : i + 2] = [pieces[i + 1] + pieces[i]]"),
+        (JOINED, 'pieces[i : i + 2] = [f"{pieces[i]} {pieces[i + 1]}"]'),
+        (JOINED, "pieces[i] = pieces[i] + pieces[i + 1]"),
+        (JOINED, "pieces[i : i + 3] = [pieces[i] + pieces[i + 1]]"),
+        ("i = 0", "i = 1"),
+        ("while i < len(pieces) - 1:", "while i < len(pieces) - 2:"),
+        ("if (pieces[i], pieces[i + 1]) == best:", "if pieces[i] + pieces[i + 1] in best:"),
+        (
+            "if (pieces[i], pieces[i + 1]) == best:",
+            'if pieces[i] + pieces[i + 1] == "".join(best):',
+        ),
+        ("if (pieces[i], pieces[i + 1]) == best:", "if (pieces[i], pieces[i + 1]) in ranks:"),
+        ("pieces = list(symbols)", "pieces = symbols"),
+        ("pieces = list(symbols)", "pieces = sorted(set(symbols))"),
+        (
+            "known = [pair for pair in pairwise(pieces) if pair in ranks]",
+            "known = [pair for pair in pairwise(pieces) if ranks.get(pair)]",
+        ),
+        ("return pieces", 'return "".join(pieces)'),
+        ("return pieces", "return tuple(pieces)"),
+        ("lowest = min(known, key=ranks.get)", "lowest = max(known, key=ranks.get)"),
+        ("lowest = min(known, key=ranks.get)", "lowest = known[0]"),
+        ("lowest = min(known, key=ranks.get)", "lowest = known[-1]"),
+        ("lowest = min(known, key=ranks.get)", "lowest = max(known, key=known.count)"),
+        ("lowest = min(known, key=ranks.get)", "lowest = min(known)"),
+        (
+            "joined.append(symbols[i] + symbols[i + 1])",
+            "joined.append(symbols[i + 1] + symbols[i])",
+        ),
+        ("i += 2", "i += 1"),
+        ("while i < len(symbols):", "while i < len(symbols) - 1:"),
+        ("symbols = joined", "return joined"),
+        ("symbols = list(symbols)", "symbols = list(dict.fromkeys(symbols))"),
+        (
+            "known = [pair for pair in pairwise(symbols) if pair in ranks]",
+            "known = [pair for pair in pairwise(symbols) if ranks.get(pair)]",
+        ),
+        (
+            "known = [pair for pair in pairwise(symbols) if pair in ranks]",
+            "known = [pair for pair in ranks if pair in list(pairwise(symbols))]",
+        ),
+        ("for pair in sorted(ranks, key=ranks.get):", "for pair in ranks:"),
+        (
+            "for pair in sorted(ranks, key=ranks.get):",
+            "for pair in sorted(ranks, key=ranks.get, reverse=True):",
+        ),
+        ("for pair in sorted(ranks, key=ranks.get):", "for pair in sorted(ranks):"),
+        ("_, i = min(found)", "_, i = max(found)"),
+        ("_, i = min(found)", "_, i = found[0]"),
+        ("_, i = min(found)", "_, i = found[-1]"),
+    ),
+    "llama.pairs_from_halves": (
+        (
+            "halves = weight.reshape(n_heads, 2, -1, d_in)",
+            "halves = weight.reshape(n_heads, 2, -1, d_in).flip(1)",
+        ),
+        (
+            "halves = weight.reshape(n_heads, 2, -1, d_in)",
+            "halves = weight.reshape(1, 2, -1, d_in)",
+        ),
+        (
+            "halves = weight.reshape(n_heads, 2, -1, d_in)",
+            "halves = weight.float().reshape(n_heads, 2, -1, d_in)",
+        ),
+        (
+            "return halves.transpose(1, 2).reshape(n_rows, d_in)",
+            "return halves.transpose(0, 2).reshape(n_rows, d_in)",
+        ),
+        (
+            "return halves.transpose(1, 2).reshape(n_rows, d_in)",
+            "return halves.transpose(1, 2).reshape(n_heads, -1, d_in)",
+        ),
+        (
+            "return halves.transpose(1, 2).reshape(n_rows, d_in)",
+            "return halves.transpose(1, 2).reshape(n_rows, d_in).T",
+        ),
+    ),
+}

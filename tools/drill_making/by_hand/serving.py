@@ -1,0 +1,74 @@
+"""Chapter 20: wrong lines for right answers."""
+
+LAST = "return (ids, positions.clamp(min=0), causal_mask(n) & real[:, None, :])"
+WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "serving.pad_left": (
+        ("real = positions >= 0", "real = positions > 0"),
+        ("real = positions >= 0", "real = ids != pad"),
+        (LAST, "return (ids, positions.clamp(min=0), causal_mask(n) & real[0])"),
+        (LAST, "return (ids, positions.clamp(min=0), real[:, None, :].expand(-1, n, -1))"),
+        (LAST, "return (ids, positions.clamp(min=0), causal_mask(n).expand(len(ids), n, n))"),
+        (LAST, "return (ids, positions, causal_mask(n) & real[:, None, :])"),
+        (LAST, "return (ids, positions.abs(), causal_mask(n) & real[:, None, :])"),
+        (LAST, "return (ids, positions.clamp(min=0), causal_mask(n).mT & real[:, None, :])"),
+        (LAST, "return (ids, positions.clamp(min=0), ~(causal_mask(n) & real[:, None, :]))"),
+        (
+            "positions = torch.arange(n) - (n - lengths)[:, None]",
+            "positions = torch.arange(n) - (n - lengths)[:, None] + 1",
+        ),
+        ("n = int(lengths.max())", "n = int(lengths.max()) + 1"),
+        ("start = n - len(row)", "start = 0"),
+        ("mask[i, start + j, start : start + j + 1] = True", "mask[i, start + j, start:] = True"),
+        (
+            "mask[i, start + j, start : start + j + 1] = True",
+            "mask[i, start + j, start : start + j] = True",
+        ),
+        (
+            "mask[i, start + j, start : start + j + 1] = True",
+            "mask[i, start + j, : start + j + 1] = True",
+        ),
+    ),
+    "serving.quantize": (
+        ("minimum = blocks.amin(-1)", "minimum = torch.zeros_like(blocks.amin(-1))"),
+        ("minimum = blocks.amin(-1)", "minimum = blocks.amin(-1).clamp(max=0)"),
+        (
+            "scale = (blocks.amax(-1) - minimum) / (2**bits - 1)",
+            "scale = (blocks.amax(-1) - minimum) / 2**bits",
+        ),
+        (
+            "scale = (blocks.amax(-1) - minimum) / (2**bits - 1)",
+            "scale = blocks.amax(-1) - minimum",
+        ),
+        (
+            "scale = (blocks.amax(-1) - minimum) / (2**bits - 1)",
+            "scale = blocks.amax(-1) / (2**bits - 1)",
+        ),
+        ("step = scale.where(scale > 0, 1)", "step = scale"),
+        ("step = scale.where(scale > 0, 1)", "step = scale + 1e-3"),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).floor()",
+        ),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = (blocks - minimum[..., None]) / step[..., None]",
+        ),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = ((blocks - minimum[..., None]) / step[..., None] + 0.5).floor()",
+        ),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = (blocks / step[..., None]).round()",
+        ),
+        (
+            "codes = ((blocks - minimum[..., None]) / step[..., None]).round()",
+            "codes = ((blocks - minimum[..., None]) * step[..., None]).round()",
+        ),
+        ("blocks = x.unflatten(-1, (-1, block))", "blocks = x.unflatten(-1, (block, -1)).mT"),
+        (
+            "return (codes.flatten(-2).to(torch.uint8), scale, minimum)",
+            "return (codes.flatten(-2).to(torch.uint8), scale, blocks.amax(-1))",
+        ),
+    ),
+}

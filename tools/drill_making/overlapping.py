@@ -1,0 +1,184 @@
+"""Names of mistakes one of which is true, in words, of code that makes another of them.
+
+They are no wrong names for each other: *ids are not checked* is half true where one end of the
+range is not. What code does in the checks' cases does not tell such names apart.
+"""
+
+OVERLAPPING = (
+    # chapter 1
+    {
+        "only one end of the range is checked",
+        "ids are not checked",
+        "an id out of range gets a row all the same",
+        "a wrong id beside right ones passes",
+        "the range is checked against d",
+    },
+    # scores and weights
+    {"squashed", "already a softmax", "a tanh around it"},
+    {"the products are not added up", "the products are added up along another axis"},
+    {
+        "reshaped, not transposed",
+        "the key is not turned",
+        "axes 0 and 1 swapped",
+        "axes 1 and 2 swapped",
+        ".T on a batch",
+    },
+    {"key and query swapped", "the scores are transposed"},
+    {"no scale", "neither softmax nor scale", "a scale that does not follow d_head"},
+    {"no scale", "a scale that does not follow d_k"},
+    {"softmax over axis 1", "softmax over the heads"},
+    {"softmax over axis 1", "softmax over the queries"},
+    {"a score of 0 is not −∞", "masked scores are not low enough"},
+    {"the mask is ignored", "weights ignores the mask", "not causal", "everybody looks ahead"},
+    {"the mask is ignored", "the mask is handed over as the key"},
+    {"the mask is ignored", "0 · ∞ in the mask"},
+    {"W is left out", "the queries are not projected"},
+    # chapter 4
+    {"nothing is permuted", "f never sees shuffled tokens", "one side lacks f"},
+    {"too few orders, or the identity among them", "only orders of one kind are tried"},
+    {"too few orders, or the identity among them", "nothing is permuted"},
+    {"exact comparison", "atol is not used", "an atol of 0 is taken for none"},
+    {"each side has an order of its own", "the order is applied twice, not undone"},
+    {"all differences are taken together", "not every entry is compared"},
+    # chapter 7
+    {"one query for all keys", "the same pair again and again"},
+    {"entries between 0 and 1", "entries between −1 and 1"},
+    {"the seed is not used", "the same number for every seed"},
+    # chapters 8, 9
+    {
+        "keys or values from x",
+        "x is among those who are asked",
+        "one view for key and value",
+        "keys and values exchanged",
+        "y asks",
+    },
+    {"weights is transposed", "y asks"},
+    {"the values are not projected", "the values are forgotten"},
+    {
+        "another two axes change places",
+        "axes counted from the front",
+        "the axes are left as they are",
+    },
+    {"another two axes change places", "axes counted from the front", "the axes are not put back"},
+    {"the axes are not put back", "a token is not one row"},
+    {"reshaped straight to (h, n, d/h)", "heads that are not parts of the features"},
+    {"a head takes every h-th feature", "n_heads taken for the width of a head"},
+    {"key/value heads are not repeated in runs", "key/value heads are not used each by its own"},
+    {"one map or one set of keys for all heads", "key/value heads are not used each by its own"},
+    {"the heads' weights averaged", "the heads are not each in their place"},
+    {"not all projections are copied", "one projection is filled from another"},
+    # chapter 11
+    {
+        "the exponents do not begin at 0",
+        "all exponents times one number",
+        "all angles times one number",
+        "another base",
+        "base is ignored",
+    },
+    {
+        "the 2 of 2i/d is missing, or there twice",
+        "the exponent is divided by another number than d",
+    },
+    {"turned the other way", "the sign of the position is lost", "the exponent has the wrong sign"},
+    {
+        "a reflection in place of a rotation",
+        "both sines with the same sign",
+        "parts of the rotation are missing",
+        "sine and cosine exchanged",
+    },
+    {"pairs (i, i + d/2)", "neighbours on one side, halves on the other"},
+    # chapter 12
+    {"a norm is missing", "not all that attention reads is normalised", "no norm"},
+    {"always pre-norm, or always post-norm", "pre-norm and post-norm swapped"},
+    {"a norm at the wrong branch", "one norm shared by all branches"},
+    {"the branch is normalised, not the sum", "the norm behind the branch in pre-norm"},
+    {"no dropout on what the branches return", "dropout on some of the branches"},
+    {"one mask for both attentions", "memory_mask is ignored", "the masks are exchanged"},
+    {"keys and values from x", "the memory asks", "the attentions are exchanged"},
+    {"no feed-forward layer", "a branch is left out"},
+    {"an attention is missing", "no attention"},
+    # chapter 13
+    {"the temperature is ignored", "drawn without the temperature"},
+    {"drawn without the temperature", "the temperature comes after the filters"},
+    {"the temperature is ignored", "multiplied by the temperature", "a power of the temperature"},
+    {"one draw for all rows", "one row alone"},
+    {"a softmax of the shares", "a power of the shares"},
+    # chapter 14
+    {
+        "the whole layer is silent",
+        "the others are silent",
+        "another head",
+        "not the run of features of this head",
+    },
+    {
+        "the mean is not there",
+        "not the mean over batch and positions",
+        "the mean of something else",
+        "the mean does not go through W_o",
+    },
+    {"rows, not columns", "not the run of features of this head"},
+    # chapter 16
+    {"other letters are not checked", "other letters are dropped"},
+    {"long sequences are cut off", "longer sequences are let through"},
+    {"another order of the alphabet", "numbered as they come"},
+    {"a row is never drawn", "resamples of another size"},
+    {"the level is not used", "another default for the level"},
+    {"one tail is cut", "from the least to the largest"},
+    # chapter 17
+    {
+        "the running sum is not rescaled",
+        "each block from its own maximum",
+        "the new block is rescaled, not the sum",
+        "from the maximum before",
+    },
+    {"the maximum is that of the last block", "only the last block counts"},
+    {"no maximum subtracted", "the maximum is never renewed", "the maximum begins at a number"},
+    {
+        "nothing is rescaled when the maximum moves",
+        "the output is not rescaled",
+        "the normaliser is not rescaled",
+        "the new tile is rescaled, not the sums",
+        "each tile from its own maximum",
+    },
+    {"only the last tile counts", "the output is not rescaled"},
+    {
+        "every tile has the first tile's mask",
+        "the mask is not cut along with the scores",
+        "the mask's rows do not move along",
+        "the mask's columns do not move along",
+    },
+    {"the last keys are dropped", "the later keys are left out"},
+    {"a query sees the keys of its own block alone", "the later keys are left out"},
+    # chapter 18
+    {
+        "from left to right, not by rank",
+        "in one walk from the left",
+        "in the order of the dictionary",
+        "from the end of the word",
+        "the highest rank first",
+    },
+    {"one merge and no more", "each merge at one place only", "what is joined is not joined again"},
+    {"only one of the two is turned", "nothing is turned", "positions is ignored"},
+    {"both are turned the other way", "turned backwards"},
+    {"only the first key/value head is used", "key/value heads in the wrong order"},
+    {"the sum is normalised", "the norm behind the branch"},
+    # chapter 20
+    {"the mask forgets that nobody looks ahead", "everybody looks ahead"},
+    {"one mask for all sequences", "the first sequence's padding for all"},
+    {"padding has positions below 0", "positions of padding are those of tokens"},
+    {"the mask forgets the padding", "rows of padding are hidden, not columns"},
+    # chapter 21
+    {"the state is never carried on", "nothing is corrected", "the state fades"},
+    {"no tokens are let through", "nothing is refused"},
+    {".T on a batch", "a product that knows no batch", "axes 0 and 1 swapped"},
+    {
+        "neither latents nor turned keys have an axis for the heads",
+        "the latents are lined up with something else",
+        "the shared turned key is lined up with something else",
+    },
+)
+
+
+def overlap(one: str, other: str) -> bool:
+    """True if one of two names may be true of code that makes the other's mistake."""
+    return any({one, other} <= names for names in OVERLAPPING)
