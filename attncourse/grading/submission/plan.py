@@ -222,14 +222,14 @@ class Places:
         solved = (n for n in range(start, end) if self.cells[n].solution)
         return frozenset().union(*(self.names[n].bound for n in solved))
 
-    def first_use(self, cell: Cell, own: frozenset[str]) -> int | None:
+    def first_use(self, cell: Cell, bound_names: frozenset[str]) -> int | None:
         """Return the first part that reads a name of a given cell before the submission binds it.
 
         None where the submission has all that it needs of the cell.
         """
         if not cell.code or cell.solution or cell.grade_id:
             return None
-        lacking = {name: min(self.binders.get(name, [len(self.parts)])) for name in own}
+        lacking = {name: min(self.binders.get(name, [len(self.parts)])) for name in bound_names}
         for n, part in enumerate(self.parts):
             if any(n < lacking.get(name, -1) for name in part.names.read):
                 return n

@@ -79,7 +79,7 @@ def tolerant_json(text: str) -> tuple[Any, list[str]]:
         try:
             content, end = decoded_json(text)
         except json.JSONDecodeError as error:
-            mended = SPARE_COMMA.sub(lambda found: found[1] or "", text)
+            mended = SPARE_COMMA.sub(lambda match: match[1] or "", text)
             try:
                 content, end = decoded_json(mended)
             except json.JSONDecodeError:
@@ -209,17 +209,17 @@ def fenced(text: str) -> list[Raw] | None:
             prose, code, fence = [], [], ""
         elif fence:
             code.append(line)
-        elif found := FENCE.match(line):
-            fence = found["fence"]
+        elif match := FENCE.match(line):
+            fence = match["fence"]
         else:
             prose.append(line)
-    found = [
+    match = [
         cell for cell in [*cells, script_cell("[markdown]", "\n".join(prose))] if cell["source"]
     ]
     whole = any(
-        statement_cells(c["source"]) for c in found[:MAX_STATEMENTS] if c["cell_type"] == "code"
+        statement_cells(c["source"]) for c in match[:MAX_STATEMENTS] if c["cell_type"] == "code"
     )
-    return found if whole else None
+    return match if whole else None
 
 
 def statement_cells(text: str) -> list[Raw] | None:
