@@ -38,7 +38,7 @@ from progress import Progress, status_of
 from attncourse.checks import Exercise, exercises
 from attncourse.checks.exercise import HIDDEN_POINTS
 from attncourse.checks.index import name_of_place
-from attncourse.grading.course.variants import FILE as VARIANTS
+from attncourse.grading.course.variants import VARIANTS_FILE
 from attncourse.grading.driver.rehearsal import failures_of
 from attncourse.grading.errors import UserError
 from attncourse.grading.submission.notebook import read_assignment
@@ -209,7 +209,7 @@ def released(course: Course, answers: dict[str, str]) -> dict[str, str]:
 
     nbgrader makes them from what has changed; what it made of the same answers before is kept.
     """
-    settings, variants = course.root / "nbgrader_config.py", course.root / VARIANTS
+    settings, variants = course.root / "nbgrader_config.py", course.root / VARIANTS_FILE
     if variants.exists():  # what nbgrader makes then depends on the checks as well
         return generate_assignments(settings, variants, answers)
     same = (Path(__file__).read_bytes(), version("nbgrader").encode(),

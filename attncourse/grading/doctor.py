@@ -6,12 +6,12 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail import apparmor
 from attncourse.grading.jail.layers import PROTECTS, Layer, in_container, is_restricted
 from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, cores
 from attncourse.grading.report import count
+from attncourse.grading.results.terminal import empty_table
 
 PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}
 

@@ -12,9 +12,12 @@ import pytest
 import test_masking
 from typer.testing import CliRunner
 
-from attncourse.grading.class_ import similar as similar_module
-from attncourse.grading.class_.likeness import likeness_matrix
-from attncourse.grading.class_.similar import (
+from attncourse.grading.cli import app
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.errors import UserError
+from attncourse.grading.results import similar as similar_module
+from attncourse.grading.results.likeness import likeness_matrix
+from attncourse.grading.results.similar import (
     FEW,
     PACKAGE,
     PAGE,
@@ -23,9 +26,6 @@ from attncourse.grading.class_.similar import (
     published,
     similar_pairs,
 )
-from attncourse.grading.cli import app
-from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.errors import UserError
 from attncourse.grading.submission.fingerprints import OTHER_CELLS, answers_of, fingerprints
 from attncourse.grading.submission.notebook import Cell, read_cells
 from helpers.project import ROOT
