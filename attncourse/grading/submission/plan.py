@@ -209,7 +209,7 @@ class Places:
     def after_needs(self, number: int, place: int) -> int:
         """Return the place, or a later one where an answer was written below it.
 
-        A name that later answers bind again says nothing.
+        A name that a later cell of the assignment binds again says nothing of where its answer is.
         """
         for name in self.bound(0, number) - self.bound(number + 1, len(self.cells)):
             binders = self.binders.get(name, [-1])
