@@ -534,8 +534,8 @@ def list_questions(
         for student in students:
             say(f"next: attncourse feedback {assignment} --student {student}")
         return
-    place, asked, still_open = write_questions(course, assignment)
-    say(f"{place}: {count(asked, 'question')}, {still_open} open")
+    place, n_questions, still_open = write_questions(course, assignment)
+    say(f"{place}: {count(n_questions, 'question')}, {still_open} open")
     print(f"next: fill in answers, attncourse questions {assignment} --enter {place}")
 
 

@@ -529,7 +529,7 @@ def test_the_instructors_page_names_the_limits_that_hold():
     from attncourse.grading.course import handed_in
     from attncourse.grading.graded_notebook import LONGEST, ROOM
     from attncourse.grading.submission import notebook as notebooks
-    from attncourse.grading.submission.raw_cells import MOST_CELLS
+    from attncourse.grading.submission.raw_cells import MAX_CELLS
 
     page = " ".join((ROOT / "book" / "instructors.md").read_text(encoding="utf-8").split())
 
@@ -538,7 +538,7 @@ def test_the_instructors_page_names_the_limits_that_hold():
 
     for said in (
         f"{handed_in.MAX_BYTES_OF_FILE // 1_000_000} MB, outputs and all",
-        f"{MOST_CELLS} cells, {spaced(notebooks.MOST_CODE)} characters of code",
+        f"{MAX_CELLS} cells, {spaced(notebooks.MAX_CODE_CHARS)} characters of code",
         f"{spaced(drops.MAX_FILES)} files",
         f"{drops.MAX_ARCHIVES_DEEP} deep, {drops.MAX_FILES_OF_ARCHIVE} files each, "
         f"{drops.ArchiveRoom().bytes // 1_000_000} MB together",

@@ -24,7 +24,7 @@ from attncourse.grading.course.folders import (
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.results.likeness import best, bits_of, by_chance, likeness_matrix
 from attncourse.grading.submission.fingerprints import (
-    MOST,
+    MAX_COMPARED_CHARS,
     Prints,
     answers_of,
     fingerprints,
@@ -100,8 +100,13 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
             left_out.append(f"{who}: its code is nested too deeply, or too long")
             continue
         students[who] = answers
-        if any(sum(len(c.source) for c in version if c.code) > MOST for version in versions):
-            left_out.append(f"{who}: the part of its code that is beyond {MOST} characters")
+        if any(
+            sum(len(c.source) for c in version if c.code) > MAX_COMPARED_CHARS
+            for version in versions
+        ):
+            left_out.append(
+                f"{who}: the part of its code that is beyond {MAX_COMPARED_CHARS} characters"
+            )
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")
     likenesses = compare(students, published(assignment, course))
