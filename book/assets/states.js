@@ -23,7 +23,7 @@
     }
     return nodes.length === 1 && nodes[0].matches("select, textarea, input:not([type=file])") ? nodes[0].value : null;
   };
-  const LAST = "word"; // of the live model's pieces the last is chosen, where nothing else is said
+  const LAST = "word"; // of a sentence's words, the one that is chosen
   const all = (figure) => {
     const names = new Set([...figure.querySelectorAll(`[data-part]:not(.am-first *, ${CLOSED})`)].map((one) => one.dataset.part));
     const controls = [...names].map((name) => [name, said(parts(figure, name))]);
@@ -59,24 +59,28 @@
   const loaded = (figure) => new Promise((done) => {
     const loading = figure.querySelector("[data-part=loading]");
     if (!loading || loading.hidden) return done();
-    say(figure, "Load the model: then it is set as the words or the address say.");
-    figure.querySelector("[data-part=load]")?.focus({ preventScroll: true });
+    figure.querySelector("[data-part=load]").focus({ preventScroll: true });
+    figure.waits();
     new MutationObserver((_, watch) => { watch.disconnect(); done(); }).observe(loading, { attributeFilter: ["hidden"] });
   });
 
   let turn = 0;
   const set = async (figure, steps) => {
-    const mine = ++turn;
-    figure.scrollIntoView({ block: "nearest" });
+    const mine = ++turn, wrong = () => say(figure, "That setting is of another edition of this page: the figure stands as it is.");
+    if (!figure.take) figure.scrollIntoView({ block: "nearest" });
     await loaded(figure);
     await figure.ready; // what it fetches once it is seen
-    while (figure.still && !figure.still()) await pause(50);
-    for (const one of steps) {
-      if (mine !== turn) return; // somebody wants something else by now
-      if (!(await step(figure, one))) {
-        say(figure, "That setting is of another edition of this page: the figure stands as it is.");
-        return;
-      }
+    let rest = steps;
+    if (mine !== turn) return; // somebody wants something else by now
+    if (figure.take) { // all at once, from a clean state; what is left is pressed
+      rest = await figure.take(steps);
+      if (!rest) return wrong();
+      const [name] = rest[0]?.match(/[^=!]+/) ?? [];
+      if (name) parts(figure, name)[0].scrollIntoView({ block: "center" }); // its progress stands there
+    }
+    for (const one of rest) {
+      if (mine !== turn) return;
+      if (!(await step(figure, one))) return wrong();
     }
   };
 
@@ -87,23 +91,17 @@
     return [[...document.querySelectorAll(FIGURES)].find((one) => nameOf(one) === name), steps];
   };
 
-  /** The address of what a figure shows now. */
+  /** The address of what a figure shows now; the live model says its steps itself. */
   const addressOf = (figure) => {
-    const before = first.get(figure), now = [...all(figure)], count = parts(figure, LAST).length;
+    const steps = figure.steps?.() ?? stepsOf(figure);
+    return `#set=${[nameOf(figure), ...steps].map((one) => encodeURIComponent(one).replace(/%3D/, "=")).join("&")}`;
+  };
+  /** The steps from what a figure showed first to what it shows now. */
+  const stepsOf = (figure) => {
+    const before = first.get(figure), now = [...all(figure)];
     const moved = now.some(([name, value]) => name !== LAST && value !== before.get(name));
-    const differs = ([name, value]) => {
-      if (name !== LAST) return value !== before.get(name);
-      return figure.still ? value !== (count > 1 ? String(count - 1) : "true") : moved || value !== before.get(name); // another sentence begins elsewhere
-    };
-    const steps = now.filter(differs).map(([name, value]) => `${name}=${value}`);
-    const { way } = figure.now ?? {};
-    const together = +figure.querySelector("[data-part=first]")?.value; // the first of an order, by a slider
-    if (way?.off) { // the live model's heads and edges, one after the other, before the order that is shown
-      const extra = [...(together ? [] : way.off).map((head) => [`rank=${head + 1}`, "head!"]), ...way.cuts.map(([head, , key]) => [`rank=${head + 1}`, `key=${key}`, "cut!"])].flat();
-      const at = steps.findIndex((one) => /^(order|rank|key)=/.test(one));
-      if (extra.length) steps.splice(at < 0 ? steps.length : at, 0, "order=layer", ...extra, `order=${figure.querySelector("[data-part=order]").value}`);
-    }
-    return `#set=${[nameOf(figure), ...steps].map((one) => encodeURIComponent(one).replace(/%3D/, "=").replace(/%20/g, "+")).join("&")}`.replaceAll("+", "%20");
+    const differs = ([name, value]) => (name === LAST && moved) || value !== before.get(name); // another sentence begins elsewhere
+    return now.filter(differs).map(([name, value]) => `${name}=${value}`);
   };
 
   const offerLinks = (figure) => {
@@ -113,6 +111,8 @@
       history.replaceState(null, "", addressOf(figure));
       const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
       button.title = copied ? "Copied" : "It stands in the address bar";
+      button.textContent = copied ? "Link copied ✓" : "Link: in the address bar ✓"; // the message may be out of sight
+      setTimeout(() => { button.textContent = "Link"; }, 4000);
       say(figure, copied ? "The link is copied, and in the address bar." : "The link is in the address bar.");
     };
     figure.querySelector(".am-title, .av-title, .as-read").append(button);

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import http.server
+import re
 import threading
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,7 @@ from attncourse.data import kept
 from attncourse.figures import moving
 from attncourse.figures.moving.figure import lean
 from attncourse.figures.moving.real_model import DECISIONS, FILE, SIZE, WORKER
+from attncourse.figures.prose_numbers import compare_prose
 from attncourse.figures.theme import read_asset
 from attncourse.gpt import filter_logits
 from attncourse.interpret import (
@@ -36,6 +38,7 @@ from attncourse.interpret import (
 from attncourse.milestones.undone import ROWS, TEXTS, undone
 from attncourse.tasks.explored import unpack_maps
 from helpers.live_model_page import SENTENCE, ready
+from helpers.project import ROOT
 from helpers.small_llama import KINDS, WORDS, small_file, small_model
 
 pytestmark = needs_browser
@@ -315,11 +318,10 @@ def test_the_code_is_small_and_the_file_is_the_pinned_one():
     from attncourse.pretrained.model import FILE as PINNED
 
     assert (FILE, SIZE) == (PINNED.name, PINNED.size)
-    scripts = [
-        lean(read_asset(f"moving/{name}.js")) for name in (*WORKER, "score_sum", "real_model")
-    ]
+    names = (*WORKER, "score_sum", "real_model_address", "real_model")
+    scripts = [lean(read_asset(f"moving/{name}.js")) for name in names]
     sheets = [read_asset(f"moving/{name}.css") for name in ("score_sum", "real_model")]
-    assert sum(map(len, [*scripts, *sheets])) < 77_000
+    assert sum(map(len, [*scripts, *sheets])) < 84_700
     with pytest.raises(ValueError, match="texts: expected texts to try, got"):
         moving.real_model([" "])
 
@@ -478,7 +480,7 @@ def test_heads_keep_their_order_while_they_are_switched_off(figure):
     for place in range(3):  # of the first layers: what later ones do changes
         head = next(h for h in before[place:] if h < 4 and h not in figure.now["way"]["off"])
         figure.figure.locator("[data-part=rank]").fill(str(before.index(head) + 1))
-        figure.button(f"Head {head // 4}.{head % 4} off").click()
+        figure.button(f"Switch head {head // 4}.{head % 4} off").click()
         ready(figure)
         assert heads() == before
     scores = [score for _, score in figure.now["ranked"]]
@@ -510,7 +512,7 @@ def test_in_a_long_text_the_chosen_piece_is_in_its_box(figure):
 
 
 def test_results_stay_in_sight(opened, path):
-    """Beside the decisions where there is room; else a strip of the three likeliest words."""
+    """Beside the decisions where there is room; else a strip of words, before and now."""
     for width in (1280, 390):
         reader = loaded(opened(moving.real_model([SENTENCE]), width=width), path)
         reader.button("halves").scroll_into_view_if_needed()
@@ -525,9 +527,167 @@ def test_results_stay_in_sight(opened, path):
             assert not strip.is_visible()
         else:
             assert all(strip.evaluate_all(inside))
-            three = [one["text"].replace(" ", "␣") for one in reader.now["next"][:3]]
-            assert strip.locator("b").all_inner_texts() == three
+            nexts = reader.now["next"]
+            was = max(nexts, key=lambda one: one["before"])
+            now = next(one for one in nexts if one is not was)
+            shown = strip.locator("span").all_inner_texts()
+            assert [text.split()[0] for text in shown] == [
+                (one["text"].strip() or one["text"].replace(" ", "␣")) for one in (was, now)
+            ]
+            assert all(text.count("→") == 1 and text.endswith("%") for text in shown)
+            reader.button("Put all back").click()
+            ready(reader)
+            assert strip.locator("b").count() == 3
         assert reader.overflow() == 0
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_the_strip_never_shortens_a_number(opened, path, width):
+    """Long words give way, and what does not fit is left out whole."""
+    reader = loaded(opened(moving.real_model([SENTENCE]), width=width), path)
+    reader.button("halves").click()
+    ready(reader)
+    strip = reader.figure.locator(".rm-strip")
+    assert strip.locator("span").count() == 2
+    for word in ("a", "otters", "w" * 40):
+        strip.locator("b").evaluate_all("(all, word) => all.map(b => b.textContent = word)", word)
+        entries = strip.evaluate(
+            """strip => {
+                const box = strip.getBoundingClientRect(), range = document.createRange();
+                return [...strip.children].map(entry => {
+                    range.selectNodeContents(entry.lastChild);
+                    const number = range.getBoundingClientRect();
+                    return {here: number.top < box.bottom - 4, whole: number.right <= box.right};
+                });
+            }"""
+        )
+        assert entries[0]["here"]
+        assert all(entry["whole"] for entry in entries if entry["here"])
+        assert reader.overflow() == 0
+
+
+def test_nothing_is_drawn_to_words_that_the_model_does_not_see(figure):
+    """No shade and no arc after the chosen piece, for no head."""
+    words = figure.figure.locator(".rm-words button")
+    words.nth(3).click()
+    ready(figure)
+    for rank in range(1, 13):
+        figure.figure.locator("[data-part=rank]").fill(str(rank))
+        assert figure.now["row"][4:] == []
+        shades = words.evaluate_all("all => all.slice(4).map(one => one.style.background)")
+        assert set(shades) == {""}
+        arcs = figure.figure.locator(".rm-press").evaluate_all(
+            "all => all.map(a => +a.dataset.key)"
+        )
+        assert all(key < 3 for key in arcs)
+
+
+def test_which_heads_look_from_here_to_there(figure):
+    figure.page.set_viewport_size({"width": 390, "height": 500})
+    figure.figure.locator("[data-part=key]").select_option("2")
+    ready(figure)
+    figure.button("Which heads look there?").click()
+    ready(figure)
+    assert figure.figure.locator("[data-part=order]").input_value() == "word"
+    last = len(figure.now["ids"]) - 1
+    words = figure.figure.locator(".rm-words")
+    assert words.evaluate("box => box.getBoundingClientRect().top") >= 0  # the arcs are in sight
+    best = max(range(12), key=lambda head: row_weight(figure, head, last, 2))
+    assert figure.now["head"] == best
+    figure.figure.locator(".rm-words button").nth(last - 3).click()  # from there, the same head
+    ready(figure)
+    assert (figure.now["query"], figure.now["head"]) == (last - 3, best)
+    scores = [score for _, score in figure.now["ranked"]]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == pytest.approx(max(row_weight(figure, h, last - 3, 2) for h in range(12)))
+
+
+def row_weight(figure: FigureReader, head: int, query: int, key: int) -> float:
+    """How much a head looks from one piece at another."""
+    row = ask(figure, "row", ids=figure.now["ids"], way=RIGHT, query=query)
+    return row["weights"][head * row["length"] + key]
+
+
+def test_many_heads_off_are_one_button(figure):
+    first = figure.figure.locator("[data-part=first]")
+    chips = figure.figure.locator("[data-part=changed] button")
+    for count, expected in ((3, 4), (7, 2)):
+        first.fill(str(count))
+        ready(figure)
+        assert chips.count() == expected  # with the one that puts all back
+    assert chips.first.inner_text() == "7 heads off ×"
+    figure.figure.locator("[data-part=order]").select_option("first")
+    ready(figure)
+    now = figure.figure.locator("[data-part=first-now]")
+    assert now.inner_text() == "7 off, not this order’s first"
+    figure.button("cut in this head").click()
+    ready(figure)
+    head = figure.now["head"]
+    assert figure.says.startswith(f"Cut in head {head // 4}.{head % 4}: “")
+    chips.first.click()
+    ready(figure)
+    assert (figure.now["way"]["off"], len(figure.now["way"]["cuts"])) == ([], 1)
+    assert now.inner_text() == "0"
+    assert figure.figure.locator(".rm-cut").count() == 1  # a cut edge is drawn
+    figure.button("Put all back").click()
+    ready(figure)
+    assert figure.now["way"] == RIGHT
+    assert chips.count() == 0
+
+
+def test_examples_start_from_a_clean_state_and_say_so(opened, path):
+    reader = loaded(opened(moving.real_model([SENTENCE, "otters met. otters"])), path)
+    example = reader.figure.locator("[data-part=example]").nth(1)
+    assert example.inner_text() == "otters met. otters"
+    example.click()
+    ready(reader)
+    clean = reader.now
+    for name in ("Switch head", "halves"):
+        reader.figure.get_by_role("button", name=name).first.click()
+        ready(reader)
+    reader.figure.locator("[data-part=temperature]").fill("0.3")
+    reader.figure.locator("[data-part=order]").select_option("first")
+    ready(reader)
+    assert reader.now["next"] != clean["next"]
+    example.click()
+    ready(reader)
+    assert without_times(reader.now) == without_times(clean)
+    assert reader.says.startswith("Put back: head ")
+    assert "Pairs turned: halves; Temperature 0.3. Likeliest next" in reader.says
+    reader.figure.locator("[data-part=temperature]").fill("0.3")
+    reader.button("halves").click()
+    ready(reader)
+    reader.button("Put all back").click()
+    ready(reader)
+    assert without_times(reader.now) == without_times(clean)
+    assert reader.button("halves").get_attribute("aria-pressed") == "false"
+
+
+def without_times(now: dict) -> dict:
+    return {name: value for name, value in now.items() if name not in ("ms", "read")}
+
+
+def test_the_slider_of_heads_counts_layers_while_it_works(figure):
+    figure.figure.evaluate(
+        """root => { root.counts = []; const now = root.querySelector("[data-part=first-now]");
+            new MutationObserver(() => root.counts.push(now.textContent)).observe(now,
+                {childList: true}); }"""
+    )
+    figure.figure.locator("[data-part=first]").fill("4")
+    ready(figure)
+    counts = figure.figure.evaluate("root => root.counts")
+    assert "4: layer 1 of 3 …" in counts
+    assert counts[-1] == "4"
+
+
+def test_a_goal_of_another_text_is_forgotten(figure):
+    key = figure.figure.locator("[data-part=key]")
+    key.select_option("2")
+    ready(figure)
+    write(figure, SENTENCE + " pebbles")  # the same beginning: the same piece
+    assert key.input_value() == "2"
+    write(figure, "They sorted pebbles")
+    assert key.input_value() == "0"
 
 
 def test_what_belongs_to_another_text_is_faint(figure):
@@ -563,15 +723,15 @@ def test_heads_and_layers_are_switched_off_and_edges_are_cut(figure, model):
     ready(figure)
     head = figure.now["head"]
     layer, h = divmod(head, 4)
-    figure.button(f"Head {layer}.{h} off").click()
+    figure.button(f"Switch head {layer}.{h} off").click()
     ready(figure)
     with without_heads(model, [(layer, h)]):
         expected = model(ids)[-1].softmax(-1)
     best = figure.now["next"][0]
     assert best["p"] == pytest.approx(float(expected.max()), abs=1e-3)
     assert figure.says.startswith(f"Head {layer}.{h} off. ")
-    assert "with nothing changed" in figure.says
-    figure.button(f"All of layer {layer} off").click()
+    assert "before the changes" in figure.says
+    figure.button(f"Switch all of layer {layer} off").click()
     ready(figure)
     with without_heads(model, [(layer, k) for k in range(4)]):
         expected = model(ids)[-1].softmax(-1)
@@ -626,6 +786,7 @@ def test_an_arc_that_is_pressed_says_why(figure):
     figure.button("cut in this head").click()
     ready(figure)
     assert "has no score" in box.inner_text()
+    assert figure.figure.locator("[data-part=both]").inner_text() == ""
     figure.button("Why this score?").click()
     ready(figure)
     assert not box.is_visible()
@@ -962,3 +1123,42 @@ def test_the_real_model_says_what_the_package_says(opened, real_file, real_model
             same(torch.tensor(last[0]), model(ids)[-1], atol=1e-2)
     chat = ask(reader, "encode", text="Why is the sky blue?", chat=True)["ids"]
     assert chat == words.chat("Why is the sky blue?").tolist()
+
+
+# Of the page's text: a verb, the sentence behind it, and where its numbers stand.
+STATED = {
+    "The capital of France is": ("*Paris* 77 %", " Paris", ["p"]),
+    "the first 16 at once": ("*otters* falls from 89 to 46 %", " otters", ["before", "p"]),
+    "cut the edge to France in all heads": (
+        "*Paris* falls from 77 to 0.2 %", " Paris", ["before", "p"]),
+    "In head 23.4 alone": ("it falls to 15 %", " Paris", ["p"]),
+    "see the 64 products of this score": ("6.46, a weight of 88 %", None, ["score", "weight"]),
+    "turn its rotation off": ("5.57, a weight of 79 %", None, ["score", "weight"]),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def live_page() -> str:
+    return " ".join((ROOT / "book" / "real_model.md").read_text(encoding="utf-8").split())
+
+
+def test_the_verbs_of_the_page_give_its_numbers(opened, real_file, live_page):
+    """Each after anything that was changed before."""
+    reader = loaded(opened(moving.real_model()), real_file)
+    for words, (sentence, piece, places) in STATED.items():
+        reader.figure.locator("[data-part=layer]").click()
+        ready(reader)
+        reader.figure.locator("[data-part=temperature]").fill("0.3")
+        reader.button("halves").click()
+        ready(reader)
+        setting = re.search(r"\{do\}`" + words + r" <real_model: ([^>]+)>`", live_page)
+        assert sentence in live_page[setting.end() : setting.end() + 60], words
+        steps = [step.strip() for step in setting[1].split(";")]
+        assert reader.figure.evaluate("(root, steps) => root.take(steps)", steps) == []
+        if piece is None:
+            why = reader.figure.evaluate("root => root.why")
+            values = {name: why[f"{name}s"][why["chosen"]] for name in places}
+        else:
+            values = next(one for one in reader.now["next"] if one["text"] == piece)
+        faults = compare_prose(sentence, *(values[name] for name in places))
+        assert faults == [], words

@@ -97,13 +97,11 @@ def test_the_live_model_is_set_once_it_is_loaded(opened, path):
     assert reader.figure.locator("textarea").input_value() == "otters met. otters"
     reader.button("Link").click()
     copied = reader.page.evaluate("() => decodeURIComponent(location.hash)")
-    assert copied.startswith(
-        "#set=real_model&text=otters met. otters&order=layer&rank=5&head!&order=layer"
-    )
+    assert copied == "#set=real_model&text=otters met. otters&order=layer&off=4&chosen=4"
 
 
 def test_piece_and_score_are_in_the_address(opened, path):
-    steps = ["text=otters met. otters", "word=2", "order=layer", "rank=7", "key=1", "why=true"]
+    steps = ["text=otters met. otters", "word=2", "key=1", "order=layer", "chosen=6", "why=true"]
     address = "&amp;".join(["real_model", *steps])
     reader = opened(moving.real_model([SENTENCE]), Prose(address))
     reader.figure.locator("[data-part=file]").set_input_files(path)
@@ -117,6 +115,205 @@ def test_piece_and_score_are_in_the_address(opened, path):
     reader.button("Link").click()
     copied = reader.page.evaluate("() => decodeURIComponent(location.hash)")
     assert copied == f"#set={address}".replace("&amp;", "&")
+
+
+TEXT = "text=otters met. otters"
+
+
+def live(opened, path, *verbs: str, address: str = ""):
+    """The live model beside words that set it; loaded, and set as an address says."""
+    reader = opened(
+        moving.real_model([SENTENCE]), Prose(*(verb.replace("&", "&amp;") for verb in verbs))
+    )
+    if address:
+        reader.page.evaluate("to => { location.hash = to; }", address)
+        reader.page.wait_for_function("() => !document.querySelector('[data-part=wanted]').hidden")
+    reader.figure.locator("[data-part=file]").set_input_files(path)
+    ready(reader)
+    return reader
+
+
+def shows(reader) -> dict:
+    return {name: value for name, value in reader.now.items() if name not in ("ms", "read")}
+
+
+def link(reader) -> str:
+    reader.page.locator(".attn-copy-link").click()
+    reader.page.wait_for_function("() => location.hash")
+    return reader.page.evaluate("() => decodeURIComponent(location.hash)")
+
+
+COUNT_JOBS = """() => {
+    window.jobs = [];
+    const post = Worker.prototype.postMessage;
+    Worker.prototype.postMessage = function (asked) {
+        jobs.push(asked.job);
+        post.call(this, asked);
+    };
+}"""
+EACH_HEAD = "&".join(f"rank={head + 1}&key=3&cut!" for head in range(12))
+
+
+@pytest.mark.parametrize("steps", ["key=3&cutall!", f"order=layer&{EACH_HEAD}&order=previous"])
+def test_a_cut_in_all_heads_has_a_short_address_that_is_set_at_once(opened, path, steps):
+    """The model is read once, by an address of today and by one of the past."""
+    reader = live(opened, path)
+    before = reader.figure.locator(".rm-words button").count()
+    reader.figure.locator("textarea").fill("otters met. otters")
+    reader.page.wait_for_function(
+        "n => document.querySelectorAll('.rm-words button').length !== n", arg=before
+    )
+    ready(reader)
+    reader.figure.locator("[data-part=key]").select_option("3")
+    ready(reader)
+    reader.button("cut in all heads").click()
+    ready(reader)
+    last = len(reader.now["ids"]) - 1
+    assert link(reader) == f"#set=real_model&{TEXT}&key=3&cuts={last}-3"
+    for address in (link(reader), f"#set=real_model&{TEXT}&{steps}"):
+        other = opened(moving.real_model([SENTENCE]), Prose())
+        other.page.evaluate(COUNT_JOBS)
+        other.page.evaluate("to => { location.hash = to; }", address)
+        other.figure.locator("[data-part=file]").set_input_files(path)
+        other.page.wait_for_function(
+            "() => document.querySelector('.attncourse-moving').now?.way.cuts.length === 12"
+        )
+        ready(other)
+        now, before = shows(other), shows(reader)
+        if address.endswith("order=previous"):  # which sorts after the cuts
+            assert sorted(now.pop("ranked")) == sorted(before.pop("ranked"))
+        assert now == before
+        assert other.page.evaluate("() => jobs.filter(job => job === 'read').length") <= 2
+
+
+STATES = [
+    "temperature=0.4&topp=0.6&word=4&key=2&order=word&first=3",
+    "written=7.30.31&off=0-3.7.9-10&cuts=5-1_2.4-6~6-6&order=first&chosen=8",
+    "key=1&order=induction&switch1=1&switch6=4&off=3.8&chosen=5&why=true&turned=false",
+    "word=3&other=They sorted&from=0&to=2",
+]
+
+
+@pytest.mark.parametrize("steps", STATES)
+def test_an_address_brings_the_whole_state(opened, path, steps):
+    reader = live(opened, path, address=f"#set=real_model&{TEXT}&{steps}")
+    assert link(reader) == f"#set=real_model&{TEXT}&{steps}"
+    other = live(opened, path, address=link(reader))
+    assert shows(other) == shows(reader)
+    whole = """root => [root.why, root.tried, root.querySelector(".rm-words").innerHTML,
+        ...[...root.querySelectorAll("select, input")].map(one => one.value)]"""
+    assert other.figure.evaluate(whole) == reader.figure.evaluate(whole)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "word=99",
+        "order=constructor",
+        "off=0-99999999999",
+        "cuts=2",
+        "chosen=-1",
+        "switch1=7",
+        "toString=1",
+    ],
+)
+def test_a_state_that_the_model_does_not_have_is_told(opened, path, steps):
+    reader = live(opened, path, f"real_model&{TEXT}", f"real_model&{TEXT}&{steps}")
+    verbs = reader.page.locator(".attn-do")
+    verbs.first.click()
+    ready(reader)
+    clean = shows(reader)
+    verbs.last.click()
+    reader.page.wait_for_function(
+        "() => document.querySelector('[role=status]').textContent.includes('another edition')"
+    )
+    ready(reader)
+    assert shows(reader) == clean
+
+
+VERBS = [
+    "key=1&cutall!", "order=layer&rank=5&key=1&cut!", "order=induction&first=5",
+    "order=layer&rank=7&key=1&why=true", "order=layer&rank=7&key=1&why=true&turned=false",
+    "switch2=1", "temperature=2",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_begins_from_a_clean_state(opened, path, verb):
+    """After anything that was changed it sets what it sets on a page just opened."""
+    reader = live(opened, path, f"real_model&{TEXT}&{verb}")
+    button = reader.page.locator(".attn-do")
+    why = "root => root.querySelector('[data-part=because]').hidden || root.why"
+    button.click()
+    ready(reader)
+    clean, score, said = shows(reader), reader.figure.evaluate(why), reader.says
+    reader.figure.locator("[data-part=temperature]").fill("0.3")
+    reader.figure.locator("[data-part=order]").select_option("first")
+    ready(reader)
+    for name in ("Switch head", "cut in this head", "halves", "Why this score?"):
+        reader.figure.get_by_role("button", name=name).first.click()
+        ready(reader)
+    reader.button("Write on").click()  # a verb stops it
+    reader.page.wait_for_function("() => document.querySelector('.rm-out').textContent")
+    button.click()
+    reader.page.wait_for_function(
+        "() => document.querySelector('[role=status]').textContent.startsWith('Put back: ')"
+    )
+    ready(reader)
+    assert shows(reader) == clean
+    assert reader.figure.evaluate(why) == score
+    assert reader.says.startswith("Put back: ")
+    assert "Temperature 0.3. " in reader.says
+    assert reader.says.endswith(said)
+
+
+SEEN = """selector => { const box = document.querySelector(selector).getBoundingClientRect();
+    return box.top >= 0 && box.bottom <= innerHeight && box.height > 0; }"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize(
+    ("verb", "result"),
+    [
+        ("key=1&cutall!", ".rm-next"),
+        ("order=layer&rank=7&key=1&why=true", "[data-part=because]"),
+        ("other=They sorted&carry!", "[data-part=carried]"),
+        ("curve!", "[data-part=curves]"),
+    ],
+)
+def test_what_a_verb_sets_comes_into_sight(opened, path, width, verb, result):
+    words = Prose(f"real_model&amp;{TEXT}&amp;{verb.replace('&', '&amp;')}")
+    reader = opened(moving.real_model([SENTENCE]), words, width=width)
+    reader.figure.locator("[data-part=file]").set_input_files(path)
+    ready(reader)
+    if result in ("[data-part=carried]", "[data-part=curves]"):  # lower than their buttons
+        reader.page.set_viewport_size({"width": width, "height": 420})
+    reader.page.evaluate("() => document.body.append(document.createElement('div'))")
+    reader.page.evaluate("() => { document.body.lastChild.style.height = '900px'; }")
+    reader.page.locator(".attn-do").click()
+    reader.page.wait_for_function(SEEN, arg=result)
+    ready(reader)
+    assert reader.page.evaluate(SEEN, result)
+
+
+def test_a_link_says_in_its_own_place_that_it_is_copied(opened):
+    reader = opened(heads(), Prose())
+    reader.page.locator(".attn-copy-link").click()
+    reader.page.wait_for_function(
+        "() => document.querySelector('.attn-copy-link').textContent.endsWith('✓')"
+    )
+
+
+def test_a_state_asks_for_the_model_beside_the_button_that_loads_it(opened):
+    reader = opened(moving.real_model(), Prose(f"real_model&amp;{TEXT}&amp;switch1=1"), width=390)
+    reader.figure.locator(".rm-words button").last.wait_for()
+    ready(reader)
+    asks = reader.figure.locator("[data-part=wanted]")
+    assert not asks.is_visible()
+    reader.page.locator(".attn-do").click()
+    for name in ("wanted", "load"):
+        assert reader.page.evaluate(SEEN, f"[data-part={name}]"), name
+    assert reader.figure.locator(".rm-old").count() == 1  # the picture is another state's
 
 
 PANEL = [Bars(["a"], [[0.1], [0.2], [0.4]], "p", "one bar")]

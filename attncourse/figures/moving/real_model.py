@@ -4,7 +4,7 @@ Nothing is loaded until the reader asks. The file is that of chapter 18, from be
 pages or from the reader's disk; a worker, made from the script that the page carries, computes with
 its blocks as they are. ``real_model_file.js`` reads the file and cuts text into pieces,
 ``real_model_engine.js`` is the model, ``real_model_worker.js`` answers what ``real_model.js``
-asks.
+asks; ``real_model_address.js`` gives a state an address, and sets the state of an address.
 """
 
 from collections.abc import Sequence
@@ -25,6 +25,7 @@ FOLDER = "model"  # beside the book's pages
 KEPT_HINT = (
     "Below is kept what it makes of one text: press words, choose heads. Loaded, it is yours."
 )
+WANTED = "Load the model: then it is set as the words or the address say."
 MEMORY = "200 to 450"  # megabytes, the file among them, by the length of the text; in Chromium
 TEXTS = (
     "My cat is small, cute, and fluffy. She",
@@ -89,8 +90,9 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
         "real_model",
         "A real model, live",
         loading(texts[0] == TEXTS[0])
-        + '<div class="rm-model" data-part="model" hidden><div class="rm-seen">'
-        + f"{real_model_inputs(texts)}{real_model_pieces()}</div>"
+        + '<div class="rm-model" data-part="model" hidden>'
+        + f"{real_model_beginnings(texts)}"
+        + f'<div class="rm-seen">{real_model_text(texts[0])}{real_model_next()}</div>'
         + f"<div>{real_model_maps()}{decision_switches()}"
         + '<p class="rm-head" data-part="about"></p>'
         + controls(button("forget", "Remove the file from this browser"))
@@ -109,7 +111,7 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
             "kept": kept_text() if texts[0] == TEXTS[0] else None,
         },
         "",
-        before=["score_sum", "line_chart"],
+        before=["score_sum", "line_chart", "real_model_address"],
     )
 
 
@@ -145,41 +147,61 @@ def loading(shows_kept: bool) -> str:
             "</progress>",
             button("cancel", "Cancel"),
         )
+        + f'<p class="am-controls rm-head" data-part="wanted" hidden>{WANTED}</p>'
         + '<p class="am-controls" data-part="memory"></p>'
         + (f'<p class="am-controls">{KEPT_HINT}</p>' if shows_kept else "")
         + "</div>"
     )
 
 
-def real_model_inputs(texts: Sequence[str]) -> str:
-    """Return the reader's inputs and the place for the model's next word."""
-    field = controls(
-        '<label class="rm-text"><span data-part="asks">Your text</span>'
-        '<textarea data-part="text" rows="2" dir="auto" spellcheck="false" autocomplete="off">'
-        f"{escape(texts[0])}</textarea></label>"
+def real_model_beginnings(texts: Sequence[str]) -> str:
+    """Return how a text is read, and texts to try: each a button with its first words."""
+    tried = "".join(
+        f'<button type="button" data-part="example" value="{escape(text)}" '
+        f'title="{escape(text)}">{escape(first_words(text))}</button>'
+        for text in texts
     )
-    tried = "".join(button("example", escape(text)) for text in texts)
     return (
-        controls(choice("kind", "Read it as", ["plain text", "a question in a chat"], 0))
-        + field
+        '<div class="am-row rm-begin">'
+        + controls(choice("kind", "Read it as", ["plain text", "a question in a chat"], 0))
         + controls("Try:", tried)
+        + "</div>"
+    )
+
+
+def first_words(text: str, count: int = 3) -> str:
+    """Return the first words of a text, with dots where there are more."""
+    words = text.split()
+    return " ".join(words[:count]) + (" …" if len(words) > count else "")
+
+
+def real_model_text(text: str) -> str:
+    """Return the reader's text, and its pieces with arcs from the chosen one."""
+    return (
+        controls(
+            '<label class="rm-text"><span data-part="asks">Your text</span>'
+            '<textarea data-part="text" rows="2" dir="auto" spellcheck="false" autocomplete="off">'
+            f"{escape(text)}</textarea></label>"
+        )
+        + '<p class="rm-out" data-part="out" dir="auto"></p>'
+        + '<p class="rm-head">Pieces, and what the chosen one looks at</p>'
+        '<div class="rm-words" data-part="words" role="group" aria-label="Pieces"></div>'
+    )
+
+
+def real_model_next() -> str:
+    """Return the place for the next word, and what writes it."""
+    return (
+        '<div class="rm-next" data-part="bars"></div>'
         + controls(
             button("next", "Next word"),
             button("on", "Write on"),
             button("anew", "Take all back"),
+        )
+        + controls(
             slider_control("temperature", "Temperature", 0, 2, 1, 0.1),
             slider_control("topp", "Top-p", 0.05, 1, 1, 0.05),
         )
-        + '<p class="rm-out" data-part="out" dir="auto"></p>'
-        + '<div class="rm-next" data-part="bars"></div>'
-    )
-
-
-def real_model_pieces() -> str:
-    """The pieces of the text, with arcs from the chosen one."""
-    return (
-        '<p class="rm-head">The pieces that the model sees, and what the chosen one looks at</p>'
-        '<div class="rm-words" data-part="words" role="group" aria-label="Pieces"></div>'
     )
 
 
@@ -191,6 +213,13 @@ def real_model_maps() -> str:
         + controls(
             f'<label>order heads by <select data-part="order">{sorts}</select></label>',
             button("sort", "Sort anew"),
+        )
+        + controls(
+            '<label>from <span data-part="asker"></span> to <select data-part="key"></select>'
+            "</label>",
+            button("find", "Which heads look there?"),
+        )
+        + controls(
             '<label class="am-slider"><span data-part="name">head</span><input type="range" '
             'data-part="rank" min="1" max="1" step="1" value="1" '
             'aria-label="Which head, by its place in this order" autocomplete="off"></label>',
@@ -199,7 +228,7 @@ def real_model_maps() -> str:
         'this order at the top left"></div>'
         + controls(button("head", "Head off"), button("layer", "Layer off"))
         + controls(
-            '<label>its edge to <select data-part="key"></select></label>',
+            '<span>The edge <span data-part="edge"></span>:</span>',
             button("cut", "cut in this head"),
             button("cutall", "cut in all heads"),
             button("why", "Why this score?", False),
@@ -208,12 +237,11 @@ def real_model_maps() -> str:
         + controls(button("turned", "Rotation", True))
         + '<div class="ss-box" data-part="sum" role="group" aria-label="Why this score"></div>'
         '<p data-part="both"></p></div>'
-        + controls(
-            slider_control("first", "first heads of this order off", 0, 64, 0),
-            button("curve", "Against ten orders by lot"),
-        )
+        + '<div class="am-row am-controls" data-part="changed"></div><div class="rm-first">'
+        + controls(slider_control("first", "first heads of this order off", 0, 64, 0))
+        + "</div>"
+        + controls(button("curve", "Against ten orders by lot"))
         + '<div data-part="curves"></div>'
-        + '<div class="am-row am-controls" data-part="changed"></div>'
         + two_texts()
         + '<details class="am-controls" data-part="lens"><summary>What each layer would say '
         "(logit lens)</summary><p>A column is a piece, and a row says what the last norm and the "
@@ -245,8 +273,10 @@ def decision_switches() -> str:
     """The decisions of the book, each with the option that was taken and those that were not."""
     rows = "".join(
         '<div class="rm-switch">'
-        + choice(f"switch{i}", name, [escape(label) for label, _ in options], 0)
-        + f'<a data-page="{page}" hidden>chapter&nbsp;{int(page[:2])}</a></div>'
+        + choice(f"switch{i}", name, [escape(label) for label, _ in options], 0).replace(
+            "</span>", f' <a data-page="{page}" hidden>chapter&nbsp;{int(page[:2])}</a></span>', 1
+        )
+        + "</div>"
         for i, (name, page, options) in enumerate(DECISIONS)
     )
     return (

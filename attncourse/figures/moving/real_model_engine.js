@@ -14,7 +14,8 @@ const kernel = (memory, half, four) => {
   const addV = op(simd(0xe4)), mulV = op(simd(0xe6)), splat = op(simd(0x13)), dot = op(simd(0xba)), addI = op(simd(0xae)), floats = op(simd(0xfa));
   const and15 = v => [...v, ...simd(0x0c), ...Array(16).fill(15), ...simd(0x4e)], upper = v => [...v, 0x41, 4, ...simd(0x6d)];
   const first = op(simd(four ? 0x89 : 0x87)), last = op(simd(four ? 0x8a : 0x88)), lane = i => [...get(sums), ...simd(0x1f), i];
-  const number = plus => loadF(add(get(half16), shift(short(get(p), plus), [0x41, 2]))), half16 = 15; // 16-bit floats by a table
+  // 16-bit floats by a table.
+  const number = plus => loadF(add(get(half16), shift(short(get(p), plus), [0x41, 2]))), half16 = 15;
   const loop = (i, count, ...body) => [...set(i, get(count)), 0x03, 0x40, ...body.flat(), ...get(i), 0x41, 1, 0x6b, 0x22, i, 0x0d, 0, 0x0b];
   const quarter = (v, part, k) => dot(part(v), load(get(x), 8 + 16 * k));
   const [one, two] = four ? [and15(get(low)), upper(get(low))] : [load(get(p), 2), load(get(p), 18)];
@@ -30,7 +31,8 @@ const kernel = (memory, half, four) => {
         store(get(out), addF(addF(addF(lane(0), lane(1)), addF(lane(2), lane(3))), get(16))),
         set(out, add(get(out), shift(get(ROWS), [0x41, 2])))),
       set(W, add(get(W), mul(get(BLOCKS), [0x41, BYTES]))), set(row, add(get(row), [0x41, 4])))];
-  const locals = [5, [6, 0x7f], [3, 0x7b], [1, 0x7f], [1, 0x7d], [1, 0x7f]].flat(); // 6–11 and 15, 17 i32, 12–14 v128, 16 f32
+  // 6–11 and 15, 17 i32, 12–14 v128, 16 f32.
+  const locals = [5, [6, 0x7f], [3, 0x7b], [1, 0x7f], [1, 0x7d], [1, 0x7f]].flat();
   const body = [...locals, ...code, 0x0b], section = (id, ...bytes) => [id, ...leb(bytes.length), ...bytes];
   const module = new WebAssembly.Module(Uint8Array.from([0, 97, 115, 109, 1, 0, 0, 0, ...section(1, 1, 0x60, 6, ...Array(6).fill(0x7f), 0),
     ...section(2, 1, 1, 97, 1, 109, 2, 0, 1), ...section(3, 1, 0), ...section(7, 1, 1, 102, 0, 0), ...section(10, 1, ...leb(body.length), ...body)]));
@@ -47,7 +49,8 @@ class Llama {
   /** Room for a file and for what is computed with it. plain: without WebAssembly. */
   constructor(size, plain = false) {
     this.size = size;
-    this.start = Math.ceil(size / 65536) * 65536; // of the table of 16-bit floats
+    // Of the table of 16-bit floats.
+    this.start = Math.ceil(size / 65536) * 65536;
     const bytes = this.start + 65536 * 4 + 2 ** 24;
     try {
       if (plain || typeof WebAssembly !== "object") throw new TypeError();
@@ -85,7 +88,8 @@ class Llama {
     const floats = new Float32Array(this.buffer), wholes = new Int16Array(this.buffer);
     for (let i = 0, at = this.packed; i < X.length; i += 32, at += 72) {
       let most = 0, sum = 0;
-      for (let j = i; j < i + 32; j++) most = Math.max(most, Math.abs(X[j])); // NaN stays
+      // NaN stays.
+      for (let j = i; j < i + 32; j++) most = Math.max(most, Math.abs(X[j]));
       const scale = most / 32767, by = most ? 1 / scale : 0;
       floats[at / 4] = scale;
       for (let j = 0, to = at / 2 + 4; j < 32; j++) sum += wholes[to + j] = Math.round(X[i + j] * by);
@@ -159,15 +163,16 @@ class Llama {
     const whole = session.way.mask === "none";
     let kept = 0;
     while (kept < ids.length && session.ids[kept] === ids[kept]) kept++;
-    if (whole && kept < Math.max(ids.length, session.ids.length)) kept = 0; // every token sees every other
+    // Every token sees every other.
+    if (whole && kept < Math.max(ids.length, session.ids.length)) kept = 0;
     for (const part of ["ids", "maps", "stream"]) session[part].length = kept;
     while (session.ids.length < ids.length) {
-      if (ids.length - session.ids.length > 64) tell(ids.length - session.ids.length);
-      await this.chunk(session, ids.slice(session.ids.length, whole ? MOST : session.ids.length + 32), breathe);
+      const left = ids.length - session.ids.length;
+      await this.chunk(session, ids.slice(session.ids.length, whole ? MOST : session.ids.length + 32), breathe, layer => tell({left, layer}));
     }
     return ids.length - kept;
   }
-  async chunk(session, ids, breathe) {
+  async chunk(session, ids, breathe, tell) {
     const {d, ff, layers, heads, dKv, table} = this, {way} = session, m = ids.length, start = session.ids.length, x = new Float32Array(m * d);
     ids.forEach((id, t) => this.row(table.how, table.start, id, d, x.subarray(t * d, t * d + d)));
     const seen = ids.map((_, t) => this.allowed(start + t, start + m, way));
@@ -190,9 +195,11 @@ class Llama {
       for (let i = 0; i < m * ff; i++) gate[i] *= up[i] / (1 + Math.exp(-gate[i]));
       this.pack(gate, m);
       add(this.times(block.down));
-      const {patch} = session; // a vector of another run in the place of this one's
+      // A vector of another run in the place of this one's.
+      const {patch} = session;
       if (patch?.layer === layer && patch.at >= start && patch.at < start + m) x.set(patch.vector, (patch.at - start) * d);
       keep(layer + 1);
+      tell(layer + 1);
       await breathe();
     }
     session.ids.push(...ids);
@@ -233,7 +240,8 @@ class Llama {
           let dot = 0;
           for (let c = 0, a = some[s] * dKv + own; c < dHead; c++) dot += q[from + c] * K[a + c];
           scores[s] = dot *= by;
-          if (!(dot <= top)) top = dot; // NaN, too
+          // NaN, too.
+          if (!(dot <= top)) top = dot;
         }
         for (let s = 0; s < some.length; s++) sum += scores[s] = Math.exp(scores[s] - top);
         for (let s = 0; s < some.length; s++) {

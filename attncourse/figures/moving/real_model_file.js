@@ -37,7 +37,8 @@ const readGguf = bytes => {
     for (const tensor of Object.values(tensors)) {
       const [how, numbers, size] = STORED[tensor.kind] || [];
       tensor.start += data;
-      if (!how) continue; // refused where it is asked for
+      // Refused where it is asked for.
+      if (!how) continue;
       const end = tensor.start + tensor.shape.reduce((a, b) => a * b, 1) / numbers * size;
       if (!(end <= bytes.length)) refuse(`The file is cut off: ${tensor.name} ends at byte ${end}, the file at ${bytes.length}. Take a whole one.`);
       tensor.how = how;
@@ -98,7 +99,8 @@ class Pieces {
     this.digits = pre === "smollm";
     this.end = of("eos_token_id");
     const template = fields["tokenizer.chat_template"] || "";
-    this.system = /<\|im_start\|>system\n([^<]*)<\|im_end\|>/.exec(template)?.[1]; // without it no chat
+    // Without it no chat.
+    this.system = /<\|im_start\|>system\n([^<]*)<\|im_end\|>/.exec(template)?.[1];
     const written = [...this.special].map(id => this.tokens[id]).sort((a, b) => b.length - a.length);
     this.marks = written.length ? new RegExp(`(${written.map(token => token.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|")})`, "u") : /(?!)/;
     this.known = new Map();

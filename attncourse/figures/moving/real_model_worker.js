@@ -8,6 +8,12 @@ const sessionOf = way => {
   if (JSON.stringify(other?.way) !== JSON.stringify(way)) other = model.session(way);
   return other;
 };
+/** The session of a way, once it has read the ids. */
+const readAs = async (way, ids, breathe, tell) => {
+  const session = sessionOf(way);
+  await model.read(session, ids, breathe, tell);
+  return session;
+};
 const LOAD = "This is kept for one text, as it is. Load the model, and it computes whatever you ask.";
 /** What is kept of one text, in the model's place before it is loaded: where all heads look, and what comes next. */
 class Kept {
@@ -106,19 +112,18 @@ const JOBS = {
   },
   /** The next piece's probabilities, and what they are with nothing changed. */
   async read({ids, way, temperature, topP, bars = 8}, tell, breathe) {
-    const began = performance.now(), session = sessionOf(way), read = await model.read(session, ids, breathe, left => tell({left}));
+    const began = performance.now(), session = sessionOf(way), read = await model.read(session, ids, breathe, tell);
     if (model.likeliest) return temperature === 1 && topP === 1 ? {next: model.likeliest, none: false, ms: 0, read} : refuse(LOAD);
     const chances = chancesOf(model.next(session), temperature, topP), none = Number.isNaN(chances[0]), ms = performance.now() - began;
     let before = chances;
-    if (!same(way)) { const right = sessionOf(RIGHT); await model.read(right, ids, breathe); before = chancesOf(model.next(right), temperature, topP); }
+    if (!same(way)) before = chancesOf(model.next(await readAs(RIGHT, ids, breathe, tell)), temperature, topP);
     const larger = none ? before : chances.map((p, i) => Math.max(p, before[i]));
     const next = most(larger, bars).map(id => ({id, text: seen(id), p: none ? NaN : chances[id], before: before[id]}));
     return {next: next.filter(one => none || one.p || one.before).sort((a, b) => b.p - a.p || b.before - a.before), none, ms, read};
   },
   /** A piece drawn from what follows; u, from 0 to 1, decides which. */
   async draw({ids, way, temperature, topP, u}, tell, breathe) {
-    const session = sessionOf(way);
-    await model.read(session, ids, breathe);
+    const session = await readAs(way, ids, breathe);
     const chances = chancesOf(model.next(session), temperature, topP);
     if (Number.isNaN(chances[0])) return {id: -1};
     let id = chances.findIndex(p => (u -= p) < 0);
@@ -139,14 +144,12 @@ const JOBS = {
   decode({ids}) { return {text: model.pieces.decode(ids), pieces: ids.map(seen)}; },
   /** What a token looks at, in every head. */
   async row({ids, way, query}, tell, breathe) {
-    const session = sessionOf(way);
-    await model.read(session, ids, breathe);
+    const session = await readAs(way, ids, breathe);
     return {length: session.maps[query].length / model.count, weights: Float32Array.from(session.maps[query], w => w / 65535)};
   },
   /** Why a head looks where it looks: a token's query, and the keys that it sees. */
   async why({ids, way, query, head}, tell, breathe) {
-    const session = sessionOf(way);
-    await model.read(session, ids, breathe);
+    const session = await readAs(way, ids, breathe);
     return model.pairs(session, head, query);
   },
   /** All heads by where their attention falls, and a picture of each map. */
@@ -173,8 +176,7 @@ const JOBS = {
   },
   /** What the model would say under a token if it stopped after each block. */
   async lens({ids, way, query}, tell, breathe) {
-    const session = sessionOf(way);
-    await model.read(session, ids, breathe);
+    const session = await readAs(way, ids, breathe);
     const logits = model.logits(session.stream[query], way.norm), {vocab} = model;
     return {rows: Array.from({length: model.layers + 1}, (_, layer) => {
       const row = logits.subarray(layer * vocab, (layer + 1) * vocab), [id] = most(row, 1);
@@ -208,8 +210,7 @@ const JOBS = {
   },
   /** The logits after the last tokens, or after all. */
   async logits({ids, way, last = ids.length}, tell, breathe) {
-    const session = sessionOf(way);
-    await model.read(session, ids, breathe);
+    const session = await readAs(way, ids, breathe);
     return {logits: ids.slice(-last).map((_, i) => model.next(session, ids.length - last + i).slice())};
   },
 };
