@@ -1,6 +1,6 @@
 """Chapter 21: what the models of the last years changed in attention.
 
-Scores that cannot grow (``normed_scores``), a place for weight that has nowhere to go
+Scores with a bound (``normed_scores``), a place for weight that has nowhere to go
 (``sink_softmax``, ``GatedAttention``), keys and values from one small vector (``absorbed_scores``,
 ``LatentAttention``), layers that see a window (``layer_kinds``), a memory that can be corrected
 (``delta_rule``, ``gated_delta_rule``), keys that are chosen (``select_keys``), and the bytes that
@@ -37,7 +37,7 @@ from attncourse.support.tensors import ALLOWED, require_boolean, require_mask, s
 # them, and what else is published of each, with its sources.
 MODELS: dict[str, dict[str, Any]] = {row["name"]: row for row in kept("models")["models"]}
 
-# --- scores that cannot grow ----------------------------------------------------------------------
+# --- scores with a bound --------------------------------------------------------------------------
 
 
 @shaped(d="queries and keys of the same width d, and a gain for each feature")

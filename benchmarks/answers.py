@@ -67,8 +67,8 @@ def shown(words: BytePairs, number: int) -> str:
 def kept(model: Llama, words: BytePairs) -> dict:
     """All that the chapter keeps, for these questions and beginnings."""
     column = model.blocks[0].feed_forward.W_down.weight[:32, 0]
-    asked = words.chat(QUESTIONS[0])
-    other = torch.cat([asked, words.encode(OTHERWISE)])
+    question_ids = words.chat(QUESTIONS[0])
+    other = torch.cat([question_ids, words.encode(OTHERWISE)])
     return {
         "answers": [
             {"question": q} | answered(model, words, words.chat(q), words.end) for q in QUESTIONS
@@ -76,8 +76,10 @@ def kept(model: Llama, words: BytePairs) -> dict:
         "completions": [
             {"beginning": b} | answered(model, words, words.encode(b), None) for b in BEGINNINGS
         ],
-        "template": words.decode(asked),
-        "otherwise": words.decode(model.generate(other, LONGEST, stop=words.end)[len(asked) :]),
+        "template": words.decode(question_ids),
+        "otherwise": words.decode(
+            model.generate(other, LONGEST, stop=words.end)[len(question_ids) :]
+        ),
         "column": [round(w, 5) for w in column.tolist()],
     }
 
@@ -85,10 +87,10 @@ def kept(model: Llama, words: BytePairs) -> dict:
 def main() -> None:
     """Write what the model answers, and print it."""
     torch.set_num_threads(1)
-    found = {"about": about() | {"command": "python benchmarks/answers.py"}} | kept(*load())
-    DATA.write_text(json.dumps(found, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
-    for one in found["answers"] + found["completions"]:
-        print(one.get("question") or one["beginning"], "→", "".join(one["pieces"]))
+    record = {"about": about() | {"command": "python benchmarks/answers.py"}} | kept(*load())
+    DATA.write_text(json.dumps(record, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    for answer in record["answers"] + record["completions"]:
+        print(answer.get("question") or answer["beginning"], "→", "".join(answer["pieces"]))
     print(f"{DATA.name}: {DATA.stat().st_size / 1000:.0f} kB")
 
 

@@ -22,7 +22,7 @@ def main(n: int) -> None:
     """Print the seconds that each method takes for n tokens."""
     torch.set_num_threads(1)
     print(", ".join(machine().values()), f"\nn = {n}, one head of {D_HEAD}, float32, forward")
-    given = [torch.randn(1, 1, n, D_HEAD) for _ in range(3)]
+    inputs = [torch.randn(1, 1, n, D_HEAD) for _ in range(3)]
     methods = {"library": F.scaled_dot_product_attention, "naive": scaled_dot_product_attention}
     methods |= {f"block {b}": partial(tiled_attention, block=b) for b in (128, 256, 512, 1024)}
     times = {name: [] for name in methods}
@@ -30,7 +30,7 @@ def main(n: int) -> None:
         for _ in range(ROUNDS):  # in turn, so that a slow moment of the machine hits all of them
             for name, attend in methods.items():
                 began = time.process_time()
-                attend(*given)
+                attend(*inputs)
                 times[name].append(time.process_time() - began)
     print(f"{'median of ' + str(ROUNDS):12} {'ms':>7} {'× library':>10}")
     for name, seconds in times.items():

@@ -47,32 +47,32 @@ def about() -> dict[str, str]:
 def script(model: Any, words: Any, sentences=explored.SENTENCES) -> str:
     """The maps as a script, which a page may load from a folder, too."""
     sizes = {"layers": len(model.blocks), "heads": model.config.n_heads}
-    kept = {
+    maps_kept = {
         "about": about(),
         **sizes,
-        "sentences": [explored.explored(model, words, *one) for one in sentences],
+        "sentences": [explored.explored(model, words, *sentence) for sentence in sentences],
     }
-    return f"window.attncourseRealHeads = {json.dumps(kept, separators=(',', ':'))};\n"
+    return f"window.attncourseRealHeads = {json.dumps(maps_kept, separators=(',', ':'))};\n"
 
 
 def main() -> None:
     """Run the experiments that were asked for and keep their results."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--only", choices=EXPERIMENTS, action="append")
-    asked.add_argument("--maps", action="store_true")
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=EXPERIMENTS, action="append")
+    parser.add_argument("--maps", action="store_true")
+    options = parser.parse_args()
     torch.set_num_threads(1)
     model, words = load()
     MAPS.write_text(script(model, words), encoding="utf-8")
     print(f"{MAPS.name}: {MAPS.stat().st_size / 1e3:.0f} kB", flush=True)
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-    keep(kept | {"about": about(), "explorer": first_sentence(model, words)})
+    results = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+    keep(results | {"about": about(), "explorer": first_sentence(model, words)})
     for name, measured in EXPERIMENTS.items():
-        if given.maps or (given.only and name not in given.only):
+        if options.maps or (options.only and name not in options.only):
             continue
         began = time.process_time()
-        kept = json.loads(KEPT.read_text(encoding="utf-8"))
-        keep(kept | {"about": about(), name: measured(model, words)})
+        results = json.loads(KEPT.read_text(encoding="utf-8"))
+        keep(results | {"about": about(), name: measured(model, words)})
         print(f"{name}: {time.process_time() - began:.0f} s", flush=True)
     print(f"{KEPT.name}: {KEPT.stat().st_size / 1e3:.0f} kB", flush=True)
 

@@ -254,9 +254,9 @@ def ours(cases: list[Hostile], work: Work) -> dict[str, dict]:
             )
             if done.returncode:
                 sys.exit(done.stderr)
-        found = scores(course, work)
+        student_scores = scores(course, work)
     results: dict[str, dict] = defaultdict(lambda: {"scores": {}})
-    for name, points in found.items():
+    for name, points in student_scores.items():
         case, _, student = name.partition(".")
         results[case]["scores"][student] = points
     return results
@@ -336,7 +336,7 @@ def main() -> None:
         sides["stock nbgrader"] = stock(cases, known, options.json)
     if options.side != "stock":
         both = [ours(cases, work) for work in WORKS if any(c.work is work for c in cases)]
-        sides["attncourse"] = {name: result for found in both for name, result in found.items()}
+        sides["attncourse"] = {name: result for half in both for name, result in half.items()}
     print(table(cases, sides))
 
 
@@ -344,7 +344,7 @@ def stock(cases: list[Hostile], known: dict[str, dict], save: Path | None) -> di
     """Return what stock nbgrader gives for those cases that are not known yet."""
     if os.geteuid() != 0 or not shutil.which("bwrap"):
         sys.exit("nbgrader's column needs root and bubblewrap: apt install bubblewrap")
-    found = dict(known)
+    results = dict(known)
     users = [USER + n for n in range(AT_A_TIME)]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(AT_A_TIME) as pool:
         wanted = [n for n, work in enumerate(WORKS) if any(c.work is work for c in cases)]
@@ -353,15 +353,15 @@ def stock(cases: list[Hostile], known: dict[str, dict], save: Path | None) -> di
         def run(case: Hostile) -> None:
             user = users.pop()
             try:
-                found[case.name] = nbgrader(case, templates[WORKS.index(case.work)], user)
+                results[case.name] = nbgrader(case, templates[WORKS.index(case.work)], user)
             finally:
                 users.append(user)
             if save:
-                save.write_text(json.dumps(found, indent=1))
-            print(f"{case.name}: {summary(case, found[case.name])[0]}", file=sys.stderr)
+                save.write_text(json.dumps(results, indent=1))
+            print(f"{case.name}: {summary(case, results[case.name])[0]}", file=sys.stderr)
 
         list(pool.map(run, [case for case in cases if case.name not in known]))
-    return found
+    return results
 
 
 if __name__ == "__main__":

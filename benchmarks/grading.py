@@ -189,14 +189,14 @@ class PeakMemory(threading.Thread):
         """Return the MB that each lane and its processes take."""
         import psutil
 
-        found = []
+        megabytes = []
         for process in psutil.process_iter(["cmdline"]):
             with suppress(psutil.Error):
                 above = process.parent()
                 if is_lane(process.info["cmdline"]) and not (above and is_lane(above.cmdline())):
                     family = [process, *process.children(recursive=True)]
-                    found.append(sum(p.memory_full_info().pss for p in family) / 1e6)
-        return found
+                    megabytes.append(sum(p.memory_full_info().pss for p in family) / 1e6)
+        return megabytes
 
 
 def is_lane(command: list[str] | None) -> bool:
@@ -268,15 +268,15 @@ class Timings:
         """Note the seconds of one run over so many submissions."""
         self.rows.setdefault(name, (submissions, []))[1].append(seconds)
 
-    def agree(self, found: dict[str, float]) -> None:
+    def agree(self, points: dict[str, float]) -> None:
         """Require the same points as of the first run."""
-        self.points = self.points or found
-        assert found == self.points
+        self.points = self.points or points
+        assert points == self.points
 
-    def compare(self, found: dict[str, float]) -> None:
+    def compare(self, points: dict[str, float]) -> None:
         """Note how many points are other than of the first run."""
-        self.compared = len(found)
-        self.others = sum(score != self.points.get(student) for student, score in found.items())
+        self.compared = len(points)
+        self.others = sum(score != self.points.get(student) for student, score in points.items())
 
 
 def show(table: Timings) -> None:

@@ -102,10 +102,10 @@ def main() -> None:
         "next": next_word(model, words, TEXTS[0]),
     }
     said = about() | {"command": "python benchmarks/one_sentence.py"}
-    kept = {"about": said, "first": first, "answer": chances_of_answer(model, words)}
-    DATA.write_text(json.dumps(kept, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
+    record = {"about": said, "first": first, "answer": chances_of_answer(model, words)}
+    DATA.write_text(json.dumps(record, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")
     print(f"{DATA.name}: {DATA.stat().st_size / 1e3:.0f} kB")
-    for stem, row in kept["answer"]["undone"].items():
+    for stem, row in record["answer"]["undone"].items():
         print(f"{stem:12} {row['p']:.3f} {row['undone']}; first {row['first']}")
 
 

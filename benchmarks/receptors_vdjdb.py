@@ -42,14 +42,14 @@ def main(path: str, out: str | None = None) -> None:
     """Measure the readers on a table of VDJdb; write the results to ``out``."""
     torch.set_num_threads(1)
     table = load_vdjdb(path)
-    kept = [i for i, one in enumerate(table.sequences) if one not in table.cross_reactive]
-    sequences = [table.sequences[i] for i in kept]
+    rows = [i for i, sequence in enumerate(table.sequences) if sequence not in table.cross_reactive]
+    sequences = [table.sequences[i] for i in rows]
     classes = sorted(set(table.epitopes))
-    labels = np.array([classes.index(table.epitopes[i]) for i in kept])
+    labels = np.array([classes.index(table.epitopes[i]) for i in rows])
     longest = max(map(len, sequences))
     begin = time.perf_counter()
     clusters = similarity_clusters(sequences)
-    found = {
+    results = {
         "date": datetime.now(UTC).date().isoformat(),
         "command": "python benchmarks/receptors_vdjdb.py PATH",
         "rows": len(table.sequences) + table.duplicates + sum(table.dropped.values()),
@@ -72,9 +72,10 @@ def main(path: str, out: str | None = None) -> None:
         "nearest neighbours": [NeighbourReader(t) for t in (0.1, 0.3, 1.0)],
     }
     train, _ = split_by_similarity(sequences)
-    some = [sequences[i] for i in train]
+    training_sequences = [sequences[i] for i in train]
     chosen = {
-        name: best_of(all_, some, labels[train], len(classes)) for name, all_ in tried.items()
+        name: best_of(all_, training_sequences, labels[train], len(classes))
+        for name, all_ in tried.items()
     }
     for seed in range(3):
         splits = {
@@ -83,14 +84,14 @@ def main(path: str, out: str | None = None) -> None:
         }
         for kind, split in splits.items():
             sides = [[sequences[i] for i in side] for side in split]
-            found["near_copies"].setdefault(kind, []).append(near_copies(sides[1], sides[0]))
+            results["near_copies"].setdefault(kind, []).append(near_copies(sides[1], sides[0]))
             decisions = {}
             for name, reader in chosen.items():
                 if name == "attention pooling":
                     reader.seed = seed
                 score = scored(reader, sequences, labels, split, len(classes))
                 decisions[name] = score.decisions
-                found["scores"].append(
+                results["scores"].append(
                     {
                         "seed": seed,
                         "split": kind,
@@ -102,8 +103,8 @@ def main(path: str, out: str | None = None) -> None:
                         "area_interval": score.area_interval,
                     }
                 )
-                print(found["scores"][-1], flush=True)
-            found.setdefault("attention_minus_kmers", []).append(
+                print(results["scores"][-1], flush=True)
+            results.setdefault("attention_minus_kmers", []).append(
                 {
                     "seed": seed,
                     "split": kind,
@@ -117,9 +118,11 @@ def main(path: str, out: str | None = None) -> None:
                 }
             )
         if FLU in classes:
-            found.setdefault("motif", []).append(motif(chosen, sides[1], labels[split[1]], classes))
+            results.setdefault("motif", []).append(
+                motif(chosen, sides[1], labels[split[1]], classes)
+            )
     place = Path(out or Path(attncourse.__file__).parent / "tasks" / "receptors_vdjdb.json")
-    place.write_text(json.dumps(rounded(found), indent=1) + "\n", encoding="utf-8")
+    place.write_text(json.dumps(rounded(results), indent=1) + "\n", encoding="utf-8")
 
 
 def motif(chosen: dict, sequences: list[str], labels: np.ndarray, classes: list[str]) -> dict:
@@ -129,11 +132,11 @@ def motif(chosen: dict, sequences: list[str], labels: np.ndarray, classes: list[
     the middle points at the middle letter of every loop.
     """
     flu = labels == classes.index(FLU)
-    inside = np.array([one.find("RS", 3, len(one) - 4) for one in sequences])
+    inside = np.array([sequence.find("RS", 3, len(sequence) - 4) for sequence in sequences])
     bearing = flu & (inside >= 0)
-    some = [one for one, bears in zip(sequences, bearing, strict=True) if bears]
+    bearers = [sequence for sequence, bears in zip(sequences, bearing, strict=True) if bears]
     starts, answers = inside[bearing], labels[bearing]
-    middle = np.eye(max(map(len, some)))[[len(one) // 2 for one in some]]
+    middle = np.eye(max(map(len, bearers)))[[len(sequence) // 2 for sequence in bearers]]
     attention, kmers = chosen["attention pooling"], chosen["k-mers"]
 
     def hits(weights: np.ndarray) -> float:
@@ -143,11 +146,11 @@ def motif(chosen: dict, sequences: list[str], labels: np.ndarray, classes: list[
     return {
         "share_of_flu": float((inside >= 0)[flu].mean()),
         "share_of_others": float((inside >= 0)[~flu].mean()),
-        "receptors": len(some),
-        "chance": float(np.mean([2 / len(one) for one in some])),
-        "attention": hits(attention.weights(some)),
-        "attention ablated": hits(ablated(attention, some, answers)),
-        "k-mers": hits(kmers.weights(some, answers)),
+        "receptors": len(bearers),
+        "chance": float(np.mean([2 / len(sequence) for sequence in bearers])),
+        "attention": hits(attention.weights(bearers)),
+        "attention ablated": hits(ablated(attention, bearers, answers)),
+        "k-mers": hits(kmers.weights(bearers, answers)),
         "the middle": hits(middle),
     }
 
@@ -155,9 +158,9 @@ def motif(chosen: dict, sequences: list[str], labels: np.ndarray, classes: list[
 def rounded(x):
     """The same with every float to four places."""
     if isinstance(x, dict):
-        return {name: rounded(one) for name, one in x.items()}
+        return {name: rounded(value) for name, value in x.items()}
     if isinstance(x, list | tuple):
-        return [rounded(one) for one in x]
+        return [rounded(value) for value in x]
     return round(float(x), 4) if isinstance(x, float) else x
 
 

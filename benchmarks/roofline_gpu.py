@@ -63,7 +63,7 @@ def main() -> None:
     a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
     big = torch.empty(2**30, device="cuda", dtype=torch.uint8)
     other = torch.empty_like(big)
-    found = {
+    results = {
         "card": torch.cuda.get_device_name(),
         "torch": torch.__version__,
         "peaks": {
@@ -73,7 +73,7 @@ def main() -> None:
         "SmolLM2's 30 layers": [products(n, SHAPES, 30) for n in (1, 4, 16, 64, 256, 512)],
         "8192 by 8192": [products(n, LARGE, 8) for n in (1, 4, 16, 64, 256, 512, 2048)],
     }
-    text = json.dumps(found, indent=1)
+    text = json.dumps(results, indent=1)
     print(text)
     if len(sys.argv) > 1:
         Path(sys.argv[1]).write_text(text, encoding="utf-8")

@@ -76,23 +76,23 @@ def about() -> dict[str, str]:
 
 def main() -> None:
     """Run the parts that were asked for and keep their results."""
-    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    asked.add_argument("parts", nargs="*", choices=[*PARTS, "timed"], metavar="PART",
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, "timed"], metavar="PART",
                        help=", ".join([*PARTS, "timed"]))  # fmt: skip
-    given = asked.parse_args().parts or PARTS
+    parts = parser.parse_args().parts or PARTS
     torch.set_num_threads(1)
     model_and_words: tuple[Any, ...] = ()
-    for name in [one for one in PARTS if one in given or (one in TIMED and "timed" in given)]:
+    for name in [part for part in PARTS if part in parts or (part in TIMED and "timed" in parts)]:
         if name not in WITHOUT_MODEL and not model_and_words:
             model_and_words = load()
         began = time.process_time()
-        found = (WITHOUT_MODEL | WITH_MODEL | TIMED)[name](
+        result = (WITHOUT_MODEL | WITH_MODEL | TIMED)[name](
             *(() if name in WITHOUT_MODEL else model_and_words)
         )
         seconds = round(time.process_time() - began, 1)
         made = {"date": datetime.date.today().isoformat(), "seconds": seconds}
-        kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
-        keep(kept | {"about": about(), name: {"made": made, **found}})
+        results = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
+        keep(results | {"about": about(), name: {"made": made, **result}})
         print(f"{name}: {seconds} s", flush=True)
     print(f"{KEPT.name}: {KEPT.stat().st_size / 1e3:.0f} kB", flush=True)
 

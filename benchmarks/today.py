@@ -51,33 +51,33 @@ def about(text: str, machine: str) -> dict[str, str | int]:
 
 def main() -> None:
     """Run the contests that were asked for and keep their results."""
-    asked = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    asked.add_argument("contests", nargs="*")
-    asked.add_argument("--workers", type=int, default=1)
-    asked.add_argument("--machine", default="one core", help="what it ran on, to be kept")
-    asked.add_argument("--to", type=Path, default=KEPT)
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("contests", nargs="*")
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--machine", default="one core", help="what it ran on, to be kept")
+    parser.add_argument("--to", type=Path, default=KEPT)
+    options = parser.parse_args()
     text, began = chapters_text(), time.monotonic()
     every = variant_contests.contests(text)
-    names = given.contests or [*every, "some_keys"]
+    names = options.contests or [*every, "some_keys"]
     if "some_keys" in names:
         names.remove("some_keys")
-        keep(given.to, {"some_keys": measured_with_the_model()}, about(text, given.machine))
-    runs = kept_runs(given.to, names)
+        keep(options.to, {"some_keys": measured_with_the_model()}, about(text, options.machine))
+    runs = kept_runs(options.to, names)
     done = {(name, run["contestant"]) for name, rows in runs.items() for run in rows}
-    with ProcessPoolExecutor(given.workers, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         waiting = {
-            pool.submit(variant_contests.run_together, name, one, text, every[name].rates): name
+            pool.submit(variant_contests.run_together, name, future, text, every[name].rates): name
             for name in runs
-            for one in every[name].builds
-            if (name, one) not in done
+            for future in every[name].builds
+            if (name, future) not in done
         }
-        for one in as_completed(waiting):
-            found = one.result()
-            runs[waiting[one]] += found
-            keep(given.to, sorted_runs(runs), about(text, given.machine))
+        for future in as_completed(waiting):
+            found = future.result()
+            runs[waiting[future]] += found
+            keep(options.to, sorted_runs(runs), about(text, options.machine))
             spent = time.monotonic() - began
-            print(f"{spent:4.0f} s: {waiting[one]}, {found[0]['contestant']}", flush=True)
+            print(f"{spent:4.0f} s: {waiting[future]}, {found[0]['contestant']}", flush=True)
 
 
 def kept_runs(path: Path, names: list[str]) -> dict[str, list[dict]]:
@@ -98,13 +98,15 @@ def measured_with_the_model() -> dict:
 def sorted_runs(runs: dict[str, list[dict]]) -> dict[str, list[dict]]:
     """The runs of each contest in an order that does not depend on who ended first."""
     by = itemgetter("contestant", "rate", "seed")
-    return {name: sorted(found, key=by) for name, found in runs.items()}
+    return {name: sorted(runs_of_name, key=by) for name, runs_of_name in runs.items()}
 
 
-def keep(path: Path, found: dict, origin: dict) -> None:
+def keep(path: Path, results: dict, origin: dict) -> None:
     """Write the file, a line for each run; parts that were not run stay."""
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    text = json.dumps(before | {"about": origin} | found, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(
+        before | {"about": origin} | results, ensure_ascii=False, separators=(",", ":")
+    )
     path.write_text(text.replace('},{"contestant"', '},\n{"contestant"') + "\n", encoding="utf-8")
 
 

@@ -57,8 +57,8 @@ def main() -> None:
     for row in ROWS:
         rows.append(try_undone(row, model, words))
         print(f"{rows[-1]['mean']:8.3f}  {row.name:32} {rows[-1]['writes']!r}", flush=True)
-    given = words.chat(QUESTION)
-    answer = model.generate(given, 40, stop=words.end)[len(given) :]
+    question_ids = words.chat(QUESTION)
+    answer = model.generate(question_ids, 40, stop=words.end)[len(question_ids) :]
     result = {
         "about": about(),
         "texts": {
@@ -80,7 +80,7 @@ def main() -> None:
 
 def bits(model: Any, words: Any) -> list[dict[str, Any]]:
     """Nats a token over those of the file, by bits and by who shares a scale."""
-    found = []
+    rows = []
     before = {name: nats(model, words, text) for name, text in TEXTS.items()}
     for shared in SHARED:
         for n in BITS:
@@ -88,9 +88,9 @@ def bits(model: Any, words: Any) -> list[dict[str, Any]]:
                 after = {name: nats(model, words, text) for name, text in TEXTS.items()}
             more = {name: round(after[name] - before[name], 4) for name in TEXTS}
             mean = round(sum(more.values()) / len(more), 4)
-            found.append({"shared": shared, "bits": n, "more": more, "mean": mean})
+            rows.append({"shared": shared, "bits": n, "more": more, "mean": mean})
             print(f"{mean:8.3f}  {n} bits, {shared} shares a scale", flush=True)
-    return found
+    return rows
 
 
 def merges() -> list[str]:
@@ -111,9 +111,9 @@ def keep(name: str, what: dict[str, Any]) -> None:
 def without_nan(what: Any) -> Any:
     """The same with None in place of NaN."""
     if isinstance(what, dict):
-        return {name: without_nan(one) for name, one in what.items()}
+        return {name: without_nan(value) for name, value in what.items()}
     if isinstance(what, list):
-        return [without_nan(one) for one in what]
+        return [without_nan(value) for value in what]
     return None if isinstance(what, float) and math.isnan(what) else what
 
 

@@ -93,12 +93,12 @@ def known(exercise: Exercise, each: int, rng: random.Random) -> Iterator[Answer]
     """The mistakes of its bank or some of them, and pairs of those that go together."""
     every = [(m.name, w) for m in exercise.mistakes for w in (m.wrong, *m.also)]
     yield from rng.sample(every, min(each, len(every))) if each else every
-    parts = [(name, found) for name, wrong in every if (found := parts_of(wrong))]
+    parts = [(name, parts_of_wrong) for name, wrong in every if (parts_of_wrong := parts_of(wrong))]
     rng.shuffle(parts)
     pairs = zip(parts[::2], parts[1::2], strict=False)
     fitting = [
-        (f"{one} + {two}", a.compose(**a.chosen, **b.chosen))
-        for (one, a), (two, b) in pairs
+        (f"{first} + {second}", a.compose(**a.chosen, **b.chosen))
+        for (first, a), (second, b) in pairs
         if a.compose is b.compose and not a.chosen.keys() & b.chosen.keys()
     ]
     yield from fitting[:PAIRS]
@@ -107,9 +107,9 @@ def known(exercise: Exercise, each: int, rng: random.Random) -> Iterator[Answer]
 def unforeseen(exercise: Exercise, number: int, rng: random.Random) -> Iterator[Answer]:
     """Answers of the tests with one change of their code, or two."""
     named = [f for f in of_tests(exercise) if inspect.isfunction(f) or inspect.isclass(f)]
-    there = [f for f in named if f.__name__.isidentifier() and f.__name__ != "<lambda>"]
-    for place in range(number if there else 0):
-        answer = rng.choice(there)
+    functions = [f for f in named if f.__name__.isidentifier() and f.__name__ != "<lambda>"]
+    for place in range(number if functions else 0):
+        answer = rng.choice(functions)
         source = textwrap.dedent(inspect.getsource(answer))
         for _ in range(1 + place % CHANGES):
             tree = ast.parse(source)
@@ -141,8 +141,8 @@ def judged(exercise: Exercise, answers: list[Answer]) -> Iterator[Judged]:
         began = time.process_time()
         verdict = judge(exercise, answer, seed)
         seconds = time.process_time() - began
-        told = f"{verdict}\n\n{verdict.full}"
-        yield Judged(exercise.target, f"{name} ({place})", verdict.passed, seconds, told)
+        verdict_text = f"{verdict}\n\n{verdict.full}"
+        yield Judged(exercise.target, f"{name} ({place})", verdict.passed, seconds, verdict_text)
 
 
 def first(target: str, kind: str) -> float:
@@ -207,7 +207,10 @@ def report(rows: list[Judged], firsts: list[tuple[float, str, str]]) -> None:
     print(f"\nseconds of all: {sum(r.seconds for r in rows):.0f}")
     print("\neach exercise, the slowest first:")
     of = {target: [r for r in rows if r.target == target] for target in {r.target for r in rows}}
-    worst = {target: max(r.seconds for r in own) for target, own in of.items()}
+    worst = {
+        target: max(r.seconds for r in results_of_target)
+        for target, results_of_target in of.items()
+    }
     for target in sorted(of, key=lambda t: -worst[t]):
         for kind in ("wrong", "right"):
             print(line(kind, [r.seconds for r in of[target] if r.kind == kind]), f" {target}")

@@ -67,11 +67,19 @@ def vectors(file: GGUF, words: BytePairs) -> tuple[list[str], list[int], np.ndar
     ids = [words.ids[f"Ġ{word}"] for word in known]
     X = table[ids] - table.mean(axis=0)  # (n, 576)
     _, size, directions = np.linalg.svd(X.astype(float), full_matrices=False)
-    kept = directions[:KEPT]
-    largest = np.abs(kept).argmax(axis=1)
-    kept = kept * np.sign(kept[np.arange(KEPT), largest])[:, None]  # a direction has no sign
+    kept_directions = directions[:KEPT]
+    largest = np.abs(kept_directions).argmax(axis=1)
+    kept_directions = (
+        kept_directions * np.sign(kept_directions[np.arange(KEPT), largest])[:, None]
+    )  # a direction has no sign
     share = float((size[:KEPT] ** 2).sum() / (size**2).sum())
-    return known, ids, X @ kept.T, share, {word: nearest(word, known, X) for word in ASKED.split()}
+    return (
+        known,
+        ids,
+        X @ kept_directions.T,
+        share,
+        {word: nearest(word, known, X) for word in ASKED.split()},
+    )
 
 
 def nearest(word: str, known: list[str], X: np.ndarray) -> tuple[str, float]:
@@ -91,11 +99,11 @@ def main() -> None:
     """Write the word vectors that a page shows."""
     file = read_gguf(model_file())
     words = BytePairs.from_gguf(file)
-    known, ids, found, share, whole = vectors(file, words)
-    half = found.astype("<f2")
-    told = about() | {"command": "python benchmarks/word_vectors.py"}
-    told["licence"] = "Apache 2.0 (the model), MIT (the choice of words)"
-    said = {"about": told, "variance": round(share, 4), "whole": whole}
+    known, ids, word_directions, share, whole = vectors(file, words)
+    half = word_directions.astype("<f2")
+    origin = about() | {"command": "python benchmarks/word_vectors.py"}
+    origin["licence"] = "Apache 2.0 (the model), MIT (the choice of words)"
+    said = {"about": origin, "variance": round(share, 4), "whole": whole}
     said |= {"words": " ".join(known), "ids": " ".join(map(str, ids))}
     said["vectors"] = base64.b64encode(half.tobytes()).decode()
     DATA.write_text(json.dumps(said, ensure_ascii=False, indent=0) + "\n", encoding="utf-8")

@@ -180,7 +180,7 @@ def test_the_memory_is_that_of_qwen_3_next(transformers, form, fades):
         agree(delta_rule(query, key, value, beta), right)
 
 
-# --- scores that cannot grow ---------------------------------------------------------------------
+# --- scores with a bound --------------------------------------------------------------------------
 
 
 def normed_by_loops(query, key, gain_q, gain_k, eps=1e-6):

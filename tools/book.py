@@ -41,15 +41,15 @@ def page_key(course: Course, page: str) -> str:
     A chapter imports only chapters before it, so the ones after it do not count, nor do other
     chapters' drawings. A page that asks for the real model shows something else without it.
     """
-    package, own = course.root / "attncourse", course.chapter(page)
-    later = {f"{c.stem}.py" for c in course.chapters if own and c.number > own.number}
+    package, chapter = course.root / "attncourse", course.chapter(page)
+    later = {f"{c.stem}.py" for c in course.chapters if chapter and c.number > chapter.number}
     modules = [path for path in package.glob("*.py") if path.name not in later]
     shared = [
         path
         for room in ("data", "figures", "pretrained", "support", "tasks")
         for path in (package / room).rglob("*")
         if path.is_file() and path.suffix != ".pyc"
-        if path.parent.name != "drawings" or (own and path.stem in (own.stem, "__init__"))
+        if path.parent.name != "drawings" or (chapter and path.stem in (chapter.stem, "__init__"))
     ]
     key = digest_of(sorted([*modules, *shared, course.root / "requirements.txt"]))
     return key + model_for([course.root / f"{page}.md"])
@@ -164,19 +164,19 @@ def put_model_beside(html: Path) -> None:
 
     It is the same file under a second name where the disk allows that, or a copy.
     """
-    there, here = model_folder() / FILE.name, html / "model" / FILE.name
+    source, here = model_folder() / FILE.name, html / "model" / FILE.name
     if (
         os.environ.get(USE) == "no"
-        or not has_pinned_length(there, FILE)
+        or not has_pinned_length(source, FILE)
         or has_pinned_length(here, FILE)
     ):
         return
     here.parent.mkdir(exist_ok=True)
     here.unlink(missing_ok=True)
     try:
-        os.link(there, here)
+        os.link(source, here)
     except OSError:
-        shutil.copyfile(there, here)
+        shutil.copyfile(source, here)
 
 
 def main() -> int:

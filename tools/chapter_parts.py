@@ -57,8 +57,8 @@ def assignment(chapter: Chapter) -> str:
 def task(course: Course, chapter: Chapter, above: str) -> str:
     """Return the exercises' line: how many they are, where they open, and the notebook itself."""
     name = f"{chapter.folder}.ipynb"
-    there = (course.root / assignment(chapter)).exists()
-    file = f' · <a href="{above}{TASKS}/{name}" download>{name}</a>' if there else ""
+    has_assignment = (course.root / assignment(chapter)).exists()
+    file = f' · <a href="{above}{TASKS}/{name}" download>{name}</a>' if has_assignment else ""
     return (
         f'<p class="attn-badges attn-task">{badge(course, chapter, "exercises", above)} '
         f"{line(course.root, chapter).tasks}{file}</p>{milestone(chapter)}"
@@ -69,11 +69,11 @@ def milestone(chapter: Chapter) -> str:
     """The model that can be made of the answers, after some chapters."""
     if chapter.stem not in MILESTONES:
         return ""
-    found = milestones.find_milestone(MILESTONES[chapter.stem])
+    chapter_milestone = milestones.find_milestone(MILESTONES[chapter.stem])
     return (
         "<p>Your answers to this chapter and those before it make a model. In the folder of your "
         f"notebooks, <code>attncourse assemble *.ipynb</code> and <code>attncourse milestone "
-        f"{found.name}</code> train it: {escape(found.what)}.</p>"
+        f"{chapter_milestone.name}</code> train it: {escape(chapter_milestone.what)}.</p>"
     )
 
 

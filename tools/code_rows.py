@@ -19,9 +19,9 @@ def in_rows(html: str) -> str:
     return BOX.sub(one_box, html)
 
 
-def one_box(found: re.Match) -> str:
+def one_box(match: re.Match) -> str:
     """Return a box of code with each line in a row of its own."""
-    head, code, tail = found.groups()
+    head, code, tail = match.groups()
     lines = code.removesuffix("\n").split("\n")  # the highlighter ends what it colours at each end
     plain = [unescape(re.sub(r"<[^>]+>", "", line)) for line in lines]
     rows = "".join(map(row, lines, plain))

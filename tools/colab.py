@@ -321,16 +321,24 @@ class ColabPage:
                 fail(self.page, line, f"{{doc}}`{target}`: there is no such page")
             title = text or self.inline(self.index.titles[page], line)
             return f"[{title}]({self.address(page)})"
-        found = self.index.targets.get(target)
+        label_target = self.index.targets.get(target)
         kind = {"eq": "equation", "numref": "figure", "ref": "section"}[name]
-        if found is None or found.kind != kind:
+        if label_target is None or label_target.kind != kind:
             fail(self.page, line, f"{{{name}}}`{target}`: there is no {kind} with this label")
         if name == "eq":
-            return f"({found.text})"
+            return f"({label_target.text})"
         if name == "numref":
-            return (text or "Figure %s").replace("%s", found.text).replace("{number}", found.text)
-        title = text or self.inline(found.text, line)
-        return f"*{title}*" if found.page == self.page else f"[{title}]({self.address(found.page)})"
+            return (
+                (text or "Figure %s")
+                .replace("%s", label_target.text)
+                .replace("{number}", label_target.text)
+            )
+        title = text or self.inline(label_target.text, line)
+        return (
+            f"*{title}*"
+            if label_target.page == self.page
+            else f"[{title}]({self.address(label_target.page)})"
+        )
 
     def cite(self, keys: list[str], name: str, line: int) -> str:
         """Return a citation, and note it for the list of sources."""

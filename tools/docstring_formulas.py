@@ -45,11 +45,11 @@ class FormulaReader:
         self.tokens: list[tuple[str, bool]] = []  # each with whether a space stands before it
         place = 0
         while place < len(text):
-            found = TOKEN.match(text, place)
-            if found is None:
+            match = TOKEN.match(text, place)
+            if match is None:
                 break
-            self.tokens.append((found[0].strip(), found[0] != found[0].lstrip()))
-            place = found.end()
+            self.tokens.append((match[0].strip(), match[0] != match[0].lstrip()))
+            place = match.end()
         self.place = 0
         self.open_bars: list[str] = []  # a bar closes what one like it has opened
         self.is_inline = False  # in an exponent or an index a fraction stays on its line

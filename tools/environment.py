@@ -197,17 +197,17 @@ class Setup:
 
     def announce(self, torch: tuple[int, int]) -> None:
         """Say how much is fetched and kept. Raises ``SetupError`` where the disk has no room."""
-        fetched, kept = (a + b for a, b in zip(OTHERS, torch, strict=True))
+        fetched, installed = (a + b for a, b in zip(OTHERS, torch, strict=True))
         print(
             f"It fetches about {fetched / 1000:.1f} GB, less what pip has kept of earlier times, "
-            f"and takes {kept / 1000:.1f} GB in .venv.",
+            f"and takes {installed / 1000:.1f} GB in .venv.",
             flush=True,
         )
         free = shutil.disk_usage(self.root).free / 1e6
-        if free < kept:
+        if free < installed:
             raise SetupError(
                 f"The disk has no room: {free / 1000:.1f} GB are free at {self.root}, and "
-                f"{kept / 1000:.1f} GB are needed"
+                f"{installed / 1000:.1f} GB are needed"
             )
 
     def reason(self) -> str:

@@ -96,7 +96,7 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
                 else:
                     outcome[paths[uri]] = run = became(cache, uri)
                     progress.done(f"{paths[uri]}: {run}")
-            again = [one for one in work if one.uri in lost]
+            again = [page_work for page_work in work if page_work.uri in lost]
             reasons = {uri: loss_of(uri, log, LOST) for uri in lost}
             if lost:
                 shutil.copyfile(log, log.with_name("lost-kernels.log"))  # the next build's is empty
@@ -120,7 +120,7 @@ def loss_of(uri: str, log: Path, mark: str) -> str:
 
 def for_small_models(cpu: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
     """Return torch's settings in a page's kernel, for models of a few thousand numbers."""
-    told = {
+    variables = {
         # As many pages as cores run at once, and sums come out alike anywhere.
         "OMP_NUM_THREADS": "1",
         # A step's memory is kept for the next one (the C library's settings, in bytes).
@@ -130,8 +130,8 @@ def for_small_models(cpu: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
     # Rows of eight numbers fill AVX2's registers. Half full, those of AVX-512 are several times
     # slower at a softmax.
     if cpu.is_file() and "avx512" in cpu.read_text(encoding="utf-8"):
-        told["ATEN_CPU_CAPABILITY"] = "avx2"
-    return told
+        variables["ATEN_CPU_CAPABILITY"] = "avx2"
+    return variables
 
 
 def became(cache: JupyterCacheBase, uri: str) -> str:

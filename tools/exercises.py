@@ -38,7 +38,7 @@ from progress import Progress, status_of
 from attncourse.checks import Exercise, exercises
 from attncourse.checks.exercise import HIDDEN_POINTS
 from attncourse.checks.index import name_of_place
-from attncourse.grading.course.variants import FILE as VARIANTS
+from attncourse.grading.course.variants import VARIANTS_FILE
 from attncourse.grading.driver.rehearsal import failures_of
 from attncourse.grading.errors import UserError
 from attncourse.grading.submission.notebook import read_assignment
@@ -209,19 +209,19 @@ def released(course: Course, answers: dict[str, str]) -> dict[str, str]:
 
     nbgrader makes them from what has changed; what it made of the same answers before is kept.
     """
-    settings, variants = course.root / "nbgrader_config.py", course.root / VARIANTS
+    settings, variants = course.root / "nbgrader_config.py", course.root / VARIANTS_FILE
     if variants.exists():  # what nbgrader makes then depends on the checks as well
         return generate_assignments(settings, variants, answers)
     same = (Path(__file__).read_bytes(), version("nbgrader").encode(),
             settings.read_bytes() if settings.exists() else b"")  # fmt: skip
-    kept = {
+    released_before = {
         folder: RELEASED / f"{digest(*same, folder.encode(), text.encode())}.ipynb"
         for folder, text in answers.items()
     }
-    new = {folder: text for folder, text in answers.items() if not kept[folder].exists()}
+    new = {folder: text for folder, text in answers.items() if not released_before[folder].exists()}
     for folder, text in generate_assignments(settings, variants, new).items():
-        replace(kept[folder], text)
-    return {folder: path.read_text(encoding="utf-8") for folder, path in kept.items()}
+        replace(released_before[folder], text)
+    return {folder: path.read_text(encoding="utf-8") for folder, path in released_before.items()}
 
 
 def digest(*parts: bytes) -> str:
@@ -285,15 +285,19 @@ def generate_assignments(settings: Path, variants: Path, answers: dict[str, str]
 def known(course: Course, answers: dict[str, str]) -> str:
     """``attncourse/checks/index.json``: what the package has to know without loading the checks."""
     pages = {chapter.stem: chapter.page for chapter in course.chapters}
-    found = {}
+    known_exercises = {}
     for target, e in exercises().items():
         heading = re.search("“(.+)”", e.section)
         place = f"{pages[e.stem]}.html" if e.stem in pages else ""
         if place and heading:
             place += f"#{name_of_place(heading[1])}"
-        found[target] = {"points": e.points, "minutes": e.minutes, "page": place}
-    told = {"site": course.site, "exercises": found, "questions": questions(course, answers)}
-    return json.dumps(told, indent=1) + "\n"
+        known_exercises[target] = {"points": e.points, "minutes": e.minutes, "page": place}
+    facts_known = {
+        "site": course.site,
+        "exercises": known_exercises,
+        "questions": questions(course, answers),
+    }
+    return json.dumps(facts_known, indent=1) + "\n"
 
 
 def questions(course: Course, answers: dict[str, str]) -> dict[str, int]:
@@ -410,8 +414,8 @@ def code_before(path: Path) -> list[str]:
 def code_in(notebook: str) -> list[str]:
     """Return the code of a notebook's own cells: what it is judged by."""
     cells = json.loads(notebook)["cells"]
-    own = (cell for cell in cells if cell["cell_type"] == "code" and cell["id"] != "install")
-    return ["".join(cell["source"]) for cell in own]
+    code_cells = (cell for cell in cells if cell["cell_type"] == "code" and cell["id"] != "install")
+    return ["".join(cell["source"]) for cell in code_cells]
 
 
 def main() -> int:

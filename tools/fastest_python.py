@@ -41,9 +41,13 @@ def fastest(usual, places=PLACES, measured=measured):
     version, least = here
     best = usual
     for place in places:
-        found = measured(place)
-        if found and found[0] == version and found[1] < 0.9 * least:
-            best, least = place, found[1]
+        seconds_measured = measured(place)
+        if (
+            seconds_measured
+            and seconds_measured[0] == version
+            and seconds_measured[1] < 0.9 * least
+        ):
+            best, least = place, seconds_measured[1]
     return best
 
 

@@ -102,8 +102,8 @@ class KernelProcess:
         if not self.pid:
             try:
                 os.close(self.writes)
-                with open(reads, "rb") as told:
-                    become_kernel(*pickle.load(told))
+                with open(reads, "rb") as request_file:
+                    become_kernel(*pickle.load(request_file))
             except BaseException:
                 traceback.print_exc()
             os._exit(1)
@@ -112,9 +112,9 @@ class KernelProcess:
 
     def begin(self, command: list[str], cwd: str, env: dict[str, str], **_) -> KernelProcess:
         """Tell the forked process what to run; return it as the kernel's process."""
-        told = command[command.index("-f") :], cwd, env
+        request = command[command.index("-f") :], cwd, env
         with open(self.writes, "wb") as place:
-            pickle.dump(told, place)
+            pickle.dump(request, place)
         return self
 
     def wait(self, options: int = 0) -> int | None:

@@ -36,23 +36,23 @@ def plain(text: str) -> str:
     for those in which it colours one argument. Raises ``ValueError`` where a macro has no braces
     or they stay open.
     """
-    found = MACRO.search(text)
-    if found is None:
+    match = MACRO.search(text)
+    if match is None:
         return text
-    end = closing(text, found.end())
-    color = IN_NOTEBOOKS[MACROS[found[1]]]
-    inside = "{" + plain(text[found.end() + 1 : end]) + "}"
+    end = closing(text, match.end())
+    color = IN_NOTEBOOKS[MACROS[match[1]]]
+    inside = "{" + plain(text[match.end() + 1 : end]) + "}"
     drawn = rf"{{\color{{{color}}}{inside}}}" if color else inside
-    return text[: found.start()] + drawn + plain(text[end + 1 :])
+    return text[: match.start()] + drawn + plain(text[end + 1 :])
 
 
 def wrong_place(text: str) -> int:
     """Where the macro begins that has no braces, or braces that stay open; -1 if there is none."""
-    for found in MACRO.finditer(text):
+    for match in MACRO.finditer(text):
         try:
-            closing(text, found.end())
+            closing(text, match.end())
         except ValueError:
-            return found.start()
+            return match.start()
     return -1
 
 
@@ -77,10 +77,10 @@ def glued(html: str) -> str:
     return IN_TEXT.sub(one_piece, html)
 
 
-def one_piece(found: re.Match) -> str:
+def one_piece(match: re.Match) -> str:
     """Return a formula and the sign beside it, which no line break may part."""
-    ends = found[1] or found[3]
-    return f'<span class="attn-glued">{found[0]}</span>' if ends else found[0]
+    ends = match[1] or match[3]
+    return f'<span class="attn-glued">{match[0]}</span>' if ends else match[0]
 
 
 # A formula as Sphinx writes it, and the TeX in it; amsmath's environments stand for themselves.
@@ -115,28 +115,31 @@ def draw(formulas: list[tuple[str, bool]]) -> tuple[list[dict[str, str]], dict[s
 
 def drawn(html: str, complain=LOG.warning) -> str:
     """The page with its formulas drawn; what cannot be read as TeX is complained of and stays."""
-    found = [(one, TEX.search(one[3])) for one in WRITTEN.finditer(html)]
-    found = [(one, tex) for one, tex in found if tex]
-    if not found:
+    formulas_written = [(match, TEX.search(match[3])) for match in WRITTEN.finditer(html)]
+    formulas_written = [(match, tex) for match, tex in formulas_written if tex]
+    if not formulas_written:
         return html
-    asked = [
-        (unescape(tex[tex.lastgroup or 0]).strip(), tex.lastgroup != "line") for _, tex in found
+    requests = [
+        (unescape(tex[tex.lastgroup or 0]).strip(), tex.lastgroup != "line")
+        for _, tex in formulas_written
     ]
-    pictures, glyphs = draw(asked)
+    pictures, glyphs = draw(requests)
     parts, end = [], 0
-    for (one, tex), (source, _), picture in zip(found, asked, pictures, strict=True):
-        parts.append(html[end : one.start(3)])
-        end = one.start(3)
+    for (match, tex), (source, _), picture in zip(
+        formulas_written, requests, pictures, strict=True
+    ):
+        parts.append(html[end : match.start(3)])
+        end = match.start(3)
         if "wrong" in picture:
             complain(f"formula {source!r}: {picture['wrong']}")
             continue
         mark = f' data-tex="{escape(source)}"'
         parts += [
-            one[3][: tex.start()],
+            match[3][: tex.start()],
             picture["markup"].replace("<mjx-container", "<mjx-container" + mark, 1),
-            one[3][tex.end() :],
+            match[3][tex.end() :],
         ]
-        end = one.end(3)
+        end = match.end(3)
     text = "".join([*parts, html[end:]])
     used = sorted(set(re.findall(r'href="#(glyph-[^"]+)"', text)))
     paths = "".join(f'<path id="{name}" d="{glyphs[name]}"/>' for name in used)

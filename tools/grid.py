@@ -122,17 +122,17 @@ def arguments(function: Callable, method: bool = False) -> dict[str, Argument]:
 
 def read_annotation(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> Argument:
     """An argument by its annotation, ``Float[Tensor, "*batch m d_k"] | None`` for example."""
-    for one in typing.get_args(annotation) or (annotation,):
-        if hasattr(one, "dim_str"):
-            written = one.dim_str.replace("...", "*batch n").split()
-            numbers = isinstance(one.dtypes, list | tuple) and "float32" in one.dtypes
+    for part in typing.get_args(annotation) or (annotation,):
+        if hasattr(part, "dim_str"):
+            written = part.dim_str.replace("...", "*batch n").split()
+            numbers = isinstance(part.dtypes, list | tuple) and "float32" in part.dtypes
             return Argument(
                 name,
                 default,
                 axes=tuple(axis for axis in written if "*" not in axis),
                 batched=any("*" in axis for axis in written),
                 numbers=numbers,
-                torch=one.array_type is not np.ndarray,
+                torch=part.array_type is not np.ndarray,
             )
     real = float in (typing.get_args(annotation) or (annotation,))
     return Argument(name, default, real=real)
@@ -185,14 +185,16 @@ def use_of_function(
 ) -> Use:
     """Return what a case hands to a function."""
     named = arguments(exercise.reference)
-    given = dict(zip(named, case.args, strict=False))
+    arguments_given = dict(zip(named, case.args, strict=False))
     if caller not in ON_GIVEN:  # there the tensors belong to the function it is given
-        given |= case.kwargs
+        arguments_given |= case.kwargs
     returned = inspect.signature(exercise.reference).return_annotation
     alone: tuple[str, ...] = ()
     if caller in ONE_BY_ONE or (caller is call_with_gradients and len(bound[0]) == 1):
         alone = bound[0]
-    return Use("", given, named, read_annotation("", returned), output_of(expected), alone=alone)
+    return Use(
+        "", arguments_given, named, read_annotation("", returned), output_of(expected), alone=alone
+    )
 
 
 def use_of_module(exercise: Exercise, case: Case, expected: Outcome, caller: Callable) -> Use:
@@ -206,7 +208,9 @@ def use_of_module(exercise: Exercise, case: Case, expected: Outcome, caller: Cal
     built = inspect.signature(exercise.reference).bind(*args, **options).arguments
     arrays = {n: as_numbers(value) for n, value in inputs.items()}
     real = [n for n, array in arrays.items() if array is not None and array.dtype.kind == "f"]
-    lengths = [[getattr(kwargs[n], "shape", None) for n in one] for one in (names, others)]
+    lengths = [
+        [getattr(kwargs[n], "shape", None) for n in input_names] for input_names in (names, others)
+    ]
     second = "the same" if lengths[0] == lengths[1] else "other"
     return Use(
         method,
@@ -517,11 +521,11 @@ def may_be_zero(exercise: Exercise, argument: Argument) -> bool:
     calls = [case for _, case, _ in draw(exercise, SEED) if case.use is call_it and not case.raises]
     if not argument.real or not calls:
         return False
-    given = inspect.signature(exercise.reference).bind(*calls[0].args, **calls[0].kwargs)
-    given.arguments[argument.name] = 0.0
+    bound = inspect.signature(exercise.reference).bind(*calls[0].args, **calls[0].kwargs)
+    bound.arguments[argument.name] = 0.0
     try:
         with quiet():
-            exercise.reference(*copy_of(given.args), **copy_of(given.kwargs))
+            exercise.reference(*copy_of(bound.args), **copy_of(bound.kwargs))
     except ValueError:
         return False
     return True
@@ -562,10 +566,14 @@ def mixed(exercise: Exercise) -> dict[str, set[str]]:
             tried.setdefault(criterion.name, []).append(rare_cells(use))
     kinds = {n: set().union(*every) - every[0].intersection(*every) for n, every in tried.items()}
     unsaid = {
-        name: {kind for kind in found if not any(word in name for word in words_for(kind))}
-        for name, found in kinds.items()
+        name: {
+            kind for kind in kinds_of_argument if not any(word in name for word in words_for(kind))
+        }
+        for name, kinds_of_argument in kinds.items()
     }
-    return {name: found for name, found in unsaid.items() if found}
+    return {
+        name: kinds_of_argument for name, kinds_of_argument in unsaid.items() if kinds_of_argument
+    }
 
 
 def words_for(kind: str) -> tuple[str, ...]:
@@ -617,8 +625,8 @@ def exp_rows(exercise: Exercise) -> list[float]:
         for _, case, _ in draw(exercise, SEED):
             # A function that an exercise is given may take exp, and that is not its own.
             caller = caller_of(case)[0]
-            own = caller not in ON_GIVEN and not any(map(callable, case.args))
-            if own and caller in (*FUNCTIONS, *MODULES) and case.raises is None:
+            has_own_arrays = caller not in ON_GIVEN and not any(map(callable, case.args))
+            if has_own_arrays and caller in (*FUNCTIONS, *MODULES) and case.raises is None:
                 case.use(exercise.reference, *copy_of(case.args), **copy_of(case.kwargs))
     return spreads
 
@@ -676,23 +684,31 @@ class GridReport:
 
 def report(exercise: Exercise) -> GridReport:
     """Return the kinds of cases that an exercise lacks, and stale exclusions."""
-    cells, there = owed(exercise), covered(exercise)
-    lacking = [cell for cell in cells if cell not in there]
+    cells, covered_cells = owed(exercise), covered(exercise)
+    lacking = [cell for cell in cells if cell not in covered_cells]
     excluded = {kind: [c for c in cells if fnmatch(c, kind)] for kind, _ in exercise.excludes}
     return GridReport(
-        tuple(c for c in lacking if not any(c in found for found in excluded.values())),
-        tuple(k for k, found in excluded.items() if not found or there.intersection(found)),
+        tuple(
+            c
+            for c in lacking
+            if not any(c in excluded_cells for excluded_cells in excluded.values())
+        ),
+        tuple(
+            k
+            for k, excluded_cells in excluded.items()
+            if not excluded_cells or covered_cells.intersection(excluded_cells)
+        ),
     )
 
 
 def main(stems: list[str]) -> None:
     """Prints what the exercises of these chapters owe and do not cover."""
     for exercise in (e for stem in stems for e in chapter(stem)):
-        found, cases = report(exercise), len(draw(exercise, SEED))
-        print(f"{exercise.target}: {cases} cases, {len(found.missing)} kinds missing")
-        for cell in found.missing:
+        exercise_report, cases = report(exercise), len(draw(exercise, SEED))
+        print(f"{exercise.target}: {cases} cases, {len(exercise_report.missing)} kinds missing")
+        for cell in exercise_report.missing:
             print(f"    {cell}")
-        for kind in found.stale:
+        for kind in exercise_report.stale:
             print(f"    excluded, but covered or never owed: {kind}")
 
 

@@ -31,10 +31,10 @@ RULES = """/* From Font Awesome Free, fontawesome.com (icons: CC BY 4.0, fonts: 
 """
 
 
-def folder(kept: Path) -> Path:
+def folder(cache_folder: Path) -> Path:
     """A folder with `icons.css`, made where it is not kept from an earlier build."""
     tool = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
-    place = kept / "-".join(["icons", *map(version, THEMES), tool])
+    place = cache_folder / "-".join(["icons", *map(version, THEMES), tool])
     if not (place / "icons.css").exists():
         place.mkdir(parents=True, exist_ok=True)
         (place / "icons.css").write_text(style_sheet(), encoding="utf-8")

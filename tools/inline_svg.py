@@ -94,7 +94,7 @@ def recolour(element: Element, pictured: bool = False) -> None:
         if pictured:
             element.set("fill", "#000")  # matplotlib does not say where it is black
     if "style" in element.attrib:
-        look = COLOUR.sub(lambda found: colour(found[0], pictured), element.attrib["style"])
+        look = COLOUR.sub(lambda match: colour(match[0], pictured), element.attrib["style"])
         element.set("style", re.sub(r"([:;]) ", r"\1", look).strip("; "))
     for child in element:
         recolour(child, pictured)

@@ -198,9 +198,9 @@ def not_here(state: State) -> str:
 
 def interpreter(which: str) -> str:
     """Return the newest Python of this version or source on this machine, or an empty text."""
-    found = [path for pattern in PYTHONS[which] for path in Path.home().glob(pattern)]
-    kept = sorted(found, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))])
-    return str(kept[-1]) if kept else shutil.which(f"python{which}") or ""
+    paths = [path for pattern in PYTHONS[which] for path in Path.home().glob(pattern)]
+    sorted_paths = sorted(paths, key=lambda path: [int(n) for n in re.findall(r"\d+", str(path))])
+    return str(sorted_paths[-1]) if sorted_paths else shutil.which(f"python{which}") or ""
 
 
 def copy_course(folder: Path) -> None:

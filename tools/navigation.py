@@ -104,7 +104,7 @@ def needs(course: Course) -> dict[str, tuple[str, ...]]:
     """
     stems = [chapter.stem for chapter in course.chapters]
     order = layers(course.root)
-    found = {}
+    needs_by_stem = {}
     for chapter in course.chapters:
         used = modules_of((course.root / "attncourse" / f"{chapter.stem}.py").read_text())
         page = (course.root / f"{chapter.page}.md").read_text(encoding="utf-8")
@@ -112,11 +112,11 @@ def needs(course: Course) -> dict[str, tuple[str, ...]]:
             used |= set(re.findall(r"^\s*from attncourse\.(\w+) import", cell, re.MULTILINE))
             for names in re.findall(r"^\s*from attncourse import ([\w, ]+)", cell, re.MULTILINE):
                 used |= {name.strip() for name in names.split(",")}
-        found[chapter.stem] = tuple(s for s in stems if s in used and s != chapter.stem)
-        for other in found[chapter.stem]:
+        needs_by_stem[chapter.stem] = tuple(s for s in stems if s in used and s != chapter.stem)
+        for other in needs_by_stem[chapter.stem]:
             if order.index(other) > order.index(chapter.stem):
                 raise ValueError(f"chapter {chapter.stem} uses {other}, which is taught later")
-    return found
+    return needs_by_stem
 
 
 def modules_of(source: str) -> set[str]:
@@ -137,10 +137,12 @@ def parts(course: Course) -> list[tuple[str, list[Chapter]]]:
     """The parts of the book that hold chapters, as the table of contents has them."""
     toc = yaml.safe_load((course.root / "_toc.yml").read_text(encoding="utf-8"))
     pages = {chapter.page: chapter for chapter in course.chapters}
-    found = [(p.get("caption", ""), [e["file"] for e in p["chapters"]]) for p in toc["parts"]]
+    parts_of_book = [
+        (p.get("caption", ""), [e["file"] for e in p["chapters"]]) for p in toc["parts"]
+    ]
     return [
         (caption, [pages[file] for file in files])
-        for caption, files in found
+        for caption, files in parts_of_book
         if files and set(files) <= pages.keys()
     ]
 

@@ -70,10 +70,10 @@ def description(doctree: nodes.document) -> str:
     ]
     text = re.sub(r"\s+", " ", paragraphs[0].astext()).strip() if paragraphs else ""
     sentences = re.split(r"(?<=[.?!]) ", text)
-    kept = sentences.pop(0)
-    while sentences and len(kept) + len(sentences[0]) < LONGEST:
-        kept += " " + sentences.pop(0)
-    return kept if len(kept) <= LONGEST else kept[:LONGEST].rpartition(" ")[0] + " …"
+    sentence = sentences.pop(0)
+    while sentences and len(sentence) + len(sentences[0]) < LONGEST:
+        sentence += " " + sentences.pop(0)
+    return sentence if len(sentence) <= LONGEST else sentence[:LONGEST].rpartition(" ")[0] + " …"
 
 
 def write_sitemap(app, exception):

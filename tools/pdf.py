@@ -82,12 +82,12 @@ def mend(target: Path, front: Path, headings: list[str]) -> int:
 
 def outline_items(above: dict) -> list[dict]:
     """All entries below one of a PDF's outline, in order."""
-    found, item = [], above.get("/First")
+    items, item = [], above.get("/First")
     while item is not None:
         entry = item.get_object()
-        found += [entry, *outline_items(entry)]
+        items += [entry, *outline_items(entry)]
         item = entry.get("/Next")
-    return found
+    return items
 
 
 def numbers(target: Path) -> dict[str, int]:

@@ -113,8 +113,8 @@ class Imports:
 
 def stems(paths: Iterable[str]) -> list[str]:
     """The chapters of which a bank, a page, an answer or a task changed."""
-    found = (re.search(r"(?:bank/|\d\d_)(\w+?)(?:\.py|\.md|\.ipynb|/)", path) for path in paths)
-    return sorted({match[1] for match in found if match})
+    matches = (re.search(r"(?:bank/|\d\d_)(\w+?)(?:\.py|\.md|\.ipynb|/)", path) for path in paths)
+    return sorted({match[1] for match in matches if match})
 
 
 def seconds(root: Path, test: str) -> float:
@@ -140,7 +140,7 @@ def chosen(root: Path, paths: list[str], budget: float = BUDGET) -> tuple[list[s
     order = sorted(near, key=lambda test: (near[test], seconds(root, test), test))
     run: list[str] = []
     for test in order:
-        if sum(seconds(root, one) for one in [*run, test]) <= budget:
+        if sum(seconds(root, test_file) for test_file in [*run, test]) <= budget:
             run.append(test)
     return run, [test for test in order if test not in run]
 
@@ -148,8 +148,8 @@ def chosen(root: Path, paths: list[str], budget: float = BUDGET) -> tuple[list[s
 def pytest(until: float, *arguments: str) -> int:
     """Run tests until a time is over; return the exit status."""
     command = [sys.executable, "-m", "pytest", "-n", "3", "--dist", "loadscope", *arguments]
-    told = {**os.environ, "ATTNCOURSE_TESTS_UNTIL": str(until)}
-    return subprocess.run(command, cwd=ROOT, env=told).returncode
+    environment = {**os.environ, "ATTNCOURSE_TESTS_UNTIL": str(until)}
+    return subprocess.run(command, cwd=ROOT, env=environment).returncode
 
 
 def main() -> int:

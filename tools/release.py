@@ -16,10 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 def notes(root: Path, tag: str) -> str:
     """The changelog's section on the version that the tag names; SystemExit where they differ."""
     package = (root / "attncourse" / "__init__.py").read_text(encoding="utf-8")
-    found = re.search(r'(?m)^__version__ = "(.*)"$', package)
-    if found is None:
+    match = re.search(r'(?m)^__version__ = "(.*)"$', package)
+    if match is None:
         sys.exit("attncourse/__init__.py has no line __version__ = …")
-    version = found[1]
+    version = match[1]
     if tag != f"v{version}":
         sys.exit(
             f"the tag is {tag}, attncourse/__init__.py has version {version}: "

@@ -1,17 +1,103 @@
-"""The format of a report's file: its JSON Schema, and the same as a table to read."""
+"""The format of a report's file: its JSON Schema, and the same as a table to read.
 
+python tools/report_format.py            the table, for the instructors' guide
+python tools/report_format.py --write    the schema, from the annotations of the report's classes
+"""
+
+import dataclasses
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any, NotRequired, get_args, get_origin, get_type_hints
+
+from attncourse.grading.report import (
+    SCHEMA,
+    CellResult,
+    Report,
+    ReportedCriterion,
+    ReportedLimit,
+    ReportedVerdict,
+)
 
 PATH = Path(__file__).parents[1] / "attncourse" / "grading" / "report.schema.json"
 HEAD = "| field | type | meaning |\n| --- | --- | --- |\n"
+PARTS = {
+    CellResult: "cell",
+    ReportedVerdict: "verdict",
+    ReportedCriterion: "criterion",
+    ReportedLimit: "limit",
+}
+TYPES = {str: "string", float: "number", int: "integer", bool: "boolean", NoneType: "null"}
+VERSION = "The version of this format. It grows whenever a field changes its meaning or goes."
 
 
 def report_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of ``reports/ASSIGNMENT/STUDENT.json``."""
-    return json.loads(PATH.read_text(encoding="utf-8"))
+    """Return the JSON Schema (draft 2020-12) of ``reports/ASSIGNMENT/STUDENT.json``."""
+    report = object_schema(Report)
+    version = {"schema": {"description": VERSION, "const": SCHEMA}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:attncourse:report:{SCHEMA}",
+        "title": "Report",
+        **report,
+        "required": [*version, *report["required"]],
+        "properties": version | report["properties"],
+        "$defs": {name: object_schema(kind) for kind, name in PARTS.items()},
+    }
+
+
+def object_schema(kind: type) -> dict[str, Any]:
+    """Return the schema of a class: of a dataclass all fields, of a typed dictionary those it has.
+
+    A typed dictionary may have more, in reports that another version wrote.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    schema: dict[str, Any] = {"description": (kind.__doc__ or "").splitlines()[0], "type": "object"}
+    if dataclasses.is_dataclass(kind):
+        schema["additionalProperties"] = False
+    schema["required"] = [name for name, hint in hints.items() if get_origin(hint) != NotRequired]
+    schema["properties"] = {name: field_schema(hint) for name, hint in hints.items()}
+    return schema
+
+
+def field_schema(hint: Any) -> dict[str, Any]:
+    """Return the schema of a field, with what its annotation says of it."""
+    if get_origin(hint) is NotRequired:
+        (hint,) = get_args(hint)
+    kind, description, *limits = get_args(hint)
+    schema = {"description": description} | type_schema(kind)
+    for limit in limits:
+        schema |= limit
+    if "enum" in schema:
+        del schema["type"]
+    return schema
+
+
+def type_schema(kind: Any) -> dict[str, Any]:
+    """Return the schema of a type without its meaning."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:  # plain data of this form
+        return type_schema(parts[1])
+    if kind in PARTS:
+        return {"$ref": f"#/$defs/{PARTS[kind]}"}
+    if kind in TYPES:
+        return {"type": TYPES[kind]}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": type_schema(parts[1])}
+    if origin is list or (origin is tuple and parts[1:] == (...,)):
+        return {"type": "array", "items": type_schema(parts[0])}
+    if origin is tuple:
+        length = {"minItems": len(parts), "maxItems": len(parts)}
+        return {"type": "array", "items": type_schema(parts[0]), **length}
+    return {"type": [TYPES[part] for part in parts]}  # one of several
+
+
+def write_schema() -> None:
+    """Write the schema for those who read reports, and for what reads them here."""
+    text = json.dumps(report_schema(), indent=2, ensure_ascii=False) + "\n"
+    PATH.write_text(text, encoding="utf-8")
 
 
 def markdown() -> str:
@@ -54,4 +140,7 @@ def type_of(field: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    print(markdown(), end="")
+    if sys.argv[1:] == ["--write"]:
+        write_schema()
+    else:
+        print(markdown(), end="")

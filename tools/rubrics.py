@@ -39,5 +39,5 @@ def question(short: dict, text: str, path: str) -> tuple[dict, str]:
     if marker not in text:
         raise CourseError(f"{place}: there is no marker {marker}")
     full = {"grade_id": grade_id, "schema_version": 3, "task": False, "locked": False}
-    told = f"*{points} points, given by a person · three sentences*"
-    return {**full, **MARKS, "points": points}, text.replace(marker, told)
+    facts_line = f"*{points} points, given by a person · three sentences*"
+    return {**full, **MARKS, "points": points}, text.replace(marker, facts_line)

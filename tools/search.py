@@ -38,10 +38,10 @@ class SearchPlace:
 
     def weights(self) -> dict[str, int]:
         """Return the weight of each word here."""
-        found = {word: min(MOST, n) for word, n in Counter(words(self.text)).items()}
+        counts = {word: min(MOST, n) for word, n in Counter(words(self.text)).items()}
         for word in words(self.title):
-            found[word] = found.get(word, 0) + TITLE
-        return found
+            counts[word] = counts.get(word, 0) + TITLE
+        return counts
 
 
 def folded(word: str) -> str:
@@ -58,7 +58,7 @@ def words(text: str) -> list[str]:
 
 def spoken(tex: str) -> str:
     """A formula in a line of plain text: ``Q Kᵀ``."""
-    tex = re.sub(r"\\[a-zA-Z]+", lambda found: SIGNS.get(found[0], ""), tex)
+    tex = re.sub(r"\\[a-zA-Z]+", lambda match: SIGNS.get(match[0], ""), tex)
     return " ".join(re.sub(r"[{}\\&]", "", tex).split())
 
 
@@ -79,16 +79,17 @@ def places(
     for section in doctree.findall(nodes.section):
         title = section.next_node(nodes.title) or section
         top = section.parent is doctree
-        own = [
-            prose(one)
-            for one in section.findall(lambda n: isinstance(n, nodes.paragraph | nodes.caption))
-            if around(one, nodes.section) is section and around(one, addnodes.glossary) is None
+        paragraphs = [
+            prose(element)
+            for element in section.findall(lambda n: isinstance(n, nodes.paragraph | nodes.caption))
+            if around(element, nodes.section) is section
+            and around(element, addnodes.glossary) is None
         ]
         anchor = "" if top else section["ids"][0]
         number = numbers.get(f"#{anchor}" if anchor else "", numbers.get("", ()) if top else ())
         name = f"{'.'.join(map(str, number))} {prose(title)}".strip(" …")
         kind = PAGE if not chapter else CHAPTER if top else SECTION
-        yield SearchPlace(page, anchor, name, kind, " ".join(own))
+        yield SearchPlace(page, anchor, name, kind, " ".join(paragraphs))
     for glossary in doctree.findall(addnodes.glossary):
         for entry in glossary.findall(nodes.definition_list_item):
             text = " ".join(map(prose, entry.findall(nodes.paragraph)))
@@ -110,7 +111,7 @@ def write(app, exception):
     from course import loaded
 
     course, env = loaded(Path(app.srcdir)), app.env
-    found = [
+    index_places = [
         place
         for page in course.pages
         for place in places(
@@ -125,17 +126,19 @@ def write(app, exception):
     for old in folder.glob("*.js"):
         old.unlink()
     blocks, block, size = [], 0, 0
-    for place in found:
+    for place in index_places:
         blocks.append(block)
         size += len(place.text)
         if size > BLOCK:
             block, size = block + 1, 0
-    titles = [[p.page, p.anchor, p.title, p.kind, b] for p, b in zip(found, blocks, strict=True)]
+    titles = [
+        [p.page, p.anchor, p.title, p.kind, b] for p, b in zip(index_places, blocks, strict=True)
+    ]
     for block in set(blocks):
-        texts = {i: p.text for i, p in enumerate(found) if blocks[i] == block}
+        texts = {i: p.text for i, p in enumerate(index_places) if blocks[i] == block}
         put(folder / f"texts-{block}.js", f"texts-{block}", texts)
     index: dict[str, dict[str, list[int]]] = {}
-    for i, place in enumerate(found):
+    for i, place in enumerate(index_places):
         for word, weight in sorted(place.weights().items()):
             index.setdefault(shelf(word), {}).setdefault(word, []).extend((i, weight))
     for letter, known in index.items():

@@ -172,8 +172,10 @@ def settings(part: Tag, figure: Tag | None, others: bool = True) -> list[Tag]:
 
 def figure_name(figure: Tag) -> str:
     """The name by which states.js knows a figure: its own, or its title's words."""
-    own = figure.get("data-figure")
-    return str(own or "-".join(re.findall(r"[^\W_]+", str(figure.get("aria-label")).lower())))
+    name_of_its_own = figure.get("data-figure")
+    return str(
+        name_of_its_own or "-".join(re.findall(r"[^\W_]+", str(figure.get("aria-label")).lower()))
+    )
 
 
 def closing(page: Tag, chapter: Chapter) -> Iterator[Slide]:
@@ -192,8 +194,8 @@ def closing(page: Tag, chapter: Chapter) -> Iterator[Slide]:
 
 def figures(part: Tag) -> list[Tag]:
     """Figures in the order of the page; none that stands inside another, and nothing folded."""
-    found = part.select(FIGURES)
-    outer = [f for f in found if not any(f in other.descendants for other in found)]
+    elements = part.select(FIGURES)
+    outer = [f for f in elements if not any(f in other.descendants for other in elements)]
     return [copy(f) for f in outer if f.find_parent("details") is None]
 
 
@@ -205,10 +207,10 @@ def is_takeaway(paragraph: Tag) -> bool:
 
 def first(within: Tag, name: str) -> Tag:
     """Return the first element of a name. Raises ``ValueError`` where there is none."""
-    found = within.find(name)
-    if found is None:
+    element = within.find(name)
+    if element is None:
         raise ValueError(f"the page has no <{name}> where the slides expect one")
-    return found
+    return element
 
 
 def paragraph(bold: Tag) -> Tag:

@@ -37,20 +37,20 @@ class Setting:
     @property
     def address(self) -> str:
         """The setting as the end of an address."""
-        return "&".join(quote(one, safe="=!") for one in (self.figure, *self.steps))
+        return "&".join(quote(part, safe="=!") for part in (self.figure, *self.steps))
 
 
 def read_setting(text: str) -> Setting:
     """Return what the role's text says; ``ValueError`` where it is not written so."""
-    found = WRITTEN.fullmatch(" ".join(text.split()))
-    if found is None:
+    match = WRITTEN.fullmatch(" ".join(text.split()))
+    if match is None:
         raise ValueError(f"expected words <figure: step; step>, got {text!r}")
-    steps = [step.strip() for step in found["steps"].split(";")]
+    steps = [step.strip() for step in match["steps"].split(";")]
     wrong = [step for step in steps if not STEP.fullmatch(step)]
     if wrong:
         raise ValueError(f"expected steps like key=3 and cut!, got {wrong[0]!r}")
-    page = found["page"] and f"book/{found['page']}"
-    return Setting(found["words"], found["figure"], steps, page)
+    page = match["page"] and f"book/{match['page']}"
+    return Setting(match["words"], match["figure"], steps, page)
 
 
 def do(name, rawtext, text, lineno, inliner, options=None, content=None):

@@ -80,8 +80,8 @@ def rename(root: Element, name: str) -> None:
             new[old] = f"{name}-{next(numbers)}"
             element.set("id", new[old])
 
-    def renamed(found: re.Match) -> str:
-        return found[0].replace(found[1], new.get(found[1], found[1]))
+    def renamed(match: re.Match) -> str:
+        return match[0].replace(match[1], new.get(match[1], match[1]))
 
     for element in root.iter():
         for key in set(REFERRING) & element.attrib.keys():

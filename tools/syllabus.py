@@ -45,10 +45,10 @@ class Syllabus(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the place of the table."""
         try:
-            found = weeks(loaded(Path(self.env.srcdir)), list(self.content))
+            course_weeks = weeks(loaded(Path(self.env.srcdir)), list(self.content))
         except CourseError as problem:
             raise self.error(str(problem)) from problem
-        return [SyllabusNode(weeks=found)]
+        return [SyllabusNode(weeks=course_weeks)]
 
 
 class SyllabusNode(nodes.Element):
@@ -58,7 +58,7 @@ class SyllabusNode(nodes.Element):
 def weeks(course: Course, lines: list[str]) -> list[Week]:
     """The weeks that the lines name. Raises ``CourseError`` for what cannot be taught so."""
     chapters = {chapter.number: chapter for chapter in course.chapters}
-    found, seen = [], set()
+    course_weeks, seen = [], set()
     for text in lines:
         parts = re.fullmatch(rf"(\d+): (\d+(?: \d+)*)(, {ONE_OF})?", text.strip())
         if parts is None:
@@ -70,8 +70,10 @@ def weeks(course: Course, lines: list[str]) -> list[Week]:
             if number in seen:
                 raise CourseError(f"syllabus, week {parts[1]}: chapter {number} was there before")
             seen.add(number)
-        found.append(Week(int(parts[1]), tuple(chapters[n] for n in numbers), bool(parts[3])))
-    return found
+        course_weeks.append(
+            Week(int(parts[1]), tuple(chapters[n] for n in numbers), bool(parts[3]))
+        )
+    return course_weeks
 
 
 def draw_syllabus(app, doctree, page):
@@ -84,12 +86,15 @@ def draw_syllabus(app, doctree, page):
         node.replace_self(nodes.raw("", html, format="html"))
 
 
-def table(course: Course, found: list[Week], titles: dict, links: dict) -> str:
+def table(course: Course, course_weeks: list[Week], titles: dict, links: dict) -> str:
     """The weeks as HTML, with the sums of a course's minutes at the end."""
     head = "".join(f'<th scope="col">{title}</th>' for title in HEAD)
-    rows = "".join(row(course, week, titles, links) for week in found)
+    rows = "".join(row(course, week, titles, links) for week in course_weeks)
     reading, doing, points = (
-        [sum(total) for total in zip(*(span(course, week, what) for week in found), strict=True)]
+        [
+            sum(total)
+            for total in zip(*(span(course, week, what) for week in course_weeks), strict=True)
+        ]
         for what in ("reading", "doing", "points")
     )
     return (

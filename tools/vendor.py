@@ -53,11 +53,11 @@ def fetch(name: str, version: str, integrity: str) -> bytes:
             "behind a mirror, name it in NPM_CONFIG_REGISTRY"
         ) from None
     method, _, wanted = integrity.partition("-")
-    found = base64.b64encode(hashlib.new(method, data).digest()).decode()
-    if found != wanted:
+    actual_digest = base64.b64encode(hashlib.new(method, data).digest()).decode()
+    if actual_digest != wanted:
         raise VendorError(
             f"{name} {version} as fetched is not what tools/web/package-lock.json pins: "
-            f"expected {integrity}, got {method}-{found}"
+            f"expected {integrity}, got {method}-{actual_digest}"
         )
     return data
 

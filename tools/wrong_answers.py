@@ -118,7 +118,7 @@ def results_of(file: Path, quick: bool) -> list[SeedResult]:
     exercise = exercise_of(file)
     answer = answer_in(file, exercise)
     wrong = next((s for s in file.read_text("utf-8").splitlines() if s.startswith("#")), "")
-    found = []
+    results = []
     for seed in SEEDS[:1] if quick else SEEDS:
         began = time.process_time()
         verdict = judge(exercise, answer, seed)
@@ -127,12 +127,14 @@ def results_of(file: Path, quick: bool) -> list[SeedResult]:
         if kind == "named" and seed == SEEDS[0] and not quick:
             again = [judge(exercise, answer, other).diagnosis for other in FURTHER]
             further = tuple(mistake.name if mistake else "" for mistake in again)
-        told = told_by(verdict)
+        verdict_text = told_by(verdict)
         names = (verdict.diagnosis.name, verdict.rest) if verdict.diagnosis else ()
-        found.append(
-            SeedResult(file.stem, seed, wrong.lstrip("# "), kind, told, names, seconds, further)
+        results.append(
+            SeedResult(
+                file.stem, seed, wrong.lstrip("# "), kind, verdict_text, names, seconds, further
+            )
         )
-    return found
+    return results
 
 
 def is_refuted(result: SeedResult) -> bool:
@@ -144,12 +146,13 @@ def print_table(results: list[SeedResult]) -> None:
     """Print how many verdicts are of each kind, by chapter and in all, and their times."""
     print(f"{'':18}" + "".join(f"{kind:>10}" for kind in KINDS) + "   named or placed, with words")
     rows = [(s, [r for r in results if stem_of(r.answer) == s]) for s in STEMS]
-    for title, own in [*rows, ("all", results)]:
-        if not own:
+    for title, rows_of_title in [*rows, ("all", results)]:
+        if not rows_of_title:
             continue
-        counts = Counter(r.kind for r in own)
+        counts = Counter(r.kind for r in rows_of_title)
         said = counts["named"] + counts["placed"]
-        shares = f"{said / len(own):9.1%} {(said + counts['symptom']) / len(own):9.1%}"
+        n_rows = len(rows_of_title)
+        shares = f"{said / n_rows:9.1%} {(said + counts['symptom']) / n_rows:9.1%}"
         print(f"{title:18}" + "".join(f"{counts[kind]:10}" for kind in KINDS) + shares)
     seconds = sorted(r.seconds for r in results)
     middle, late = seconds[len(seconds) // 2], seconds[int(0.95 * len(seconds))]
@@ -194,9 +197,9 @@ def main() -> None:
         if (options.odd and number % 2 == 0) or (options.even and number % 2 == 1):
             continue
         is_right = file.name.startswith(RIGHT)
-        found = results_of(file, options.quick)
-        (right if is_right else results).extend(found)
-        for r in found:
+        file_results = results_of(file, options.quick)
+        (right if is_right else results).extend(file_results)
+        for r in file_results:
             if options.full or (r.kind != "passed" if is_right else r.kind in KINDS[::4]):
                 head = f"{r.answer}, seed {r.seed}, {r.seconds:.2f} s: {r.wrong}"
                 print(f"{head}\n    {r.kind}: {r.told}", flush=True)

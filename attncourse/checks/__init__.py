@@ -117,7 +117,7 @@ def examine(
     variant: str = "",
     explain: bool = True,
 ) -> Verdict:
-    """The verdict on ``implementation``. The same seed gives the same cases.
+    """Return the verdict on ``implementation``. The same seed gives the same cases.
 
     Without ``explain`` it says what is right and what is not, and no mistake is looked for.
 
@@ -205,7 +205,7 @@ def progress(stem: str) -> None:
 
 
 def exercises() -> dict[str, Exercise]:
-    """Every exercise by its target, ``"stem.name"``, in the order of the course."""
+    """Return every exercise by its target, ``"stem.name"``, in the order of the course."""
     return {e.target: e for stem in STEMS for e in chapter(stem)}
 
 
@@ -225,7 +225,7 @@ def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
 
 @cache
 def chapter(stem: str) -> tuple[Exercise, ...]:
-    """One chapter's exercises. Loads that chapter only, so NumPy chapters need no torch."""
+    """Return one chapter's exercises. Loads that chapter only, so NumPy chapters need no torch."""
     return bank_of(stem).EXERCISES
 
 
@@ -246,7 +246,7 @@ def bank_of(stem: str, module: str = "") -> Any:
 
 
 def find_exercise(target: str, variant: str = "") -> Exercise:
-    """The exercise called ``target``; ``ValueError`` with the nearest names if there is none.
+    """Return the exercise called ``target``; ``ValueError``, with the nearest names, without one.
 
     In the convention of a ``variant``, where one is named.
     """
@@ -262,7 +262,7 @@ def find_exercise(target: str, variant: str = "") -> Exercise:
 
 @cache
 def find_variant(exercise: Exercise, name: str) -> Exercise:
-    """The exercise in the variant of this name; ``ValueError`` with those that it has."""
+    """Return the exercise in the variant of this name; ``ValueError`` with those that it has."""
     from attncourse.checks.variants.variant import varied
 
     known = [v for v in variants_of(exercise.stem) if exercise.name in v.adapters]

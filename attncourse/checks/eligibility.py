@@ -58,9 +58,10 @@ def why_unjudged(
 
 
 def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
-    """An answer as a grader finds it: its cell, and those of what it calls, may have to go on.
+    """Return an answer as a grader finds it; its cell, and those of what it calls, may run again.
 
-    One that came from ours is what its cell gives without ours, if that gives anything.
+    If it comes from this package, its cell runs once more without the package, and what that gives
+    is the answer, if it gives anything.
     """
     here = cells_here()
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
@@ -138,7 +139,7 @@ def slowed_down() -> Unjudged | None:
 
 
 def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:
-    """The verdict where nothing was judged."""
+    """Return the verdict where nothing was judged."""
     criteria = tuple(
         CriterionVerdict(c.name, False, 0, c.points, why.why, why.why) for c in exercise.criteria
     )
@@ -155,7 +156,7 @@ def not_judged(exercise: Exercise, why: Unjudged) -> Verdict:
 def judged_with_name_put_back(
     wrong: Verdict, implementation: Any, judge: Callable[[Any], Verdict]
 ) -> Verdict:
-    """The verdict on a wrong answer that reads a name which another statement has taken.
+    """Return the verdict on a wrong answer that reads a name which another statement has taken.
 
     That is said where the answer is better with what the name stood for before.
     """
@@ -197,7 +198,7 @@ def verdict_on_taken_name(
 
 
 def name_taken(name: str, statement: str, place: str) -> Mistake:
-    """The mistake that a statement took a name, wherever it is found."""
+    """Return the mistake that a statement took a name, wherever it is found."""
     cure = f"Give that another name, and run again the cell where `{name}` comes from."
     if statement.endswith("import *"):
         cure = "Import what you need by its name, and restart the kernel before you run all cells."
@@ -208,7 +209,7 @@ def name_taken(name: str, statement: str, place: str) -> Mistake:
 
 
 def taken_by_star(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None:
-    """The newest ``from … import *`` that took a name of Python's own."""
+    """Return the newest ``from … import *`` that took a name of Python's own."""
     for run in reversed(here.runs):
         for statement in reversed(run.statements):
             if name in built_ins_of_star(statement.node):
@@ -217,7 +218,7 @@ def taken_by_star(name: str, here: CellRuns) -> tuple[CellRun, Statement] | None
 
 
 def built_ins_of_star(node: ast.stmt) -> set[str]:
-    """The names of Python's own that ``from … import *`` takes, of a module that is loaded."""
+    """Return the names of Python's own that ``from … import *`` takes of a loaded module."""
     if not isinstance(node, ast.ImportFrom) or node.names[0].name != "*":
         return set()
     module = sys.modules.get(node.module or "")

@@ -14,7 +14,7 @@ REFUSED = "refused"  # what a wrong implementation says when it raises by its ow
 
 
 def call_it(implementation: Callable, *args, **kwargs) -> Any:
-    """The ordinary way to use an implementation: call it with the case's arguments."""
+    """Return what an implementation makes of the case's arguments: the ordinary way to use it."""
     return implementation(*args, **kwargs)
 
 
@@ -27,6 +27,7 @@ class Case:
     gradients, or to build a module and load its weights (see ``callers``). ``shown`` replaces
     the argument list in messages. ``facts`` are what is compared in place of the value, worked out
     of it by who judges: an answer's own process says what came, and never that it is right.
+    ``repeats`` is the case of which this is the call, made once more.
     """
 
     args: tuple = ()
@@ -36,6 +37,7 @@ class Case:
     use: Callable = call_it
     shown: str = ""
     facts: Callable[[Any], Any] | None = None
+    repeats: "Case | None" = None
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class Criterion:
 
 
 def unchanged(points: int = 1) -> Criterion:
-    """The criterion that no call, in any other criterion, changed an argument in place."""
+    """Return the criterion that no call, in any other criterion, changed an argument in place."""
     return Criterion("does not change its arguments", points, unchanged=True)
 
 
@@ -150,7 +152,7 @@ class Exercise:
     published: "Exercise | None" = None
 
     def __hash__(self) -> int:
-        """Of its name alone: what is kept of an exercise is looked up at every try of a case."""
+        """Return the hash of the name alone: it is asked for at every try of a case."""
         return hash((self.target, self.variant))
 
     @property
@@ -170,6 +172,6 @@ class Exercise:
 
 
 def exercise(reference: Callable, **about: Any) -> Exercise:
-    """The exercise on a chapter's function or class, which gives it its name."""
+    """Return the exercise on a chapter's function or class, which gives it its name."""
     stem = reference.__module__.rpartition(".")[2]
     return Exercise(f"{stem}.{reference.__name__}", reference, **about)

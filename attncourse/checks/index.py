@@ -35,7 +35,7 @@ class Known:
 
     @property
     def address(self) -> str:
-        """The section in the book on the web; empty where the book is not there."""
+        """Return the section in the book on the web; empty where the book is not there."""
         return address_of(self.page)
 
 
@@ -47,30 +47,30 @@ def read_index() -> dict:
 
 @cache
 def index() -> dict[str, Known]:
-    """Every exercise by its target, in the order of the course."""
+    """Return every exercise by its target, in the order of the course."""
     return {target: Known(target, **about) for target, about in read_index()["exercises"].items()}
 
 
 @cache
 def question_points() -> dict[str, int]:
-    """The points of every question that a person marks, by target, in the order of the course."""
+    """Return the points of every question that a person marks, in the order of the course."""
     return read_index()["questions"]
 
 
 def address_of(page: str) -> str:
-    """A page of the book, or a place on one, on the web."""
+    """Return a page of the book, or a place on one, on the web."""
     site = read_index()["site"]
     return site + page if site and page else ""
 
 
 def guide_address(exercise: Exercise, mistake: Mistake | None) -> str:
-    """The field guide's entry on a mistake; empty for one that has none."""
+    """Return the field guide's entry on a mistake; empty for one that has none."""
     place = guide_place(exercise, mistake)
     return address_of(f"book/field_guide.html#{place}") if place else ""
 
 
 def guide_place(exercise: Exercise, mistake: Mistake | None) -> str:
-    """The id of the entry. A number tells names apart that differ in signs alone."""
+    """Return the id of the entry. A number tells names apart that differ in signs alone."""
     names = [m.name for m in exercise.mistakes]
     if mistake is None or mistake.name not in names:
         return ""
@@ -81,5 +81,5 @@ def guide_place(exercise: Exercise, mistake: Mistake | None) -> str:
 
 
 def name_of_place(text: str) -> str:
-    """A text as the name of a place on a page."""
+    """Return a text as the name of a place on a page."""
     return re.sub(r"[\W_]+", "-", text.lower()).strip("-")

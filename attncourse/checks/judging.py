@@ -49,7 +49,7 @@ def judge(
     hear: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """The verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None).
+    """Return the verdict on ``implementation``, on cases drawn from ``seed`` (a fresh one if None).
 
     ``hear`` is called with what holds and what does not, before the long search for what happened:
     not where it is one mistake that the exercise knows, or two, which change the points. Without
@@ -75,7 +75,7 @@ def one_thread() -> Iterator[None]:
             torch.set_num_threads(before)
 
 
-class Asked:
+class RepeatableAnswer:
     """Further runs of an answer for its diagnosis, as long as its calls come back.
 
     One whose trials took many ``seconds`` is not called again either.
@@ -130,7 +130,10 @@ def judged(
     hear: Callable[[Verdict], None] | None = None,
     explain: bool = True,
 ) -> Verdict:
-    """The verdict on ``implementation``, on the cases of this seed."""
+    """Return the verdict on ``implementation``, on the cases of this seed.
+
+    ``hear`` is called with the points once they are final, before the long search for the cause.
+    """
     began = time.thread_time()
     trials = try_out(exercise, implementation, seed)
     seconds = time.thread_time() - began
@@ -145,11 +148,11 @@ def judged(
                 Verdict(exercise.target, criteria, seed, exercise.section, variant=exercise.variant)
             )
 
-    answer = Asked(exercise, implementation, trials, seed, seconds)
+    answer = RepeatableAnswer(exercise, implementation, trials, seed, seconds)
     published = published_finding(exercise, implementation, seed)
     finding = published or diagnose(exercise, trials, seed, answer, tell_points, not explain)
-    held = judge_criteria(exercise, finding.mended) if finding.mended else ()
-    paid = with_consequences(criteria, finding, held)
+    criteria_if_mended = judge_criteria(exercise, finding.mended) if finding.mended else ()
+    paid = with_consequences(criteria, finding, criteria_if_mended)
     if is_one_slip(exercise, finding, trials, seed):
         paid = paid_once(paid)
     elif are_two_slips(exercise, finding, trials, seed):
@@ -178,7 +181,7 @@ def judged(
 
 
 def published_finding(exercise: Exercise, implementation: Callable, seed: int) -> Finding | None:
-    """The finding that an answer fails a variant because it is right as it was published."""
+    """Return the finding that an answer fails a variant because it is right as it was published."""
     if exercise.published is None:
         return None
     trials = try_out(exercise.published, implementation, seed)
@@ -198,8 +201,11 @@ def passes_fresh_cases(exercise: Exercise, implementation: Callable) -> bool:
 
 
 def is_one_slip(exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int) -> bool:
-    """True if one mistake that the exercise knows is all that is wrong with an answer."""
-    known = finding.all and finding.mistake in exercise.mistakes
+    """True if one mistake is all that is wrong with an answer.
+
+    That is one that the exercise knows, or every number is right, and only its form is not.
+    """
+    known = finding.all and (finding.in_form or finding.mistake in exercise.mistakes)
     return known and answers_something(exercise, trials, seed)
 
 
@@ -262,7 +268,7 @@ def once_mended(exercise: Exercise, finding: Finding) -> tuple[CriterionVerdict,
 
 
 def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict, ...]:
-    """The criteria where one slip is all that is wrong, or two: each is paid for once.
+    """Return the criteria where one slip is all that is wrong, or two: each is paid for once.
 
     The first criterion that one breaks shows it, and loses its points. Those that only follow keep
     half of theirs together, in order and as whole points. What waits for a right value waits no
@@ -301,7 +307,7 @@ def with_two_shown(
 def with_consequences(
     criteria: tuple[CriterionVerdict, ...], finding: Finding, mended: tuple[CriterionVerdict, ...]
 ) -> tuple[CriterionVerdict, ...]:
-    """The criteria, with those marked that hold once the mistake is mended.
+    """Return the criteria, with those marked that hold once the mistake is mended.
 
     All but the first of them, which shows the mistake.
     """
@@ -313,7 +319,7 @@ def with_consequences(
 
 
 def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[CriterionVerdict, ...]:
-    """The verdict on each criterion.
+    """Return the verdict on each criterion.
 
     Changing nothing and refusing what is to be refused are things that an empty answer does too:
     they earn nothing while no criterion about values holds. What returns one number for everything
@@ -348,7 +354,7 @@ def returns_one_number(trials: tuple[Trial, ...]) -> bool:
 def judge_criterion(
     exercise: Exercise, criterion: Criterion, trial: Trial | None, empty: bool
 ) -> CriterionVerdict:
-    """The verdict on one criterion, which fails in this trial; None if it holds.
+    """Return the verdict on one criterion, which fails in this trial, or holds if there is none.
 
     ``empty`` says that it holds by itself, because no value is right.
     """
@@ -364,10 +370,21 @@ def judge_criterion(
 
 
 def first_failing(criterion: Criterion, trials: tuple[Trial, ...]) -> Trial | None:
-    """The first trial in which a criterion does not hold."""
+    """Return the first trial in which a criterion does not hold."""
     if criterion.unchanged:
         return next((t for t in trials if t.outcome.mutated), None)
-    return next((t for t in trials if t.criterion is criterion and t.wrong), None)
+    return next(iter(failing_trials(criterion, trials)), None)
+
+
+def failing_trials(criterion: Criterion, trials: tuple[Trial, ...]) -> list[Trial]:
+    """The trials in which a criterion about results does not hold.
+
+    A call that is made once more says nothing where it was wrong the first time: that is another
+    criterion's, and asked again is whether calls in between change the result.
+    """
+    wrong = [t for t in trials if t.criterion is criterion and t.wrong]
+    repeated = [t.case for t in trials if t.wrong]
+    return [t for t in wrong if not any(t.case.repeats is case for case in repeated)]
 
 
 def problem_of(criterion: Criterion, trial: Trial) -> Problem:
@@ -384,7 +401,7 @@ def problem_of(criterion: Criterion, trial: Trial) -> Problem:
 
 
 def call_head(exercise: Exercise, case: Case) -> str:
-    """The call as a student would write it, with what is special about it."""
+    """Return the call as a student would write it, with what is special about it."""
     named = named_arguments(exercise, case)
     inline = [n if is_array(v) else f"{n}={value_as_typed(v)}" for n, v in named]
     note = f" ({case.note})" if case.note else ""
@@ -392,13 +409,13 @@ def call_head(exercise: Exercise, case: Case) -> str:
 
 
 def call_line(exercise: Exercise, case: Case, more: bool) -> str:
-    """The line before the arguments, where ``more`` of them follow."""
+    """Return the line before the arguments, where ``more`` of them follow."""
     head = call_head(exercise, case)
     return head + unusual_dtype(exercise, case, head) + (", where" if more else "")
 
 
 def call_text(exercise: Exercise, case: Case) -> str:
-    """The call; small arguments in full, large ones by shape."""
+    """Return the call; small arguments in full, large ones by shape."""
     lines = []
     for name, value in named_arguments(exercise, case):
         if is_array(value):
@@ -417,7 +434,7 @@ def name_with_shape(name: str, array: np.ndarray) -> str:
 
 
 def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
-    """The dtype of a call's numbers, where typed as they are shown they would have another.
+    """Return the dtype of a call's numbers, where typed as they are shown they would have another.
 
     In torch that is float64, in NumPy float32. What is ``said`` already is not told again.
     """
@@ -428,19 +445,19 @@ def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
 
 
 def usual_dtype(value: Any) -> str:
-    """The dtype of numbers with a point in a value's library."""
+    """Return the dtype of numbers with a point in a value's library."""
     torch = sys.modules.get("torch")
     default = torch.get_default_dtype() if torch and is_tensor(value) else np.float64.__name__
     return str(default).removeprefix("torch.")
 
 
 def first_sizes(sizes: list[str], most: int = MAX_ARRAYS_IN_EXAMPLE) -> list[str]:
-    """The first of many, and how many there are besides: a model has dozens of weights."""
+    """Return the first of many, and how many there are besides: a model has dozens of weights."""
     return sizes if len(sizes) <= most + 2 else [*sizes[:most], f"{len(sizes) - most} more"]
 
 
 def array_in_a_line(array: np.ndarray) -> str:
-    """An array's numbers in one line; "" where they do not fit."""
+    """Return an array's numbers in one line; "" where they do not fit."""
     if not 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT:
         return ""
     text = " ".join(indent(array).split()).replace("[ ", "[").replace(" ]", "]")
@@ -448,14 +465,14 @@ def array_in_a_line(array: np.ndarray) -> str:
 
 
 def due_to(finding: Finding, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
-    """The trials that are wrong because of the mistake that was found; all where none are."""
+    """Return the trials that are wrong because of the mistake; all where none are."""
     pairs = zip(trials, finding.mended, strict=True) if finding.mended else ()
     due = tuple(trial for trial, mended in pairs if trial.wrong and not mended.wrong)
     return due or trials
 
 
 def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
-    """The smallest case that fails, in a few lines.
+    """Return the smallest case that fails, in a few lines.
 
     It is one of the first criterion that fails, whose cases are the plainest.
     """
@@ -465,7 +482,7 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     if criterion.unchanged:
         failing = [t for t in trials if t.outcome.mutated]
     else:
-        failing = [t for t in trials if t.criterion is criterion and t.wrong]
+        failing = failing_trials(criterion, trials)
     tried = [t for t in failing if t.outcome.kind != "skipped"]
     trial = min(tried or failing, key=lambda trial: count_numbers(trial.case))
     arguments = named_arguments(exercise, trial.case)
@@ -492,18 +509,18 @@ def number_array(value: object) -> np.ndarray | None:
 
 
 def value_as_typed(value) -> str:
-    """An argument that is no array, as it would be typed."""
+    """Return an argument that is no array, as it would be typed."""
     return getattr(value, "__name__", None) or repr(value)
 
 
 def shown_first(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Trial, ...]:
-    """The trial that a notebook shows unfolded: what is drawn is what is told of."""
+    """Return the trial that a notebook shows unfolded: what is drawn is what is told of."""
     failing = (first_failing(criterion, trials) for criterion in exercise.criteria)
     return tuple(trial for trial in failing if trial)[:1]
 
 
 def first_picture(trials: tuple[Trial, ...]) -> Picture | None:
-    """The first wrong matrix beside the right one, if both are small enough to draw."""
+    """Return the first wrong matrix beside the right one, if both are small enough to draw."""
     for trial in trials:
         if trial.wrong and trial.outcome.kind == "value" and trial.case.raises is None:
             got, want = number_array(trial.outcome.value), number_array(trial.expected.value)

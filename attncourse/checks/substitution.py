@@ -21,7 +21,7 @@ def wrong_ones(
     exercises: tuple[Exercise, ...],
     is_right: Callable[[Exercise, Any], bool],
 ) -> tuple[Exercise, ...]:
-    """The earlier exercises that an answer calls and whose answers are not right.
+    """Return the earlier exercises that an answer calls and whose answers are not right.
 
     One is not right, too, that does not stand: whose cell did not run, say.
     """
@@ -37,7 +37,7 @@ def judged_given_right_ones(
     others: tuple[Exercise, ...],
     judge: Callable[[Any], Verdict],
 ) -> Verdict:
-    """The verdict on a wrong answer, given right ones; as it is where those change nothing."""
+    """Return the verdict on a wrong answer, given right ones, if these change it."""
     ours = {e.name: e.reference for e in others}
     if not ours:
         return wrong
@@ -62,16 +62,16 @@ def names_exchanged(names: dict[str, Any], ours: dict[str, Any]) -> Iterator[Non
 
 
 def namespace_of(implementation: Any) -> dict[str, Any]:
-    """The global names of an answer: a notebook's."""
+    """Return the global names of an answer: a notebook's."""
     for function in functions_of(implementation):
         return function.__globals__
     return {}
 
 
 def names_called(implementation: Any, names: dict[str, Any], ends: set[str]) -> set[str]:
-    """The global names that an answer uses, itself or through others; ``ends`` are not followed.
+    """Return the global names that an answer uses; ``ends`` are not followed.
 
-    Those count, too, that are bound to nothing.
+    It may use them through its helpers. Those count, too, that are bound to nothing.
     """
     todo, names_found = functions_of(implementation), set()
     while todo:
@@ -86,6 +86,6 @@ def names_called(implementation: Any, names: dict[str, Any], ends: set[str]) -> 
 
 
 def functions_of(thing: Any) -> list[types.FunctionType]:
-    """A function, or those of a class."""
+    """Return a function, or those of a class."""
     things = vars(thing).values() if isinstance(thing, type) else [thing]
     return [member for member in things if isinstance(member, types.FunctionType)]

@@ -19,24 +19,24 @@ class WordVectors:
     """
 
     def __init__(self):
-        found = kept("word_vectors")
-        self.words: list[str] = found["words"].split()
-        self.ids = np.array(found["ids"].split(), dtype=int)  # (n,)
-        half = np.frombuffer(base64.b64decode(found["vectors"]), "<f2")
+        record = kept("word_vectors")
+        self.words: list[str] = record["words"].split()
+        self.ids = np.array(record["ids"].split(), dtype=int)  # (n,)
+        half = np.frombuffer(base64.b64decode(record["vectors"]), "<f2")
         self.vectors = half.reshape(len(self.words), -1).astype(float)  # (n, 48)
-        self.variance: float = found["variance"]
-        self.whole: dict[str, list] = found["whole"]  # a word's nearest by all 576, and its cosine
+        self.variance: float = record["variance"]
+        self.whole: dict[str, list] = record["whole"]  # a word's nearest by all 576, and its cosine
 
     def __call__(self, *words: str) -> np.ndarray:
         """Return the vectors of these words, ``(len(words), 48)``; one text is read word by word.
 
         Raises ``ValueError`` for a word that is not among them.
         """
-        asked = words[0].split() if len(words) == 1 else words
-        for word in asked:
+        words_asked = words[0].split() if len(words) == 1 else words
+        for word in words_asked:
             if word not in self.words:
                 raise ValueError(f"no vector is kept for {word!r}; .words lists those that are")
-        return self.vectors[[self.words.index(word) for word in asked]]
+        return self.vectors[[self.words.index(word) for word in words_asked]]
 
     def nearest(self, word: str, k: int = 5, among: list[str] | None = None) -> list[tuple]:
         """Return the k other words whose cosine with this one is largest, each with its cosine."""

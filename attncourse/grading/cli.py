@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from attncourse.grading.class_.summary import Summary
+    from attncourse.grading.results.summary import Summary
 
 app = typer.Typer(
     add_completion=False,
@@ -137,7 +137,7 @@ def check(
 
     start_ahead(notebook)
     from attncourse.checks.showing.spinner import ticking
-    from attncourse.grading.class_.terminal import own_verdicts
+    from attncourse.grading.results.terminal import own_verdicts
     from attncourse.grading.student.selfcheck import check_file
 
     with stopping("nothing was changed"), ticking(notebook.name):
@@ -278,11 +278,11 @@ def release(
     ),
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
-    from attncourse.grading.course.release import releasable
-    from attncourse.grading.course.release import release_assignment as make_release
+    from attncourse.grading.course.folders import releasable_assignments
     from attncourse.grading.course.solution import outdated
     from attncourse.grading.course.variants import variants_in
     from attncourse.grading.driver.rehearsal import rehearse_assignment
+    from attncourse.grading.nbgrader.release import release_assignment as make_release
 
     if everything and (variant or mend):
         option = "--variant" if variant else "--mend"
@@ -291,7 +291,7 @@ def release(
         assignment = mend_assignment(course, assignment, mend, seed, variant)
     elif seed:
         raise UserError("--seed says which functions are drawn with --mend, and nothing else")
-    for name in one_or_all(assignment, everything, lambda: releasable(course)):
+    for name in one_or_all(assignment, everything, lambda: releasable_assignments(course)):
         if not untested:
             rehearse_assignment(course, name)
         written, changed = make_release(course, name, db, variant)
@@ -420,7 +420,7 @@ def move_gradebook(
     db: str | None = DB,
 ) -> None:
     """Copy the gradebook to another database, with the points and comments that people gave."""
-    from attncourse.grading.term.moving import copy_gradebook as move
+    from attncourse.grading.gradebook.copying import copy_gradebook as move
 
     numbers = move(course, to, db)
     words = {"student": "student", "submitted_assignment": "submission", "comment": "comment"}
@@ -460,16 +460,16 @@ def extend(
     """
     from attncourse.grading.collect.enter import ids_listed
     from attncourse.grading.course.dates import shown_in, zone_of
-    from attncourse.grading.course.extensions import grant_extension as give
-    from attncourse.grading.course.extensions import require_student
     from attncourse.grading.course.folders import folders_in, require_known
-    from attncourse.grading.course.gradebook import find_book
+    from attncourse.grading.gradebook.connection import find_gradebook
+    from attncourse.grading.gradebook.submissions import grant_extension as give
+    from attncourse.grading.gradebook.submissions import require_student
 
     known = folders_in(course / "solutions")
     names = one_or_all(assignment, everything, lambda: known)
     for name in names:
         require_known(name, known)
-    book = find_book(course, db)
+    book = find_gradebook(course, db)
     more = f"{count(days, 'day')} more" if days else "no more time than others"
     who, students = f"{student} has", [student]
     if student.lower().endswith(".csv"):
@@ -495,7 +495,7 @@ def written(
     db: str | None = DB,
 ) -> None:
     """Write what students wrote to the questions as one table, or enter its points and comments."""
-    from attncourse.grading.class_.written_answers import enter_answers, write_answers
+    from attncourse.grading.results.written_answers import enter_answers, write_answers
 
     if enter is not None:
         say("\n".join(enter_answers(course, assignment, enter, db)))
@@ -516,7 +516,7 @@ def list_questions(
 
     Answers that are entered go into the next feedback pages.
     """
-    from attncourse.grading.class_.grade_questions import (
+    from attncourse.grading.results.grade_questions import (
         enter_question_answers,
         question_lines,
         unanswered_questions,
@@ -534,8 +534,8 @@ def list_questions(
         for student in students:
             say(f"next: attncourse feedback {assignment} --student {student}")
         return
-    place, asked, still_open = write_questions(course, assignment)
-    say(f"{place}: {count(asked, 'question')}, {still_open} open")
+    place, n_questions, still_open = write_questions(course, assignment)
+    say(f"{place}: {count(n_questions, 'question')}, {still_open} open")
     print(f"next: fill in answers, attncourse questions {assignment} --enter {place}")
 
 
@@ -593,10 +593,10 @@ def report(
     db: str | None = DB,
 ) -> None:
     """Show the class at a glance: here, and as a web page of one file."""
-    from attncourse.grading.class_.page import write_page
-    from attncourse.grading.class_.results import class_results
-    from attncourse.grading.class_.summary import Summary
-    from attncourse.grading.class_.terminal import at_a_glance, wide_console
+    from attncourse.grading.results.class_results import class_results
+    from attncourse.grading.results.page import write_page
+    from attncourse.grading.results.summary import Summary
+    from attncourse.grading.results.terminal import at_a_glance, wide_console
 
     summary = Summary(class_results(course, assignment, db, gradebook=False))
     for said in summary.results.left_out:
@@ -610,7 +610,7 @@ def report(
 
 def print_warm_up(course: Path, summary: "Summary", place: Path | None) -> None:
     """Write the page for the next lecture, and say where it is and what it lacks."""
-    from attncourse.grading.class_.warm_up import write_warm_up
+    from attncourse.grading.results.warm_up import write_warm_up
 
     made = write_warm_up(course, summary, place)
     if made.without:
@@ -663,21 +663,15 @@ def export(
     db: str | None = DB,
 ) -> None:
     """Write the gradebook's points, with manual scores and late penalties, to files."""
-    from attncourse.grading.class_.export import write_export as write_export
+    from attncourse.grading.results.export import write_export as write_export
 
     one_or_all(assignment, everything, list)
     if late_days is not None:
-        from attncourse.grading.class_.late_days import late_days as share
-
         if not everything:
             raise UserError("late days are shared by all assignments: --all --late-days 5")
         if form != "csv" or roster or column or identifier:
             raise UserError("--late-days makes one worksheet, with no --format and its options")
-        place, number = share(course, late_days, output, db)
-        print(
-            f"{number} written to {place}; put in the place of {course / 'extensions.csv'}, they "
-            "count from the next attncourse grade of each assignment on"
-        )
+        write_late_days(course, late_days, output, db)
         return
     if form == "gradescope-autograder":
         from attncourse.grading.autograder.bundle import bundle
@@ -702,6 +696,17 @@ def export(
     print(f"{done.number} written to {done.path}")
 
 
+def write_late_days(course: Path, allowed: float, output: Path | None, db: str | None) -> None:
+    """Write the worksheet of late days, and say how it comes to count."""
+    from attncourse.grading.results.late_days import late_days
+
+    place, number = late_days(course, allowed, output, db)
+    print(
+        f"{number} written to {place}; put in the place of {course / 'extensions.csv'}, they "
+        "count from the next attncourse grade of each assignment on"
+    )
+
+
 @app.command()
 def similar(
     assignment: str = typer.Argument(help="An assignment, say 05_kqv."),
@@ -711,9 +716,9 @@ def similar(
     """List pairs of submissions that are more alike than chance explains. No code is run."""
     from rich.console import Console
 
-    from attncourse.grading.class_.similar import similar_pairs as find_similar
-    from attncourse.grading.class_.terminal import pairs_to_look_at
     from attncourse.grading.course.mending import has_functions_to_mend
+    from attncourse.grading.results.similar import similar_pairs as find_similar
+    from attncourse.grading.results.terminal import pairs_to_look_at
 
     if has_functions_to_mend(course, assignment):
         say(

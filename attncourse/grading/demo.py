@@ -53,9 +53,9 @@ def make_demo_course(source: Path, folder: Path, released: Path) -> None:
 
 def gradebook_url(folder: Path) -> str:
     """Return the address of the demo's own gradebook, whatever else the user's settings name."""
-    from sqlalchemy.engine import URL
+    from attncourse.grading.gradebook.connection import sqlite_address
 
-    return URL.create("sqlite", database=str(folder.resolve() / "gradebook.db")).render_as_string()
+    return sqlite_address(folder.resolve() / "gradebook.db")
 
 
 def remove_demo_course(folder: Path) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail import apparmor
 from attncourse.grading.jail.layers import PROTECTS, Layer, in_container, is_restricted
 from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, cores
 from attncourse.grading.report import count
+from attncourse.grading.results.terminal import empty_table
 
 PACKAGES = {"torch": "", "nbgrader": "pip install 'attncourse[grade]'"}
 
@@ -75,11 +75,11 @@ def profile_lines(layers: list[Layer]) -> list[str]:
 
 def jail_in_a_line(layers: list[Layer]) -> str:
     """One line: whether submissions can be graded in a jail here."""
-    gone = [layer for layer in layers if not layer.in_force]
-    below = [layer.name for layer in gone if layer.floor]
+    missing = [layer for layer in layers if not layer.in_force]
+    below = [layer.name for layer in missing if layer.floor]
     if below:
         return f"no jail here ({', '.join(below)} missing): attncourse grade refuses"
-    if gone:
-        names = " and ".join(layer.name for layer in gone)
+    if missing:
+        names = " and ".join(layer.name for layer in missing)
         return f"the jail holds; {names} would make it stronger"
     return "the jail holds, every layer is in force"

@@ -35,9 +35,9 @@ def made_visible(text: str) -> str:
     return UNSEEN.sub(sign, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def sign(found: re.Match[str]) -> str:
+def sign(match: re.Match[str]) -> str:
     """Return the visible sign for a control character that was found."""
-    number = ord(found[0])
+    number = ord(match[0])
     return chr(0x2400 + number) if number < 32 else "␡" if number == 127 else "\ufffd"
 
 
@@ -69,4 +69,4 @@ def message(text: str) -> str:
 
 def defused_markdown(text: str) -> str:
     """Markdown that shows everything and does nothing: no HTML, no images, links to the web."""
-    return MARKUP.sub(lambda found: found[0] + BREAK, made_visible(text))
+    return MARKUP.sub(lambda match: match[0] + BREAK, made_visible(text))

@@ -50,9 +50,9 @@ def name_without_marks(name: str) -> str:
     return "".join(c for c in plain if category(c)[0] != "M")
 
 
-def did_you_mean(asked: str, known: Iterable[str], closely: float = 0.6) -> str:
+def did_you_mean(name: str, known: Iterable[str], closely: float = 0.6) -> str:
     """Return a question for whoever may have misspelled a name; empty where none is like it."""
-    near = difflib.get_close_matches(asked, list(known), n=1, cutoff=closely)
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=closely)
     return f"; did you mean {near[0]}?" if near else ""
 
 

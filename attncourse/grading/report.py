@@ -1,54 +1,159 @@
-"""The report of one graded submission."""
+"""The report of one graded submission: the one definition of its format.
+
+From the annotations below come the JSON Schema (``python tools/report_format.py --write``), the
+table in the instructors' guide, and what is written and read.
+"""
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, NotRequired, TypedDict
 
 SCHEMA = 3
 TOLERANCE = 1e-9  # points that are sums of floats
 UNFORESEEN = " passes its check, but "  # in a note on a hidden test that fails all the same
 
 
+class ReportedCriterion(TypedDict):
+    """One criterion of an exercise."""
+
+    name: Annotated[str, "What it asks for."]
+    passed: Annotated[bool, "Whether it holds."]
+    earned: Annotated[float, "Its points, none, or what it keeps where it only follows."]
+    possible: Annotated[float, "Its points."]
+    message: Annotated[str, "What went wrong, in words; empty if nothing did."]
+    brief: NotRequired[Annotated[str, "The same in one line."]]
+    follows: NotRequired[
+        Annotated[bool, "Whether it fails for no other reason than the mistake that is named."]
+    ]
+
+
+class ReportedVerdict(TypedDict):
+    """What one check or examination of an exercise found."""
+
+    cell: Annotated[str, "The grade id of the test that it was made in."]
+    target: Annotated[str, "The exercise, say kqv.project."]
+    variant: NotRequired[
+        Annotated[str, "The variant that it was judged in; empty for the published one."]
+    ]
+    passed: Annotated[bool, "Whether every criterion holds."]
+    earned: Annotated[
+        float,
+        "The points of the criteria that hold, and half of those that only follow from one slip.",
+    ]
+    possible: Annotated[float, "The points of all criteria."]
+    criteria: Annotated[list[ReportedCriterion], "The criteria in order."]
+    mistake: Annotated[
+        str, "The name of the mistake behind a failure; empty if none was recognised."
+    ]
+    explanation: Annotated[str, "The sentence that puts a student right; empty without a mistake."]
+    failed: Annotated[list[str], "The names of the criteria that do not hold."]
+    symptom: NotRequired[
+        Annotated[
+            str,
+            "What the results have to do with the right ones, where no mistake was recognised; "
+            "else empty.",
+        ]
+    ]
+    rest: NotRequired[
+        Annotated[str, "What is still wrong once the mistake is mended; empty if nothing is."]
+    ]
+    worth: NotRequired[
+        Annotated[
+            float,
+            "The points that mending the mistake alone brings, where something else is wrong too.",
+        ]
+    ]
+    reason: Annotated[str, "Why the first of them does not hold, in one line."]
+    unwritten: NotRequired[
+        Annotated[bool, "Whether the answer is still the given raise NotImplementedError()."]
+    ]
+    section: NotRequired[Annotated[str, "The section of the book to read again."]]
+    read: NotRequired[Annotated[str, "Its address on the web; empty where the book is not there."]]
+    guide: NotRequired[
+        Annotated[str, "The address of the field guide's entry on the mistake; empty without one."]
+    ]
+    given: NotRequired[
+        Annotated[
+            list[str],
+            "Wrong answers that this one calls, in whose place ours stood for this verdict.",
+        ]
+    ]
+    seed: Annotated[int, "The number with which this verdict can be repeated alone."]
+    text: Annotated[str, "The verdict as a student reads it."]
+
+
+class ReportedLimit(TypedDict):
+    """How one limit stood."""
+
+    limit: Annotated[float, "The bound, in the unit of the setting of that name."]
+    used: Annotated[float | None, "How much of it was used."]
+    met: Annotated[bool, "Whether the submission ran into it."]
+
+
 @dataclass(frozen=True)
 class CellResult:
-    """The points of one graded cell, and why they are not full."""
+    """The result of one graded cell."""
 
-    points: float
-    maximum: float
-    message: str = ""
+    points: Annotated[float, "The points it earned."]
+    maximum: Annotated[float, "The points it could earn.", {"minimum": 0}]
+    message: Annotated[str, "Why points are missing; empty for full marks."] = ""
 
 
 @dataclass(frozen=True)
 class Report:
-    """One submission's grade. Everything in it is plain data: text, numbers, lists, dicts.
+    """What grading says of one submission: reports/ASSIGNMENT/STUDENT.json.
 
-    ``status``: "graded", "interrupted" (some of it could not be run to its end), "unreadable" or
-    "missing". ``cells`` are the graded cells by grade id. ``mistakes`` are pairs
-    (target, name) in the order they were seen. ``notes`` are sentences that can be forwarded to
-    the student, ``attention`` says why a person should look. ``verdicts`` are dicts with the keys
-    ``cell`` (the grade id of the test it was made in), ``target``, ``passed``, ``earned``,
-    ``possible``, ``criteria`` (a list of name, passed, earned, possible, message),
-    ``mistake``, ``explanation``, ``failed`` (names of criteria), ``reason``, ``seed`` and
-    ``text``. With ``seed`` the whole report can be made again. ``limits`` has, for each limit
-    that was measured, ``limit``, ``used`` and ``met``. ``sandbox`` is False for a run with
-    --unsafe-no-sandbox. Of a file that holds both sides of a merge conflict, ``version`` is the
-    number of the side that counts, from 0.
+    Everything in it is plain data: texts, numbers, lists, dicts.
     """
 
-    student: str
-    assignment: str
-    status: str
-    cells: dict[str, CellResult]
-    mistakes: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
-    attention: tuple[str, ...] = ()
-    verdicts: tuple[dict[str, Any], ...] = field(default=(), repr=False)
-    seed: int = 0
-    version: int = 0
-    limits: dict[str, dict[str, Any]] = field(default_factory=dict, repr=False)
-    duration: float = 0.0
-    sandbox: bool = True
+    student: Annotated[str, "The name of the student's folder in submitted/."]
+    assignment: Annotated[str, "The name of the assignment, say 05_kqv.", {"minLength": 1}]
+    status: Annotated[
+        str,
+        '"graded"; "interrupted": some of it could not be run to its end, and what was earned'
+        ' before counts; "unreadable": it is no notebook; "missing": nothing was handed in.',
+        {"enum": ["graded", "interrupted", "unreadable", "missing"]},
+    ]
+    cells: Annotated[
+        dict[str, CellResult],
+        "The graded cells by grade id, in the assignment's order. Points of the judge: manual"
+        " scores and late penalties are in the gradebook.",
+    ]
+    mistakes: Annotated[
+        tuple[tuple[str, str], ...],
+        "The mistakes that were recognised, in the order in which they were seen, each a "
+        "target and a name.",
+    ] = ()
+    notes: Annotated[
+        tuple[str, ...],
+        "Sentences that can be forwarded to the student: what was mended, what was not "
+        "attempted, what ended the run.",
+    ] = ()
+    attention: Annotated[
+        tuple[str, ...], "Why a person should look at the submission. Empty if there is no reason."
+    ] = ()
+    verdicts: Annotated[
+        tuple[Annotated[dict[str, Any], ReportedVerdict], ...],
+        "Every verdict that a test made, in the order of the tests.",
+    ] = field(default=(), repr=False)
+    seed: Annotated[
+        int,
+        "The number that all random inputs came from. With it the whole report can be made again.",
+    ] = 0
+    version: Annotated[
+        int,
+        "Of a file that holds both sides of a merge conflict: the side that counts, from 0.",
+        {"minimum": 0},
+    ] = 0
+    limits: Annotated[
+        dict[str, Annotated[dict[str, Any], ReportedLimit]],
+        "How each limit that was measured stood, by the limit's name.",
+    ] = field(default_factory=dict, repr=False)
+    duration: Annotated[float, "Seconds that grading the submission took.", {"minimum": 0}] = 0.0
+    sandbox: Annotated[
+        bool, "false for a run with --unsafe-no-sandbox: such points can have been forged."
+    ] = True
 
     @property
     def points(self) -> float:
@@ -103,9 +208,14 @@ def report_from_json(data: dict[str, Any]) -> Report:
     """
     if data.get("schema") != SCHEMA:
         raise ValueError(f"expected a report of schema {SCHEMA}, got {data.get('schema')!r}")
-    fields = {name: value for name, value in data.items() if name != "schema"}
-    fields["cells"] = {name: CellResult(**cell) for name, cell in data["cells"].items()}
-    fields["mistakes"] = tuple((target, name) for target, name in data["mistakes"])
-    for name in ("notes", "attention", "verdicts"):
-        fields[name] = tuple(fields[name])
-    return Report(**fields)
+    values = {name: value for name, value in data.items() if name != "schema"}
+    values["cells"] = {name: CellResult(**cell) for name, cell in data["cells"].items()}
+    for part in fields(Report):
+        if part.default == ():  # JSON has lists in the place of tuples
+            values[part.name] = tuple(map(tuple_of_list, data[part.name]))
+    return Report(**values)
+
+
+def tuple_of_list(value: Any) -> Any:
+    """Return a list as a tuple, anything else as it is."""
+    return tuple(value) if isinstance(value, list) else value

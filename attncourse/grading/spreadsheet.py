@@ -32,7 +32,7 @@ FORMULA = re.compile(rf"[\s\x00-\x1f\x7f-\x9f{QUOTES}{UNSEEN}]*{SIGN}|[\t\r\n]")
 BLANK = rf"(?:[^\S{BREAKS}]|[{QUOTES}{UNSEEN}\x00-\x08])*"
 INSIDE = re.compile(rf"(?<=[;{BREAKS}])(?={BLANK}{SIGN})")
 ADDED = re.compile(rf"(?<=[;{BREAKS}])'(?={BLANK}{SIGN})")
-LONGEST = 32_000  # characters; what is beyond 32767 runs over into other cells in Excel
+MAX_CELL_CHARS = 32_000  # characters; what is beyond 32767 runs over into other cells in Excel
 
 
 def csv_cell(value: Value) -> str:
@@ -44,7 +44,7 @@ def csv_cell(value: Value) -> str:
         return ""
     if isinstance(value, int | float):
         return plain_number(value)
-    value = INSIDE.sub("'", shortened_text(value, LONGEST))
+    value = INSIDE.sub("'", shortened_text(value, MAX_CELL_CHARS))
     return f"'{value}" if FORMULA.match(value) else value
 
 

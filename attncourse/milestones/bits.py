@@ -70,25 +70,25 @@ def rounded_rows(x: Tensor, bits: int) -> Tensor:
 def with_fewer_bits(model: Llama, bits: int, shared: str) -> Iterator[None]:
     """The matrices of all blocks are rounded, for a while; the table of tokens is not."""
     matrices = [layer.weight for layer in model.blocks.modules() if isinstance(layer, nn.Linear)]
-    kept = [matrix.data for matrix in matrices]
+    weights = [matrix.data for matrix in matrices]
     try:
         for matrix in matrices:
             matrix.data = round_to_bits(matrix.data, bits, shared).contiguous()
         yield
     finally:
-        for matrix, old in zip(matrices, kept, strict=True):
+        for matrix, old in zip(matrices, weights, strict=True):
             matrix.data = old
 
 
 def tokens_a_word(words: BytePairs, language: str) -> dict[str, Any]:
     """Count the words, characters, bytes and tokens of one language's sentences."""
     marked = LANGUAGES[language]
-    apart = marked.split("|") if "|" in marked else marked.split()
+    words_marked = marked.split("|") if "|" in marked else marked.split()
     text = marked.replace("|", "")
     return {
         "language": language,
         "text": text,
-        "words": len(apart),
+        "words": len(words_marked),
         "characters": len(text),
         "bytes": len(text.encode()),
         "tokens": len(words.encode(text)),

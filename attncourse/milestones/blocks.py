@@ -29,32 +29,32 @@ def widen(model: Any, std: float) -> None:
 
 def maps_of(blocks: Iterable[Any], x: Tensor, mask: Tensor | None = None) -> Tensor:
     """The attention maps of all blocks and heads, ``(layers, ..., h, n, n)``."""
-    found = []
-    for one in blocks:
-        found.append(one.attention.weights(one.norm_1(x), mask=mask))
-        x = one(x, mask)
-    return torch.stack(found)
+    maps = []
+    for block in blocks:
+        maps.append(block.attention.weights(block.norm_1(x), mask=mask))
+        x = block(x, mask)
+    return torch.stack(maps)
 
 
 @contextmanager
 def made_zero(layers: Iterable[nn.Module]) -> Iterator[None]:
     """The numbers of these layers are 0, for a while."""
     numbers = [p for layer in layers for p in layer.parameters()]
-    kept = [p.clone() for p in numbers]
+    values_before = [p.clone() for p in numbers]
     for p in numbers:
         p.zero_()
     try:
         yield
     finally:
-        for p, old in zip(numbers, kept, strict=True):
+        for p, old in zip(numbers, values_before, strict=True):
             p.copy_(old)
 
 
-def branches_add(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
+def branches_add(draw_input: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
     """Where attention and feed-forward layers add 0, a token goes through the blocks unchanged."""
 
     def shut(model: Any) -> str:
-        x = some()
+        x = draw_input()
         last = [layer for b in model.blocks for layer in (b.attention.W_o, b.feed_forward.W_2)]
         with made_zero(last):
             far = relative_difference(model(x), model.read_out(model.embed(x)))
@@ -63,19 +63,19 @@ def branches_add(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
     return shut
 
 
-def block_parts_gate(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
+def block_parts_gate(draw_input: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
     """A block is heads that attend, then a feed-forward layer, each read through a norm."""
 
     def shut(model: Any) -> str:
-        x = model.embed(some())
+        x = model.embed(draw_input())
         mask = model.causal(x.shape[-2]) if causal else None
-        for one in model.blocks:
-            attention, layer, y = one.attention, one.feed_forward, one.norm_1(x)
+        for block in model.blocks:
+            attention, layer, y = block.attention, block.feed_forward, block.norm_1(x)
             views = (attention.W_q, attention.W_k, attention.W_v)
             query, key, value = (model.split(view(y), model.heads) for view in views)
             right = x + attention.W_o(model.merge(model.blend(query, key, value, mask)))
-            right = right + layer.W_2(F.gelu(layer.W_1(one.norm_2(right))))
-            far = relative_difference(right, one(x, mask))
+            right = right + layer.W_2(F.gelu(layer.W_1(block.norm_2(right))))
+            far = relative_difference(right, block(x, mask))
             if far > SMALL:
                 return difference_message("a block is not what its heads and its layers say", far)
             x = right
@@ -84,11 +84,11 @@ def block_parts_gate(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.M
     return shut
 
 
-def norm_rows_gate(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
+def norm_rows_gate(draw_input: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
     """The last norm takes a row's size and its mean away, and gives it a gain and a bias."""
 
     def shut(model: Any) -> str:
-        x = model.embed(some())
+        x = model.embed(draw_input())
         if relative_difference(model.read_out(x), model.read_out(30 * x + 30)) > 0.03:
             return "what is said depends on the size of a row, not on its direction"
         right = F.layer_norm(x, x.shape[-1:], model.gain, model.bias)
@@ -98,11 +98,11 @@ def norm_rows_gate(some: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
     return shut
 
 
-def map_rows_gate(some: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
+def map_rows_gate(draw_input: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
     """A map for each head, with a row for each token: its shares of those that it may see."""
 
     def shut(model: Any) -> str:
-        x = some()
+        x = draw_input()
         maps, heads, n = model.maps(x), model.heads, model.embed(x).shape[-2]
         if maps.shape[1:] != (len(x), heads, n, n):
             return f"expected maps of shape {(len(x), heads, n, n)}, got {tuple(maps.shape[1:])}"

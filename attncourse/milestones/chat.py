@@ -75,8 +75,8 @@ class Talker(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Logits ``(..., n, pieces)`` for the piece after each of ids ``(..., n)``."""
         x, mask = self.embed(ids), self.causal(ids.shape[-1])
-        for one in self.blocks:
-            x = one(x, mask)
+        for block in self.blocks:
+            x = block(x, mask)
         return self.read_out(x)
 
     def embed(self, ids: Tensor) -> Tensor:
@@ -87,9 +87,9 @@ class Talker(nn.Module):
         """Return the logits that the last block's vectors stand for."""
         return self.ours.out(self.norm(x, self.ours.norm.gain, self.config.eps))
 
-    def views(self, one: Any, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def views(self, block: Any, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries and keys, turned, and values, a key/value head for each query head."""
-        attention, config = one.attention, self.config
+        attention, config = block.attention, self.config
         query = self.split(attention.W_q(x), config.n_heads)
         key = self.split(attention.W_k(x), config.n_kv_heads)
         value = self.split(attention.W_v(x), config.n_kv_heads)
@@ -102,14 +102,14 @@ class Talker(nn.Module):
         """Logits for the newest pieces, and the caches with theirs added: one for each block."""
         past = caches[0][0].shape[-2] if caches[0] else 0
         places = torch.arange(past, past + ids.shape[-1])
-        x, kept = self.embed(ids), []
-        for one, old in zip(self.blocks, caches, strict=True):
-            views = self.views(one, self.norm(x, one.norm_1.gain, self.config.eps), places)
+        x, new_caches = self.embed(ids), []
+        for block, old in zip(self.blocks, caches, strict=True):
+            views = self.views(block, self.norm(x, block.norm_1.gain, self.config.eps), places)
             heads, new = self.attend_with_cache(*views, old)
-            x = x + one.attention.W_o(self.merge(heads))
-            x = x + one.feed_forward(self.norm(x, one.norm_2.gain, self.config.eps))
-            kept.append(new)
-        return self.read_out(x), kept
+            x = x + block.attention.W_o(self.merge(heads))
+            x = x + block.feed_forward(self.norm(x, block.norm_2.gain, self.config.eps))
+            new_caches.append(new)
+        return self.read_out(x), new_caches
 
     def encode(self, text: str) -> Tensor:
         """The ids of a text, with their merging of pairs."""

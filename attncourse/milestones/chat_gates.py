@@ -66,9 +66,9 @@ def gated(model: Any) -> str:
 
 def check_rotary_pairs(model: Any) -> str:
     """The rows of W_q and W_k, stored for two halves, stand for pairs."""
-    for one, theirs in zip(model.blocks, model.ours.blocks, strict=True):
+    for block, theirs in zip(model.blocks, model.ours.blocks, strict=True):
         for name in ("W_q", "W_k"):
-            got = getattr(one.attention, name).weight
+            got = getattr(block.attention, name).weight
             if not torch.equal(got, getattr(theirs.attention, name).weight):
                 return f"the rows of {name}, stored in halves, do not become pairs"
     return ""
@@ -82,25 +82,25 @@ def logits_for_every_piece(model: Any) -> str:
 
 def check_chat_relative_positions(model: Any) -> str:
     """Further on everything is as before; further apart it is not."""
-    one, x = model.blocks[0], sample_block_input()
-    near = one(x)
-    far = relative_difference(near, one(x, positions=torch.arange(7) + 20))
+    block, x = model.blocks[0], sample_block_input()
+    near = block(x)
+    far = relative_difference(near, block(x, positions=torch.arange(7) + 20))
     if far > SMALL:
         return difference_message(
             "a block says something else where all positions are 20 further on", far
         )
-    apart_ = relative_difference(near, one(x, positions=5 * torch.arange(7)))
+    apart_ = relative_difference(near, block(x, positions=5 * torch.arange(7)))
     return "positions five times as far apart change nothing" if apart_ < 0.01 else ""
 
 
 def check_chat_block_parts(model: Any) -> str:
     """A block is heads that attend, then a gated layer, each read through a norm and added."""
-    for one in model.blocks:
+    for block in model.blocks:
         x, places = sample_block_input(), torch.arange(7)
-        views = model.views(one, model.norm(x, one.norm_1.gain, 1e-5), places)
-        right = x + one.attention.W_o(model.merge(model.attend(*views, model.causal(7))))
-        right = right + one.feed_forward(model.norm(right, one.norm_2.gain, 1e-5))
-        far = relative_difference(right, one(x))
+        views = model.views(block, model.norm(x, block.norm_1.gain, 1e-5), places)
+        right = x + block.attention.W_o(model.merge(model.attend(*views, model.causal(7))))
+        right = right + block.feed_forward(model.norm(right, block.norm_2.gain, 1e-5))
+        far = relative_difference(right, block(x))
         if far > SMALL:
             return difference_message("a block is not what its heads and its layers say", far)
     return ""
@@ -115,10 +115,10 @@ def no_key_no_blend(model: Any) -> str:
     """A row that may see nothing, as padding to the left makes them, takes nothing."""
     mask = torch.ones(7, 7, dtype=torch.bool).tril()
     mask[:, :2] = False
-    one, x = model.blocks[0], sample_block_input()
-    right = x + one.feed_forward(model.norm(x, one.norm_2.gain, 1e-5))
+    block, x = model.blocks[0], sample_block_input()
+    right = x + block.feed_forward(model.norm(x, block.norm_2.gain, 1e-5))
     return difference_message("a token that may see nothing does not stay what it is",
-                 relative_difference(right[:, :2], one(x, mask)[:, :2]))  # fmt: skip
+                 relative_difference(right[:, :2], block(x, mask)[:, :2]))  # fmt: skip
 
 
 def as_ours(model: Any) -> str:

@@ -76,8 +76,8 @@ def names_every_letter(model: Any) -> str:
 
 def a_letter_at_two_places(model: Any) -> str:
     """Two different letters, then one of them at either place: positions must tell."""
-    one, other = torch.tensor([[3, 4, 9]]), torch.tensor([[4, 3, 9]])
-    far = relative_difference(model(one)[:, -1], model(other)[:, -1])
+    first, other = torch.tensor([[3, 4, 9]]), torch.tensor([[4, 3, 9]])
+    far = relative_difference(model(first)[:, -1], model(other)[:, -1])
     return "two letters that change places make no difference to the third" if far < 1e-3 else ""
 
 

@@ -65,9 +65,9 @@ class Translator(nn.Module):
         read = self.written(F.pad(before, (1, 0)))
         return self.decoder(read, summary.transpose(0, 1).contiguous())[0]
 
-    def say(self, asks: Tensor, found: Tensor) -> Tensor:
+    def say(self, asks: Tensor, read_from_source: Tensor) -> Tensor:
         """Return the logits for a character, from a state and what it read of the source."""
-        return self.out(torch.tanh(self.join(torch.cat([asks, found], dim=-1))))
+        return self.out(torch.tanh(self.join(torch.cat([asks, read_from_source], dim=-1))))
 
     def translate(self, source: Tensor) -> tuple[Tensor, Tensor]:
         """Return its own translation, ``(b, 10)``, and where it looked, ``(b, 10, n)``."""

@@ -49,8 +49,8 @@ class DigitReader(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Logits ``(..., 10)`` of images ``(..., 1, 8, 8)``."""
         x = self.embed(images)
-        for one in self.blocks:
-            x = one(x)
+        for block in self.blocks:
+            x = block(x)
         return self.read_out(x)
 
     def embed(self, images: Tensor) -> Tensor:

@@ -83,11 +83,11 @@ def pieces_make_the_image(model: Any) -> str:
 def places_count(model: Any) -> str:
     """Every token has a place of its own, the class token too."""
     images = sample_images()
-    there, n = model.embed(images), SIDE * SIDE + 1
+    embedded, n = model.embed(images), SIDE * SIDE + 1
     for place in 0, 1, 7, n - 1:
         old = model.places[place].clone()
         model.places[place] += 1
-        moved = (model.embed(images) - there).abs().sum((0, 2)) > 1e-5
+        moved = (model.embed(images) - embedded).abs().sum((0, 2)) > 1e-5
         model.places[place] = old
         if moved.nonzero().flatten().tolist() != [place]:
             return f"place {place} is not that of token {place} alone"
@@ -109,9 +109,9 @@ def answers_with_all(model: Any) -> str:
     model.class_token.copy_(old)
     if moved < 1e-3:
         return "the class token is not the first token"
-    bias, there = model.project.bias.clone(), model.embed(images)
+    bias, embedded = model.project.bias.clone(), model.embed(images)
     model.project.bias += 1
-    moved = (model.embed(images) - there).abs().sum((0, 2)) > 1e-5
+    moved = (model.embed(images) - embedded).abs().sum((0, 2)) > 1e-5
     model.project.bias.copy_(bias)
     if moved.tolist() != [False] + [True] * 16:
         return "the bias does not reach every patch and nothing else"

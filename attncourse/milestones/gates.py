@@ -30,11 +30,11 @@ def difference_message(said: str, far: float) -> str:
     return f"{said}, by {far:.2g}" if far > SMALL else ""
 
 
-def nothing_ahead(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+def nothing_ahead(draw_input: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
     """The leak test of chapter 10: what comes later changes nothing before."""
 
     def shut(model: Any) -> str:
-        ids = some()
+        ids = draw_input()
         right, n = model(ids), ids.shape[1]
         for cut in sorted({1, 2, n // 3, n // 2, n - 1}):
             changed = torch.cat([ids[:, :cut], ids[:, cut:].roll(1, 0)], dim=1)
@@ -48,11 +48,11 @@ def nothing_ahead(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module]
     return shut
 
 
-def all_behind(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+def all_behind(draw_input: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
     """Return a gate: the first token has influence on all that is said after it."""
 
     def shut(model: Any) -> str:
-        ids = some()
+        ids = draw_input()
         changed = torch.cat([ids[:, :1].roll(1, 0), ids[:, 1:]], dim=1)
         moved = (model(ids)[:, 1:] - model(changed)[:, 1:]).abs().amax(dim=(0, 2))
         return (
@@ -62,28 +62,30 @@ def all_behind(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], s
     return shut
 
 
-def batch_independence_gate(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+def batch_independence_gate(
+    draw_input: Callable[[], Tensor], what: str
+) -> Callable[[nn.Module], str]:
     """Return a gate that opens where an input's answer depends on no other.
 
-    ``some`` draws inputs; ``what`` is what a message calls one.
+    ``draw_input`` draws inputs; ``what`` is what a message calls one.
     """
 
     def shut(model: Any) -> str:
-        x = some()
+        x = draw_input()
         far = relative_difference(model(x)[:1], model(x[:1]))
         return difference_message(f"a {what} is answered otherwise beside others", far)
 
     return shut
 
 
-def no_batch_axis_gate(some: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
+def no_batch_axis_gate(draw_input: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
     """Return a gate that opens where an input alone has the same answer.
 
-    ``some`` draws inputs; ``what`` is what a message calls one.
+    ``draw_input`` draws inputs; ``what`` is what a message calls one.
     """
 
     def shut(model: Any) -> str:
-        x = some()
+        x = draw_input()
         return difference_message(f"a {what} without a batch axis is answered otherwise",
                      relative_difference(model(x)[0], model(x[0])))  # fmt: skip
 

@@ -56,8 +56,8 @@ class Writer(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Logits ``(..., n, words)`` for the word after each of ids ``(..., n)``."""
         x, mask = self.embed(ids), self.causal(ids.shape[-1])
-        for one in self.blocks:
-            x = one(x, mask)
+        for block in self.blocks:
+            x = block(x, mask)
         return self.read_out(x)
 
     def embed(self, ids: Tensor, first: int = 0) -> Tensor:
@@ -70,16 +70,16 @@ class Writer(nn.Module):
 
     def with_cache(self, ids: Tensor, caches: list) -> tuple[Tensor, list]:
         """Logits for the newest words, and the caches with theirs added: one for each block."""
-        x, kept = self.embed(ids, caches[0][0].shape[-2] if caches[0] else 0), []
-        for one, old in zip(self.blocks, caches, strict=True):
-            attention, y = one.attention, one.norm_1(x)
+        x, new_caches = self.embed(ids, caches[0][0].shape[-2] if caches[0] else 0), []
+        for block, old in zip(self.blocks, caches, strict=True):
+            attention, y = block.attention, block.norm_1(x)
             views = (attention.W_q, attention.W_k, attention.W_v)
             query, key, value = (self.split(view(y), HEADS) for view in views)
             heads, new = self.attend(query, key, value, old)
             x = x + attention.W_o(self.merge(heads))
-            x = x + one.feed_forward(one.norm_2(x))
-            kept.append(new)
-        return self.read_out(x), kept
+            x = x + block.feed_forward(block.norm_2(x))
+            new_caches.append(new)
+        return self.read_out(x), new_caches
 
     def write(self, count: int, seed: int = 0) -> Tensor:
         """The ids of stories that it writes from the start on, ``(count, 17)``."""

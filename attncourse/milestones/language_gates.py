@@ -30,8 +30,8 @@ def story_openings() -> Tensor:
 
 def surprises(model: Any, ids: Tensor) -> Tensor:
     """Our own loss: the surprise at each word that came, padding left out, in nats."""
-    logits, came = model(ids)[:, :-1], ids[:, 1:]
-    return F.cross_entropy(logits.mT, came, reduction="none")[came != PAD]
+    logits, next_words = model(ids)[:, :-1], ids[:, 1:]
+    return F.cross_entropy(logits.mT, next_words, reduction="none")[next_words != PAD]
 
 
 def logits_for_every_word(model: Any) -> str:
@@ -117,13 +117,15 @@ def only_the_likely(model: Any) -> str:
     """Check that cut logits are −∞, the others unchanged, and as many as were asked for."""
     logits = model(sample_stories())[:, -4:].flatten(0, 1)  # (32, words)
     best = logits.topk(5).indices
-    kept = model.likely(logits, top_k=5)
-    if kept.shape != logits.shape or not torch.equal(kept.gather(1, best), logits.gather(1, best)):
+    likely_logits = model.likely(logits, top_k=5)
+    if likely_logits.shape != logits.shape or not torch.equal(
+        likely_logits.gather(1, best), logits.gather(1, best)
+    ):
         return "the five likeliest words do not keep their logits"
-    if int((kept > -math.inf).sum()) != 5 * len(logits):
+    if int((likely_logits > -math.inf).sum()) != 5 * len(logits):
         return "of every row, the five likeliest words are not all that is left"
-    kept = model.likely(logits, top_p=0.6)
-    shares, left = logits.softmax(-1), kept > -math.inf
+    likely_logits = model.likely(logits, top_p=0.6)
+    shares, left = logits.softmax(-1), likely_logits > -math.inf
     whole = shares.where(left, 0).sum(-1)
     least = shares.where(left, 1).amin(-1)
     if (whole < 0.6 - 1e-4).any() or (whole - least > 0.6 + 1e-4).any():

@@ -38,12 +38,12 @@ def draw_language(model: Any) -> Figure:
 
 def right_stories(model: Any) -> list[Tensor]:
     """The first stories that it wrote right, all different."""
-    world, found = PronounWorld(), {}
+    world, stories = PronounWorld(), {}
     for ids in model.write(60, seed=11):
         text = world.decode(ids[1:])
         if math.isfinite(world.surprise(text)):
-            found.setdefault(text, ids)
-    return list(found.values())[:STORIES]
+            stories.setdefault(text, ids)
+    return list(stories.values())[:STORIES]
 
 
 def story_words(ids: Tensor) -> tuple[list[str], int]:

@@ -108,10 +108,10 @@ def run_milestone(
     student's, and ``NoModel`` where a real model is asked for and not within reach.
     """
     if not any(parts.owner(target) == "yours" for target in milestone.uses):
-        own = [t for t in milestone.uses if t.startswith(f"{milestone.after}.")]
+        targets_of_chapter = [t for t in milestone.uses if t.startswith(f"{milestone.after}.")]
         raise ValueError(
             f"none of the {len(milestone.uses)} parts of {milestone.name} is yours yet: write one, "
-            f"say {own[-1]}, then make your parts with attncourse assemble NOTEBOOK…"
+            f"say {targets_of_chapter[-1]}, then make your parts with attncourse assemble NOTEBOOK…"
         )
     return reach_milestone(milestone, parts, someone_looks_on() if show is None else show, patience)
 
@@ -136,21 +136,21 @@ def to_blame(milestone: Milestone, parts: Parts, show: bool, until: float) -> tu
     part among n, some 2 log n trials, where one by one would take n.
     """
 
-    def needed(given: list[str], rest: list[str]) -> list[str]:
+    def needed(parts_given: list[str], rest: list[str]) -> list[str]:
         """Those of rest that must be ours as well, where the given ones are."""
-        if opens(given):
+        if opens(parts_given):
             return []
         if len(rest) == 1:
             return rest
         half = len(rest) // 2
-        first = needed([*given, *rest[half:]], rest[:half])
-        return first + needed([*given, *first], rest[half:])
+        first = needed([*parts_given, *rest[half:]], rest[:half])
+        return first + needed([*parts_given, *first], rest[half:])
 
-    def opens(given: list[str]) -> bool:
+    def opens(parts_given: list[str]) -> bool:
         if time.monotonic() > until:
             raise TimeoutError
-        with parts.exchanged(*given) as mended:
-            return bool(given) and not try_gates(milestone, mended, show, first=True)[0]
+        with parts.exchanged(*parts_given) as mended:
+            return bool(parts_given) and not try_gates(milestone, mended, show, first=True)[0]
 
     mine = [t for t in reversed(milestone.uses) if parts.owner(t) == "yours"]
     try:
@@ -195,8 +195,8 @@ def try_gates(
 @torch.no_grad()
 def seen_at(gates: Iterable[Gate], model: nn.Module, first: bool = False) -> dict[str, str]:
     """Return what is seen at the gates that are shut, or at the first of them."""
-    found = ((gate.name, seen) for gate in gates if (seen := gate.shut(model)))
-    return dict(islice(found, 1 if first else None))
+    shut_gates = ((gate.name, seen) for gate in gates if (seen := gate.shut(model)))
+    return dict(islice(shut_gates, 1 if first else None))
 
 
 def error_line(error: Exception) -> str:

@@ -32,11 +32,11 @@ class Parts:
         """The same parts with ours for some of them, wherever the others call those."""
         swaps = [(self.theirs[target], ours(target)) for target in targets]
         places = [
-            (module, name, one, other)
-            for one, other in swaps
+            (module, name, first, other)
+            for first, other in swaps
             for module in self.modules
             for name, it in vars(module).items()
-            if it is one
+            if it is first
         ]
         for module, name, _, other in places:
             setattr(module, name, other)
@@ -44,17 +44,19 @@ class Parts:
             rest = {t: part for t, part in self.theirs.items() if t not in targets}
             yield Parts(rest, self.modules)
         finally:
-            for module, name, one, _ in places:
-                setattr(module, name, one)
+            for module, name, first, _ in places:
+                setattr(module, name, first)
 
 
 def ours(target: str) -> Callable:
     """The course's own part. Raises ``ValueError`` for a target that is none."""
     stem, _, name = target.partition(".")
-    found = getattr(importlib.import_module(f"attncourse.{stem}"), name, None) if name else None
-    if found is None or stem not in STEMS:
+    implementation = (
+        getattr(importlib.import_module(f"attncourse.{stem}"), name, None) if name else None
+    )
+    if implementation is None or stem not in STEMS:
         raise ValueError(f"no part is called {target!r}: expected chapter and name, kqv.project")
-    return found
+    return implementation
 
 
 def read_parts(folder: Path) -> Parts:

@@ -79,8 +79,8 @@ def what_is_forbidden(model: Any) -> str:
     mask[:, 3] = False  # nobody may attend to the fourth pair
     changed = x.clone()
     changed[:, 3] = x[:, 3].roll(1, dims=-1)
-    kept = [i for i in range(9) if i != 3]  # its own query is its own
-    far = relative_difference(model(x, mask)[:, kept], model(changed, mask)[:, kept])
+    allowed = [i for i in range(9) if i != 3]  # its own query is its own
+    far = relative_difference(model(x, mask)[:, allowed], model(changed, mask)[:, allowed])
     return difference_message("a forbidden token changes the others' answers", far)
 
 
@@ -132,8 +132,8 @@ def looks_at_the_pair(model: Any) -> str:
     """The pair with the letter that is asked for is what the question attends to most."""
     x = sample_questions(500)
     pair = (x[:, :8, LETTERS] * x[:, 8:, ASKED]).sum(-1).argmax(-1)
-    found = model.weights(x)[:, -1, :8].argmax(-1)
-    share = float((found == pair).float().mean())
+    looked_at = model.weights(x)[:, -1, :8].argmax(-1)
+    share = float((looked_at == pair).float().mean())
     return (
         f"the question looks most at its pair in {share:.0%} of sequences" if share < 0.99 else ""
     )
@@ -151,11 +151,12 @@ def draw_recall(model: Any) -> Figure:
         names = [
             f"{chr(97 + a)}{d}" for a, d in zip(letters, x[i, :8, DIGITS].argmax(-1), strict=True)
         ]
-        asked = int(x[i, 8, ASKED].argmax())
-        colours = [KEY if letter == asked else GREY for letter in letters]
+        asked_key = int(x[i, 8, ASKED].argmax())
+        colours = [KEY if letter == asked_key else GREY for letter in letters]
         ax.bar(names, weights[i].tolist(), color=colours)
         ax.set(
-            title=f"{chr(97 + asked)}?  answered {said[i]}, right is {answers[i, 0]}", ylim=(0, 1)
+            title=f"{chr(97 + asked_key)}?  answered {said[i]}, right is {answers[i, 0]}",
+            ylim=(0, 1),
         )
     figure.supylabel("attention of the question")
     return figure

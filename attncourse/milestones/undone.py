@@ -68,10 +68,10 @@ class UndoneDecision:
 
 def mistaken(target: str, name: str) -> Any:
     """The wrong implementation of a mistake that the checks know."""
-    found = [m.wrong for m in exercises()[target].mistakes if m.name == name]
-    if not found or found[0] is None:
+    wrong_functions = [m.wrong for m in exercises()[target].mistakes if m.name == name]
+    if not wrong_functions or wrong_functions[0] is None:
         raise ValueError(f"{target}: the checks know no mistake called {name!r}")
-    return found[0]
+    return wrong_functions[0]
 
 
 def option(target: str, name: str, decision: str) -> Callable:
@@ -144,7 +144,7 @@ def one_for_all(self: RotaryAttention, x: Tensor) -> Tensor:
     return x.mean(-3, keepdim=True).expand(*x.shape[:-3], self.n_heads, *x.shape[-2:])
 
 
-def zero_branch(module: Any, x: Tensor, *given: Any) -> Tensor:
+def zero_branch(module: Any, x: Tensor, *arguments: Any) -> Tensor:
     """A branch that adds nothing."""
     return torch.zeros_like(x)
 

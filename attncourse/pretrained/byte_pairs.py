@@ -145,8 +145,8 @@ class BytePairs:
     @cached_property
     def written(self) -> dict[str, int]:
         """The ids of the special tokens, the longest first."""
-        found = sorted((self.tokens[i] for i in self.special), key=len, reverse=True)
-        return {token: self.ids[token] for token in found}
+        special_tokens = sorted((self.tokens[i] for i in self.special), key=len, reverse=True)
+        return {token: self.ids[token] for token in special_tokens}
 
     def encode(self, text: str) -> Int[Tensor, "n"]:
         """The ids of the text's n pieces, ``(n,)``.

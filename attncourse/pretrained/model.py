@@ -112,8 +112,8 @@ def within_reach() -> bool:
     """True if ``load`` finds the model without fetching it, or another process is fetching it."""
     if os.environ.get(USE) == "no":
         return False
-    there = any(has_pinned_length(model_folder() / one.name, one) for one in (FILE, WHEEL))
-    return there or being_fetched(model_folder())
+    is_complete = any(has_pinned_length(model_folder() / file.name, file) for file in (FILE, WHEEL))
+    return is_complete or being_fetched(model_folder())
 
 
 def model_file(show: bool | None = None) -> Path:

@@ -44,8 +44,8 @@ class Limit:
     rung: int = 0  # alarms that raised
 
 
-AGAIN = 0.1  # seconds until an alarm that nobody has obeyed rings again
-PATIENCE = 2  # alarms that a call may swallow before it is ended in another way
+RING_INTERVAL_SECONDS = 0.1  # until an alarm that nobody has obeyed rings again
+MAX_SWALLOWED_ALARMS = 2  # alarms that a call may swallow before it is ended in another way
 _limits: list[Limit] = []  # the innermost last
 
 
@@ -80,17 +80,17 @@ def ring(signum: int, frame: Any) -> None:
     """Raise ``TimeUp`` in the innermost call, once its time is up and again until it has ended.
 
     The timer goes by the clock, which is ahead: while processor time is left it is set anew. Then
-    each alarm raises, and after ``PATIENCE`` that were swallowed the call's next line does, too.
+    each alarm raises, and after ``MAX_SWALLOWED_ALARMS`` the call's next line does, too.
     """
     limit = _limits[-1] if _limits else None
     if limit is None or not limit.running:
         return
     is_first = limit.rung == 0
     if is_first and limit.watch and (left := limit.watch.left()):
-        signal.setitimer(signal.ITIMER_REAL, left, AGAIN)
+        signal.setitimer(signal.ITIMER_REAL, left, RING_INTERVAL_SECONDS)
         return
     limit.rung += 1
-    if limit.rung > PATIENCE:
+    if limit.rung > MAX_SWALLOWED_ALARMS:
         raise_on_next_line(limit, frame, within_by_alarm)
     raise TimeUp
 
@@ -103,7 +103,9 @@ def within_by_alarm(watch: Stopwatch, call: Callable[[], Any]) -> Any:
     limit, tracer = Limit(watch, running=True), sys.gettrace()
     with handling(limit):
         first = watch.left() or 0.001
-        others_left, others_interval = signal.setitimer(signal.ITIMER_REAL, first, AGAIN)
+        others_left, others_interval = signal.setitimer(
+            signal.ITIMER_REAL, first, RING_INTERVAL_SECONDS
+        )
         try:
             value = call()
             limit.running = False

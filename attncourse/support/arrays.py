@@ -48,7 +48,9 @@ def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
         if len(shape) == n or (batched and len(shape) > n):
             break
     else:
-        expected = " or ".join(f"({', '.join(one.split())})" for one in axes.split(" | "))
+        expected = " or ".join(
+            f"({', '.join(alternative.split())})" for alternative in axes.split(" | ")
+        )
         raise ValueError(f"{name}: expected shape {expected}, got {tuple(shape)}")
     if 0 in shape:
         raise ValueError(
@@ -59,7 +61,7 @@ def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
 @cache
 def readings(axes: str) -> tuple[tuple[int, bool], ...]:
     """Return, for each reading, how many axes are named and if others may stand before them."""
-    named = [one.split() for one in axes.split(" | ")]
+    named = [alternative.split() for alternative in axes.split(" | ")]
     return tuple((len(names) - (names[0] == "..."), names[0] == "...") for names in named)
 
 

@@ -208,12 +208,12 @@ def transformers_pieces(folder: Path) -> dict[str, Any]:
     end = about.get("eos_token")
     end = end["content"] if isinstance(end, dict) else end
     written = folder / "chat_template.jinja"
-    kept = written.read_text(encoding="utf-8") if written.exists() else ""
+    merges_written = written.read_text(encoding="utf-8") if written.exists() else ""
     return {
         "tokens": tuple(sorted(ids, key=ids.__getitem__)),
         "ranks": {pair: rank for rank, pair in enumerate(pairs)},
         "special": frozenset(token["id"] for token in made["added_tokens"]),
         "digits": steps[:-1] == [DIGITS],
-        "template": about.get("chat_template") or kept,
+        "template": about.get("chat_template") or merges_written,
         "end": ids.get(end),
     }

@@ -16,10 +16,10 @@ from typing import Any
 
 from attncourse.support.stopwatch import Stopwatch, TimeUp
 
-AGAIN = 0.1  # seconds until ``TimeUp`` is raised again where nobody has obeyed
-PATIENCE = 2  # times that a call may swallow it before its next line is told, too
-TRIES = 30  # times after which a call counts as deaf
-GLANCE = 0.05  # seconds in which a call that goes on shows whether it takes the processor
+RAISE_INTERVAL_SECONDS = 0.1  # until ``TimeUp`` is raised again where nobody has obeyed
+MAX_SWALLOWED_RAISES = 2  # times that a call may swallow it before its next line is told, too
+MAX_RAISES = 30  # times after which a call counts as deaf
+PROGRESS_CHECK_SECONDS = 0.05  # in which a call that goes on shows whether it takes the processor
 
 
 class StillRuns(TimeUp):
@@ -54,13 +54,13 @@ class LimitedThread:
                 raise_on_next_line(self, sys._getframe(1), LimitedThread.run)
 
         with quiet_finalizers(), untraced():
-            for tries in range(TRIES):
+            for tries in range(MAX_RAISES):
                 if self.inner:
                     self.inner.end()
                 if not self.thread.is_alive():
                     return True
-                raise_in(self.thread, TimeUp if tries < PATIENCE else TimeUpOnNextLine)
-                self.thread.join(AGAIN)
+                raise_in(self.thread, TimeUp if tries < MAX_SWALLOWED_RAISES else TimeUpOnNextLine)
+                self.thread.join(RAISE_INTERVAL_SECONDS)
             raise_in(self.thread, None)
         return not self.thread.is_alive()
 
@@ -78,7 +78,7 @@ def within_in_thread(watch: Stopwatch, call: Callable[[], Any]) -> Any:
     limited.thread.start()
     try:
         while limited.thread.is_alive() and (left := watch.left()):
-            limited.thread.join(min(left, AGAIN))
+            limited.thread.join(min(left, RAISE_INTERVAL_SECONDS))
     finally:  # also where somebody interrupts, or an outer limit is over
         has_ended = not limited.thread.is_alive() or limited.end()
         if not has_ended:
@@ -96,7 +96,7 @@ def is_slowed_down() -> bool:
     if not _deaf:
         return False
     worked, began = time.process_time(), time.monotonic()
-    time.sleep(GLANCE)
+    time.sleep(PROGRESS_CHECK_SECONDS)
     return time.process_time() - worked > (time.monotonic() - began) / 20
 
 

@@ -19,7 +19,7 @@ from attncourse.support.arrays import as_floats, require_count, require_positive
 
 Count = Annotated[int, "at least 1"]
 Positive = Annotated[float, "finite and above 0"]
-MOST = 1000  # kept of one function
+MAX_REMEMBERED_CALLS = 1000  # kept of one function
 NUMBERS = {Count: require_count, Positive: require_positive}
 
 
@@ -35,25 +35,27 @@ def shaped(function: Callable | None = None, /, **meanings: str) -> Callable:
     parameters = inspect.signature(function).parameters
     names = tuple(parameters)
     rules = {n: rule for n in names if (rule := rule_of(parameters[n].annotation))}
-    axes = sorted({axis for rule in rules.values() for one in rule.axes for axis in one})
+    axes = sorted(
+        {axis for rule in rules.values() for alternative in rule.axes for axis in alternative}
+    )
     agreed: set[tuple] = set()  # what has been seen to agree, which is the same call after call
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(names, args, strict=False), **kwargs)
-        if len(given) < len(args) + len(kwargs):  # too many, or one twice: Python's TypeError
+        arguments = dict(zip(names, args, strict=False), **kwargs)
+        if len(arguments) < len(args) + len(kwargs):  # too many, or one twice: Python's TypeError
             return function(*args, **kwargs)
         arrays = {}
         for name, rule in rules.items():
-            if name in given and not (given[name] is None and rule.optional):
-                given[name] = rule.take(name, given[name])
+            if name in arguments and not (arguments[name] is None and rule.optional):
+                arguments[name] = rule.take(name, arguments[name])
                 if rule.axes:
-                    arrays[name] = given[name], rule
-        if arrays and (seen := in_short(arrays, given.get("self"), axes)) not in agreed:
-            require_agreement(function.__qualname__, arrays, given.get("self"), meanings)
-            if len(agreed) < MOST:
+                    arrays[name] = arguments[name], rule
+        if arrays and (seen := in_short(arrays, arguments.get("self"), axes)) not in agreed:
+            require_agreement(function.__qualname__, arrays, arguments.get("self"), meanings)
+            if len(agreed) < MAX_REMEMBERED_CALLS:
                 agreed.add(seen)
-        return function(**given)
+        return function(**arguments)
 
     return checked
 
@@ -76,8 +78,10 @@ def rule_of(annotation: Any) -> Rule | None:
     if kinds[0] in NUMBERS:
         return Rule(NUMBERS[kinds[0]], optional)
     written = [kind.dim_str for kind in kinds if hasattr(kind, "dim_str")]
-    axes = tuple(tuple(a for a in reversed(one.split()) if "*" not in a) for one in written)
-    broadcasts = any("*#" in one for one in written)
+    axes = tuple(
+        tuple(a for a in reversed(alternative.split()) if "*" not in a) for alternative in written
+    )
+    broadcasts = any("*#" in alternative for alternative in written)
     if written and kinds[0].__name__.startswith("Float"):
         take, tensor = as_floats, kinds[0].array_type is not np.ndarray
         if tensor:
@@ -94,11 +98,13 @@ def rule_of(annotation: Any) -> Rule | None:
 def in_short(arrays: dict, owner: Any, axes: list[str]) -> tuple:
     """Return all that decides whether arrays agree: shapes, dtypes, what the owner says."""
     arrays = {name: array for name, (array, _) in arrays.items()}
-    given = [(n, getattr(a, "shape", ()), getattr(a, "dtype", None)) for n, a in arrays.items()]
+    array_facts = [
+        (n, getattr(a, "shape", ()), getattr(a, "dtype", None)) for n, a in arrays.items()
+    ]
     if owner is None:
-        return tuple(given)
-    own = vars(owner)
-    return (*given, *dtype_of_first(owner).values(), *[own.get(axis) for axis in axes])
+        return tuple(array_facts)
+    attributes = vars(owner)
+    return (*array_facts, *dtype_of_first(owner).values(), *[attributes.get(axis) for axis in axes])
 
 
 def dtype_of_first(owner: Any) -> dict[str, Any]:
@@ -110,8 +116,8 @@ def dtype_of_first(owner: Any) -> dict[str, Any]:
         if parameter is not None:
             return {name: parameter.dtype}
     for module in owner._modules.values():
-        if module is not None and (found := dtype_of_first(module)):
-            return {"parameters": next(iter(found.values()))}
+        if module is not None and (first_dtype := dtype_of_first(module)):
+            return {"parameters": next(iter(first_dtype.values()))}
     return {}
 
 
@@ -131,7 +137,9 @@ def require_agreement(caller: str, arrays: dict, owner: Any, meanings: dict[str,
     lengths, first = vars(owner) if owner is not None else {}, {}
     for name, (_, rule) in arrays.items():
         shape = shapes[name]
-        axes = next((one for one in rule.axes if len(one) <= len(shape)), ())
+        axes = next(
+            (alternative for alternative in rule.axes if len(alternative) <= len(shape)), ()
+        )
         for axis, length in zip(axes, reversed(shape), strict=False):
             if length != lengths.get(axis, length):
                 raise ValueError(

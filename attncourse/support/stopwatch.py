@@ -24,6 +24,14 @@ def idle(seconds: float) -> float:
     return min(CLOCK * seconds, max(PAUSE, 1.5 * seconds))
 
 
+CPUCLOCK_SCHED = 2  # Linux's number for the time that the scheduler gave a process
+
+
+def process_cpu_clock(pid: int) -> int:
+    """Return the id of the clock of another process's time, as ``clock_getcpuclockid`` makes it."""
+    return (~pid << 3) | CPUCLOCK_SCHED
+
+
 class Clock:
     """The processor time of a process of this machine; once that is gone, its last.
 
@@ -37,7 +45,7 @@ class Clock:
     def used(self) -> float:
         """Return seconds of processor time."""
         with suppress(OSError, AttributeError, OverflowError):
-            self.worked = time.clock_gettime((~self.pid << 3) | 2) if self.pid else 0.0
+            self.worked = time.clock_gettime(process_cpu_clock(self.pid)) if self.pid else 0.0
         return self.worked
 
 

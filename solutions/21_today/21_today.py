@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Exercises 21 · Attention today
 #
-# You write six parts of this year's models: scores that cannot grow, a softmax with a sink, scores
+# You write six parts of models of 2024 and 2025: scores with a bound, a softmax with a sink, scores
 # against keys that are never made, a memory that can be corrected, a choice of keys, and the bytes that
 # each kind of layer keeps. Fill in the cells marked *your code* and run the check below each.
 #
@@ -151,7 +151,7 @@ check("today.sink_softmax", sink_softmax)
 # q · (c W) = (q Wᵀ) · c: take the *query* to the latents.
 #
 # *Fine print:* numbers come in float64 and in float32. Make no tensor of as many numbers as the keys of all
-# heads have, h · n · d_c; the check looks, and counts what is held outside of torch as well.
+# heads have, h · n · d_c; the check looks. (The chapter writes d_head for d_c and d_turned for d_r.)
 #
 # <!-- hints: absorbed_scores -->
 #

@@ -42,7 +42,7 @@ from attncourse import (
     vision,
 )
 from attncourse.checks import examine, exercises
-from attncourse.grading.class_.similar import listing_cell
+from attncourse.grading.results.similar import listing_cell
 from helpers.page_numbers import numbers_of
 from helpers.project import ROOT
 

@@ -641,7 +641,7 @@ def test_code_is_shown_as_it_is():
         assert again == list(drill.code)
 
 
-def test_of_long_code_a_part_is_shown_in_which_what_is_left_out_is_no_line_to_choose():
+def test_lines_left_out_of_long_code_cannot_be_chosen():
     steps = [f"    step_{i} = query + {i}" for i in range(30)]
     code = ("def project(query, key):", *steps, "    return step_0")
     drill = replace(DRILLS[0], code=code, line=20, mended=("    step_19 = query",))

@@ -352,7 +352,7 @@ def turned_where_square(A, X):
         (
             "serving.speculative_accept",
             anything_in_place_of_a_refused_guess,
-            "ids come that never should: they have no probability there",
+            "beside what may come, ids come that a right answer never gives there",
         ),
         ("mixing.mix", turned_where_square, "wrong only where axis −2 of argument 1 is as long as"),
     ],

@@ -122,7 +122,7 @@ def test_a_mistake_beneath_another_signature_is_told_after_it(name):
     verdict = judge(ATTEND, with_parameters(wrong, without_scale), 1)
     assert verdict.diagnosis.name == "the signature is another one"
     assert verdict.rest == name
-    assert f"after it: {name}." in str(verdict)
+    assert f"what is left after it: {name}." in str(verdict)
     assert verdict.worth == judge(ATTEND, wrong, 1).earned - verdict.earned
 
 

@@ -22,7 +22,12 @@ from attncourse.checks.trying.trials import trials_of
 from attncourse.checks.variants.adapter import Adapter, adapted
 from attncourse.checks.variants.conventions import FORBIDDEN
 from attncourse.checks.variants.rewriting import BITS, COLUMNS, NEGATED, PERCENT
-from attncourse.grading.course.variants import FILE, choose_variant, solved_in_variant, variants_in
+from attncourse.grading.course.variants import (
+    VARIANTS_FILE,
+    choose_variant,
+    solved_in_variant,
+    variants_in,
+)
 from attncourse.grading.demo import fill_solution_cells
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
@@ -272,11 +277,11 @@ def test_what_was_handed_in_is_not_graded_as_another_variant(course):
 def test_what_is_wrong_with_a_variant_is_said_in_a_line(course):
     with pytest.raises(UserError, match=r"02_mixing has no variant halves: it has percent$"):
         choose_variant(course, "02_mixing", "halves")
-    assert not (course / FILE).exists()
-    (course / FILE).write_text('"02_mixing" = percent')
-    with pytest.raises(UserError, match=rf"cannot read .*{FILE}: .*mend it or delete it"):
+    assert not (course / VARIANTS_FILE).exists()
+    (course / VARIANTS_FILE).write_text('"02_mixing" = percent')
+    with pytest.raises(UserError, match=rf"cannot read .*{VARIANTS_FILE}: .*mend it or delete it"):
         variants_in(course)
-    (course / FILE).write_text('"02_mixing" = 3')
+    (course / VARIANTS_FILE).write_text('"02_mixing" = 3')
     with pytest.raises(UserError, match=r"expected a variant's name for 02_mixing, .*got 3$"):
         variants_in(course)
 
@@ -378,5 +383,5 @@ def test_a_student_checks_the_variant(course):
 
 def test_what_an_editor_has_saved_is_read(tmp_path):
     text = '"02_mixing" = "percent"\r\n"05_kqv" = "published"\r\n'
-    (tmp_path / FILE).write_text(text, encoding="utf-8-sig")
+    (tmp_path / VARIANTS_FILE).write_text(text, encoding="utf-8-sig")
     assert variants_in(tmp_path) == {"02_mixing": "percent"}

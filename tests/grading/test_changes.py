@@ -9,10 +9,15 @@ import rubrics
 from course import CourseError
 
 import exercises
-from attncourse.grading.course.changes import HEAD, KEPT, append_rows, differences
-from attncourse.grading.course.gradebook import find_book, opened
-from attncourse.grading.course.release import record
+from attncourse.grading.course.changes import differences
 from attncourse.grading.feedback.command import give_feedback
+from attncourse.grading.gradebook.assignments import record_assignment
+from attncourse.grading.gradebook.changes import (
+    REMOVED_CELLS_FILE,
+    REMOVED_CELLS_HEAD,
+    append_rows,
+)
+from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.submission.notebook import read_assignment
 from helpers.gradebook_scores import (
     MARKS,
@@ -115,9 +120,9 @@ def test_differences_are_told_in_sentences():
 def test_what_a_person_gave_stays_when_cells_come_go_and_change(tmp_path):
     course = make_course(tmp_path, ada=small())
     write_solved(course, with_question(small()))
-    book = find_book(course)
-    assert record(book, NAME) == []
-    with opened(book) as gradebook:
+    book = find_gradebook(course)
+    assert record_assignment(book, NAME) == []
+    with open_gradebook(book) as gradebook:
         gradebook.add_student("ada")
         with gradebook.db.no_autoflush:
             gradebook.add_submission(NAME, "ada")
@@ -127,36 +132,40 @@ def test_what_a_person_gave_stays_when_cells_come_go_and_change(tmp_path):
     kept = [c for c in content["cells"] if c["id"] not in ("points_twice", "explain_it")]
     changed = question(TEXT.replace("Explain", "Do explain"))
     write_solved(course, notebook(*kept, changed, graded("points_more", "2", 2)))
-    assert record(book, NAME) == [
+    assert record_assignment(book, NAME) == [
         "points_more is new, 2 points",
         "points_twice is gone, 4 points",
         "another text: explain_it",
-        f"what a person has entered for cells that are gone is in {course}/reports/{NAME}/{KEPT}",
+        "what a person has entered for cells that are gone is in "
+        f"{course}/reports/{NAME}/{REMOVED_CELLS_FILE}",
     ]
     found = scores(course)
     assert set(found) == {"points_add", "hidden_add", "explain_it", "points_more"}
     assert found["explain_it"][1] == 2.5
-    with (course / "reports" / NAME / KEPT).open(newline="") as file:
-        assert list(csv.reader(file)) == [list(HEAD), ["ada", "points_twice", "3", "", ""]]
+    with (course / "reports" / NAME / REMOVED_CELLS_FILE).open(newline="") as file:
+        assert list(csv.reader(file)) == [
+            list(REMOVED_CELLS_HEAD),
+            ["ada", "points_twice", "3", "", ""],
+        ]
     fewer = with_question(small()).replace(b"| 2 | what", b"| 1 | what")
     fewer = fewer.replace(b'"points": 3', b'"points": 2')
     write_solved(course, fewer)
-    said = record(book, NAME)
+    said = record_assignment(book, NAME)
     assert "explain_it has 2 points, it had 3" in said
     assert "explain_it: the score a person gave is above its 2 points: ada" in said
     assert scores(course)["explain_it"][1] == 2.5
-    with opened(book) as gradebook:
+    with open_gradebook(book) as gradebook:
         comment = gradebook.find_comment("explain_it", NAME, NAME, "ada")
         assert comment.manual_comment == "Say more."
-    assert record(book, NAME) == []
+    assert record_assignment(book, NAME) == []
 
 
 def test_what_is_kept_of_cells_that_are_gone_is_no_formula(tmp_path):
     rows = [("=cmd|' C calc'!A0", "points_add", 1.0, None, None), ("ada", "add", None, None, "+1")]
     for row in rows:
-        place = append_rows(tmp_path / KEPT, [row])
+        place = append_rows(tmp_path / REMOVED_CELLS_FILE, [row])
     assert list(csv.reader(place.read_text().splitlines())) == [
-        list(HEAD),
+        list(REMOVED_CELLS_HEAD),
         ["'=cmd|' C calc'!A0", "points_add", "1", "", ""],
         ["ada", "add", "", "", "'+1"],
     ]
@@ -189,10 +198,10 @@ def test_a_persons_points_are_kept_through_every_grading(tmp_path):
 def test_a_gradebook_without_cells_gets_them(tmp_path):
     course = make_course(tmp_path, ada=small())
     write_gradebook(course, [made("ada", 2, 1, 4)], manual={("ada", "points_twice"): 3.0})
-    book = find_book(course)
-    record(book, NAME)
-    assert record(book, NAME) == []
-    with opened(book) as gradebook:
+    book = find_gradebook(course)
+    record_assignment(book, NAME)
+    assert record_assignment(book, NAME) == []
+    with open_gradebook(book) as gradebook:
         found = gradebook.find_notebook(NAME, NAME)
         assert {"add", "twice", "points_add"} <= {cell.name for cell in found.source_cells}
         assert gradebook.find_submission(NAME, "ada").score == 2 + 1 + 3

@@ -21,9 +21,9 @@ import attncourse
 from attncourse.checks import exercises
 from attncourse.grading import demo, sample
 from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.errors import UserError, missing_module_sentence
 from attncourse.grading.files import reserved
+from attncourse.grading.gradebook.connection import find_gradebook
 from helpers.command_line import refuses
 from helpers.forked_commands import run
 from helpers.project import ROOT
@@ -315,7 +315,7 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     lane = wait_for_lane(process.pid)
-    journal = course / "reports" / NAME / "journal.jsonl"
+    journal = course / "reports" / NAME / "journal.db"
     for _ in range(2400):  # lanes start before the gradebook is open
         if journal.exists():
             break
@@ -325,7 +325,7 @@ def test_ctrl_c_leaves_no_process_and_says_how_to_go_on(tmp_path):
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130, stderr.decode()
     assert stderr.decode().splitlines() == [
-        f"attncourse: stopped; 0 of 1 results are in reports/{NAME}/journal.jsonl, "
+        f"attncourse: stopped; 0 of 1 results are in reports/{NAME}/journal.db, "
         "and the same command goes on from there"
     ]
     assert not still_runs(lane)
@@ -435,7 +435,7 @@ def test_a_users_settings_name_other_commands_gradebook(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     names = []
     for unset in ("ATTNCOURSE_DB", "", ""):
-        names.append(find_book(tmp_path).file.name)
+        names.append(find_gradebook(tmp_path).file.name)
         monkeypatch.delenv(unset, raising=False)
         if len(names) == 2:
             (tmp_path / "nbgrader_config.py").unlink()

@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect import drops, sort
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import NUMBERS, ROSTER, SHOW, SPELLING, owner
@@ -24,8 +23,9 @@ from attncourse.grading.collect.roster import (
 from attncourse.grading.collect.schemes import claim
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.folders import read_submission, record_of
-from attncourse.grading.course.handed_in import LARGEST
+from attncourse.grading.course.handed_in import MAX_BYTES_OF_FILE
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from helpers import platform_downloads as made
 from helpers.platform_downloads import CLASS, archive, packed
 from helpers.small_class import refuses, run
@@ -336,9 +336,9 @@ def test_paths_that_climb_out_lead_nowhere(course, tmp_path):
 
 
 def test_bombs_are_told_of_before_they_are_unpacked(course, tmp_path, monkeypatch):
-    many = packed((f"{n}.txt", b"") for n in range(drops.MOST_INSIDE + 1))
+    many = packed((f"{n}.txt", b"") for n in range(drops.MAX_FILES_OF_ARCHIVE + 1))
     deep = packed([("b.zip", packed([("c.zip", packed([(FILE, GOOD)]))]))])
-    big = bytes(LARGEST + 10)
+    big = bytes(MAX_BYTES_OF_FILE + 10)
     files = [(made.moodle(ADA, FILE), big), ("many.zip", many), ("deep.zip", deep)]
     files += [(made.moodle(ALAN, "a.zip"), packed([(FILE, big)])), (made.moodle(GRACE, FILE), GOOD)]
     zipped = archive(tmp_path / "a.zip", files)
@@ -349,7 +349,7 @@ def test_bombs_are_told_of_before_they_are_unpacked(course, tmp_path, monkeypatc
     assert "over 100 MB" in said[made.moodle(ALAN, "a.zip")]
     assert said["many.zip"] == "an archive of more than 5000 files"
     assert said["c.zip"] == "an archive in an archive in an archive"
-    monkeypatch.setattr(drops, "MOST", 3)
+    monkeypatch.setattr(drops, "MAX_FILES", 3)
     with pytest.raises(UserError, match="holds more than 3 files"):
         collect_downloads(course, NAME, [zipped])
 

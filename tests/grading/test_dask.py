@@ -12,6 +12,7 @@ from attncourse.grading.driver.executors import open_cluster
 from attncourse.grading.errors import UserError
 from helpers import forked_commands
 from helpers.dask_clusters import ENVIRONMENT, cluster
+from helpers.journal_records import records
 from helpers.small_course import NAME, make_course, small
 
 pytestmark = pytest.mark.slow
@@ -89,12 +90,12 @@ def test_a_worker_that_goes_on_the_way_changes_no_grade(expected, tmp_path, numb
         os.killpg(workers[0].pid, number)
         _, said = driver.communicate(b"go on\n")
         assert driver.returncode == 0, said.decode()
-    found, journal = reports(there), there / "reports" / NAME / "journal.jsonl"
+    found = reports(there)
     assert found.keys() == expected.keys() == submissions().keys()
     assert {s: points(r) for s, r in found.items()} == {s: points(r) for s, r in expected.items()}
     assert {r["status"] for r in found.values()} == {"graded"}
-    records = [json.loads(line) for line in journal.read_text().splitlines()[1:]]
-    assert len({record["key"] for record in records}) == len(records) == 36
+    keys = [record["key"] for record in records(there)]
+    assert len(set(keys)) == len(keys) == 36
 
 
 def test_a_cluster_that_is_not_there_is_one_line(tmp_path):

@@ -20,28 +20,24 @@ import pytest
 from rich.console import Console
 
 from attncourse.grading import machine
-from attncourse.grading.class_.results import class_results
 from attncourse.grading.course import folders as course
-from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.driver import command, progress, saver
-from attncourse.grading.driver import journal as keys
+from attncourse.grading.driver import result_key as keys
 from attncourse.grading.driver import run as driver
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from attncourse.grading.judge import lanes
 from attncourse.grading.limits import Limits
+from attncourse.grading.results.class_results import class_results
 from helpers.driver_runs import grade, run
+from helpers.journal_records import journal_of, records
 from helpers.small_course import NAME, hand_in, make_course, released, small
 
 
 def class_of(folder: Path, number: int = 3) -> Path:
     return make_course(folder, **{f"s{n}": small() + b" " * n for n in range(number)})
-
-
-def records(course: Path) -> list[dict]:
-    lines = (course / "reports" / NAME / "journal.jsonl").read_bytes().splitlines()
-    return [json.loads(line) for line in lines[1:]]
 
 
 def statuses(outcome: command.Tally) -> dict[str, tuple[str, float]]:
@@ -149,7 +145,7 @@ def test_a_run_without_a_sandbox_does_not_stand_for_one_with(tmp_path, marker):
 def test_only_some_of_a_class_is_in_memory_at_a_time(tmp_path, marker, monkeypatch):
     students = [f"s{n:03}" for n in range(150)]
     make_course(tmp_path, **dict.fromkeys(students, small()))
-    monkeypatch.setattr(saver, "BATCH", 20)
+    monkeypatch.setattr(saver, "MAX_BATCH", 20)
     read, saved, most = [], [], []
 
     def reading(place, name, student):
@@ -159,20 +155,20 @@ def test_only_some_of_a_class_is_in_memory_at_a_time(tmp_path, marker, monkeypat
 
     original = course.read_submission
     monkeypatch.setattr(course, "read_submission", reading)
-    save = saver.save
+    save = saver.save_batch
     monkeypatch.setattr(
         saver,
-        "save",
+        "save_batch",
         lambda book, name, found, late: (save(book, name, found, late), saved.extend(found))[0],
     )
     outcome = grade(tmp_path)
     assert (outcome.counts, len(saved)) == ({"run": 150}, 150)
-    assert max(most) <= 20 * 2 + 2 * driver.AHEAD + 1
+    assert max(most) <= 20 * 2 + 2 * driver.WAITING_PER_LANE + 1
     assert outcome.reports == []  # too many for a table
 
 
 def test_only_some_submissions_are_with_the_executor_at_a_time(tmp_path, marker, monkeypatch):
-    monkeypatch.setattr(driver, "AHEAD", 3)
+    monkeypatch.setattr(driver, "WAITING_PER_LANE", 3)
     make_course(tmp_path, **{f"s{n:03}": small() for n in range(100)})
     flying, most = set(), []
     mark = marker.submit
@@ -378,9 +374,9 @@ def test_the_time_of_submission_is_kept(tmp_path, marker):
 
 def test_only_changed_answers_are_scored_again(tmp_path, marker):
     class_of(tmp_path, 2)
-    book = find_book(tmp_path)
+    book = find_gradebook(tmp_path)
     grade(tmp_path)
-    with opened(book) as gradebook:  # as the formgrader does
+    with open_gradebook(book) as gradebook:  # as the formgrader does
         for student in ("s0", "s1"):
             row = gradebook.find_grade("points_add", NAME, NAME, student)
             row.manual_score, row.needs_manual_grade = 1.5, False
@@ -516,15 +512,24 @@ def test_a_read_only_gradebook_is_named_before_anything_runs(tmp_path):
     book = tmp_path / "gradebook.db"
     prefix = in_namespace(f"mount --bind '{book}' '{book}'; mount -o remount,bind,ro '{book}'")
     refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "gradebook.db", "readonly", "writable")
-    assert not (tmp_path / "reports" / NAME / "journal.jsonl").exists()
+    assert not (journal_of(tmp_path)).exists()
     here = f"mount --bind '{tmp_path}' '{tmp_path}'; mount -o remount,bind,ro '{tmp_path}'"
     prefix = in_namespace(f"{here}; cd '{tmp_path}'")
     refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "cannot write")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("room", [120, 232, 280, 330])
-def test_a_full_disk_is_named_and_the_journal_kept(tmp_path, room):
+@pytest.mark.parametrize(
+    ("room", "advice"),
+    [
+        (120, "put this right and grade again"),  # there is no room for a journal
+        (170, "the same command"),
+        (232, "the same command"),
+        (280, "the same command"),
+        (330, "the same command"),
+    ],
+)
+def test_a_full_disk_is_named_and_the_journal_kept(tmp_path, room, advice):
     """The course lies on a disk of so many kB, which fills up here or there."""
     class_of(tmp_path / "course", 12)
     kept = tmp_path / "kept"
@@ -536,9 +541,9 @@ def test_a_full_disk_is_named_and_the_journal_kept(tmp_path, room):
         f'cd \'{disk}\'; trap \'cp -r "{disk}/." "{kept}"\' EXIT; "$@"; exit'
     )
     prefix = in_namespace(script)
-    refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "cannot write", "the same command")
-    if (kept / "reports" / NAME / "journal.jsonl").exists():
-        with closing(Journal(kept / "reports" / NAME / "journal.jsonl", NAME)) as journal:
+    refuses(run("grade", NAME, cwd=tmp_path, prefix=prefix), "cannot write", advice)
+    if (journal_of(kept)).exists():
+        with closing(Journal(journal_of(kept), NAME)) as journal:
             assert journal.notes == []
     done = run("grade", NAME, cwd=kept)
     assert (done.returncode, done.stderr) == (0, "")

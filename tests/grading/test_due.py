@@ -13,11 +13,6 @@ from rich.console import Console
 from traitlets.config import Config
 from typer.testing import CliRunner
 
-from attncourse.grading.class_.export import FORMATS, write_export
-from attncourse.grading.class_.page import class_page
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.class_.summary import Summary
-from attncourse.grading.class_.terminal import at_a_glance
 from attncourse.grading.cli import app
 from attncourse.grading.course.dates import (
     days_after,
@@ -29,13 +24,19 @@ from attncourse.grading.course.dates import (
 )
 from attncourse.grading.course.extensions import (
     More,
-    grant_extension,
     read_extensions,
     write_extensions,
 )
-from attncourse.grading.course.gradebook import find_book, opened
-from attncourse.grading.course.release import record, release_assignment
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.assignments import record_assignment
+from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
+from attncourse.grading.gradebook.submissions import grant_extension
+from attncourse.grading.nbgrader.release import release_assignment
+from attncourse.grading.results.class_results import class_results
+from attncourse.grading.results.export import FORMATS, write_export
+from attncourse.grading.results.page import class_page
+from attncourse.grading.results.summary import Summary
+from attncourse.grading.results.terminal import at_a_glance
 from helpers.driver_runs import grade
 from helpers.small_class import made, refuses, run, write_gradebook
 from helpers.small_course import NAME, hand_in, make_course, small
@@ -216,7 +217,8 @@ def test_lengths_are_said_as_people_say_them():
 
 
 def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):
-    grant_extension(find_book(course), "extended", NAME, 2)  # before there is anything to extend
+    # Before there is anything to extend.
+    grant_extension(find_gradebook(course), "extended", NAME, 2)
     grade(course)
     tenth = 0.6
     assert standing(course) == {
@@ -225,14 +227,14 @@ def test_settings_extensions_and_penalties_reach_the_gradebook(course, marker):
         "days": (129600, 0, 2 * tenth),
         "extended": (0, 2, 0),
     }
-    with opened(find_book(course)) as gradebook:  # nbgrader's own columns say the same
+    with open_gradebook(find_gradebook(course)) as gradebook:  # nbgrader's own columns say the same
         assert gradebook.find_assignment(NAME).duedate == datetime(2026, 10, 12, 21, 59)
         submission = gradebook.find_submission(NAME, "extended")
         assert (submission.extension, submission.total_seconds_late) == (timedelta(days=2), 0)
         gradebook.grant_extension(NAME, "minutes", days=1)  # nbgrader's own way
     grade(course)
     assert standing(course)["minutes"] == (0, 1, 0)  # stays
-    grant_extension(find_book(course), "extended", NAME, 0)
+    grant_extension(find_gradebook(course), "extended", NAME, 0)
     assert read_extensions(course) == {}
     grade(course)
     assert standing(course)["extended"] == (129600, 0, 2 * tenth)
@@ -262,7 +264,7 @@ def test_days_are_those_of_the_clocks(course, marker):
     }
     for student, stamp in stamps.items():
         (course / "submitted" / student / NAME / "timestamp.txt").write_text(stamp + "\n")
-    grant_extension(find_book(course), "extended", NAME, 1)
+    grant_extension(find_gradebook(course), "extended", NAME, 1)
     grade(course)
     wanted = {
         "in-time": (0, 0, 0),
@@ -271,7 +273,7 @@ def test_days_are_those_of_the_clocks(course, marker):
         "extended": (3600, 1, 0.6),  # an hour behind a day
     }
     assert standing(course) == wanted
-    with opened(find_book(course)) as gradebook:
+    with open_gradebook(find_gradebook(course)) as gradebook:
         assert gradebook.find_submission(NAME, "extended").extension == timedelta(hours=25)
     rows = (course / "reports" / NAME / "minutes.json").read_text()
     assert "timestamp.txt names no time zone: read in Europe/Berlin" in rows
@@ -294,14 +296,14 @@ def test_a_time_that_says_none_any_more_costs_nothing_any_more(course, marker):
 def test_the_formgraders_due_date_stays_without_a_setting(course, marker):
     (course / "nbgrader_config.py").write_text(CONFIG.replace("01_small", "02_other"))
     grade(course)
-    with opened(find_book(course)) as gradebook:
+    with open_gradebook(find_gradebook(course)) as gradebook:
         assert gradebook.find_assignment(NAME).duedate is None
         gradebook.update_or_create_assignment(NAME, duedate="2026-10-12 22:00:00 UTC")
     grade(course)
     assert standing(course)["minutes"][0] == 540
     (course / "nbgrader_config.py").write_text(CONFIG)
     release_assignment(course, NAME)
-    with opened(find_book(course)) as gradebook:
+    with open_gradebook(find_gradebook(course)) as gradebook:
         assert gradebook.find_assignment(NAME).duedate == datetime(2026, 10, 12, 21, 59)
 
 
@@ -331,7 +333,7 @@ def late(tmp_path) -> Path:
     reports = [made("ada", 2, 1, 4), made("bob", 2, 1, 4), made("cy", 2, 1, 4)]
     write_gradebook(tmp_path, reports, late={"ada": 1.5})
     (tmp_path / "solutions" / NAME).mkdir(parents=True)
-    with opened(find_book(tmp_path)) as gradebook:
+    with open_gradebook(find_gradebook(tmp_path)) as gradebook:
         gradebook.update_or_create_assignment(NAME, duedate="2026-10-12 12:00:00 UTC")
         for student, hour in {"ada": 18, "bob": 11, "cy": 14}.items():
             stamp = datetime(2026, 10, 13, hour)
@@ -392,8 +394,8 @@ def test_the_command_gives_more_time_and_says_until_when(course):
     assert text == f"student,assignment,days\ndays,{NAME},1.5\nextended,{NAME},2\n"
     (course / "nbgrader_config.py").write_text(CONFIG.replace("01_small", "02_other"))
     assert "and it has no due date yet" in command("days", NAME, "1.5")
-    record(find_book(course), NAME)
-    with opened(find_book(course)) as gradebook:  # as the formgrader does
+    record_assignment(find_gradebook(course), NAME)
+    with open_gradebook(find_gradebook(course)) as gradebook:  # as the formgrader does
         gradebook.update_or_create_assignment(NAME, duedate="2026-10-12 20:00:00 UTC")
     assert "until 2026-10-14 10:00 Europe/Berlin" in command("days", NAME, "1.5")
     with pytest.raises(UserError, match=r"called extnded.*did you mean extended\?"):
@@ -404,8 +406,8 @@ def test_the_command_gives_more_time_and_says_until_when(course):
 
 
 def test_somebody_is_not_guessed_by_a_name_but_told(course):
-    book = find_book(course)
-    with opened(book) as gradebook:
+    book = find_gradebook(course)
+    with open_gradebook(book) as gradebook:
         for student in ("s11", "s12"):
             gradebook.add_student(student, first_name="Anna", last_name="Schmidt")
         gradebook.add_student("s13", email="bo@uni.example")
@@ -427,9 +429,9 @@ def test_one_day_is_one_day(course):
 def test_a_due_date_of_no_assignment_is_refused(course):
     settings = course / "nbgrader_config.py"
     settings.write_text(CONFIG.replace("01_small", "01_smal"))
-    book = find_book(course)
+    book = find_gradebook(course)
     for attempt in (
-        lambda: record(book, NAME),
+        lambda: record_assignment(book, NAME),
         lambda: release_assignment(course, NAME),
         lambda: grant_extension(book, "days", NAME, 2),
     ):
@@ -440,7 +442,7 @@ def test_a_due_date_of_no_assignment_is_refused(course):
 @pytest.mark.parametrize("days", [-1, float("nan"), float("inf"), 1e9])
 def test_impossible_extensions_are_refused(course, days):
     with pytest.raises(UserError, match="--days: expected 0 to 3650 days"):
-        grant_extension(find_book(course), "days", NAME, days)
+        grant_extension(find_gradebook(course), "days", NAME, days)
     assert not (course / "extensions.csv").exists()
 
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from attncourse.grading.course.settings import require_nbgrader
-from attncourse.grading.driver.journal import intact
 from attncourse.grading.judge.lane import end_with
 from helpers import forked_commands
 from helpers.disturbances import lanes_of
+from helpers.journal_records import journal_of, number_of_results, records
 from helpers.small_course import NAME, STUB, make_course, small
 
 STUDENTS = 40
@@ -40,7 +40,7 @@ for line in sys.stdin:
     if child == 0:
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, 0), os.dup2(null, 1)
-        saver.BATCH = int(batch)
+        saver.MAX_BATCH = int(batch)
         sys.argv = ["attncourse", "grade", "{NAME}", "--course", course]
         try:
             cli.main()
@@ -162,12 +162,6 @@ def scores(course: Path) -> dict[str, float]:
     return {student: points for student, points, _ in rows}
 
 
-def records(course: Path) -> list[dict]:
-    lines = (course / "reports" / NAME / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    assert all(map(intact, lines))
-    return [json.loads(line) for line in lines[1:]]
-
-
 def assert_complete(course: Path, points: dict[str, float]) -> None:
     """The gradebook, the journal, the reports and the notebooks hold the class, each once."""
     assert scores(course) == points
@@ -185,7 +179,8 @@ def assert_complete(course: Path, points: dict[str, float]) -> None:
     notebooks = list((course / "autograded").glob(f"*/{NAME}/{NAME}.ipynb"))
     assert {path.parent.parent.name for path in notebooks} == set(points)
     assert all(json.loads(path.read_text())["cells"] for path in notebooks)
-    left = [p for p in course.rglob("*") if p.name.startswith(".") or p.name.endswith("-journal")]
+    ends = ("-journal", "-wal", "-shm")
+    left = [p for p in course.rglob("*") if p.name.startswith(".") or p.name.endswith(ends)]
     assert left == []
     assert {p.name for p in course.iterdir()} == {
         *("solutions", "exercises", "submitted"),
@@ -241,13 +236,12 @@ def test_killed_at_any_moment_the_next_run_completes_the_class(nursery, tmp_path
     for number, batch in enumerate((500, 7, 1)):
         course = tmp_path / f"course-{number}"
         points = large_class(course)
-        journal = course / "reports" / NAME / "journal.jsonl"
         moments = [after(dice.uniform(0, 0.3))]
         for count in sorted(dice.sample(range(1, STUDENTS), 4)):
-            moments.append(some_time_after(journal, count, dice.uniform(0, 0.03)))
+            moments.append(some_time_after(course, count, dice.uniform(0, 0.03)))
         for until in moments:
             kills += nursery.drive(course, until, batch) == -signal.SIGKILL
-            met.append(max(0, len(lines_of(journal)) - 1))
+            met.append(number_of_results(course))
             assert_whole(course)
         assert nursery.drive(course, lambda: False, batch) == 0
         assert_complete(course, points)
@@ -259,16 +253,12 @@ def test_killed_at_any_moment_the_next_run_completes_the_class(nursery, tmp_path
     assert len(nursery.met) >= 12, "of most drivers that were killed a lane was met"
 
 
-def lines_of(path: Path) -> list[bytes]:
-    return path.read_bytes().splitlines() if path.exists() else []
-
-
-def some_time_after(journal: Path, count: int, seconds: float) -> Callable[[], bool]:
+def some_time_after(course: Path, count: int, seconds: float) -> Callable[[], bool]:
     """Holds from that time after there are so many results."""
     since: list[float] = []
 
     def reached() -> bool:
-        if not since and len(lines_of(journal)) > count:
+        if not since and number_of_results(course) >= count:
             since.append(time.monotonic())
         return bool(since) and time.monotonic() - since[0] >= seconds
 
@@ -281,8 +271,8 @@ def test_after_a_kill_the_next_run_completes_the_class(nursery, tmp_path, record
     reports, autograded = tmp_path / "reports" / NAME, tmp_path / "autograded"
     moments = {
         "the first gradebook": lambda: (tmp_path / ".gradebook.db.new").exists(),
-        "the journal": lambda: (reports / "journal.jsonl").exists(),
-        "results arriving": lambda: size(reports / "journal.jsonl") > 9000,
+        "the journal": lambda: journal_of(tmp_path).exists(),
+        "results arriving": lambda: number_of_results(tmp_path) > 3,
         "the first report": lambda: (reports / "s00.json").exists(),
         "half of the notebooks": lambda: (autograded / "s20").exists(),
         "the last report": lambda: (reports / "s39.json").exists(),
@@ -314,7 +304,7 @@ def test_a_second_driver_is_refused_and_the_first_goes_on(nursery, tmp_path):
     refused = []
 
     def meanwhile() -> bool:
-        if (tmp_path / "reports" / NAME / "journal.jsonl").exists() and not refused:
+        if journal_of(tmp_path).exists() and not refused:
             refused.append(run(tmp_path))
         return False
 

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attncourse.grading.class_.export import write_export
-from attncourse.grading.class_.gradescope import is_folder
-from attncourse.grading.class_.totals import Weighted, lowest
 from attncourse.grading.errors import UserError
-from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.graded_notebook import autograded
+from attncourse.grading.results.export import write_export
+from attncourse.grading.results.gradescope import is_folder
+from attncourse.grading.results.totals import Weighted, lowest
 from attncourse.grading.spreadsheet import csv_cell, csv_table, line_of_cell, plain_number
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.gradescope_format import RESULTS

@@ -17,7 +17,7 @@ from nbconvert.filters.markdown_mistune import markdown2html_mistune as stock_ht
 from nbgrader.utils import determine_grade, is_grade
 
 from attncourse.grading import harmless
-from attncourse.grading.nbgrader.autograded import (
+from attncourse.grading.graded_notebook import (
     LONGEST,
     ROOM,
     autograded,

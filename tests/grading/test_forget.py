@@ -1,20 +1,20 @@
 """A student is forgotten: nothing of them stays, and nothing brings them back."""
 
 import csv
-import json
 import shutil
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from attncourse.grading.class_.export import write_export
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.course.folders import find_students
 from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.driver.journal import open_journal
 from attncourse.grading.errors import UserError
+from attncourse.grading.results.export import write_export
 from helpers.forked_commands import command
+from helpers.journal_records import records
 from helpers.platform_downloads import archive
 from helpers.project import ROOT
 from helpers.small_class import NAME, made, refuses, run, write_gradebook, write_reports
@@ -86,7 +86,7 @@ def test_nothing_of_a_person_stays_but_what_is_the_instructors(course):
     assert done.returncode == 0, done
     for part in ("gradebook.db: the student, 1 submission, 0 comments, 1 score by a person",
                  "submitted/ada: 1 file", "autograded/ada", "feedback/ada", ".before",
-                 "journal.jsonl", "ada.json", "extensions.csv: 1 row", "groups.csv: a name",
+                 "journal.db", "ada.json", "extensions.csv: 1 row", "groups.csv: a name",
                  "grades.csv: 1 row", "canvas.csv: 1 row", "moodle.csv: 1 row", "gradescope/ada",
                  "index.html", "feedback-canvas.zip"):  # fmt: skip
         assert part in done.stdout, part
@@ -152,8 +152,7 @@ def test_the_grade_can_stay_without_what_was_said(course):
     assert rows["ada"]["score"] == "6.5"
     assert rows["ada"]["notes"] == ""
     assert not (course / "submitted" / "ada").exists()
-    journal = (course / "reports" / NAME / "journal.jsonl").read_text().splitlines()[1:]
-    assert [json.loads(line)["student"] for line in journal] == ["bob"]
+    assert [record["student"] for record in records(course)] == ["bob"]
 
 
 def test_saying_no_forgets_nothing(course):

@@ -7,9 +7,13 @@ import re
 
 import pytest
 
-from attncourse.grading.class_.grade_questions import (
+from attncourse.grading.collect.collect import collect_downloads
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
+from attncourse.grading.results.grade_questions import (
     ANSWERED,
-    MOST_BYTES,
+    MAX_BYTES_OF_QUESTIONS,
     enter_question_answers,
     exercise_names,
     keep_question,
@@ -18,10 +22,6 @@ from attncourse.grading.class_.grade_questions import (
     unanswered_questions,
     write_questions,
 )
-from attncourse.grading.collect.collect import collect_downloads
-from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.course.gradebook import find_book, opened
-from attncourse.grading.errors import UserError
 from attncourse.grading.spreadsheet import csv_table
 from helpers.forked_commands import command
 from helpers.platform_downloads import CLASS, archive, canvas, moodle, worksheet
@@ -69,7 +69,7 @@ def page_text(course, student: str = "ada") -> str:
 
 def comment_on(course, exercise: str, student: str = "ada", text: str | None = None) -> str:
     """The comment in nbgrader's gradebook, which becomes this text where there is one."""
-    with opened(find_book(course)) as gradebook:
+    with open_gradebook(find_gradebook(course)) as gradebook:
         found = gradebook.find_comment(exercise, NAME, NAME, student)
         if text is not None:
             found.manual_comment = text
@@ -166,7 +166,7 @@ def test_files_of_every_editor_are_read_once(course):
     names = sorted(path.name for path in (course / "feedback" / "bob").iterdir())
     assert names == [f"question-{NAME}{n}.txt" for n in ("-2", "-3", "")]
     with pytest.raises(UserError, match="up to 100 kB"):
-        keep_question(course, NAME, "bob", b"x" * (MOST_BYTES + 1))
+        keep_question(course, NAME, "bob", b"x" * (MAX_BYTES_OF_QUESTIONS + 1))
     os.symlink("/etc/hostname", course / "feedback" / "bob" / f"question-{NAME}-9.txt")
     assert len(questions_on(course, NAME)) == 6
 

@@ -13,17 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.course import gradebook
 from attncourse.grading.course.folders import Submission, find_assignment
-from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.late import LatePenalty, read_stamp, seconds_late, time_in
-from attncourse.grading.course.release import record
 from attncourse.grading.course.settings import importable, read_settings, require_nbgrader
-from attncourse.grading.driver.bulk import Graded, save
 from attncourse.grading.errors import UserError
-from attncourse.grading.nbgrader.autograded import autograded
+from attncourse.grading.gradebook.assignments import record_assignment
+from attncourse.grading.gradebook.connection import find_gradebook, move_if_free, open_gradebook
+from attncourse.grading.gradebook.write import Graded, save_batch
+from attncourse.grading.graded_notebook import autograded
 from attncourse.grading.report import CellResult, Report, report_without_points
+from attncourse.grading.results.class_results import class_results
 from helpers.small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
 PLUGIN = """
@@ -45,6 +44,11 @@ c.AssignLatePenalties.plugin_class = "late_rules_of_this_course.PerHour"
 DUE = datetime(2026, 3, 1, 12)
 MANUAL = "### BEGIN SOLUTION\nwhy = 'because'\n### END SOLUTION"
 ESSAY = "### BEGIN SOLUTION\nAn essay.\n### END SOLUTION"
+
+
+def late_penalty(course: Path) -> LatePenalty:
+    """What being late costs, by the course's configuration."""
+    return LatePenalty(course, find_gradebook(course).config)
 
 
 def rich_assignment() -> bytes:
@@ -105,9 +109,9 @@ def course(tmp_path) -> Path:
 
 def prepare(course: Path, file: str):
     """A gradebook with the assignment and its due date."""
-    book = find_book(course, f"sqlite:///{course / file}")
-    record(book, NAME)
-    with opened(book) as gradebook:
+    book = find_gradebook(course, f"sqlite:///{course / file}")
+    record_assignment(book, NAME)
+    with open_gradebook(book) as gradebook:
         gradebook.find_assignment(NAME).duedate = DUE
         gradebook.db.commit()
     return book
@@ -136,7 +140,7 @@ def through_nbgrader(book, results: list[Graded]) -> None:
 
     for result in results:
         student = result.submission.student
-        with opened(book) as gradebook:
+        with open_gradebook(book) as gradebook:
             gradebook.update_or_create_student(student)
             when = time_in(result.submission.timestamp, None)
             stamp = {} if when is None else {"timestamp": when}
@@ -173,7 +177,7 @@ def entries(book) -> dict[str, set]:
 
 def by_hand(book) -> None:
     """What a person does between two runs: scores, extra credit, a comment, an extension."""
-    with opened(book) as gradebook:
+    with open_gradebook(book) as gradebook:
         for student, grade_id, manual, extra in (
             ("early", "points_add", 0.5, None),
             ("late", "explain", 2.5, 1.0),
@@ -194,10 +198,10 @@ def by_hand(book) -> None:
 @pytest.mark.slow
 def test_the_bulk_writer_enters_what_nbgraders_own_steps_do(course):
     ours, theirs = prepare(course, "ours.db"), prepare(course, "theirs.db")
-    penalty = LatePenalty(ours)
+    penalty = late_penalty(ours.course)
     for seed in range(2):
         found = results(course, seed)
-        save(ours, NAME, found, penalty)
+        save_batch(ours, NAME, found, penalty)
         through_nbgrader(theirs, found)
         assert entries(ours) == entries(theirs), f"run {seed}"
         by_hand(ours)
@@ -212,14 +216,14 @@ def test_the_bulk_writer_enters_what_nbgraders_own_steps_do(course):
 
 def test_saving_again_changes_no_row_and_no_key(course):
     book = prepare(course, "ours.db")
-    penalty, found = LatePenalty(book), results(course, 1)
-    save(book, NAME, found, penalty)
+    penalty, found = late_penalty(book.course), results(course, 1)
+    save_batch(book, NAME, found, penalty)
     with closing(sqlite3.connect(book.file)) as connection:
         before = list(connection.iterdump())
-    save(book, NAME, found, penalty)
+    save_batch(book, NAME, found, penalty)
     with closing(sqlite3.connect(book.file)) as connection:
         assert list(connection.iterdump()) == before
-    save(book, NAME, [*found[:3], *found], penalty)  # nor does a student who is there twice
+    save_batch(book, NAME, [*found[:3], *found], penalty)  # nor does a student who is there twice
     with closing(sqlite3.connect(book.file)) as connection:
         assert list(connection.iterdump()) == before
 
@@ -229,7 +233,12 @@ def test_handing_in_nothing_is_no_submission(course):
     for student, status in (("nil", "missing"), ("pipe", "unreadable")):
         report = report_without_points(assignment, status, "why", student)
         made = autograded(b"", assignment, report) if status == "unreadable" else ""
-        save(book, NAME, [Graded(Submission(student), report, made)], LatePenalty(book))
+        save_batch(
+            book,
+            NAME,
+            [Graded(Submission(student), report, made)],
+            late_penalty(book.course),
+        )
     held = entries(book)
     assert held["students"] == {("nil",), ("pipe",)}
     assert {row[0] for row in held["submissions"]} == {"pipe"}
@@ -243,28 +252,28 @@ def test_handing_in_nothing_is_no_submission(course):
 def test_withdrawn_work_earns_again_once_it_is_back(course):
     book, assignment = prepare(course, "ours.db"), find_assignment(course, NAME)
     first = next(one for one in results(course, 1) if one.report.points)
-    who, penalty = first.submission.student, LatePenalty(book)
+    who, penalty = first.submission.student, late_penalty(book.course)
 
     def points() -> dict[str, tuple]:
-        with opened(book) as gradebook:
+        with open_gradebook(book) as gradebook:
             grades = gradebook.find_submission_notebook(NAME, NAME, who).grades
             return {g.name: (g.auto_score, g.manual_score, g.needs_manual_grade) for g in grades}
 
-    save(book, NAME, [first], penalty)
-    with opened(book) as gradebook:
+    save_batch(book, NAME, [first], penalty)
+    with open_gradebook(book) as gradebook:
         gradebook.find_grade("essay", NAME, NAME, who).manual_score = 1.5
         gradebook.db.commit()
-    save(book, NAME, [first], penalty)
+    save_batch(book, NAME, [first], penalty)
     before = points()
     report = report_without_points(assignment, "missing", "nothing handed in", who)
     for _ in range(2):
-        save(book, NAME, [Graded(Submission(who, status="missing"), report)], penalty)
+        save_batch(book, NAME, [Graded(Submission(who, status="missing"), report)], penalty)
         found = points()
         assert {
             found[name] for name in ("points_add", "hidden_add", "points_twice", "explain")
         } == {(0.0, None, False)}
         assert found["essay"] == (0.0, 1.5, True)  # a person's stays, for a person to look at
-    save(book, NAME, [first], penalty)
+    save_batch(book, NAME, [first], penalty)
     assert points() == before
 
 
@@ -273,14 +282,14 @@ def test_a_batch_is_all_in_or_not_at_all(course):
     found = results(course, 1)
     broken = Graded(Submission("broken", b"", timestamp="2026-05-01 00:00 UTC"), found[0].report)
     with pytest.raises(UserError, match=r"fails on broken.*RuntimeError: no rule for this"):
-        save(book, NAME, [*found, broken], LatePenalty(book))
+        save_batch(book, NAME, [*found, broken], late_penalty(book.course))
     assert not any(entries(book).values())
 
 
 def test_a_student_whose_name_no_gradebook_can_hold_is_left_out(course):
     book, found = prepare(course, "ours.db"), results(course, 1)[0]
     odd = replace(found, submission=replace(found.submission, named=False))
-    save(book, NAME, [odd], LatePenalty(book))
+    save_batch(book, NAME, [odd], late_penalty(book.course))
     assert not any(entries(book).values())
 
 
@@ -320,7 +329,7 @@ def test_lateness_counts_from_the_extended_due_date():
 
 
 def test_the_courses_configuration_is_read_and_its_plugin_found(course):
-    penalty = LatePenalty(find_book(course))
+    penalty = late_penalty(course)
     assert penalty("late", 7.0, 7200) == 2
     assert penalty("late", 1.5, 7200) == 1.5  # never more than there is
     assert penalty("praised", 7.0, 7200) == 0  # nor less than nothing
@@ -331,16 +340,16 @@ def test_the_courses_configuration_is_read_and_its_plugin_found(course):
     wrong = CONFIG.replace("late_rules_of_this_course", "no_such_module")
     (course / "nbgrader_config.py").write_text(wrong)
     with pytest.raises(UserError, match="plugin for late penalties does not load"):
-        LatePenalty(find_book(course))
+        late_penalty(course)
 
 
 def test_without_a_plugin_late_costs_nothing(tmp_path):
-    penalty = LatePenalty(find_book(make_course(tmp_path)))
+    penalty = late_penalty(make_course(tmp_path))
     assert penalty("late", 7.0, 7200) is None
     (tmp_path / "nbgrader_config.py").write_text(
         'c = get_config()\nc.LateSubmissionPlugin.penalty_method = "zero"\n'
     )
-    assert LatePenalty(find_book(tmp_path))("late", 7.0, 7200) == 7
+    assert late_penalty(tmp_path)("late", 7.0, 7200) == 7
 
 
 # --- which gradebook ------------------------------------------------------------------------------
@@ -349,23 +358,23 @@ def test_without_a_plugin_late_costs_nothing(tmp_path):
 def test_the_gradebook_is_by_option_variable_settings_folder(tmp_path, monkeypatch):
     monkeypatch.delenv("ATTNCOURSE_DB", raising=False)
     course = make_course(tmp_path)
-    assert find_book(course).file == tmp_path / "gradebook.db"
+    assert find_gradebook(course).file == tmp_path / "gradebook.db"
     (course / "nbgrader_config.py").write_text(
         'c = get_config()\nc.CourseDirectory.db_url = "sqlite:////settings.db"\n'
     )
-    assert find_book(course).file == Path("/settings.db")
+    assert find_gradebook(course).file == Path("/settings.db")
     monkeypatch.setenv("ATTNCOURSE_DB", "sqlite:////variable.db")
-    assert find_book(course).file == Path("/variable.db")
-    assert find_book(course, "sqlite:////option.db").file == Path("/option.db")
+    assert find_gradebook(course).file == Path("/variable.db")
+    assert find_gradebook(course, "sqlite:////option.db").file == Path("/option.db")
     with pytest.raises(UserError, match="address cannot be read"):
-        find_book(course, "gradebook.db")
+        find_gradebook(course, "gradebook.db")
 
 
 def test_no_password_is_shown(tmp_path):
-    book = find_book(make_course(tmp_path), "postgresql://ada:s3cret@127.0.0.1:1/course")
+    book = find_gradebook(make_course(tmp_path), "postgresql://ada:s3cret@127.0.0.1:1/course")
     assert str(book) == "postgresql+psycopg://ada:***@127.0.0.1:1/course"
     assert "s3cret" in book.address
-    with pytest.raises(UserError, match="cannot write postgresql") as problem, opened(book):
+    with pytest.raises(UserError, match="cannot write postgresql") as problem, open_gradebook(book):
         pass
     assert "s3cret" not in str(problem.value)
     assert "refused" in str(problem.value)
@@ -373,9 +382,9 @@ def test_no_password_is_shown(tmp_path):
 
 
 def test_a_new_gradebook_is_there_at_one_stroke(tmp_path, monkeypatch):
-    book = find_book(make_course(tmp_path))
+    book = find_gradebook(make_course(tmp_path))
     (tmp_path / ".gradebook.db.new").write_text("what a killed run has left")
-    with opened(book) as gradebook:
+    with open_gradebook(book) as gradebook:
         assert gradebook.course_id == "attention"
     assert sorted(p.name for p in tmp_path.glob("*.db*")) == ["gradebook.db"]
     assert not (tmp_path / ".gradebook.db.new").exists()
@@ -397,8 +406,8 @@ DAMAGED = {
 @pytest.mark.parametrize("change", DAMAGED)
 def test_a_malformed_gradebook_is_told_in_a_line(tmp_path, change):
     course = make_course(tmp_path)
-    record(find_book(course), NAME)
-    with opened(find_book(course)) as gradebook, gradebook.db.no_autoflush:
+    record_assignment(find_gradebook(course), NAME)
+    with open_gradebook(find_gradebook(course)) as gradebook, gradebook.db.no_autoflush:
         gradebook.update_or_create_student("ada")
         gradebook.update_or_create_submission(NAME, "ada")
     with closing(sqlite3.connect(course / "gradebook.db")) as connection:
@@ -415,13 +424,13 @@ def test_a_gradebook_is_made_where_a_file_cannot_have_two_names(tmp_path, monkey
         raise OSError(errno.EPERM, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    book = find_book(make_course(tmp_path))
-    with opened(book):
+    book = find_gradebook(make_course(tmp_path))
+    with open_gradebook(book):
         assert book.file.is_file()
     assert [path.name for path in tmp_path.iterdir() if ".new" in path.name] == []
     quicker = tmp_path / "quicker.db"
     quicker.write_text("another program's")
     with pytest.raises(FileExistsError):
-        gradebook.move_if_free(book.file, quicker)
+        move_if_free(book.file, quicker)
     assert quicker.read_text() == "another program's"
     assert book.file.is_file()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from attncourse.grading.class_.results import from_report
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.course.folders import find_students, read_submission, with_remarks
-from attncourse.grading.course.handed_in import LARGEST, MOST
+from attncourse.grading.course.handed_in import MAX_BYTES_OF_FILE, MAX_FILES_LOOKED_AT
+from attncourse.grading.gradebook.read import Person
+from attncourse.grading.results.class_results import from_report
 from helpers.small_class import made
 from helpers.small_course import NAME, make_course, small
 
@@ -126,7 +126,7 @@ def test_the_time_of_submission_is_the_found_folders(tmp_path):
     assert found.timestamp == "2026-01-02 03:04:05 UTC"
 
 
-BOMB = archive((f"{NAME}.ipynb", bytes(LARGEST + 10)))
+BOMB = archive((f"{NAME}.ipynb", bytes(MAX_BYTES_OF_FILE + 10)))
 UP = archive((f"../../{NAME}.ipynb", GOOD), ("/etc/a.ipynb", b"x"))
 TOLD = [
     (
@@ -141,7 +141,10 @@ TOLD = [
     ),
     ({f"{NAME}/a.zip": archive(("b.zip", archive(("c.zip", INNER))))}, "in an archive in an"),
     ({f"{NAME}/a.zip": archive(("a.ipynb", GOOD), ("b.ipynb", GOOD))}, "several notebooks"),
-    ({f"{NAME}/a.zip": archive(*((f"{n}.txt", b"") for n in range(MOST + 1)))}, "more than 2000"),
+    (
+        {f"{NAME}/a.zip": archive(*((f"{n}.txt", b"") for n in range(MAX_FILES_LOOKED_AT + 1)))},
+        "more than 2000",
+    ),
     ({f"{NAME}/a.zip": archive(("a.ipynb", GOOD), how=zipfile.ZIP_BZIP2)}, "is not read"),
     ({f"{NAME}/a.zip": BOMB}, "over 100 MB"),
     ({f"{NAME}/a.zip": INNER.replace(b"\x14\x00\x00\x00", b"\x14\x00\x01\x00")}, "password"),

@@ -6,10 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from attncourse.grading.class_.results import ClassResults, from_report
-from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.summary import Summary
-from attncourse.grading.class_.terminal import at_a_glance, class_table
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.judge.assertion_message import (
     AssertionMessage,
     assertion_message_of,
@@ -18,6 +15,9 @@ from attncourse.grading.judge.assertion_message import (
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import UNFORESEEN, Report
+from attncourse.grading.results.class_results import ClassResults, from_report
+from attncourse.grading.results.summary import Summary
+from attncourse.grading.results.terminal import at_a_glance, class_table
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.hidden_tests import NAMED
 from helpers.small_course import cell, graded, notebook, solution

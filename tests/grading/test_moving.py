@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.course.settings import read_settings
+from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
+from attncourse.grading.results.class_results import class_results
 from helpers.project import ROOT
 from helpers.small_class import NAME, made, refuses, run, write_gradebook, write_reports
 from helpers.small_course import hand_in, make_course, small
@@ -22,7 +22,7 @@ def course(tmp_path):
     reports = (made("ada", 2, 1, 4), made("bob", 1, 0, 4))
     write_reports(course, reports)
     write_gradebook(course, reports, manual={("ada", "points_add"): 1.5}, late={"bob": 0.5})
-    with opened(find_book(course)) as gradebook:
+    with open_gradebook(find_gradebook(course)) as gradebook:
         grade = gradebook.find_submission(NAME, "bob").notebooks[0].grades[0]
         grade.extra_credit = 0.25
         gradebook.db.commit()
@@ -74,7 +74,7 @@ def test_nothing_is_graded_again_on_another_machine(tmp_path):
     here, there = tmp_path / "here", tmp_path / "another" / "there"
     make_course(here, ada=small(), bob=small(add="def add(a, b): return 3"))
     assert "2 graded, 0 from the journal" in grade(here)
-    with opened(find_book(here)) as gradebook:
+    with open_gradebook(find_gradebook(here)) as gradebook:
         gradebook.find_grade("points_add", NAME, NAME, "bob").manual_score = 1.25
         gradebook.db.commit()
     wanted = scores(here)

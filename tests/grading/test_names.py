@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SPELLING
 from attncourse.grading.collect.roster import Class, Member
 from attncourse.grading.feedback.returned import Home, StudentPage, owners_of
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.names import (
     NameIndex,
     file_name,

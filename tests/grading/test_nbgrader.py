@@ -19,8 +19,8 @@ import nbformat
 import pytest
 from chromium import ABSENT, BROWSER, FLAGS
 
-from attncourse.grading.course.gradebook import find_book
-from attncourse.grading.course.release import record
+from attncourse.grading.gradebook.assignments import record_assignment
+from attncourse.grading.gradebook.connection import find_gradebook
 from attncourse.grading.nbgrader.steps import JudgeExporter
 from helpers.forked_commands import command
 from helpers.html_markup import Markup, acts
@@ -173,7 +173,7 @@ def every_chapter(tmp_path_factory) -> tuple[dict, dict[str, dict[str, tuple[flo
         ):
             place.mkdir(parents=True)
             shutil.copy(ROOT / part / chapter / f"{chapter}.ipynb", place)
-        record(find_book(course), chapter)
+        record_assignment(find_gradebook(course), chapter)
     return json.loads(with_api(course, GRADED).splitlines()[-1]), exported(course)
 
 

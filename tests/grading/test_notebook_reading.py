@@ -21,7 +21,7 @@ from attncourse.grading.submission.notebook import (
 )
 from attncourse.grading.submission.plan import another, plan
 from attncourse.grading.submission.source import made_python, names
-from attncourse.grading.submission.text import LARGEST, sides
+from attncourse.grading.submission.text import MAX_FILE_BYTES, sides
 from corpus.damaged import FILE, conflict
 from helpers.small_course import NAME, RIGHT, cell, notebook, small
 from helpers.small_course import solution as answer
@@ -99,7 +99,7 @@ def test_an_intact_file_gives_no_notes():
         (b'{\n<<<<<<< a\n"b\n=======\n"c\n>>>>>>> d\n}', "line 2: a merge conflict"),
         (b'{"cells": [' + b"{}," * 5000 + b"{}]}", "more than 5000 cells"),
         (b"# %%\n" * 5001, "more than 5000 cells"),
-        (b" " * LARGEST + b"{}", "over 100 MB|100 MB are read"),
+        (b" " * MAX_FILE_BYTES + b"{}", "over 100 MB|100 MB are read"),
     ],
 )
 def test_what_is_no_notebook_is_unreadable_for_a_reason(data, reason):

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.errors import UserError
-from attncourse.grading.term.moving import copy_gradebook
+from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
+from attncourse.grading.gradebook.copying import copy_gradebook
+from attncourse.grading.results.class_results import class_results
 from helpers import forked_commands
 from helpers.small_course import NAME, STUB, hand_in, make_course, small
 
@@ -135,7 +135,7 @@ def held(course: Path, db: str) -> dict[str, list]:
         "select cell_type, locked, source, checksum, name from source_cell",
         "select version_num from alembic_version",
     )
-    with opened(find_book(course, db)) as gradebook:
+    with open_gradebook(find_gradebook(course, db)) as gradebook:
         rows = [[tuple(row) for row in gradebook.db.execute(text(q))] for q in queries]
     return {query: sorted(found, key=repr) for query, found in zip(queries, rows, strict=True)}
 
@@ -166,7 +166,7 @@ def test_a_class_graded_twice_is_as_in_sqlite(server, tmp_path):
         assert "points are in postgresql+psycopg://ada:***@127.0.0.1" in done.stdout
         assert normal(held(course, here)) == normal(held(course, there))
         for db in (here, there):
-            with opened(find_book(course, db)) as gradebook:
+            with open_gradebook(find_gradebook(course, db)) as gradebook:
                 grade = gradebook.find_grade("points_add", NAME, NAME, "bob")
                 assert grade.auto_score == 2
                 assert grade.manual_score == (None, 0.5)[number]
@@ -207,7 +207,7 @@ def test_another_courses_tables_on_the_server_are_not_written(server, tmp_path):
     assert "holds other tables than nbgrader's" in done.stderr
     with psycopg.connect(db, autocommit=True) as connection:
         connection.execute("drop table recipes")
-    with opened(find_book(course, db)) as gradebook:
+    with open_gradebook(find_gradebook(course, db)) as gradebook:
         gradebook.check_course("chemistry")
         gradebook.add_assignment("05_acids")
         connection = gradebook.db.connection().connection.cursor()
@@ -222,7 +222,7 @@ def test_another_courses_tables_on_the_server_are_not_written(server, tmp_path):
 def test_a_gradebook_moves_to_a_server_and_back(server, tmp_path):
     course, there = make_course(tmp_path, ada=small()), new_database(server, "moved")
     assert run(course).returncode == 0
-    with opened(find_book(course)) as gradebook:
+    with open_gradebook(find_gradebook(course)) as gradebook:
         grade = gradebook.find_submission(NAME, "ada").notebooks[0].grades[0]
         grade.manual_score, grade.extra_credit = 0.5, 0.25
         gradebook.db.commit()

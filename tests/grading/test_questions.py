@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from attncourse.grading.driver.bulk import untouched_answers
+from attncourse.grading.graded_notebook import autograded, untouched_answers
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import parts_in_order, plan

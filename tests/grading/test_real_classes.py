@@ -10,21 +10,22 @@ from zipfile import ZipFile
 
 import pytest
 
-from attncourse.grading.class_.canvas import canvas_rows as canvas_rows
-from attncourse.grading.class_.late_days import late_days
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.class_.similar import similar_pairs
 from attncourse.grading.collect.collect import collect_downloads
 from attncourse.grading.collect.owners import SHOW, TEST
 from attncourse.grading.collect.roster import read_roster
-from attncourse.grading.course.extensions import grant_extension, read_extensions
+from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import read_submission, record_of
-from attncourse.grading.course.gradebook import find_book
 from attncourse.grading.course.solution import outdated
 from attncourse.grading.driver import command
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.command import give_feedback
+from attncourse.grading.gradebook.connection import find_gradebook
+from attncourse.grading.gradebook.submissions import grant_extension
 from attncourse.grading.limits import Limits
+from attncourse.grading.results.canvas import canvas_rows as canvas_rows
+from attncourse.grading.results.class_results import class_results
+from attncourse.grading.results.late_days import late_days
+from attncourse.grading.results.similar import similar_pairs
 from helpers.driver_runs import grade
 from helpers.gradebook_scores import score, scores, with_question, write_solved
 from helpers.platform_downloads import archive, packed, table
@@ -468,7 +469,7 @@ def test_late_days_are_shared_by_a_terms_assignments(course, marker):
             place.mkdir(parents=True)
             (place / f"{name}.ipynb").write_bytes(small())
             (place / "timestamp.txt").write_text(f"2026-10-{at}:00 +0200\n")
-    grant_extension(find_book(course), "cy", NAME, 2)
+    grant_extension(find_gradebook(course), "cy", NAME, 2)
     for name in (NAME, "02_more"):
         command.grade_course(course, name, limits=Limits())
     place, number = late_days(course, 4)
@@ -502,7 +503,7 @@ def test_late_days_are_shared_by_a_terms_assignments(course, marker):
     assert {k: r["late_days"] for k, r in sheet(again).items()} == {
         key: row[1] for key, row in found.items()
     }
-    grant_extension(find_book(course), "ada", NAME, 1)
+    grant_extension(find_gradebook(course), "ada", NAME, 1)
     assert read_extensions(course)["ada", NAME] == (1, 2)
 
 
@@ -526,9 +527,9 @@ def test_a_team_archive_is_opened_for_each_member(course):
 def test_the_instructors_page_names_the_limits_that_hold():
     from attncourse.grading.collect import drops
     from attncourse.grading.course import handed_in
-    from attncourse.grading.nbgrader import autograded
+    from attncourse.grading.graded_notebook import LONGEST, ROOM
     from attncourse.grading.submission import notebook as notebooks
-    from attncourse.grading.submission.raw_cells import MOST_CELLS
+    from attncourse.grading.submission.raw_cells import MAX_CELLS
 
     page = " ".join((ROOT / "book" / "instructors.md").read_text(encoding="utf-8").split())
 
@@ -536,11 +537,11 @@ def test_the_instructors_page_names_the_limits_that_hold():
         return f"{number:,}".replace(",", " ") if number > 9999 else str(number)
 
     for said in (
-        f"{handed_in.LARGEST // 1_000_000} MB, outputs and all",
-        f"{MOST_CELLS} cells, {spaced(notebooks.MOST_CODE)} characters of code",
-        f"{spaced(drops.MOST)} files",
-        f"{drops.DEEPEST} deep, {drops.MOST_INSIDE} files each, "
+        f"{handed_in.MAX_BYTES_OF_FILE // 1_000_000} MB, outputs and all",
+        f"{MAX_CELLS} cells, {spaced(notebooks.MAX_CODE_CHARS)} characters of code",
+        f"{spaced(drops.MAX_FILES)} files",
+        f"{drops.MAX_ARCHIVES_DEEP} deep, {drops.MAX_FILES_OF_ARCHIVE} files each, "
         f"{drops.ArchiveRoom().bytes // 1_000_000} MB together",
-        f"{spaced(autograded.LONGEST)} characters of a cell, {spaced(autograded.ROOM)} of all",
+        f"{spaced(LONGEST)} characters of a cell, {spaced(ROOM)} of all",
     ):
         assert said in page, said

@@ -2,7 +2,7 @@
 
 import csv
 
-from attncourse.grading.driver.regraded import FILE, changes_between
+from attncourse.grading.driver.regraded import CHANGED_POINTS_FILE, changes_between
 from helpers.small_class import made, run
 from helpers.small_course import NAME, RIGHT, TESTS, graded, make_course, notebook, small, solution
 
@@ -16,7 +16,7 @@ def test_cells_with_other_points_are_told_with_the_reason():
 def test_a_test_that_changed_lists_who_lost_and_who_won(tmp_path):
     course = make_course(tmp_path, ada=small(), bob=small(add="def add(a, b): return 3"))
     assert "other points" not in run("grade", NAME, cwd=course).stdout
-    assert not (course / "reports" / NAME / FILE).exists()
+    assert not (course / "reports" / NAME / CHANGED_POINTS_FILE).exists()
     test = 'assert add(2, 2) == 5, "two and two should be five"'
     changed = (TESTS[0], TESTS[1], graded("hidden_add", test, 1), TESTS[3])
     data = notebook(solution("add", RIGHT[0]), solution("twice", RIGHT[1]), *changed)
@@ -24,7 +24,7 @@ def test_a_test_that_changed_lists_who_lost_and_who_won(tmp_path):
     said = run("grade", NAME, cwd=course).stdout
     assert "other points than before: 1 student" in said
     assert "ada: hidden_add 1 to 0: AssertionError: two and two should be five" in said
-    with (course / "reports" / NAME / FILE).open() as file:
+    with (course / "reports" / NAME / CHANGED_POINTS_FILE).open() as file:
         rows = list(csv.DictReader(file))
     assert [tuple(row.values())[:4] for row in rows] == [("ada", "hidden_add", "1", "0")]
     assert "two and two should be five" in rows[0]["why"]

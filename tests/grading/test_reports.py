@@ -18,27 +18,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from attncourse.checks import examine
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
-from attncourse.grading.class_.page import HERE, class_page
-from attncourse.grading.class_.results import (
+from attncourse.grading.course.changes import differences
+from attncourse.grading.gradebook.read import Person
+from attncourse.grading.harmless import one_line
+from attncourse.grading.judge.judge import grade_submission
+from attncourse.grading.judge.outcomes import describe_verdict
+from attncourse.grading.report import (
+    SCHEMA,
+    CellResult,
+    Report,
+    ReportedCriterion,
+    ReportedVerdict,
+    count,
+    report_from_json,
+    to_json,
+)
+from attncourse.grading.results.class_results import (
     ClassResults,
     StudentResult,
     class_results,
     from_report,
+    lateness_in_words,
 )
-from attncourse.grading.class_.scores import Person, how_late
-from attncourse.grading.class_.summary import Summary, histogram, quartiles
-from attncourse.grading.class_.terminal import (
-    LONGEST,
+from attncourse.grading.results.page import HERE, class_page
+from attncourse.grading.results.summary import Summary, histogram, quartiles
+from attncourse.grading.results.terminal import (
+    MAX_LINE_WIDTH,
     at_a_glance,
     class_table,
     own_verdicts,
     wide_console,
 )
-from attncourse.grading.course.changes import differences
-from attncourse.grading.harmless import one_line
-from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.report import SCHEMA, CellResult, Report, count, report_from_json, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.project import ROOT
 from helpers.small_class import (
@@ -78,6 +90,20 @@ def test_real_reports_keep_to_the_schema(name):
     content = json.loads(json.dumps(to_json(report)))
     jsonschema.Draft202012Validator(schema.report_schema()).validate(content)
     assert report_from_json(content) == report
+
+
+def test_the_schemas_file_is_what_the_classes_say():
+    """Else: python tools/report_format.py --write."""
+    assert json.loads(schema.PATH.read_text("utf-8")) == schema.report_schema()
+
+
+def test_a_verdict_in_a_report_has_its_classs_fields():
+    verdict = examine("kqv.project", lambda x, w: 2 * x @ w)
+    assert not verdict.passed
+    told = describe_verdict(verdict, "points_project")
+    assert told.keys() == ReportedVerdict.__annotations__.keys()
+    for criterion in told["criteria"]:
+        assert criterion.keys() == ReportedCriterion.__annotations__.keys()
 
 
 def test_the_schema_describes_every_field_and_refuses_others():
@@ -123,7 +149,7 @@ def test_one_point_is_one_point_wherever_it_is_said():
     said += (
         own_verdicts(single) + printed(at_a_glance(summary)) + class_page(summary) + summary.fullest
     )
-    said += how_late(60, 1) + " ".join(differences({}, {"add": ("", 1.0)}))
+    said += lateness_in_words(60, 1) + " ".join(differences({}, {"add": ("", 1.0)}))
     said += " ".join(differences({"add": ("", 1.0)}, {}))
     assert len(re.findall(r"\b1 point\b", said)) > 8
     assert not re.search(r"\b1 points", said)
@@ -255,13 +281,13 @@ def test_a_class_table_has_a_line_for_each_finding():
     assert len(lines[5]) <= 80
     assert lines[6] == "   two lines"
     assert lines[8:] == [*(f"   note {n}" for n in range(5)), "   and 4 more"]
-    wide = printed(class_table(reports, LONGEST), LONGEST).splitlines()
+    wide = printed(class_table(reports, MAX_LINE_WIDTH), MAX_LINE_WIDTH).splitlines()
     assert f"   {notes[0]}" in [line.rstrip() for line in wide]
 
 
 def test_lines_are_broken_at_a_terminals_edge_and_not_in_a_pipe(monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert wide_console().width == LONGEST
+    assert wide_console().width == MAX_LINE_WIDTH
     monkeypatch.setenv("COLUMNS", "97")
     assert wide_console().width == 97
 
@@ -350,7 +376,7 @@ def test_mended_files_are_to_be_looked_at():
     kept = [cell for cell in TESTS if cell["id"] != "points_add"]
     answers = [answer("add", "def add(a, b):\n    return a + b"), answer("twice", STUB)]
     report = grade_submission(notebook(*answers, *kept), SMALL, student="ada")
-    from attncourse.grading.class_.results import from_report
+    from attncourse.grading.results.class_results import from_report
 
     result = from_report(Person("ada"), NAME, report)
     assert any("put back" in reason for reason in result.attention)

@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from attncourse.grading.class_.results import StudentResult
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback import page as page_module
 from attncourse.grading.feedback.command import give_feedback
@@ -25,8 +23,10 @@ from attncourse.grading.feedback.returned import (
     read_download,
 )
 from attncourse.grading.feedback.told import told_by_exercise
-from attncourse.grading.nbgrader.autograded import LONGEST, ROOM, autograded, graded_cell_texts
+from attncourse.grading.gradebook.read import Person
+from attncourse.grading.graded_notebook import LONGEST, ROOM, autograded, graded_cell_texts
 from attncourse.grading.report import CellResult, Report
+from attncourse.grading.results.class_results import StudentResult
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.figure_reader import needs_browser
 from helpers.html_markup import acts

@@ -2,12 +2,12 @@
 
 import pytest
 
-from attncourse.grading.class_.canvas import read_canvas_roster as read_canvas
 from attncourse.grading.collect.roster import read_roster
-from attncourse.grading.course.changes import append_rows
 from attncourse.grading.course.extensions import More, read_extensions
 from attncourse.grading.course.folders import place_of_record, record_of
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.changes import append_rows
+from attncourse.grading.results.canvas import read_canvas_roster as read_canvas
 from attncourse.grading.spreadsheet import rows_in
 
 # As Excel saves: "CSV UTF-8", "CSV", "Unicode text", and the second in a country of commas.

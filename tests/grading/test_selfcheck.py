@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from attncourse.grading.class_.terminal import own_verdicts
 from attncourse.grading.judge.judge import libraries
 from attncourse.grading.judge.prestart import likely
 from attncourse.grading.limits import Limits
+from attncourse.grading.results.terminal import own_verdicts
 from attncourse.grading.student.progress import states_of
 from attncourse.grading.student.selfcheck import (
     chapter_of,

@@ -12,9 +12,12 @@ import pytest
 import test_masking
 from typer.testing import CliRunner
 
-from attncourse.grading.class_ import similar as similar_module
-from attncourse.grading.class_.likeness import likeness_matrix
-from attncourse.grading.class_.similar import (
+from attncourse.grading.cli import app
+from attncourse.grading.course.folders import find_assignment
+from attncourse.grading.errors import UserError
+from attncourse.grading.results import similar as similar_module
+from attncourse.grading.results.likeness import likeness_matrix
+from attncourse.grading.results.similar import (
     FEW,
     PACKAGE,
     PAGE,
@@ -23,10 +26,7 @@ from attncourse.grading.class_.similar import (
     published,
     similar_pairs,
 )
-from attncourse.grading.cli import app
-from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.errors import UserError
-from attncourse.grading.submission.fingerprints import OTHER, answers_of, fingerprints
+from attncourse.grading.submission.fingerprints import OTHER_CELLS, answers_of, fingerprints
 from attncourse.grading.submission.notebook import Cell, read_cells
 from helpers.project import ROOT
 from helpers.small_course import NAME, cell, hand_in, make_course, small
@@ -75,7 +75,7 @@ def test_what_was_given_is_nobodys(tmp_path):
     assert list(solved) == ["split_heads", "merge_heads", "MultiHeadAttention", "naive_to_batched"]
     assert not any("AttentionHead" in print_ for print_ in solved["naive_to_batched"])
     helper = Cell("def helper(x):\n    return x.mean(-1) / 7")
-    assert OTHER in answers_of((*given, helper), assignment)
+    assert OTHER_CELLS in answers_of((*given, helper), assignment)
 
 
 def test_the_package_is_compared_too():

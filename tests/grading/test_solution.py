@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pytest
 
-from attncourse.grading.course.release import releasable
+from attncourse.grading.course.folders import releasable_assignments
 from attncourse.grading.course.solution import as_read, write_solution
 from attncourse.grading.errors import UserError
 from attncourse.grading.submission.notebook import read_cells
@@ -71,7 +71,7 @@ def test_everything_can_be_released_at_once(tmp_path):
     other.parent.mkdir()
     other.write_bytes(small())
     (course / "solutions" / "drafts").mkdir()
-    assert releasable(course) == [NAME, "02_more"]
+    assert releasable_assignments(course) == [NAME, "02_more"]
     done = run("release", "--all", cwd=course)
     assert (done.returncode, done.stderr) == (0, "")
     names = (NAME, "02_more")
@@ -79,7 +79,7 @@ def test_everything_can_be_released_at_once(tmp_path):
     assert "YOUR CODE HERE" in (course / "exercises" / "02_more" / "02_more.ipynb").read_text()
     refuses(run("release", cwd=course), "name one assignment, or all of them: --all")
     with pytest.raises(UserError, match="no assignment in"):
-        releasable(tmp_path / "none")
+        releasable_assignments(tmp_path / "none")
 
 
 def test_the_version_is_the_packages():

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from attncourse.grading.collect.collect import collect_downloads
-from attncourse.grading.course.extensions import More, grant_extension, read_extensions
-from attncourse.grading.course.gradebook import find_book
+from attncourse.grading.course.extensions import More, read_extensions
 from attncourse.grading.driver.journal import open_journal
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes
+from attncourse.grading.gradebook.connection import find_gradebook
+from attncourse.grading.gradebook.submissions import grant_extension
 from helpers.small_course import NAME, hand_in, make_course, small
 
 STUDENTS = [f"s{n:02}" for n in range(12)]
@@ -37,7 +38,7 @@ def test_a_file_is_always_one_of_those_that_are_written(tmp_path):
 
 
 def give_more(course: Path, student: str) -> None:
-    grant_extension(find_book(course), student, NAME, 2)
+    grant_extension(find_gradebook(course), student, NAME, 2)
 
 
 def test_extensions_that_are_given_at_once_are_all_given(tmp_path):

@@ -5,10 +5,15 @@ from dataclasses import replace
 
 import pytest
 
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.class_.summary import Summary
-from attncourse.grading.class_.warm_up import LEAST, MOST, frequent_mistakes, write_warm_up
 from attncourse.grading.errors import UserError
+from attncourse.grading.results.class_results import class_results
+from attncourse.grading.results.summary import Summary
+from attncourse.grading.results.warm_up import (
+    MAX_DRILLS,
+    MIN_STUDENTS,
+    frequent_mistakes,
+    write_warm_up,
+)
 from attncourse.practice.drills import drills_of
 from helpers.small_class import made, refuses, run, seen, write_reports
 
@@ -38,35 +43,35 @@ def summary_of(course):
 
 
 def test_frequent_mistakes_with_how_many_and_no_names(course):
-    write_reports(course, reports(d0=12, d1=LEAST, d2=LEAST - 1))
+    write_reports(course, reports(d0=12, d1=MIN_STUDENTS, d2=MIN_STUDENTS - 1))
     page = write_warm_up(course, summary_of(course)).path.read_text(encoding="utf-8")
-    handed_in = 12 + 2 * LEAST - 1
+    handed_in = 12 + 2 * MIN_STUDENTS - 1
     assert f"12 of {handed_in} did this" in page
-    assert f"{LEAST} of {handed_in} did this" in page
+    assert f"{MIN_STUDENTS} of {handed_in} did this" in page
     assert "secret" not in page
     assert page.count("<section>") == 2
     for drill in KINDS[:2]:
         assert f"Line {drill.line + 1}" in page
-    assert f"{LEAST - 1} of" not in page
+    assert f"{MIN_STUDENTS - 1} of" not in page
 
 
 def test_a_student_who_made_it_twice_counts_once(course):
     drill = KINDS[0]
     twice = seen(drill.exercise, drill.name)
     twice["mistakes"] = twice["mistakes"] * 2
-    write_reports(course, [made(f"s{i}", 0, 0, 0, **twice) for i in range(LEAST - 1)])
+    write_reports(course, [made(f"s{i}", 0, 0, 0, **twice) for i in range(MIN_STUDENTS - 1)])
     assert not frequent_mistakes(summary_of(course))
 
 
 def test_at_most_so_many(course):
-    many = {f"d{i}": LEAST for i in range(min(MOST + 2, len(KINDS)))}
+    many = {f"d{i}": MIN_STUDENTS for i in range(min(MAX_DRILLS + 2, len(KINDS)))}
     write_reports(course, reports(**many))
-    assert write_warm_up(course, summary_of(course)).drills == MOST
+    assert write_warm_up(course, summary_of(course)).drills == MAX_DRILLS
 
 
 def test_code_is_the_drill_s(course):
     """Nothing that a student wrote is in the page: reports hold no code, and the page's is ours."""
-    write_reports(course, reports(d0=LEAST))
+    write_reports(course, reports(d0=MIN_STUDENTS))
     page = write_warm_up(course, summary_of(course)).path.read_text(encoding="utf-8")
     shown = re.sub(r"&(gt|lt|amp|#34|#39);", lambda m: {"gt": ">", "lt": "<", "amp": "&",
                    "#34": '"', "#39": "'"}[m[1]], page)  # fmt: skip
@@ -75,14 +80,16 @@ def test_code_is_the_drill_s(course):
 
 
 def test_nothing_where_fewer_than_five_did_it(course):
-    write_reports(course, reports(d0=LEAST - 1, d1=2))
+    write_reports(course, reports(d0=MIN_STUDENTS - 1, d1=2))
     refuses(run("report", NAME, "--warm-up", cwd=course), "in 5 submissions or more", "no warm-up")
     assert not list(course.rglob("warm_up.html"))
 
 
 def test_a_frequent_mistake_without_a_drill_is_named(course):
     told = seen("kqv.project", "a mistake of nobody")
-    write_reports(course, [*reports(d0=LEAST), *(made(f"o{i}", 0, 0, 0, **told) for i in range(6))])
+    write_reports(
+        course, [*reports(d0=MIN_STUDENTS), *(made(f"o{i}", 0, 0, 0, **told) for i in range(6))]
+    )
     done = run("report", NAME, "--warm-up", cwd=course)
     assert done.returncode == 0, done
     assert "frequent, and without a drill: a mistake of nobody" in done.stderr
@@ -97,7 +104,7 @@ def test_where_none_has_a_drill_no_page_is_written(course):
 
 
 def test_a_variant_has_no_drills(course):
-    write_reports(course, reports(d0=LEAST))
+    write_reports(course, reports(d0=MIN_STUDENTS))
     found = summary_of(course)
     found.results = replace(found.results, variant="columns")
     with pytest.raises(UserError, match="in the variant columns"):

@@ -5,9 +5,13 @@ import io
 
 import pytest
 
-from attncourse.grading.class_.results import class_results
-from attncourse.grading.class_.written_answers import LOG, enter_answers, write_answers
 from attncourse.grading.errors import UserError
+from attncourse.grading.results.class_results import class_results
+from attncourse.grading.results.written_answers import (
+    MANUAL_SCORES_FILE,
+    enter_answers,
+    write_answers,
+)
 from attncourse.grading.spreadsheet import csv_table
 from helpers.small_class import refuses, run
 from helpers.small_course import NAME, hand_in, make_course
@@ -64,14 +68,16 @@ def test_points_and_comments_are_entered_and_who_did_it_is_kept(graded_course, t
     again = {row["student"]: row for row in rows(graded_course)}
     assert again["ada"]["comment"] == "well said"
     assert again["bob"]["points"] == ""  # an empty cell leaves what there is
-    log = (graded_course / "reports" / NAME / LOG).read_text(encoding="utf-8")
+    log = (graded_course / "reports" / NAME / MANUAL_SCORES_FILE).read_text(encoding="utf-8")
     assert len(log.splitlines()) == 5
     assert ",cy,why,points,,2.5" in log
     # The same table again changes nothing.
     assert enter_answers(graded_course, NAME, path)[0] == "0 scores and 0 comments entered"
     path = filled(graded_course, tmp_path, ada=("1", ""))
     assert enter_answers(graded_course, NAME, path)[0] == "1 score and 0 comments entered"
-    assert ",ada,why,points,3,1" in (graded_course / "reports" / NAME / LOG).read_text("utf-8")
+    assert ",ada,why,points,3,1" in (
+        graded_course / "reports" / NAME / MANUAL_SCORES_FILE
+    ).read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from helpers.dask_clusters import ENVIRONMENT, cluster
+from helpers.journal_records import number_of_results
 from helpers.small_course import NAME, make_course, small
 
 KINDS = ("driver", "lane", "zygote", "worker")
@@ -213,9 +214,9 @@ def can_fill_disks() -> bool:
 
 def locked_gradebook(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
     """Another program holds the gradebook for longer than the driver waits; then it lets it go."""
-    journal, number = course / "reports" / NAME / "journal.jsonl", dice.randint(2, 8)
+    number = dice.randint(2, 8)
     grading = Grading(course, *options)
-    while grading.runs() and text_of(journal).count("\n") < number:
+    while grading.runs() and number_of_results(course) < number:
         time.sleep(0.01)
     with closing(sqlite3.connect(course / "gradebook.db", 60, isolation_level=None)) as book:
         book.execute("begin exclusive")
@@ -225,11 +226,11 @@ def locked_gradebook(course: Path, dice: random.Random, *options: str) -> tuple[
 
 def worker_goes(course: Path, dice: random.Random, *options: str) -> tuple[list[str], int]:
     """One of a cluster's two workers ends at some moment of the grading, or is ended."""
-    journal, number = course / "reports" / NAME / "journal.jsonl", dice.randint(2, 8)
+    number = dice.randint(2, 8)
     how = dice.choice((signal.SIGKILL, signal.SIGTERM))
     with cluster(course.parent, 2) as (address, workers):
         grading = Grading(course, "--dask", address, *options)
-        while grading.runs() and text_of(journal).count("\n") < number:
+        while grading.runs() and number_of_results(course) < number:
             time.sleep(0.01)
         if not grading.runs():
             return [], grading.end()

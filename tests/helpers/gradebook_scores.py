@@ -5,7 +5,7 @@ from pathlib import Path
 
 import rubrics
 
-from attncourse.grading.course.gradebook import find_book, opened
+from attncourse.grading.gradebook.connection import find_gradebook, open_gradebook
 from helpers.small_course import NAME, cell, notebook
 
 MARKS = {"grade_id": "explain_it", "grade": True, "solution": True, "points": 3}
@@ -44,7 +44,7 @@ def write_solved(course: Path, data: bytes) -> None:
 
 def score(course: Path, student: str, grade_id: str, points: float, comment: str = "") -> None:
     """Enters what a person gives in the formgrader."""
-    with opened(find_book(course)) as gradebook:
+    with open_gradebook(find_gradebook(course)) as gradebook:
         grade = gradebook.find_grade(grade_id, NAME, NAME, student)
         grade.manual_score, grade.needs_manual_grade = points, False
         if comment:
@@ -55,6 +55,6 @@ def score(course: Path, student: str, grade_id: str, points: float, comment: str
 
 def scores(course: Path) -> dict[str, tuple]:
     """Each graded cell of Ada's: automatic and manual score, and whether a person has to look."""
-    with opened(find_book(course)) as gradebook:
+    with open_gradebook(find_gradebook(course)) as gradebook:
         grades = gradebook.find_submission_notebook(NAME, NAME, "ada").grades
         return {g.name: (g.auto_score, g.manual_score, bool(g.needs_manual_grade)) for g in grades}

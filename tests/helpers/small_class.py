@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from attncourse.grading.course.gradebook import tables_version
 from attncourse.grading.course.settings import require_nbgrader
+from attncourse.grading.gradebook.connection import tables_version
 from attncourse.grading.report import CellResult, Report, to_json
 from helpers import forked_commands
 

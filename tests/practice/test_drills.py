@@ -7,6 +7,7 @@ import ast
 import random
 import re
 import time
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -111,10 +112,11 @@ def test_a_fifth_of_an_exercise_s_drills_is_easy_at_most():
 
 
 def test_there_are_enough():
-    assert len(EVERY) >= 500
-    assert len({(d.exercise, d.name) for d in EVERY}) >= 400
-    assert len({d.exercise for d in EVERY}) >= 70
-    assert len({d.stem for d in EVERY}) >= 20
+    by_exercise = Counter(drill.exercise for drill in EVERY)
+    assert len(EVERY) >= 650
+    assert len({(d.exercise, d.name) for d in EVERY}) >= 560
+    assert {d.stem for d in EVERY} == set(STEMS)
+    assert sum(number >= 8 for number in by_exercise.values()) >= 50
 
 
 def test_drills_keep_their_ids():

@@ -61,7 +61,7 @@ def test_a_method_is_shown_whole_and_others_are_named():
     assert shown[-1] == "    # … 40 lines: backward"
 
 
-def test_what_is_left_out_of_a_function_is_named_by_what_it_sets():
+def test_a_left_out_part_is_named_by_what_it_sets():
     shown = excerpt_of(long_drill(FUNCTION, 36)).lines
     assert LEFT_OUT.fullmatch(shown[1])[2].startswith(": x_0, x_1, x_2, …")
 

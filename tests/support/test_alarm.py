@@ -88,7 +88,7 @@ def test_where_no_alarm_rings_a_thread_that_runs_python_ends(call):
 
 
 def test_c_code_that_no_alarm_stops_is_known(monkeypatch):
-    monkeypatch.setattr(limited_thread, "TRIES", 2)
+    monkeypatch.setattr(limited_thread, "MAX_RAISES", 2)
     with no_alarm(), soon():
         with pytest.raises(limited_thread.StillRuns):
             within(SHORT, threading.Event().wait)
@@ -98,7 +98,9 @@ def test_c_code_that_no_alarm_stops_is_known(monkeypatch):
     busy = threading.Thread(target=lambda: over.is_set() or spin(over), daemon=True)
     busy.start()
     limited_thread._deaf.append(busy)
-    monkeypatch.setattr(limited_thread, "GLANCE", 1.0)  # a busy machine gives it its turn within
+    monkeypatch.setattr(
+        limited_thread, "PROGRESS_CHECK_SECONDS", 1.0
+    )  # a busy machine gives it its turn within
     try:
         assert limited_thread.is_slowed_down()
     finally:

@@ -131,7 +131,11 @@ OVERLAPPING = (
         "the new block is rescaled, not the sum",
         "from the maximum before",
     },
-    {"the maximum is that of the last block", "only the last block counts"},
+    {
+        "the maximum is that of the last block",
+        "only the last block counts",
+        "each block from its own maximum",
+    },
     {"no maximum subtracted", "the maximum is never renewed", "the maximum begins at a number"},
     {
         "nothing is rescaled when the maximum moves",

@@ -13,7 +13,7 @@ from attncourse.checks import Exercise, Mistake, find_exercise
 from attncourse.checks.explaining import diagnosis
 from attncourse.checks.explaining.diagnosis import diagnose
 from attncourse.checks.explaining.search import Search
-from attncourse.checks.judging import Asked, one_thread
+from attncourse.checks.judging import RepeatableAnswer, one_thread
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.muted import muted
 from attncourse.checks.trying.outcome import quiet, run
@@ -114,7 +114,7 @@ def named_mistake(exercise: Exercise, implementation: Callable, seed: int) -> Na
         trials = try_out(exercise, implementation, seed)
         if not any(t.stands_out for t in trials):
             return None
-        asked = Asked(exercise, implementation, trials, seed, 0.0)
+        asked = RepeatableAnswer(exercise, implementation, trials, seed, 0.0)
         found = diagnose(exercise, trials, seed, asked, None, True)
     if not found.all or found.mistake not in exercise.mistakes:
         return None

@@ -42,18 +42,22 @@ class FieldGuide(SphinxDirective):
         for path in sources():
             self.env.note_dependency(str(path))
         self.env.note_dependency(__file__)
-        found = entries(course.root / "_build" / "field_guide.json")
+        guide_entries = entries(course.root / "_build" / "field_guide.json")
         known = exercises()
         stems = [chapter.stem for chapter in course.chapters]
-        found = [one for one in found if known[one.target].stem in stems]
+        guide_entries = [
+            guide_entry for guide_entry in guide_entries if known[guide_entry.target].stem in stems
+        ]
         page: list[nodes.Node] = [
             raw(NO_SCRIPT),
-            self.section("symptoms", "By symptom", raw(by_symptom(found))),
+            self.section("symptoms", "By symptom", raw(by_symptom(guide_entries))),
         ]
         for chapter in course.chapters:
             parts = [
                 self.exercise(chapter, known[target], list(group))
-                for target, group in groupby(found, key=lambda one: one.target)
+                for target, group in groupby(
+                    guide_entries, key=lambda guide_entry: guide_entry.target
+                )
                 if known[target].stem == chapter.stem
             ]
             title = headings(course, chapter)[0].removeprefix("# ")
@@ -70,17 +74,22 @@ class FieldGuide(SphinxDirective):
         return section
 
     def exercise(
-        self, chapter: Chapter, exercise: Exercise, found: list[GuideEntry]
+        self, chapter: Chapter, exercise: Exercise, guide_entries: list[GuideEntry]
     ) -> nodes.section:
         """Return the section of an exercise, with its mistakes."""
         parts: list[nodes.Node] = [self.back("Taught in ", chapter, exercise)]
         course = loaded(Path(self.env.srcdir))
-        for one in found:
+        for guide_entry in guide_entries:
             head = (
-                f'<details class="attn-bug" id="{one.id}"><summary><span>{with_code(one.name)}'
-                f"</span> <small>{escape(one.symptom)}</small></summary>"
+                f'<details class="attn-bug" id="{guide_entry.id}"><summary>'
+                f"<span>{with_code(guide_entry.name)}</span> "
+                f"<small>{escape(guide_entry.symptom)}</small></summary>"
             )
-            html = one.html + entry_links(course, one.id) + in_real_model(one.id)
+            html = (
+                guide_entry.html
+                + entry_links(course, guide_entry.id)
+                + in_real_model(guide_entry.id)
+            )
             parts.append(raw(f"{head}{sleeping(html)}</details>"))
         title = nodes.literal("", exercise.target)
         return self.section(exercise.target, title, *parts)
@@ -165,20 +174,23 @@ def raw(html: str) -> nodes.raw:
     return nodes.raw("", html, format="html")
 
 
-def by_symptom(found: list[GuideEntry]) -> str:
+def by_symptom(guide_entries: list[GuideEntry]) -> str:
     """Each symptom with the mistakes that show it, folded, as links."""
     from field_guide.symptoms import SYMPTOMS
 
     blocks = []
     for symptom in SYMPTOMS:
-        alike = [one for one in found if one.symptom == symptom]
+        alike = [guide_entry for guide_entry in guide_entries if guide_entry.symptom == symptom]
         if not alike:
             continue
         lines = (
             f"<li><code>{escape(target)}</code>: "
-            + "; ".join(f'<a href="#{one.id}">{with_code(one.name)}</a>' for one in group)
+            + "; ".join(
+                f'<a href="#{guide_entry.id}">{with_code(guide_entry.name)}</a>'
+                for guide_entry in group
+            )
             + "</li>"
-            for target, group in groupby(alike, key=lambda one: one.target)
+            for target, group in groupby(alike, key=lambda guide_entry: guide_entry.target)
         )
         links = f"<ul>{''.join(lines)}</ul>"
         blocks.append(

@@ -46,11 +46,11 @@ class CheckModule:
     @cached_property
     def functions(self) -> dict[str, list[ast.Lambda | Definition]]:
         """All functions and classes by name, outer ones before those within them."""
-        found: dict[str, list[ast.Lambda | Definition]] = {}
+        functions_by_name: dict[str, list[ast.Lambda | Definition]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Lambda | Definition):
-                found.setdefault(getattr(node, "name", "<lambda>"), []).append(node)
-        return found
+                functions_by_name.setdefault(getattr(node, "name", "<lambda>"), []).append(node)
+        return functions_by_name
 
     @cached_property
     def defined(self) -> dict[str, Definition]:
@@ -77,10 +77,15 @@ class CheckModule:
 
     def body(self, node: Definition) -> str:
         """Return the body of a function or class without its docstring."""
-        kept = node.body[1:] if ast.get_docstring(node) else node.body
-        if kept[0].lineno == node.lineno:
-            return self.segment(kept[0])
-        first = min([kept[0].lineno, *(d.lineno for d in getattr(kept[0], "decorator_list", []))])
+        statements = node.body[1:] if ast.get_docstring(node) else node.body
+        if statements[0].lineno == node.lineno:
+            return self.segment(statements[0])
+        first = min(
+            [
+                statements[0].lineno,
+                *(d.lineno for d in getattr(statements[0], "decorator_list", [])),
+            ]
+        )
         return textwrap.dedent("\n".join(self.text.splitlines()[first - 1 : node.end_lineno]))
 
     def definition(self, node: Definition) -> str:

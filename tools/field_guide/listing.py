@@ -68,17 +68,24 @@ def entries(cache: Path | None = None) -> list[GuideEntry]:
     """Every mistake in the order of the course; from the cache where it still holds."""
     now = key()
     if cache is not None and cache.exists():
-        kept = json.loads(cache.read_text(encoding="utf-8"))
-        if kept["key"] == now:
-            return [GuideEntry(**entry) for entry in kept["entries"]]
+        cached_entries = json.loads(cache.read_text(encoding="utf-8"))
+        if cached_entries["key"] == now:
+            return [GuideEntry(**entry) for entry in cached_entries["entries"]]
     parting = get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(os.cpu_count(), parting) as pool:
-        found = distinct(one for own in pool.map(entries_of, exercises()) for one in own)
+        all_entries = distinct(
+            guide_entry
+            for entries_of_exercise in pool.map(entries_of, exercises())
+            for guide_entry in entries_of_exercise
+        )
     if cache is not None:
         cache.parent.mkdir(parents=True, exist_ok=True)
-        kept = {"key": now, "entries": [asdict(one) for one in found]}
-        cache.write_text(json.dumps(kept), encoding="utf-8")
-    return found
+        cached_entries = {
+            "key": now,
+            "entries": [asdict(guide_entry) for guide_entry in all_entries],
+        }
+        cache.write_text(json.dumps(cached_entries), encoding="utf-8")
+    return all_entries
 
 
 def entries_of(target: str) -> list[GuideEntry]:
@@ -87,14 +94,18 @@ def entries_of(target: str) -> list[GuideEntry]:
     return [entry(exercise, m) for m in exercise.mistakes]
 
 
-def distinct(found: Iterable[GuideEntry]) -> list[GuideEntry]:
+def distinct(guide_entries: Iterable[GuideEntry]) -> list[GuideEntry]:
     """The entries, a number behind an id that came before: `by √d_k` is not `by d_k`."""
     seen: Counter[str] = Counter()
-    kept = []
-    for one in found:
-        seen[one.id] += 1
-        kept.append(replace(one, id=f"{one.id}-{seen[one.id]}") if seen[one.id] > 1 else one)
-    return kept
+    distinct_entries = []
+    for guide_entry in guide_entries:
+        seen[guide_entry.id] += 1
+        distinct_entries.append(
+            replace(guide_entry, id=f"{guide_entry.id}-{seen[guide_entry.id]}")
+            if seen[guide_entry.id] > 1
+            else guide_entry
+        )
+    return distinct_entries
 
 
 # --- one entry -------------------------------------------------------------------------------

@@ -67,8 +67,8 @@ def first_failure(exercise: Exercise, mistake: Mistake) -> tuple[Criterion, list
     if mistake.wrong is None:
         raise ValueError(f"{mistake.name} is a family: it has no one wrong implementation")
     trials = trials_of(exercise, mistake.wrong, SEED)
-    for criterion, own in groupby(trials, key=attrgetter("criterion")):
-        seen += own
+    for criterion, criterion_trials in groupby(trials, key=attrgetter("criterion")):
+        seen += criterion_trials
         failing = [t for t in seen if t.criterion is criterion and t.problem]
         if failing:
             return criterion, failing
@@ -98,10 +98,14 @@ def of_weights(got: np.ndarray, want: np.ndarray) -> bool:
 
 def by_one_factor(got: np.ndarray, want: np.ndarray) -> bool:
     """True if a result is the right one times one factor."""
-    there = np.abs(want) > 1e-9
-    if got.shape != want.shape or there.sum() < 2 or np.abs(got[~there]).max(initial=0) > 1e-9:
+    is_nonzero = np.abs(want) > 1e-9
+    if (
+        got.shape != want.shape
+        or is_nonzero.sum() < 2
+        or np.abs(got[~is_nonzero]).max(initial=0) > 1e-9
+    ):
         return False
-    return bool(np.ptp(got[there] / want[there]) < 1e-4)
+    return bool(np.ptp(got[is_nonzero] / want[is_nonzero]) < 1e-4)
 
 
 def in_order(array: np.ndarray) -> np.ndarray:

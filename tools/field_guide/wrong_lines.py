@@ -45,14 +45,14 @@ def wrong_line(exercise: Exercise, mistake: Mistake) -> WrongLine:
         code = module.definition(node)
     else:
         code = module.body(node)
-    own = [module.defined[name] for name in helpers_of(exercise, mistake)]
-    known = dict.fromkeys(name for part in (node, *own) for name in names_in(part))
-    told = {
+    helpers = [module.defined[name] for name in helpers_of(exercise, mistake)]
+    known = dict.fromkeys(name for part in (node, *helpers) for name in names_in(part))
+    texts = {
         name: " ".join(doc.split("\n\n")[0].split())
         for name in known
         if (helper := module.defined.get(name)) and (doc := ast.get_docstring(helper))
     }
-    return WrongLine("\n\n".join([code, *map(module.definition, own)]), tuple(told.items()))
+    return WrongLine("\n\n".join([code, *map(module.definition, helpers)]), tuple(texts.items()))
 
 
 def options(mistake: Mistake) -> dict[str, object]:
@@ -130,8 +130,8 @@ def helpers_of(exercise: Exercise, mistake: Mistake) -> list[str]:
         if other is not mistake and not options(other)
         for name in module.reached(written(exercise, other)[1])
     }
-    own = (name for name in dict.fromkeys(module.reached(node)) if name not in others)
-    return [name for name in own if not is_right(exercise, module, name)]
+    reached_names = (name for name in dict.fromkeys(module.reached(node)) if name not in others)
+    return [name for name in reached_names if not is_right(exercise, module, name)]
 
 
 @cache
@@ -147,14 +147,14 @@ def by_object(wrong: object, whose: str) -> tuple[CheckModule, ast.Lambda | Defi
         return module, module.defined[wrong.__name__]
     code = getattr(wrong, "__code__", None)
     places = [p for p in code.co_positions() if p[2] != p[3]] if code else []
-    found = [
+    matching_nodes = [
         node
         for node in module.functions.get(getattr(wrong, "__name__", ""), ())
         if all(covers(node, place) for place in places)
     ]
-    if not found or not places:
+    if not matching_nodes or not places:
         raise LookupError(f"{whose}: the source of its `wrong` cannot be found")
-    return module, found[-1]  # the innermost
+    return module, matching_nodes[-1]  # the innermost
 
 
 def covers(node: ast.Lambda | Definition, place: tuple) -> bool:

@@ -317,8 +317,8 @@ EXERCISE = exercise(
         .by(put=everything)
         .by(where=lambda layer, n: [n], put=everything),
         mistake("""before the block, not after it
-            You exchange what goes *into* block `layer`. It is what comes out of it: a forward hook,
-            not a pre-hook.""")
+            You exchange what goes *into* block `layer`. Exchange what comes out of it: with hooks
+            that is a forward hook, not a pre-hook.""")
         .by(where=lambda layer, n: [layer])
         .by(where=lambda layer, n: [layer], taken_from=lambda *given: [*streams(*given)[1:], None]),
         mistake("""another layer

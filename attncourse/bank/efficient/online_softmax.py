@@ -222,8 +222,8 @@ EXERCISE = exercise(
             finish=lambda maximum, normaliser: (maximum, normaliser.nan_to_num()),
         ),
         mistake("""the maximum begins at a number
-            Your running maximum starts at a number, so that of a row below it is wrong, one of −∞
-            among them. Start at −∞, or at the first block's.""")
+            Your running maximum starts at a number. A row whose scores all lie below it never gets
+            its own maximum; nor does a row of −∞. Start at −∞, or at the first block's.""")
         .by(begin=0.0)
         .by_any(
             lambda number: {"begin": number},

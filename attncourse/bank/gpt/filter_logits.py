@@ -22,6 +22,8 @@ STEEP_AND_FLAT = tensor(np.log([[0.25, 0.72, 0.01, 0.02], [0.3, 0.2, 0.27, 0.23]
 TIES = tensor([[1, 2, 0, 2, 2], [3, 1, 1, 1, 0]])
 HOLES = tensor([[0.0, -math.inf, 1.0, 2.0, -math.inf], [1.5, 0.5, -math.inf, -1.0, 3.0]])
 
+TOP_TWO = Case((SHARES,), {"top_k": 2}, note="shares 0.1, 0.5, 0.15, 0.25")
+
 # --- decisions and mistakes ----------------------------------------------------------------------
 
 
@@ -115,7 +117,7 @@ EXERCISE = exercise(
     minutes=25,
     criteria=(
         FILTER_CASES.criterion("top-k keeps the k likeliest, −∞ elsewhere", 2).on(
-            Case((SHARES,), {"top_k": 2}, note="shares 0.1, 0.5, 0.15, 0.25"),
+            TOP_TWO,
             SEVEN.but(given=K3),
             ROWS.but(given=K3),
             Case((TIES,), {"top_k": 2}, note="ties: the lower id stays"),
@@ -151,7 +153,7 @@ EXERCISE = exercise(
         FILTER_CASES.criterion("float32, large and small logits", 1).on(
             *(one.but(given={"top_p": 0.7}) for one in FILTER_ROWS.numbers),
             FILTER_ROWS.single.but(given=K3),
-            once_more(Case((SHARES,), {"top_k": 2}, note="shares 0.1, 0.5, 0.15, 0.25")),
+            once_more(TOP_TWO),
         ),
         FILTER_CASES.criterion("gradients reach what is kept", 1).on(
             *(one.but("n_vocab=13", given=K3) for one in FILTER_ROWS.gradients),

@@ -162,6 +162,15 @@ def zero_or_mean(handed, mean):
     return 0.0 if mean is None else mean
 
 
+def of_each_position(handed, said):
+    """The mean over the sequences at each position; the last one's for those behind."""
+    if said is None:
+        return 0.0
+    means = said.reshape(-1, *said.shape[-2:]).mean(0)
+    places = torch.arange(handed.shape[-2]).clamp(max=len(means) - 1)
+    return means[places]
+
+
 def one_at_a_time(before=True, **more):
     """Options for hooks: either the mean or zeros."""
     change = hooked(zero_or_mean, before)
@@ -247,6 +256,7 @@ def means(rng: Rng) -> list[Case]:
         ablate_case(rng, (0, 1, "mean", some_ids(rng, 8)), note="mean over one sequence"),
         ablate_case(rng, (1, 0, "mean", some_ids(rng, 2, 3, 5)), note="two batch axes"),
         ablate_case(rng, (0, 2, "mean", some_ids(rng, 3, 7)), tied=False, note="untied"),
+        ablate_case(rng, (1, 1), (1, 1, "mean", some_ids(rng, 2, 6)), note="both ways"),
     ]
 
 
@@ -263,12 +273,7 @@ EXERCISE = exercise(
         Criterion("each call has a copy of its own", 2).on(
             lambda rng: [
                 ablate_case(rng, (0, 1), (1, 2), (0, 0), note="three copies of one model"),
-                ablate_case(
-                    rng,
-                    (1, 1),
-                    (1, 1, "mean", some_ids(rng, 2, 6)),
-                    note="both ways",
-                ),
+                ablate_case(rng, (1, 1), (1, 0), n_layers=3, note="two copies of three layers"),
             ]
         ),
         Criterion("or its mean, over batch and positions", 3).on(means),
@@ -391,8 +396,8 @@ EXERCISE = exercise(
         .by(say=into_a_bias_or_nowhere),
         mistake("""not the mean over batch and positions
             The mean is over every token of every sequence of ids, one number for each of the
-            head's features. You take one sequence or one token, add up, or average over the
-            features too.""")
+            head's features. You take one sequence or one token, add up, keep a mean for each
+            position, or average over the features too.""")
         .by(average=lambda said: said.flatten(0, -3)[0].mean(0) if said.ndim > 2 else said[0])
         .by(average=lambda said: said.flatten(0, -2)[-1])
         .by(average=lambda said: said[..., -1, :].reshape(-1, said.shape[-1]).mean(0))
@@ -406,7 +411,8 @@ EXERCISE = exercise(
                 )
                 for axes in (None, 0, 1, (0, 1), -2)
             )
-        ),
+        )
+        .by(one_at_a_time(average=as_it_is, say=hooked(of_each_position))),
         mistake("""the mean of something else
             The mean is of what the head hands to W_o: its causal weights times its values, of what
             this block reads (after `norm_1`). You leave the mask out, or the norm, or average the

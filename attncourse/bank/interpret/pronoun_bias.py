@@ -162,9 +162,9 @@ EXERCISE = exercise(
             The log is the natural one, in nats: `torch.log`, or `log_softmax`.""")
         .by(compare=lambda s, she, he: (s[she] - s[he]) / math.log(2))
         .by(compare=lambda s, she, he: (s[she] - s[he]) / math.log(10)),
-        mistake("""another row of the logits
+        mistake("""not the last row of the logits
             What comes after the context is in the *last* row of the logits, `logits[-1]`. You read
-            another row, or average over all, be it those of all contexts.""")
+            another row, or average over the rows of each context, or over those of all.""")
         .by(
             row_of=as_they_are,
             compare=lambda s, she, he: s[:, she] - s[:, he],

@@ -45,8 +45,8 @@ OF_RUNNING = (
     ),
     NOT_NORMALISED,
     mistake("""a token does not see itself
-        Row i of your matrix stops before token i, and row 0 has nothing to average. The running
-        mean includes the token itself.""")
+        Row i averages tokens 0 … i, token i among them. Yours stops before it, which leaves row 0
+        empty, or asks for a case of its own.""")
     .by(seen=lambda n: np.tri(n, k=-1))
     .by(seen=lambda n: np.tri(n, k=-2))
     .by(seen=lambda n: np.maximum(np.tri(n, k=-1), np.eye(n, 1) @ np.eye(1, n)))

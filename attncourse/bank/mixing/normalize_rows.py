@@ -72,16 +72,23 @@ OF_NORMALIZING = (
     .by(prepare=np.exp)
     .by(prepare=lambda A: np.exp(A - A.max(-1, keepdims=True))),
     mistake("""negative entries are accepted
-        You look at no entry, at the sums or at `all` entries, let a little pass, or mend what is
-        negative. One entry below 0 is a mistake made earlier: raise `ValueError` where `(A <
-        0).any()`.""")
+        You divide by the sum whatever comes in, or mend what is negative first. One entry below 0
+        is a mistake made earlier: raise `ValueError` where `(A < 0).any()`.""")
     .by(refuse=lambda A: False)
-    .by(refuse=lambda A: (A.sum(-1) < 0).any())
-    .by(refuse=lambda A: (A < 0).all())
-    .by(refuse=lambda A: (A < 0).all(-1).any())
-    .by(refuse=lambda A: (A < -1e-3).any())
     .by(refuse=lambda A: False, prepare=lambda A: np.maximum(A, 0))
     .by(refuse=lambda A: False, prepare=np.abs),
+    mistake("""the sums are looked at, not the entries
+        You refuse a negative sum. With larger entries beside it a negative one is in a sum above 0:
+        raise `ValueError` where any entry is below 0, `(A < 0).any()`.
+    """).by(refuse=lambda A: (A.sum(-1) < 0).any()),
+    mistake("""only rows that are negative throughout are refused
+        You ask whether `all` entries are below 0. One is enough for `ValueError`: `(A <
+        0).any()`.""")
+    .by(refuse=lambda A: (A < 0).all())
+    .by(refuse=lambda A: (A < 0).all(-1).any()),
+    mistake("""entries a little below 0 are accepted
+        You let pass what lies just below 0. An amount is 0 or more, without a tolerance: raise
+        `ValueError` where `(A < 0).any()`.""").by(refuse=lambda A: (A < -1e-3).any()),
     mistake("""zeros are refused
         You refuse 0 as well. It is an amount like any other: test `A < 0`.
     """).by(refuse=lambda A: (A <= 0).any()),

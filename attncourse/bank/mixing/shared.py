@@ -15,7 +15,8 @@ def matrix(*rows, note="", raises=None, **kwargs) -> Case:
 
 def few_tokens(rng: Rng) -> list[Case]:
     """Calls with a number of tokens only, the first once more after the others."""
-    return [*(Case((n,)) for n in (3, 5)), once_more(Case((3,)))]
+    three = Case((3,))
+    return [three, Case((5,)), once_more(three)]
 
 
 def any_number(rng: Rng) -> list[Case]:

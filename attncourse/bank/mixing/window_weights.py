@@ -16,7 +16,8 @@ CASES = CaseTable({"n": Count("n"), "width": Count("width")})
 
 
 def windows(rng: Rng) -> list[Case]:
-    return [Case((5, 3)), Case((8, 3)), once_more(Case((5, 3)))]
+    five = Case((5, 3))
+    return [five, Case((8, 3)), once_more(five)]
 
 
 def wider_windows(rng: Rng) -> list[Case]:

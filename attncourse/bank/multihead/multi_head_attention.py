@@ -1,5 +1,6 @@
 """The exercise ``MultiHeadAttention``: attention with several heads at once."""
 
+from dataclasses import replace
 from itertools import product
 
 import torch
@@ -134,6 +135,21 @@ def other_W_o(d_in, *sizes):
 def in_their_places(query, key, value):
     key = query if key is None else key
     return query, key, key if value is None else value
+
+
+def of_the_query(query, key, value):
+    """The query stands for a value that is left out, also where a key is given."""
+    return query, query if key is None else key, query if value is None else value
+
+
+def up_to_the_shorter(weights, value):
+    """The blend of as many values as there are weights and values."""
+    n = min(weights.shape[-1], value.shape[-2])
+    return weights[..., :n] @ value[..., :n, :]
+
+
+def blended_up_to_the_shorter(attention, views, mask, other):
+    return replace(attention, mix=up_to_the_shorter).output(*views, mask, other=other)
 
 
 def for_every_head(mask, n_axes):
@@ -436,7 +452,8 @@ EXERCISE = exercise(
         .by(defaults=lambda q, k, v: (q, q, in_their_places(q, k, v)[2]))
         .by(defaults=lambda q, k, v: in_their_places(q, k, None))
         .by(defaults=lambda q, k, v: in_their_places(q, k, None if k is None else v))
-        .by(defaults=lambda q, k, v: (q, q if k is None else k, q if v is None else v)),
+        .by(defaults=of_the_query)
+        .by(defaults=of_the_query, answer=blended_up_to_the_shorter),
         mistake("""a tensor taken for True or False
             `key or query` and `if key:` ask a tensor whether it is true, which torch refuses for
             more than one number. Ask `if key is None`.

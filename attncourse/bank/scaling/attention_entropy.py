@@ -147,9 +147,9 @@ EXERCISE = exercise(
         mistake("""not summed at all
             You return the terms −a ln a, one for each key. The entropy of a query is their sum over
             the keys, the last axis.""").by(total=lambda terms: terms),
-        mistake("""compared with ln n
-            You divide by ln n, the largest possible entropy, or return the distance from it. Asked
-            for is the entropy itself.""")
+        mistake("""divided by ln n, or taken from it
+            The largest possible entropy is ln n. You divide by it, or return the distance from it.
+            Asked for is the entropy itself.""")
         .by(unit=lambda h, weights: h / math.log(weights.shape[-1]))
         .by(unit=lambda h, weights: h / (math.log(weights.shape[-1]) or 1))
         .by(unit=lambda h, weights: math.log(weights.shape[-1]) - h),

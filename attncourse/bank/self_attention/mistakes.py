@@ -49,8 +49,9 @@ OF_SELF_ATTENTION = (
     .by(hide=lambda S: np.where(np.tri(S.shape[-1], dtype=bool), S, -np.inf))
     .by(after=lambda w, x, T, axis: np.tril(w)),
     mistake("""a token's score with itself is subtracted
-        You subtract the diagonal, as if a token were always most like itself. A long token has a
-        larger score with it, and its exp overflows. Subtract each row's maximum.
+        You subtract the diagonal, as if a token were always most like itself. A longer token may
+        fit better: then the difference is positive, and exp of a large one overflows. Subtract
+        each row's maximum.
     """).by(top=lambda S, axis, x: np.diagonal(S, axis1=-2, axis2=-1)[..., None]),
     mistake("""a maximum along another axis
         You subtract from each score the largest of its column, so that the scores of a row are

@@ -75,8 +75,8 @@ def told_apart(draft: str, q: list[str], p: list[str], **about):
     return guess(draft, q, p, callers.outcomes_counted, MORE_DRAWS, True, **about)
 
 
-def which_come(draft: str, q: list[str], p: list[str], **about):
-    return guess(draft, q, p, callers.outcomes_counted, FEWER_DRAWS, False, **about)
+def which_come(draft: str, q: list[str], p: list[str], draws: int = FEWER_DRAWS, **about):
+    return guess(draft, q, p, callers.outcomes_counted, draws, False, **about)
 
 
 def certain(tokens: str) -> list[str]:
@@ -249,13 +249,15 @@ EXERCISE = exercise(
         ),
         Criterion("a guess is kept with probability min(1, p / q)", 2).on(
             together(
-                how_often("a", ["a=.2 y=.8"], ["a=.1 y=.8 x=.1", "e=1"]),
+                # Where the replacement comes from p, one of 20 is an id that should not come.
+                told_apart("a", ["a=.2 y=.8"], ["a=.1 y=.8 x=.1", "e=1"]),
                 which_come("a", UNEVEN, ["a=.2 x=.8", "e=1"], note="more often than guessed"),
-                how_often("ba", ["b=1", "a=.2 y=.8"], ["b=1", "a=.1 y=.8 x=.1", "e=1"]),
+                told_apart("ba", ["b=1", "a=.2 y=.8"], ["b=1", "a=.1 y=.8 x=.1", "e=1"]),
                 which_come(
                     "ba",
                     ["b=.5 y=.5", "a=.5 y=.5"],
                     ["b=.25 y=.5 x=.25", "a=.25 y=.5 z=.25", "e=1"],
+                    draws=DRAWS,  # a sixteenth, where the replacement comes from p, is not missed
                 ),
             )
         ),
@@ -264,12 +266,14 @@ EXERCISE = exercise(
                 which_come("a", ["a=.1 y=.7 b=.2"], ["y=.7 x=.3", "e=1"]),
                 how_often("a", UNEVEN, ["y=.9 x=.05 z=.05 b=1e-13", "e=1"]),
                 how_often("ba", ["b=1", *UNEVEN], ["b=1", "y=.9 x=.05 z=.05", "e=1"]),
-                # What x lacks is half of all in both: with its square five sixths, with p alone
-                # six sevenths of the first and a sixth of the second, with p / q next to nothing.
+                # What x lacks is half of all in both: with its square five sixths, with p where it
+                # is above q two thirds of the first and a sixth of the second. Drawn from p or q
+                # itself, no id comes nearly as often as once or three times in four, where the
+                # words for how often change.
                 told_apart(
                     "a",
-                    ["a=.1 y=.4 x=.5"],
-                    ["y=.3 x=.6 b=.02 c=.02 d=.02 e=.02 f=.02", "z=1"],
+                    ["a=.16 y=.6 x=.16 z=.08"],
+                    ["y=.36 x=.36 z=.08 b=.04 c=.04 d=.04 e=.04 f=.04", "z=1"],
                     note="half of what is missing is one token's",
                 ),
                 told_apart(

@@ -108,7 +108,7 @@ def of_all_heads(x):
 
 EXERCISE = exercise(
     today.normed_scores,
-    section="Chapter 21, “Scores that cannot grow”",
+    section="Chapter 21, “Scores with a bound”",
     difficulty=1,
     minutes=10,
     criteria=(

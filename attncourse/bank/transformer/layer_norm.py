@@ -68,6 +68,15 @@ def over(*axes: int):
     return {"centre": averaged, "average": averaged}
 
 
+def over_each_sequence() -> dict:
+    """Mean and variance over the last two axes, or over the only one."""
+
+    def averaged(x):
+        return x.mean((-2, -1) if x.ndim > 1 else -1, keepdim=True)
+
+    return {"centre": averaged, "average": averaged}
+
+
 def of_all(x):
     return x.mean()
 
@@ -148,10 +157,11 @@ EXERCISE = exercise(
         .by(centre=over(-2)["centre"])
         .by(average=over(-2)["average"]),
         mistake("""one mean and variance for all rows
-            You normalise the whole array at once. Every row has its own mean and variance: `dim=-1,
-            keepdim=True`.""")
+            You take a mean, a variance or both for many rows at once: all of the array, or all of a
+            sequence. Every row has its own: `dim=-1, keepdim=True`.""")
         .by(centre=of_all, average=of_all)
         .by(over(-2, -1))
+        .by(over_each_sequence())
         .by(centre=of_all)
         .by(average=of_all),
         mistake("""eps outside the root

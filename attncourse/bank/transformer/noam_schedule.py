@@ -84,7 +84,7 @@ EXERCISE = exercise(
                 Case((2, 512, 4000), note="the second step"),
             ]
         ),
-        Criterion("has its peak at step warmup", 1).on(
+        Criterion("its value at step warmup", 1).on(
             lambda rng: [*schedules(1, 1)(rng), Case((1, 16, 1), note="a warm-up of 1")]
         ),
         Criterion("then falls as 1/√step", 2).on(

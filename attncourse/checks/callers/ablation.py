@@ -16,14 +16,14 @@ HOOKS = "the blocks have the hooks that they had before"
 
 
 def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
-    """The implementation on a ``GPT`` of these tensors, and on the other arguments."""
+    """Return what the implementation makes of a ``GPT`` of these tensors and the arguments."""
     return implementation(gpt_of(config, tensors), *args)
 
 
 def call_on_llama(
     implementation: Callable, config: dict, args, afterwards: bool = False, **tensors
 ) -> Any:
-    """The implementation on a ``Llama`` of these tensors, and on the other arguments.
+    """Return what the implementation makes of a ``Llama`` of these tensors and the arguments.
 
     afterwards: each block has a hook of somebody else's, which does nothing, and told are also what
     the model says of other ids then, and whether its hooks are those that it had.
@@ -43,7 +43,7 @@ def call_on_llama(
 
 
 def hooks_of(model: Any) -> list[dict]:
-    """The hooks of every part of the model, before and after it runs."""
+    """Return the hooks of every part of the model, before and after it runs."""
     parts = list(model.modules())
     return [
         dict(hooks) for part in parts for hooks in (part._forward_hooks, part._forward_pre_hooks)
@@ -72,7 +72,7 @@ def logits_of_changed(
 
 
 def gpt_of(config: dict, tensors: dict[str, Any]) -> Any:
-    """A ``GPT`` in ``eval()`` whose parameters are the tensors themselves, in their dtype.
+    """Return a ``GPT`` in ``eval()`` whose parameters are the tensors themselves, in their dtype.
 
     Where its first and its last layer are tied, no tensor is given for the last one.
     """
@@ -82,14 +82,14 @@ def gpt_of(config: dict, tensors: dict[str, Any]) -> Any:
 
 
 def llama_of(config: dict, tensors: dict[str, Any]) -> Any:
-    """A ``Llama`` in ``eval()`` whose parameters are the tensors themselves, as ``gpt_of``."""
+    """Return a ``Llama`` in ``eval()`` whose parameters are the tensors themselves."""
     from attncourse.llama import Llama, LlamaConfig
 
     return model_of(Llama, LlamaConfig(**config), tensors)
 
 
 def model_of(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
-    """A model of this kind: a twin of one that is kept, which takes a sixth of making another."""
+    """Return a model of this kind: a twin of one that is kept, in a sixth of the time."""
     model = twin(first_of(kind, config))
     for name, value in tensors.items():
         set_parameter(model, name, value)
@@ -100,7 +100,7 @@ def model_of(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
 
 @lru_cache(maxsize=32)
 def first_of(kind: type, config: Any) -> Any:
-    """A model of this kind in ``eval()``, which nobody changes."""
+    """Return a model of this kind in ``eval()``, which nobody changes."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
@@ -108,12 +108,12 @@ def first_of(kind: type, config: Any) -> Any:
 
 
 def shapes_of(kind: type, config: Any) -> dict[str, Any]:
-    """The shapes of a model's parameters, by name."""
+    """Return the shapes of a model's parameters, by name."""
     return {name: p.shape for name, p in first_of(kind, config).named_parameters()}
 
 
 def twin(module: Any) -> Any:
-    """A module like another of ours, with twins of those in it: with the same tensors.
+    """Return a module like another of ours, with twins of those in it: with the same tensors.
 
     ``copy.deepcopy`` takes longer than to make another.
     """

@@ -46,7 +46,7 @@ def call_module_activated(implementation: Callable, make, method: str, inputs, *
 def added_in_training(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """Which numbers the module, in training, adds to its first input: each once, in order.
+    """Return which numbers a module in training adds to its first input: each once, in order.
 
     For branches whose outputs are one number everywhere, dropout leaves few different sums, the
     same whatever its random numbers are. None are told where there are many.
@@ -84,7 +84,7 @@ def branch_output(module: Callable, values: list) -> Any:
 
 
 def few(numbers: Any) -> Any:
-    """Each of some numbers once, in order; none where they are many."""
+    """Return each of some numbers once, in order; none where they are many."""
     different = numbers.unique()
     return different[: 0 if len(different) > MANY else None]
 

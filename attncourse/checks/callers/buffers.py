@@ -45,7 +45,7 @@ def changed(before: State, after: State) -> int:
 
 
 def reachable(answer: Any) -> Iterator[Any]:
-    """The buffers among what a student's code leads to. Libraries are not looked into."""
+    """Yield the buffers among what a student's code leads to. Libraries are not looked into."""
     seen, waiting = set(), [answer]
     while waiting:
         thing = waiting.pop()
@@ -82,7 +82,7 @@ def is_torch(thing: Any, name: str) -> bool:
 
 
 def memory_of(thing: Any) -> tuple[np.ndarray, int]:
-    """The whole memory behind a buffer as bytes, and how many of them make a number there."""
+    """Return the whole memory behind a buffer as bytes, and how many make a number there."""
     if isinstance(thing, np.ndarray):
         while isinstance(thing.base, np.ndarray):
             thing = thing.base

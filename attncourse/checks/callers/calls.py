@@ -11,7 +11,7 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor
 
 
 def dtype_of(implementation: Callable, *args, **kwargs) -> str:
-    """The name of the dtype of what the implementation returns."""
+    """Return the name of the dtype of what the implementation returns."""
     return str(np.asarray(implementation(*args, **kwargs)).dtype)
 
 
@@ -37,14 +37,14 @@ def each_gradient(**places: int) -> Callable:
 def call_with_gradients(
     names: tuple[str, ...], implementation: Callable, *args, **kwargs
 ) -> dict[str, Any]:
-    """The output, and its gradients with respect to the first arguments, by name."""
+    """Return the output, and its gradients with respect to the first arguments, by name."""
     return output_and_gradients(names, range(len(names)), implementation, args, kwargs)
 
 
 def call_with_each_gradient(
     names: tuple[str, ...], places: tuple[int, ...], implementation: Callable, *args, **kwargs
 ) -> dict[str, Any]:
-    """The output, and its gradient with respect to one argument after the other.
+    """Return the output, and its gradient with respect to one argument after the other.
 
     In each call one argument alone requires a gradient: one that is cut off there is not made up
     for by those of the others.
@@ -56,7 +56,7 @@ def call_with_each_gradient(
 
 
 def output_and_gradients(names, places, implementation: Callable, args, kwargs) -> dict[str, Any]:
-    """The output, and its gradients with respect to the arguments at these places."""
+    """Return the output, and its gradients with respect to the arguments at these places."""
     arguments = list(args)
     for place in places:
         arguments[place] = arguments[place].detach().requires_grad_()
@@ -66,7 +66,7 @@ def output_and_gradients(names, places, implementation: Callable, args, kwargs) 
 
 
 def gradients(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:
-    """The gradients of a fixed weighted sum of the output, "the gradient of …" each leaf."""
+    """Return the gradients of a fixed weighted sum of the output, "the gradient of …" each leaf."""
     import torch
 
     if not is_tensor(output):

@@ -8,7 +8,7 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def parameters_made(implementation: Callable, names, **tensors) -> dict[str, Any]:
-    """The parameters of these names in the module that the implementation makes of another one.
+    """Return parameters of the module that the implementation makes of another one.
 
     The other one is built of the tensors (``module_of``). Raises ``Unusable`` for a parameter that
     is not there, and for one that differs from call to call, as one does that was never filled.
@@ -38,14 +38,14 @@ def output_of_made(implementation: Callable, inputs, **tensors) -> Any:
 
 
 def shared_by_made(implementation: Callable, **tensors) -> list[str]:
-    """The tensors whose memory the module that the implementation makes of them goes on using."""
+    """Return the tensors whose memory the module made of them goes on using."""
     made = state_of(implementation(module_of(tensors)))
     addresses = {plain_tensor(value).untyped_storage().data_ptr() for value in made.values()}
     return [name for name, x in tensors.items() if x.untyped_storage().data_ptr() in addresses]
 
 
 def state_of(made: Any) -> dict[str, Any]:
-    """A module's parameters and buffers by name; ``Unusable`` for what is no module."""
+    """Return a module's parameters and buffers by name; ``Unusable`` for what is no module."""
     Module = type_of_modules()
     if not isinstance(made, Module):
         raise Unusable(f"returned {type(made).__name__}, which is not a torch.nn.Module")
@@ -59,7 +59,7 @@ def equal_tensors(a: Any, b: Any) -> bool:
 
 
 def module_of(state: dict[str, Any]) -> Any:
-    """A module of linear layers and nothing else, at the places that the tensors' names say.
+    """Return a module of linear layers and nothing else, at the places that the tensors' names say.
 
     ``heads.0.W_q.weight`` is the weight of a layer ``W_q`` in the first module of a list ``heads``.
     The tensors themselves become the parameters.

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> Any:
-    """The implementation on a function of a sequence, ``FUNCTIONS[kind]`` with these tensors.
+    """Return what the implementation makes of ``FUNCTIONS[kind]`` with these tensors.
 
     The function is made here, beside the submission: through one of the checker's own, which is
     called across the processes, no gradient would flow.
@@ -57,7 +57,7 @@ def several_orders(orders_by_run: dict[str, list]) -> dict[str, bool]:
 
 
 def linear_mix(x: Any, A: Any, W: Any) -> Any:
-    """A x W, of shape (..., m, d') for x (..., n, d)."""
+    """Return A x W, of shape (..., m, d') for x (..., n, d)."""
     return A @ x @ W
 
 
@@ -78,7 +78,7 @@ def small_attention(x: Any, W_q: Any, W_k: Any, W_v: Any, allowed: Any) -> Any:
 
 
 def small_attention_masked_late(x: Any, W_q: Any, W_k: Any, W_v: Any, allowed: Any) -> Any:
-    """The same, but masked after the softmax: softmax(x W_q (x W_k)ᵀ) · allowed, times x W_v."""
+    """Return attention masked after the softmax: softmax(x W_q (x W_k)ᵀ) · allowed, times x W_v."""
     weights = (x @ W_q @ (x @ W_k).mT).softmax(-1) * allowed
     return weights @ (x @ W_v)
 

@@ -16,7 +16,7 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 def call_for_parts(
     parts: tuple[str, ...], whole: tuple[str, ...], implementation: Callable, *args, **kwargs
 ) -> dict[str, Any]:
-    """The results by name; those of ``whole`` as int64, where they hold whole numbers."""
+    """Return the results by name; those of ``whole`` as int64, where they hold whole numbers."""
     returned = implementation(*args, **kwargs)
     if not isinstance(returned, tuple | list) or len(returned) != len(parts):
         raise Unusable(wrong_type(returned, f"({', '.join(parts)})"))
@@ -25,7 +25,7 @@ def call_for_parts(
 
 
 def call_for_new_list(implementation: Callable, given: list, *args) -> list:
-    """The result, which has to be a list, and another one than the list that came in."""
+    """Return the result, which has to be a list, and another one than the list that came in."""
     returned = implementation(given, *args)
     if not isinstance(returned, list):
         raise Unusable(wrong_type(returned, "a new list"))
@@ -35,7 +35,7 @@ def call_for_new_list(implementation: Callable, given: list, *args) -> list:
 
 
 def as_whole(numbers: Any) -> Any:
-    """The same numbers as int64; what is no tensor of whole numbers stays as it is."""
+    """Return the same numbers as int64; what is no tensor of whole numbers stays as it is."""
     if not is_tensor(numbers) or numbers.is_complex() or str(numbers.dtype) == "torch.bool":
         return numbers
     numbers = plain_tensor(numbers)
@@ -43,7 +43,7 @@ def as_whole(numbers: Any) -> Any:
 
 
 def call_with_generator(seed: int, implementation: Callable, *args) -> Any:
-    """The result with a generator that begins at this seed as the last argument."""
+    """Return the result with a generator that begins at this seed as the last argument."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
@@ -56,7 +56,7 @@ OFTEN = ("rarely", "half of the time", "nearly always")  # in halves
 def outcomes_counted(
     draws: int, counted: bool, seed: int, implementation: Callable, draft: Any, *rows: Any
 ) -> list[str]:
-    """Which ids come of so many calls, and, where they are counted, how often in halves."""
+    """Return which ids come of so many calls, and, where they are counted, how often in halves."""
 
     def called() -> Counter:
         generator = torch.Generator().manual_seed(seed)
@@ -85,12 +85,12 @@ def kept_with_generators(
     """
     import torch
 
-    def ids_kept(generator: Any, others: int) -> str:
+    def ids_kept(generator: Any, torch_seed: int) -> str:
         def called() -> str:
             copies = [tensor.clone() for tensor in (draft, *rows)]
             return str([ids_in(implementation(*copies, generator)) for _ in range(times)])
 
-        return call_seeded(others, called)
+        return call_seeded(torch_seed, called)
 
     first, like_it, other = (torch.Generator().manual_seed(seed) for seed in (seeds[0], *seeds))
     return [ids_kept(first, 1), ids_kept(like_it, 2), ids_kept(other, 1), ids_kept(first, 1)]
@@ -107,7 +107,7 @@ def decided_by_rng(ids_kept: list[str]) -> dict[str, bool]:
 
 
 def ids_in(ids: Any) -> list[int]:
-    """The ids that came back; ``Unusable`` where they are no row of whole numbers."""
+    """Return the ids that came back; ``Unusable`` where they are no row of whole numbers."""
     ids = plain_tensor(ids) if is_tensor(ids) else ids
     if not is_tensor(ids) or str(ids.dtype) != "torch.int64":
         raise Unusable(wrong_type(ids, "a tensor of ids, int64"))

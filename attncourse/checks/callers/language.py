@@ -31,7 +31,7 @@ def call_on_model(
 
 
 def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
-    """A causal model: tanh of the sum of tokens · positions so far, times scores.
+    """Return a causal model: tanh of the sum of tokens · positions so far, times scores.
 
     It reads at most as many tokens as there are positions, its ``max_length``.
     """
@@ -53,12 +53,12 @@ def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
 
 
 def least(logits: Any) -> Any:
-    """The least likely token."""
+    """Return the least likely token."""
     return logits.argmin(-1)
 
 
 def second(logits: Any) -> Any:
-    """The second most likely token."""
+    """Return the second most likely token."""
     return logits.topk(2).indices[..., 1]
 
 
@@ -75,7 +75,7 @@ CHOICES = {
 
 
 def call_seeded(seed: int, implementation: Callable, *args, **kwargs) -> Any:
-    """The result where torch's own random numbers begin at this seed; they go on as they were."""
+    """Return the result where torch's own numbers begin at this seed; they go on as before."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
@@ -132,7 +132,7 @@ def decided_by_generators(ids: list[Any]) -> dict[str, bool]:
 
 
 def tokens_in(ids: Any, logits: Any) -> Any:
-    """The ids that were drawn; ``Unusable`` where they are none for these logits."""
+    """Return the ids that were drawn; ``Unusable`` where they are none for these logits."""
     ids = plain_tensor(ids) if is_tensor(ids) else ids
     if not is_tensor(ids) or ids.is_floating_point():
         raise Unusable(wrong_type(ids, "a tensor of ids"))
@@ -145,7 +145,7 @@ def tokens_in(ids: Any, logits: Any) -> Any:
 
 
 def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value: Any) -> Any:
-    """The outputs where so many tokens come at a time, each step with the cache of the last."""
+    """Return the outputs where so many tokens come at a time, with the cache of the last step."""
     import torch
 
     outputs, cache = [], None
@@ -175,7 +175,7 @@ def attend_with_each_gradient(
 
 
 def output_and_cache(returned: Any) -> tuple[Any, Any]:
-    """An output and a cache; ``Unusable`` for what is not (output, (keys, values))."""
+    """Return an output and a cache; ``Unusable`` for what is not (output, (keys, values))."""
     if not isinstance(returned, tuple | list) or len(returned) != 2:
         raise Unusable(wrong_type(returned, "(output, cache)"))
     output, cache = returned

@@ -31,7 +31,7 @@ def maximum_and_normaliser(result: Any) -> tuple[Any, Any]:
 
 
 def blocks_of(scores: Any, sizes: int | tuple[int, ...]) -> Iterator[Any]:
-    """The blocks one after the other; each is cut when it is asked for."""
+    """Yield the blocks one after the other; each is cut when it is asked for."""
     start, last = 0, scores.shape[-1]
     widths = iter(sizes) if isinstance(sizes, tuple | list) else iter(lambda: sizes, None)
     while start < last:
@@ -43,7 +43,7 @@ def blocks_of(scores: Any, sizes: int | tuple[int, ...]) -> Iterator[Any]:
 def blocks_measured(
     sizes: int | tuple[int, ...], implementation: Callable, scores: Any
 ) -> dict[str, Any]:
-    """The result, and whether as many numbers were held as all the blocks have together."""
+    """Return the result, and whether as many numbers were held as all the blocks have together."""
 
     def call(scores: Any) -> tuple[Any, Any]:
         return maximum_and_normaliser(implementation(blocks_of(scores, sizes)))
@@ -54,7 +54,7 @@ def blocks_measured(
 def call_measured(
     limit: int, implementation: Callable, *args: Any, **kwargs: Any
 ) -> dict[str, Any]:
-    """The result, and whether the call made any tensor of so many numbers."""
+    """Return the result, and whether the call made any tensor of so many numbers."""
     return call_within_limit(limit, implementation, partial(implementation, **kwargs), args)
 
 

@@ -8,7 +8,7 @@ from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
 def type_built(implementation: Callable, *args, **kwargs) -> str:
-    """The name of the type of what is built."""
+    """Return the name of the type of what is built."""
     return type(implementation(*args, **kwargs)).__name__
 
 
@@ -38,7 +38,7 @@ CALLS = ("the first call", "the second call", "the first call once more")
 def call_module_with_gradients(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """The output, and its gradients with respect to every input but masks and every weight."""
+    """Return the output, and the gradients of all inputs but masks and of all weights."""
     module, values = build_module(implementation, make, inputs, tensors)
     values = [leaf_of(value) for value in values]
     output = (getattr(module, method) if method else module)(*values)
@@ -51,7 +51,7 @@ def call_module_with_gradients(
 def call_module_with_each_gradient(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """The same, one call for each gradient: all but one input or weight are frozen.
+    """Return output and gradients, one call for each: all but one input or weight are frozen.
 
     A gradient that is cut off at one place is not made up for by those of the others.
     """
@@ -90,7 +90,7 @@ def varied_at_start(tensors: dict[str, Any]) -> dict[str, bool]:
 
 
 def gradient_leaves(module: Any, inputs, values: list, tensors: dict[str, Any]) -> dict[str, Any]:
-    """The inputs and the weights whose gradients are asked for, by name."""
+    """Return the inputs and the weights whose gradients are asked for, by name."""
     input_leaves = {
         name: value
         for name, value in zip(inputs, values, strict=True)
@@ -101,7 +101,7 @@ def gradient_leaves(module: Any, inputs, values: list, tensors: dict[str, Any]) 
 
 
 def leaf_of(value: Any) -> Any:
-    """The value; a tensor of real numbers as one whose gradient is asked for."""
+    """Return the value; a tensor of real numbers as one whose gradient is asked for."""
     real = is_tensor(value) and value.is_floating_point()
     return value.detach().requires_grad_() if real else value
 
@@ -109,7 +109,7 @@ def leaf_of(value: Any) -> Any:
 def build_module(
     implementation: Callable, make, inputs, tensors: dict[str, Any]
 ) -> tuple[Any, list]:
-    """The module that ``make`` describes, with its weights loaded, and the inputs to call it on."""
+    """Return the module that ``make`` describes, its weights loaded, and the inputs of its call."""
     args, options = make
     module = implementation(*args, **options)
     load_weights(module, {name: value for name, value in tensors.items() if name not in inputs})
@@ -160,7 +160,7 @@ def set_parameter(module: Any, name: str, value: Any) -> None:
 
 
 def module_state(module: Any) -> dict[str, Any]:
-    """A module's parameters and buffers, by name; ``Unusable`` for what is no module."""
+    """Return a module's parameters and buffers, by name; ``Unusable`` for what is no module."""
     Module = type_of_modules()
     if not isinstance(module, Module):
         raise Unusable(f"built {type(module).__name__}, which is not a torch.nn.Module")

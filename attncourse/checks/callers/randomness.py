@@ -42,7 +42,7 @@ def scattered(values: np.ndarray) -> dict[str, bool]:
 
 
 def rounded(values: np.ndarray) -> float:
-    """The mean, rounded to a power of 2; 0 where the values have not one sign."""
+    """Return the mean, rounded to a power of 2; 0 where not all values have one sign."""
     mean = float(values.mean())
     if not np.isfinite(mean):
         return mean
@@ -52,7 +52,7 @@ def rounded(values: np.ndarray) -> float:
 
 
 def values_of(implementation: Callable, call, seeds) -> np.ndarray:
-    """The number that ``implementation(*call, seed)`` returns, for each seed."""
+    """Return the number that ``implementation(*call, seed)`` returns, for each seed."""
     values = []
     for seed in seeds:
         value = implementation(*call, seed)

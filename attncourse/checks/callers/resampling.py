@@ -21,7 +21,7 @@ MAX_OTHER_CALLS = 2  # calls that are no resample: of the sample itself, for exa
 def splits_made(
     implementation: Callable, properties: tuple, sequences: list, options: dict, seeds: tuple
 ) -> dict[str, list]:
-    """The splits with these seeds, and those that ``split_kept`` asks for beside them."""
+    """Return the splits with these seeds, and those that ``split_kept`` asks for beside them."""
 
     def made() -> list:
         return [sides_of(implementation(sequences, **options, seed=seed)) for seed in seeds]
@@ -76,7 +76,7 @@ def split_kept(
 
 
 def indices(splits: list) -> list[tuple[list[int], list[int]]]:
-    """The two sides of each split as whole numbers of Python's own."""
+    """Return the two sides of each split as whole numbers of Python's own."""
     return [tuple(np.asarray(side, dtype=np.int64).tolist() for side in split) for split in splits]
 
 
@@ -173,7 +173,7 @@ def distinct_rows(kind: str, n: int) -> Any:
 
 
 def numbers_of(array: Any, kind: str) -> np.ndarray:
-    """Which rows these are."""
+    """Return which rows these are."""
     try:
         array = np.asarray(array)
         if kind == "words":
@@ -206,7 +206,7 @@ def places_taken(
 
 
 def ends_of(interval: Any) -> tuple[float, float]:
-    """The two numbers of an interval."""
+    """Return the two numbers of an interval."""
     array = None
     if isinstance(interval, tuple | list) and len(interval) == 2:
         parts = [as_numbers(end) for end in interval]
@@ -223,7 +223,7 @@ def ends_of(interval: Any) -> tuple[float, float]:
 
 
 def interval_of(implementation: Callable, name: str, arrays: tuple, options: dict, seed: int):
-    """The interval of one of the ``STATISTICS``, for samples of which it is known."""
+    """Return the interval of one of the ``STATISTICS``, for samples of which it is known."""
     rng = np.random.default_rng(seed)
     return np.array(ends_of(implementation(STATISTICS[name], *arrays, **options, rng=rng)))
 
@@ -275,8 +275,8 @@ def largest_gap(first: Any, second: Any) -> float:
     return float(np.max(np.abs(np.asarray(first) - np.asarray(second))))
 
 
-def largest_entry(array: Any) -> float:
-    """Of an array: lists have no such method."""
+def largest(array: Any) -> float:
+    """Return the largest entry of an array: lists have no such method."""
     return float(array.max())
 
 
@@ -285,4 +285,4 @@ def number_of_rows(*arrays: Any) -> int:
     return len(arrays[0])
 
 
-STATISTICS = {f.__name__: f for f in (mean, largest_entry, largest_gap, number_of_rows)}
+STATISTICS = {f.__name__: f for f in (mean, largest, largest_gap, number_of_rows)}

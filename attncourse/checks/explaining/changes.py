@@ -132,7 +132,7 @@ class Names(NamedTuple):
 
 
 def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
-    """All changes of a definition, those first that are likely to be needed."""
+    """Yield all changes of a definition, those first that are likely to be needed."""
     tree, names = list(nodes(definition)), Names(names_in(definition), attributes_in(definition))
     yield from changes_by_node(tree, names, misreadings)
     yield from guard_removals(tree)
@@ -150,14 +150,14 @@ def changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator[Change]:
 
 
 def changes_by_node(tree: list[NodePlace], names: Names, look: Callable) -> Iterator[Change]:
-    """The changes that put something else in the place of one node."""
+    """Yield the changes that put something else in the place of one node."""
     for parent, field, node in tree:
         for kind, words, new in look(parent, node, names):
             yield Change(kind, words, node, put(parent, field, node, new))
 
 
 def nodes(definition: ast.AST) -> Iterator[NodePlace]:
-    """Every node below, with what it stands in and where there."""
+    """Yield every node below, with what it stands in and where there."""
     for field, value in ast.iter_fields(definition):
         if field in ("annotation", "returns", "decorator_list"):
             continue
@@ -170,7 +170,7 @@ def nodes(definition: ast.AST) -> Iterator[NodePlace]:
 
 
 def put(parent: ast.AST, field: tuple[str, int | None], old: ast.AST, new: ast.AST) -> Callable:
-    """The change that puts a new node in the place of the old one."""
+    """Return the change that puts a new node in the place of the old one."""
     name, place = field
 
     def write(node: ast.AST) -> None:
@@ -289,7 +289,7 @@ def is_guarded(node: ast.AST, number: ast.AST | None) -> bool:
 
 
 def guard_removals(tree: list[NodePlace]) -> Iterator[Change]:
-    """All small numbers that are added left out at once, where there are several."""
+    """Yield the change that leaves out all small numbers that are added, if there are several."""
     guarded = [p for p in tree if is_guarded(p.node, getattr(p.node, "right", None))]
     if len(guarded) > 1:
         apply = apply_all([put(*place, place.node.left) for place in guarded])
@@ -300,7 +300,7 @@ BOUNDS = {"clamp", "clamp_min", "clamp_max", "clip", "maximum", "minimum"}
 
 
 def far_bound(number: ast.AST) -> ast.Constant:
-    """A bound that lies further out."""
+    """Return a bound that lies further out."""
     return ast.Constant(-1e30 if number_of(number) <= 0 else 1e30)
 
 
@@ -310,7 +310,7 @@ def is_module(node: ast.AST | None) -> bool:
 
 
 def regrouped(node: ast.BinOp) -> Iterator[ast.expr]:
-    """The same operands in the same order, with a pair of brackets more, or one less."""
+    """Yield the same operands in the same order, with a pair of brackets more, or one less."""
     leaves: list[ast.expr] = []
     text = expression_text(node, leaves)
     words = text.split()
@@ -325,7 +325,7 @@ def regrouped(node: ast.BinOp) -> Iterator[ast.expr]:
 
 
 def expression_text(node: ast.expr, leaves: list[ast.expr]) -> str:
-    """A calculation as text, with placeholders for what is none or stands in brackets."""
+    """Return a calculation as text, with placeholders for what is none or stands in brackets."""
     if not isinstance(node, ast.BinOp):
         leaves.append(node)
         return f"_{len(leaves) - 1}_"
@@ -389,7 +389,7 @@ def axes_from_the_end(tree: list[NodePlace]) -> Iterator[Change]:
 
 
 def axes_of(node: ast.AST) -> list[NodePlace]:
-    """Where the axes stand that a call, or an index of a shape, counts from the front."""
+    """Return where the axes stand that a call, or an index of a shape, counts from the front."""
     if isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
         return [NodePlace(node, ("slice", None), node.slice)] if is_axis(node.slice) else []
     if not isinstance(node, ast.Call):
@@ -424,7 +424,7 @@ def from_the_end(axes: list[NodePlace], n_axes: int) -> list[Callable]:
 
 
 def overwritten_values(definition: ast.AST) -> Iterator[Change]:
-    """The value of a name from before a line that overwrites it, in a later line."""
+    """Yield changes that read, in a later line, what a name held before it was overwritten."""
     for function in [n for n in ast.walk(definition) if isinstance(n, ast.FunctionDef)]:
         known = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
         for block in blocks_in(function):
@@ -450,7 +450,7 @@ def residual_sums(parent: ast.AST, node: ast.AST, names: Names) -> Made:
 
 
 def arguments_handed_on(definition: ast.AST) -> Iterator[Change]:
-    """An argument that is read nowhere, given to a call by a name that another call has.
+    """Yield changes that give an argument, read nowhere, to a call that has a place for it.
 
     Where a layer is called several times, to all of its calls, and then to one; and what one of
     these calls is given by name, to another.
@@ -501,7 +501,7 @@ def blocks_in(function: ast.AST) -> Iterator[list[ast.stmt]]:
 
 
 def assigned_name(line: ast.stmt) -> str:
-    """The one name that a line assigns to, or ""."""
+    """Return the one name that a line assigns to, or ""."""
     if not isinstance(line, ast.Assign) or len(line.targets) != 1:
         return ""
     return getattr(line.targets[0], "id", "")
@@ -702,7 +702,7 @@ def is_used(parent: ast.AST, node: ast.AST) -> bool:
 
 
 def lines_exchanged(definition: ast.AST) -> Iterator[Change]:
-    """Two simple statements, one after the other, in the other order."""
+    """Yield each exchange of two simple statements that follow each other."""
     simple = ast.Assign | ast.AugAssign | ast.Expr
     bodies = [getattr(node, "body", None) for node in ast.walk(definition)]
     for block in [body for body in bodies if isinstance(body, list)]:
@@ -713,7 +713,7 @@ def lines_exchanged(definition: ast.AST) -> Iterator[Change]:
 
 
 def numbers_everywhere(tree: list[NodePlace]) -> Iterator[Change]:
-    """A number that stands in several places, changed in all of them."""
+    """Yield other numbers for one that stands in several places, changed in all of them."""
     places_by_number: dict[Any, list[NodePlace]] = {}
     for place in tree:
         if is_number(place.node) and not isinstance(place.parent, ast.arguments):
@@ -773,7 +773,7 @@ def number_of(number: Any) -> Any:
 
 
 def names_in(definition: ast.AST) -> list[str]:
-    """The parameters and the names that are assigned to."""
+    """Return the parameters and the names that are assigned to."""
     names = [n.arg for n in ast.walk(definition) if isinstance(n, ast.arg)]
     for n in ast.walk(definition):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
@@ -803,6 +803,6 @@ def method_name(node: ast.Call) -> str:
 
 
 def like(node: ast.AST, **changed: Any) -> Any:
-    """The same node but for what is changed."""
+    """Return the same node but for what is changed."""
     fields = {name: getattr(node, name) for name in node._fields}
     return type(node)(**{**fields, **changed})

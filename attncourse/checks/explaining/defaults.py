@@ -20,7 +20,7 @@ SHARED = "a default that all calls share"
 def other_default(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
 ) -> Mistake | None:
-    """The mistake, if handing a default over makes everything right that leaves it out.
+    """Return the mistake, if handing a default over makes everything right that leaves it out.
 
     Raises ``TimeUp`` where such a call does not return: nothing can be asked after that.
     """
@@ -60,7 +60,7 @@ def defaults_of(function: Callable) -> dict[str, object]:
 
 
 def with_default(case: Case, name: str, default: object, exercise: Exercise) -> Case | None:
-    """The case with an argument handed over that it leaves out; None where it does not."""
+    """Return the case with an argument handed over that it leaves out; None where it does not."""
     if "make" in case.kwargs:
         args, settings = case.kwargs["make"]
         if name in settings or len(args) > position(exercise.reference, name):
@@ -90,7 +90,7 @@ def mends(exercise: Exercise, implementation: Callable, trial: Trial, case: Case
 def shared_default(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...]
 ) -> Mistake | None:
-    """The mistake, if a list, dictionary or set that is a default is what calls share.
+    """Return the mistake, if a list, dictionary or set that is a default is what calls share.
 
     That is so where a new one handed over makes everything right. Raises ``TimeUp`` as
     ``other_default`` does.
@@ -113,7 +113,7 @@ def shared_default(
 
 
 def with_new(implementation: Callable, name: str, made: type) -> Callable:
-    """The implementation with a new list for each call, whoever calls it."""
+    """Return the implementation with a new list for each call, whoever calls it."""
 
     def called(*args: object, **kwargs: object) -> object:
         return implementation(*args, **{name: made(), **kwargs})

@@ -16,7 +16,7 @@ from attncourse.checks.explaining.signatures import other_signature
 from attncourse.checks.explaining.suspects import Suspect, combined_suspect
 from attncourse.checks.explaining.symptoms.calls import by_lot, unmoved
 from attncourse.checks.explaining.symptoms.exceptions import unknown_name
-from attncourse.checks.explaining.symptoms.looks import first_that_holds
+from attncourse.checks.explaining.symptoms.looks import first_that_holds, right_but_for
 from attncourse.checks.explaining.symptoms.pairs import number_pairs
 from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout
@@ -31,6 +31,7 @@ class Finding:
     ``rest`` is what is still wrong once the mistake is mended, and ``mended`` are the trials as
     they would be then. Nothing is wrong then where the mistake is ``all`` that there is. ``alone``
     are the trials with each of two known mistakes by itself, where these are all that is wrong.
+    Of a mistake ``in_form`` every number that came is right but for it, whatever the exercise.
     """
 
     mistake: Mistake | None = None
@@ -39,6 +40,7 @@ class Finding:
     symptom: str = ""
     all: bool = False
     alone: tuple[tuple[Trial, ...], ...] = ()
+    in_form: bool = False
 
 
 class Answer(Protocol):
@@ -47,16 +49,16 @@ class Answer(Protocol):
     ended: bool  # every call came back, so that it may be called again
 
     def again(self, seed: int, among: Collection[int] | None = None) -> tuple[Trial, ...]:
-        """The trials on the cases of another seed, or on those at some places."""
+        """Return the trials on the cases of another seed, or on those at some places."""
 
     def default(self, trials: tuple[Trial, ...]) -> Mistake | None:
-        """A default that is another one than the exercise's."""
+        """Return a default that is another one than the exercise's."""
 
     def place(self) -> Mistake | None:
-        """The place in its code where one change makes everything right."""
+        """Return the place in its code where one change makes everything right."""
 
     def ignored(self) -> str:
-        """The symptom that the result does not depend on what it should depend on, or ""."""
+        """Return the symptom that the result does not depend on what it should depend on, or ""."""
 
 
 def diagnose(
@@ -82,7 +84,7 @@ def diagnose(
     search, draws = Search(exercise, trials, seed), {}
 
     def fresh(among: Collection[int] | None) -> Iterator[Search]:
-        """A search in each further draw, made when the first claim comes to it.
+        """Yield a search in each further draw, made when the first claim comes to it.
 
         In the first one all is tried: what was right by chance may be wrong there.
         """
@@ -188,6 +190,10 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
                 finding = replace(finding, rest=second.mistake.name, alone=alone)
             if both := combined_suspect(*pair, search.seed):
                 yield Claim(finding, Search.exactly, (both,), search.wrong)
+    # Numbers that are all right, in another form: points hang on that, too.
+    if symptom := right_but_for(trials):
+        finding = Finding(symptom.mistake, all=True, in_form=True)
+        yield Claim(finding, lambda s: right_but_for(s.trials) == symptom)
 
 
 def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
@@ -275,7 +281,9 @@ def partial_claims(search: Search, symptom: Symptom | None) -> Iterator[Claim]:
         yield symptom_claim(symptom)
     # The mistake that was refuted, told as what it is: a likeness.
     if part:
-        text = f"where it is wrong, it often does what this mistake does: {part.mistake.name}"
+        mistake = part.mistake
+        words = f"“{mistake.name}. {mistake.explanation.removesuffix('.')}”"
+        text = f"where it is wrong, it often does what this mistake does: {words}"
         yield Claim(Finding(symptom=text), lambda s, a: s.explained(a) > 0, (part,))
 
 

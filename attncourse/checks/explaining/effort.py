@@ -73,7 +73,7 @@ class Effort:
 
 
 def weight(exercise: Exercise, place: int) -> int:
-    """The calls in one try of the case at a place, or of one like it."""
+    """Return the calls in one try of the case at a place, or of one like it."""
     alike = kinds(exercise)
     return work_of(exercise, alike[min(place, len(alike) - 1)])
 
@@ -104,7 +104,7 @@ def work_of(exercise: Exercise, place: int) -> int:
 
 @lru_cache(maxsize=256)
 def usual(exercise: Exercise) -> Callable:
-    """The right answer that most of an exercise's mistakes are made of."""
+    """Return the right answer that most of an exercise's mistakes are made of."""
     compositions = Counter(made.compose for m in exercise.mistakes if (made := parts_of(m.wrong)))
     return compositions.most_common(1)[0][0]() if compositions else exercise.reference
 
@@ -127,7 +127,7 @@ def work_in(function: Callable[[], Any], around: int | None = None) -> int:
 
 @lru_cache(maxsize=256)
 def calls_around(exercise: Exercise) -> int:
-    """The calls in a try that are not the implementation's: a notebook's kernel makes more of them.
+    """Return the calls in a try that are not the implementation's; a kernel makes more of them.
 
     So they are counted and made ``CALLS_OUTSIDE_KERNEL``, or a kernel would be told less than a
     script.

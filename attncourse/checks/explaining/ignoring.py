@@ -24,7 +24,7 @@ MAX_ARGUMENTS = 6  # of a case: a model has dozens of weights
 def ignored(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
 ) -> list[str]:
-    """The names of the arguments that an answer does not use."""
+    """Return the names of the arguments that an answer does not use."""
     votes: dict[str, list[bool]] = {}
     for number, trial in enumerate(trials):
         if not comparable(trial):
@@ -63,7 +63,7 @@ def has_nan(value: Any) -> bool:
 def exchanges(
     exercise: Exercise, number: int, trial: Trial, seed: int
 ) -> Iterator[tuple[int | str, Case]]:
-    """Each way to exchange one argument of a case that changes the right result."""
+    """Yield each way to exchange one argument of a case that changes the right result."""
     case = trial.case
     for more in range(1, 1 + N_FURTHER_DRAWS):
         others = draw(exercise, seed + more)

@@ -31,7 +31,7 @@ def options_of(trial: Trial) -> set[str]:
 
 
 def case_branches(trials: tuple[Trial, ...]) -> Iterator[tuple[str, list[int]]]:
-    """Each "only where …" outside which every case is right, with the cases it is about.
+    """Yield each "only where …" outside which every case is right, with the cases it is about.
 
     In half of these something is wrong at least.
     """

@@ -103,7 +103,7 @@ class AnswerSource:
     names: dict[str, Any]
 
     def made(self) -> Callable:
-        """The answer as its tree is now."""
+        """Return the answer as its tree is now."""
         module = ast.Module([self.definition], type_ignores=[])
         names = dict(self.names)
         with quiet():
@@ -115,7 +115,7 @@ class AnswerSource:
         return self.lines[node.lineno - 1].strip()
 
     def text(self, node: ast.AST) -> str:
-        """A piece of the code as it was written."""
+        """Return a piece of the code as it was written."""
         return ast.get_source_segment("".join(self.lines), node) or ast.unparse(node)
 
 
@@ -271,7 +271,7 @@ def repaired(
 
 
 def plain_lines(definition: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
-    """The statements without others in them; none of a long definition."""
+    """Return the statements without others in them; none of a long definition."""
     statements = [
         s for s in ast.walk(definition) if isinstance(s, ast.stmt) and not hasattr(s, "body")
     ]
@@ -279,7 +279,7 @@ def plain_lines(definition: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
 
 
 def pairable(definition: ast.FunctionDef | ast.ClassDef, statement: ast.stmt) -> list[Change]:
-    """The changes of a statement that people need two of, the likeliest first."""
+    """Return the changes of a statement that people need two of, the likeliest first."""
     node_ids = {id(node) for node in ast.walk(statement)} - {id(statement)}
     pairable_changes = [
         c for c in changes(definition) if c.kind in PAIRABLE and id(c.node) in node_ids
@@ -365,7 +365,7 @@ def bounded_memory() -> Iterator[bool]:
 def repair_in_words(
     source: AnswerSource, repair: tuple[Change, ...], lone: bool = False
 ) -> Mistake:
-    """The mistake in words, without what mends it."""
+    """Return the mistake in words, without what mends it."""
     if len({change.node.lineno for change in repair}) > 1:
         explanations = [repair_in_words(source, (change,)).explanation for change in repair]
         words = [t.split(" every result is right.")[0].removesuffix(",") for t in explanations]
@@ -404,7 +404,7 @@ def shorter(code: str) -> str:
 
 
 def answer_source(implementation: Callable) -> AnswerSource | None:
-    """Where an answer is defined; None where that cannot be read, or is not a student's."""
+    """Return where an answer is defined; None where that cannot be read, or is not a student's."""
     function = inspect.unwrap(implementation)
     if inspect.isclass(function):
         function = next((f for f in vars(function).values() if inspect.isfunction(f)), None)
@@ -425,7 +425,7 @@ def answer_source(implementation: Callable) -> AnswerSource | None:
 
 
 def definition_at(lines: list[str], number: int, kind: type) -> Any:
-    """The function or the class that a line belongs to, the innermost one."""
+    """Return the function or the class that a line belongs to, the innermost one."""
     try:
         tree = ast.parse("".join(lines))
     except (SyntaxError, ValueError):
@@ -439,7 +439,7 @@ def definition_at(lines: list[str], number: int, kind: type) -> Any:
 
 
 def definition_line(node: Any) -> int:
-    """The line where a definition begins, with its decorators."""
+    """Return the line where a definition begins, with its decorators."""
     return min([node.lineno, *(d.lineno for d in node.decorator_list)])
 
 

@@ -22,7 +22,7 @@ from attncourse.checks.explaining.suspects import (
     same_behaviour,
     suspects,
 )
-from attncourse.checks.explaining.symptoms.looks import digits_alone, first_that_holds, lies_over
+from attncourse.checks.explaining.symptoms.looks import digits_alone, left_beside, lies_over
 from attncourse.checks.explaining.symptoms.pairs import Pair, close, number_pairs
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout, may_be_changed
 from attncourse.checks.trying.compare import as_numbers, difference, known_numbers
@@ -70,7 +70,7 @@ class Search:
 
     @cached_property
     def wrong(self) -> list[int]:
-        """The cases in which something is wrong, those last that take many times as long."""
+        """Return the cases in which something is wrong, those last that take many times as long."""
         return sorted((i for i, t in enumerate(self.trials) if t.stands_out), key=self.size)
 
     @cached_property
@@ -84,12 +84,12 @@ class Search:
 
     @cached_property
     def telling(self) -> list[int]:
-        """The wrong cases whose results distinguish mistakes best."""
+        """Return the wrong cases whose results distinguish mistakes best."""
         return [i for i in self.wrong if tells(self.trials[i])]
 
     @cached_property
     def order(self) -> list[int]:
-        """The cases, those first that tell most."""
+        """Return the cases, those first that tell most."""
         return [*self.telling, *(i for i in self.wrong if i not in self.telling), *self.right]
 
     def trial(self, suspect: Suspect, i: int) -> Trial:
@@ -128,7 +128,7 @@ class Search:
         m = suspect.mistake
         if suspect.wrong in (m.wrong, *m.also):
             return False
-        return any(self.exactly(other) for other in self.measured(m))
+        return any(self.exactly(other) for other in self.fitted_members(m))
 
     def agrees(self, suspect: Suspect, i: int) -> bool:
         """True if suspect and implementation give the same in a case, or both are right."""
@@ -152,7 +152,7 @@ class Search:
         return False
 
     def single(self) -> Iterator[Suspect]:
-        """The mistakes that do the same everywhere, of a family those of the right size.
+        """Yield the mistakes that do the same everywhere, of a family those of the right size.
 
         Where several do the same in these cases, other cases tell which it is.
         """
@@ -177,14 +177,14 @@ class Search:
         return all(self.agrees(suspect, i) for i in returned) and self.fits(suspect)
 
     def called(self, suspect: Suspect) -> tuple[Trial, ...]:
-        """The trials as they would be if the suspect answered where nothing was returned."""
+        """Return the trials as they would be if the suspect answered where nothing was returned."""
         return tuple(
-            t if is_value(t) else replace(t, outcome=self.trial(suspect, i).outcome)
+            t if is_value(t) else replace(t, answered=self.trial(suspect, i).outcome)
             for i, t in enumerate(self.trials)
         )
 
     def branch(self) -> tuple[Suspect, str] | None:
-        """A mistake that does the same in one branch, and in the other nothing is wrong."""
+        """Return a mistake that does the same in one branch, and in the other nothing is wrong."""
         for where, places in case_branches(self.trials):
             for suspect in self.suspects:
                 if not self.effort.is_left(BRANCH_SHARE):
@@ -199,25 +199,25 @@ class Search:
         return places is not None and all(self.agrees(suspect, i) for i in places)
 
     def order_in(self, places: list[int]) -> list[int]:
-        """Of some cases those that tell most, first."""
+        """Return those of the most telling cases that are among these."""
         return [i for i in self.order[:4] if i in places]
 
     def members(self) -> Iterator[Suspect]:
-        """Mistakes of the exercise's families: all that are listed, or the one that fits."""
+        """Yield mistakes of the exercise's families: all that are listed, or the one that fits."""
         for m in self.exercise.mistakes:
             if m.family is None or not self.effort.is_left():
                 continue
             if isinstance(m.family.values, Between):
-                yield from self.measured(m)
+                yield from self.fitted_members(m)
             else:
                 yield from members(self.exercise, m, m.family, self.seed)
 
-    def measured(self, m: Mistake) -> Iterator[Suspect]:
+    def fitted_members(self, m: Mistake) -> Iterator[Suspect]:
         """Yield the members of a mistake's family whose size, measured in one case, fits there.
 
         None of a family that lists its sizes.
         """
-        i, family = self.measured_in(), m.family
+        i, family = self.case_to_measure_in(), m.family
         if i is None or family is None or not isinstance(family.values, Between):
             return
 
@@ -227,8 +227,8 @@ class Search:
         nearest = nearest_sizes(lambda size: self.distance(member(size), i), family.values)
         yield from (made for made in map(member, nearest) if self.agrees(made, i))
 
-    def measured_in(self) -> int | None:
-        """The case in which a size is measured; None if no wrong result is an array of numbers.
+    def case_to_measure_in(self) -> int | None:
+        """Return the case in which a size is measured; None if no wrong result is an array.
 
         In double precision, if there is one, for there least is lost; then what tells most.
         """
@@ -241,7 +241,7 @@ class Search:
         return min(plain, key=worst_last, default=None)
 
     def distance(self, suspect: Suspect, i: int) -> float:
-        """The largest difference of a suspect's numbers from the answer's in a case.
+        """Return the largest difference of a suspect's numbers from the answer's in a case.
 
         Infinite where it returns no array of that shape.
         """
@@ -262,7 +262,7 @@ class Search:
         return not any(self.trial(suspect, i).stands_out for i in self.right)
 
     def two_at_once(self) -> Iterator[tuple[Suspect, Suspect]]:
-        """Two mistakes of one composition that together do the same everywhere.
+        """Yield two mistakes of one composition that together do the same everywhere.
 
         Where one hides the other in some case, that other alone does not fit there.
         """
@@ -306,7 +306,7 @@ class Search:
         )
 
     def likeliest(self) -> list[Suspect]:
-        """The suspects, those first that do the same in most of a few small cases.
+        """Return the suspects, those first that do the same in most of a few small cases.
 
         Of two mistakes one alone shows in some kind of call: so one of each kind is among them.
         """
@@ -341,7 +341,7 @@ class Search:
         return sum(t.stands_out for t in self.all_trials(suspect))
 
     def in_different_cases(self) -> tuple[Suspect, Suspect] | None:
-        """Two mistakes of which in every case one does the same and the other does not show."""
+        """Return two mistakes of which one does the same in each case, where the other hides."""
         first = self.order[0]
         for a in [a for a in self.suspects if self.agrees(a, first) and self.fits(a)]:
             for b in self.suspects:
@@ -369,7 +369,7 @@ class Search:
         )
 
     def layers(self) -> tuple[Suspect, str] | None:
-        """A mistake, and over it one that leaves its numbers alone and can be made anywhere.
+        """Return a mistake, and what can be made over any other: it leaves the numbers alone.
 
         The second is told as in any exercise, with the mistake's results for the right ones.
         """
@@ -382,7 +382,7 @@ class Search:
         return None
 
     def lies_beneath(self, suspect: Suspect) -> str:
-        """The name of what lies over a suspect, and makes of it what the implementation does."""
+        """Return the name of what, made over a suspect, gives what the implementation does."""
         values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
         pairs = number_pairs(self.beside(suspect, values[:1]))
         if not pairs or not close(pairs[0]) or not self.fits(suspect):
@@ -403,7 +403,7 @@ class Search:
         return all(map(close, number_pairs(self.beside(suspect, [i]))))
 
     def changed(self) -> tuple[Suspect, str] | None:
-        """A mistake whose result, changed in one way throughout, is the implementation's."""
+        """Return a mistake whose result, changed in one way throughout, is the implementation's."""
         for suspect in self.suspects:
             if not self.effort.is_left(PAIRS_SHARE):
                 return None
@@ -412,7 +412,7 @@ class Search:
         return None
 
     def changed_in(self, suspect: Suspect) -> str | None:
-        """The one change of a suspect's results that gives the implementation's, in words."""
+        """Return, in words, the one change of a suspect's results that gives the answer's."""
         if len(self.telling) < 2 or len(self.telling) < len(self.wrong) / 2:
             return None
         first = number_pairs(self.beside(suspect, self.telling[:1]))
@@ -437,7 +437,7 @@ class Search:
     # --- a mistake beside something else --------------------------------------------------------
 
     def part(self) -> Suspect | None:
-        """The mistake that explains most of what is wrong, if that is enough to be sure.
+        """Return the mistake that explains most of what is wrong, if that is enough to be sure.
 
         It must be right wherever the implementation is, and do the same in cases that no other
         mistake shares: numbers that nobody returns by chance, or any outcome of its own.
@@ -452,7 +452,7 @@ class Search:
         return best
 
     def explained(self, suspect: Suspect, least: float = 0.0) -> float:
-        """The share of what is wrong that a mistake explains; 0 where that is not enough."""
+        """Return the share of what is wrong that a mistake explains; 0 where that is not enough."""
         enough, agreed = max(MIN_SHARE_EXPLAINED, least) * len(self.wrong), []
         for place, i in enumerate(self.wrong):
             if len(agreed) + len(self.wrong) - place < enough:
@@ -487,7 +487,7 @@ class Search:
         others = [i for i in others if asked_for(self.trials[i]) <= usual]
         if not others:
             return False
-        symptom = first_that_holds(self.beside(suspect))
+        symptom = left_beside(self.beside(suspect))
         alike = all(p.right for p in number_pairs(self.beside(suspect, others)))
         return alike or not (symptom and symptom.sure)
 
@@ -502,7 +502,7 @@ class Search:
 
         Where the mistake is that something is not refused, other refusals are no further mistake.
         """
-        symptom = first_that_holds(self.beside(suspect))
+        symptom = left_beside(self.beside(suspect))
         return symptom.text if symptom and not self.refuses_less(suspect) else ""
 
     def refuses_less(self, suspect: Suspect) -> bool:
@@ -547,7 +547,7 @@ class Search:
         )
 
     def beside(self, suspect: Suspect, numbers: list[int] | None = None) -> tuple[Trial, ...]:
-        """The trials as if what the suspect does were right."""
+        """Return the trials as if what the suspect does were right."""
         numbers = list(range(len(self.trials))) if numbers is None else numbers
         return tuple(
             replace(self.trials[i], expected=self.trial(suspect, i).outcome)
@@ -556,10 +556,10 @@ class Search:
         )
 
     def mended(self, suspect: Suspect) -> tuple[Trial, ...]:
-        """The trials as they would be without the mistake."""
+        """Return the trials as they would be without the mistake."""
         whole = self.refuses_less(suspect)
         return tuple(
-            replace(t, outcome=t.right_outcome) if whole or self.agrees(suspect, i) else t
+            replace(t, answered=None) if whole or self.agrees(suspect, i) else t
             for i, t in enumerate(self.trials)
         )
 
@@ -567,7 +567,7 @@ class Search:
 def likely_pairs(
     seen: list[Suspect], likeliest: list[Suspect]
 ) -> Iterator[tuple[Suspect, Suspect]]:
-    """Each of some suspects with each of all, once; those first of which both are likely."""
+    """Yield each of some suspects with each of all, once; those first of which both are likely."""
     rank = {suspect: place + 1 for place, suspect in enumerate(likeliest)}
     rows, tried = [product([a], likeliest) for a in seen], set()
     for pair in merge(*rows, key=lambda pair: rank[pair[0]] * rank[pair[1]]):
@@ -577,7 +577,7 @@ def likely_pairs(
 
 
 def asked_for(trial: Trial) -> set:
-    """The options of a call, those included that are given by their places."""
+    """Return the options of a call, those included that are given by their places."""
     return options_of(trial) | {len(trial.case.args)}
 
 

@@ -20,7 +20,7 @@ OTHER = re.compile(
 
 
 def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | None:
-    """The mistake, if a call does not fit, whatever else is wrong."""
+    """Return the mistake in a signature, if a call does not fit it, whatever else is wrong."""
     for trial in trials:
         if trial.outcome.error is TypeError and trial.wrong:
             if missing := MISSING.search(trial.outcome.text):
@@ -33,7 +33,7 @@ def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | 
 
 
 def missing_default(exercise: Exercise, function: str, names: list[str]) -> Mistake:
-    """An argument that has a default in the exercise, or one that the exercise does not have."""
+    """Return the mistake of an argument that a signature asks for in every call."""
     defaults = {
         name: p.default
         for name, p in inspect.signature(counterpart(exercise, function)).parameters.items()
@@ -73,7 +73,7 @@ def other_signature_mistake(exercise: Exercise, function: str, complaint: str) -
 
 
 def in_code(default: object) -> str:
-    """A default as it is written in a signature."""
+    """Return a default as it is written in a signature."""
     if not callable(default):
         return repr(default)
     module = getattr(default, "__module__", "") or ""

@@ -29,14 +29,14 @@ class Suspect:
         self.elsewhere: dict[int, Suspect] = {seed: self}
 
     def on(self, seed: int) -> "Suspect":
-        """The same on the cases of another seed."""
+        """Return the suspect of the same implementation on the cases of another seed."""
         if seed not in self.elsewhere:
             other = Suspect(self.exercise, self.mistake, self.wrong, seed)
             self.elsewhere[seed] = other
         return self.elsewhere[seed]
 
     def trial(self, number: int) -> Trial:
-        """The trial on one case."""
+        """Return the trial on one case."""
         if number not in self.trials:
             criterion, case, expected = self.cases[number]
             outcome = run(self.exercise, self.wrong, case, watched=False)
@@ -64,7 +64,7 @@ class Suspect:
 
 @lru_cache(maxsize=MAX_KEPT_DRAWS)
 def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
-    """Each mistake, and each other way to make it, with what it does on the cases."""
+    """Return each mistake, and each other way to make it, with what it does on the cases."""
     return tuple(
         Suspect(exercise, m, wrong, seed)
         for m in exercise.mistakes
@@ -80,7 +80,7 @@ def members(exercise: Exercise, m: Mistake, family: Family, seed: int) -> tuple[
 
 
 def combined_suspect(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
-    """The suspect that makes two mistakes at once; None where they are one decision."""
+    """Return the suspect that makes two mistakes at once; None where they are one decision."""
     if b not in a.beside:
         a.beside[b] = None
         if a.parts and b.parts and a.parts.compose is b.parts.compose:
@@ -92,7 +92,7 @@ def combined_suspect(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
 
 
 def nearest(distance: Callable[[float], float], low: float, high: float) -> list[float]:
-    """Where a distance is least: the best of a few places, then ever closer around it.
+    """Return where a distance is least: the best of a few places, then ever closer around it.
 
     Where it is equally small in many places, some of them. None where it does not fall to 0.
     """
@@ -164,7 +164,7 @@ MISFITS = (
 
 
 def without_numbers(text: str) -> str:
-    """An error's message without sizes and without the line that raised it.
+    """Return an error's message without sizes and without the line that raised it.
 
     That numbers do not fill a shape is one message, whichever function says so.
     """

@@ -59,7 +59,7 @@ class Unjudged(NamedTuple):
 
 
 def shell() -> Any:
-    """The IPython that runs this session, or None."""
+    """Return the IPython that runs this session, or None."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython and hasattr(ipython, "get_ipython") else None
 
@@ -105,12 +105,12 @@ class CellRun:
 
     @cached_property
     def statements(self) -> list["Statement"]:
-        """Those at its top level; none where it is no Python."""
+        """Return the statements at the cell's top level; none where it is no Python."""
         return [] if self.problem else [Statement(n) for n in ast.parse(self.source).body]
 
     @cached_property
     def bound(self) -> dict[str, "Statement"]:
-        """Each name that it binds, with the last statement that does."""
+        """Return each name that it binds, with the last statement that does."""
         return {name: statement for statement in self.statements for name in statement.stores}
 
     @property
@@ -185,12 +185,12 @@ class Statement:
 
     @cached_property
     def stores(self) -> frozenset[str]:
-        """The names that it leaves behind."""
+        """Return the names that it leaves behind."""
         return frozenset(o.argval for o in self.operations if o.opname in STORES) - self.deletes
 
     @cached_property
     def deletes(self) -> frozenset[str]:
-        """The names that it takes away: of except … as, its own."""
+        """Return the names that it takes away: of except … as, its own."""
         return frozenset(o.argval for o in self.operations if o.opname in DELETES)
 
     @property
@@ -291,7 +291,7 @@ class CellRuns:
             run.end(error, self.names)
 
     def newest(self, name: str) -> CellRun | None:
-        """The last attempt at a name that has ended; None where a cell that runs has bound it.
+        """Return the last ended attempt at a name; None where a cell that runs has bound it.
 
         A cell that no longer is Python is one where an earlier text of it was.
         """
@@ -443,7 +443,7 @@ class CellRuns:
         return Unjudged(GONE.format(name), f"Define `{name}` in a cell, run it, then this check.")
 
     def saved_after(self, run: CellRun) -> list[CellRun]:
-        """The code cells of the notebook's file, where that is known and newer than a run."""
+        """Return the code cells of the notebook's file, if it is known and newer than a run."""
         time, cells = self.saved()
         code = ["".join(c["source"]) for c in cells if c["cell_type"] == "code"]
         if time <= run.ended:
@@ -468,7 +468,7 @@ class CellRuns:
         return (state.st_mtime, cells) if known else (0.0, [])
 
     def answered(self) -> frozenset[str] | None:
-        """The questions that are answered in words in the saved notebook; None if not known."""
+        """Return the questions that are answered in the saved notebook; None if not known."""
         marks = [(c["metadata"].get("nbgrader", {}), c) for c in self.saved()[1]]
         questions = [(m["grade_id"], c) for m, c in marks if m.get("grade") and m.get("solution")]
         answered_names = {name for name, c in questions if UNANSWERED not in "".join(c["source"])}
@@ -481,7 +481,7 @@ class CellRuns:
         )
 
     def taken(self, name: str) -> tuple[CellRun, Statement] | None:
-        """Where a name got the value that it has, if a statement took it from something else."""
+        """Return where a name got its value, if a statement took it from something else."""
         for run in reversed(self.runs):
             if name in run.bound and name not in run.unreached:
                 return run, run.bound[name]
@@ -562,7 +562,7 @@ def never_run(name: str) -> Unjudged:
 
 
 def python_of(raw: str, ipython: Any) -> tuple[str, str]:
-    """A cell as Python, and the magic that it begins with; of other languages nothing."""
+    """Return a cell as Python, and the magic that it begins with; of other languages nothing."""
     try:
         source = ipython.transform_cell(raw)
     except Exception:
@@ -580,7 +580,7 @@ RUN_THEIR_CELL = {"time", "timeit", "capture", "prun"}
 
 
 def stopped_line(error: BaseException, names: dict[str, Any]) -> int:
-    """The line of the cell in which it stopped; 0 where that is not known."""
+    """Return the line of the cell in which it stopped; 0 where that is not known."""
     line, step = 0, error.__traceback__
     while step is not None:
         frame = step.tb_frame
@@ -594,7 +594,7 @@ def stopped_line(error: BaseException, names: dict[str, Any]) -> int:
 
 
 def error_in_a_line(error: BaseException) -> str:
-    """An error as Python says it, with its line's text where it has one."""
+    """Return an error as Python says it, with its line's text where it has one."""
     said = (getattr(error, "msg", "") or str(error)).splitlines() or [""]
     text = f"{type(error).__name__}: {said[0]}" if said[0] else type(error).__name__
     line = short_line(getattr(error, "text", None) or "")
@@ -602,7 +602,7 @@ def error_in_a_line(error: BaseException) -> str:
 
 
 def code_of(value: Any) -> types.CodeType | None:
-    """The code of a function, or of a class's first method."""
+    """Return the code of a function, or of a class's first method."""
     members = vars(value).values() if isinstance(value, type) else [value]
     return next(
         (member.__code__ for member in members if isinstance(member, types.FunctionType)), None

@@ -31,13 +31,13 @@ def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
 
 
 def steps_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
-    """The frames that an error came through, whatever its class says of them."""
+    """Yield the frames that an error came through, whatever its class says of them."""
     read: Any = BaseException.__traceback__
     return traceback.walk_tb(read.__get__(error))
 
 
 def sizes_in_words(line: str, names: dict[str, Any], of_dtypes: bool = False) -> str:
-    """The sizes of the arrays that a line reads, and its other plain values.
+    """Return the sizes of the arrays that a line reads, and its other plain values.
 
     Their dtypes, too, where an error is ``of_dtypes`` or two precisions meet.
     """
@@ -54,7 +54,7 @@ def sizes_in_words(line: str, names: dict[str, Any], of_dtypes: bool = False) ->
 
 
 def values_read(line: str, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The names that a line reads, with their values where these can be told in a word."""
+    """Yield the names that a line reads, with their values where these can be told in a word."""
     try:
         tree = ast.parse(f"{line} pass" if line.endswith(":") else line)
     except SyntaxError:  # a part of a statement
@@ -76,7 +76,7 @@ def values_read(line: str, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def attribute(names: dict[str, Any], node: ast.Attribute) -> Any:
-    """An attribute or a parameter that an object holds itself; no code of its class runs."""
+    """Return an attribute or a parameter that an object holds itself; no code of its class runs."""
     try:
         attributes = object.__getattribute__(names[getattr(node.value, "id", "")], "__dict__")
     except (KeyError, AttributeError):

@@ -42,7 +42,7 @@ class ChapterProgress:
 
     @property
     def questions(self) -> dict[str, int]:
-        """The points of what is asked in words, by name: a person gives them."""
+        """Return the points of what is asked in words, by name: a person gives them."""
         return {
             t.split(".")[1]: p
             for t, p in question_points().items()
@@ -55,7 +55,7 @@ class ChapterProgress:
 
     @property
     def head(self) -> str:
-        """One line: how many exercises are done, tried and open, and the points of the checks."""
+        """Return a line: how many exercises are done, tried and open, and the checks' points."""
         done = f"{self.count('done')} of {len(self.rows) + len(self.questions)} exercises done"
         rest = [f"{n} {state}" for state in STATES[1:] if (n := self.count(state))]
         earned = sum(row.earned for row in self.rows)
@@ -66,7 +66,7 @@ class ChapterProgress:
 
     @property
     def question_rows(self) -> list[tuple[str, str, str]]:
-        """Each question: whether it is answered, as far as is known, its name, what to say."""
+        """Return each question: whether it is answered, its name, what to say."""
         states = {None: ("–", "")} | {True: ("✓", "answered: "), False: ("○", "not answered yet: ")}
         rows = []
         for name, number in self.questions.items():
@@ -76,12 +76,12 @@ class ChapterProgress:
 
     @property
     def hidden(self) -> str:
-        """A sentence on the hidden tests, which these points leave out."""
+        """Return a sentence on the hidden tests, which these points leave out."""
         return hidden_points(len(self.rows))
 
     @property
     def next(self) -> str:
-        """The exercise to do next: the first tried and not done, or else the first open one."""
+        """Return the exercise to do next: the first tried and not done, else the first open one."""
         for state in STATES[1:]:
             for row in self.rows:
                 if row.state == state:
@@ -123,7 +123,7 @@ class ChapterProgress:
 
 
 def hidden_points(exercises: int) -> str:
-    """The points that no check shows, in a sentence."""
+    """Return the points that no check shows, in a sentence."""
     more = points_in_words(HIDDEN_POINTS * exercises).replace(" ", " more ")
     return f"{more} for tests that are run only when your notebook is graded."
 
@@ -157,7 +157,7 @@ def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
 
 
 def row_html(row: ProgressRow) -> str:
-    """Two columns, which fit on a phone: what is said stands below the name."""
+    """Return two columns, which fit on a phone: what is said stands below the name."""
     name = f"{MARKS[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
     said = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(row.said)}</div>'
     cells = (

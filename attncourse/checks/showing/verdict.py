@@ -22,7 +22,7 @@ WRONG = "#b4541a"
 PRINTS = "Your code prints. A check, which calls it many times, does not show that."
 FOLLOWS = "follows from the above"
 KEEPS_HALF = "keeps half of its points"
-MAX_TEXT_LINES = 15  # of a verdict as text, unless all of it is asked for
+MAX_TEXT_LINES = 16  # of a verdict as text, unless all of it is asked for
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class CriterionVerdict:
 
     @property
     def said(self) -> str:
-        """One line that says what is wrong."""
+        """Return one line that says what is wrong."""
         return FOLLOWS if self.follows else self.brief
 
     @property
@@ -111,12 +111,12 @@ class Verdict:
 
     @property
     def state(self) -> str:
-        """The state of the exercise: done, tried, or open (not attempted)."""
+        """Return the state of the exercise: done, tried, or open (not attempted)."""
         return DONE if self.passed else OPEN if self.unwritten else TRIED
 
     @property
     def in_short(self) -> str:
-        """One line: the mistake, or else the symptom, or else the first thing that is wrong."""
+        """Return one line: the mistake, else the symptom, else the first thing that is wrong."""
         if self.unjudged:
             return f"not judged: {re.split('[:;]', self.unjudged)[0]}"
         text = self.diagnosis.name if self.diagnosis else self.symptom or self.reason
@@ -134,18 +134,18 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """The first thing that is wrong, in one line."""
+        """Return the first thing that is wrong, in one line."""
         return next((c.brief for c in self.criteria if not c.passed), "")
 
     @property
     def again(self) -> str:
-        """The call that repeats this verdict, number for number."""
+        """Return the call that repeats this verdict, number for number."""
         variant = f', variant="{self.variant}"' if self.variant else ""
         return f'examine("{self.target}", {self.target.split(".")[1]}, seed={self.seed}{variant})'
 
     @property
     def remainder(self) -> str:
-        """A sentence on what is left to do once the mistake is mended."""
+        """Return a sentence on what is left to do once the mistake is mended."""
         if not self.diagnosis or not self.rest:
             return ""
         lost = self.possible - self.earned
@@ -154,11 +154,11 @@ class Verdict:
             if self.worth
             else ("That alone earns no point yet")
         )
-        return f"{worth}; after it: {self.rest}."
+        return f"{worth}; what is left after it: {self.rest}."
 
     @property
     def told(self) -> list[str]:
-        """The lines that say what happened, by the mistake's name or by its symptom."""
+        """Return the lines that say what happened, by the mistake's name or by its symptom."""
         if self.diagnosis:
             head = f"What happened: {sentence(self.diagnosis.name)}"
             return [x for x in (head, self.diagnosis.explanation, self.remainder) if x]
@@ -166,7 +166,7 @@ class Verdict:
 
     @property
     def to_write(self) -> str:
-        """The sentence for an answer that is not written yet."""
+        """Return the sentence for an answer that is not written yet."""
         return "Replace `raise NotImplementedError()` by your code."
 
     def __repr__(self) -> str:
@@ -199,38 +199,61 @@ class Verdict:
         if not self.given:
             end.append(f"{IN_FULL}print({self.again}.full)")
         room = MAX_TEXT_LINES - len(lines) - len(self.told) - len(shown) - len(end)
-        return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 2)), *shown, *end])
+        return "\n".join([*lines, *self.told, *self.criteria_in(max(room, 3)), *shown, *end])
 
     def criteria_in(self, room: int) -> list[str]:
-        """The criteria in at most so many lines: what holds in one, what fails first."""
-        held = [c.name for c in self.criteria if c.passed]
-        waiting = [c.name for c in self.criteria if c.waits]
+        """Return the criteria in at most so many lines, or three: what fails first.
+
+        What only follows is one line: it keeps points together, and not each its own.
+        """
         failed = [c for c in self.criteria if not c.passed and not c.waits]
-        rest = [f"  – counts once a value is right: {' · '.join(waiting)}"] if waiting else []
-        if held:
-            rest.append(f"  ✓ {' · '.join(held)}")
-        rest = rest[-max(room - 1, 0) :]
-        lines = [f"  ✗ {c.name} ({c.earned}/{c.possible})" for c in failed]
+        at_fault = [c for c in failed if not c.follows]
+        alike = [c for c in at_fault[1:] if fail_alike(c, failed[0])]
+        joined = []
+        if len(alike) > 1:
+            said = f"the same error ({criteria_points(alike)})"
+            joined.append(f"  ✗ {said}: {criterion_names(alike)}")
+            at_fault = [c for c in at_fault if c not in alike]
+        if self.following:
+            joined.append(f"  ✗ {self.consequence}: {criterion_names(self.following)}")
+        waiting = [c for c in self.criteria if c.waits]
+        if waiting:
+            joined.append(f"  – counts once a value is right: {criterion_names(waiting)}")
+        if held := [c for c in self.criteria if c.passed]:
+            joined.append(f"  ✓ {criterion_names(held)}")
+        room = max(room - len(joined), 1)
+        lines = [f"  ✗ {criterion_with_points(c)}" for c in at_fault]
         lines[1:] = [
             f"{line}: {'the same error' if fail_alike(c, failed[0]) else cut_to_line(c.said)}"
-            for line, c in zip(lines[1:], failed[1:], strict=True)
+            for line, c in zip(lines[1:], at_fault[1:], strict=True)
         ]
-        room = max(room - len(rest), 1)
         if len(lines) > room:
-            more = failed[room - 1 :]
-            at_fault, following = (
-                [c for c in more if c.follows is follows] for follows in (False, True)
-            )
-            pieces = [" · ".join(c.name for c in at_fault)] if at_fault else []
-            if following:
-                half = f" and {KEEPS_HALF}" if any(c.earned for c in following) else ""
-                pieces.append(f"{FOLLOWS}{half}: {' · '.join(c.name for c in following)}")
-            lines = [*lines[: room - 1], f"  ✗ {'; '.join(pieces)}"]
-        return lines + rest
+            last = " · ".join(criterion_with_points(c) for c in at_fault[room - 1 :])
+            lines = [*lines[: room - 1], f"  ✗ {last}"]
+        return lines + joined
+
+    @property
+    def following(self) -> list[CriterionVerdict]:
+        """The criteria that fail only because of the mistake that is named."""
+        return [c for c in self.criteria if c.follows]
+
+    @property
+    def consequence(self) -> str:
+        """What is said of the criteria that only follow, with the points that they keep."""
+        half = f" and {KEEPS_HALF}" if self.kept_half else ""
+        return f"{FOLLOWS}{half} ({criteria_points(self.following)})"
+
+    @property
+    def kept_half(self) -> str:
+        """The sentence on the points that what only follows keeps; "" where it keeps none."""
+        points = [(c.earned, c.possible) for c in self.following]
+        kept = sum(earned for earned, _ in points)
+        of_all = sum(possible for _, possible in points)
+        return f"What only follows {KEEPS_HALF}, {kept} of {of_all}." if kept else ""
 
     @property
     def full(self) -> str:
-        """The verdict with the first case that fails of every criterion."""
+        """Return the verdict with the first case that fails of every criterion."""
         if self.unwritten or self.unjudged:
             return str(self)
         lines = [f"{'✓' if self.passed else '✗'} {self.target}: {self.score}", *self.told]
@@ -239,6 +262,8 @@ class Verdict:
             if c.follows:
                 lines[-1] += f": {FOLLOWS}"
             lines += ["      " + line for line in c.message.splitlines()]
+        if self.kept_half:
+            lines.append(self.kept_half)
         if not self.passed:
             if self.printed:
                 lines.append(PRINTS)
@@ -288,8 +313,8 @@ class Verdict:
         if self.picture:
             parts.append(picture_html(self.picture))
         parts.append(f'<ul style="list-style:none;padding:0;margin:.3em 0">{rows}</ul>')
-        if any(c.follows and c.earned for c in self.criteria):
-            parts.append(f'<div style="opacity:.8">What only follows {KEEPS_HALF}.</div>')
+        if self.kept_half:
+            parts.append(f'<div style="opacity:.8">{self.kept_half}</div>')
         if not self.passed:
             prints = f"{PRINTS} " if self.printed else ""
             numbers = f" The same numbers again: <code>{escape(self.again)}</code>"
@@ -322,23 +347,39 @@ class CheckFailed(AssertionError):
 
 
 def link(address: str, text: str) -> str:
-    """The text as HTML, as a link where there is an address."""
+    """Return the text as HTML, as a link where there is an address."""
     return f'<a href="{escape(address)}">{escape(text)}</a>' if address else escape(text)
 
 
 def given_right(names: Collection[str]) -> str:
-    """The condition in words, behind what holds on it."""
+    """Return the condition in words, behind what holds on it."""
     return f", given a right {' and '.join(names)}" if names else ""
 
 
+def criterion_names(criteria: Collection[CriterionVerdict]) -> str:
+    """The names of criteria in one line."""
+    return " · ".join(c.name for c in criteria)
+
+
+def criteria_points(criteria: Collection[CriterionVerdict]) -> str:
+    """The points that criteria earn together, of those that they are worth."""
+    return f"{sum(c.earned for c in criteria)}/{sum(c.possible for c in criteria)}"
+
+
+def criterion_with_points(criterion: CriterionVerdict) -> str:
+    """A criterion's name, with its points."""
+    return f"{criterion.name} ({criterion.earned}/{criterion.possible})"
+
+
 def cut_to_line(text: str, columns: int = 90) -> str:
-    """The text, as far as it fits in a line."""
+    """Return the text, as far as it fits in a line."""
     return text if len(text) <= columns else text[: columns - 1] + "…"
 
 
 def fail_alike(first_criterion: CriterionVerdict, second_criterion: CriterionVerdict) -> bool:
     """True if two criteria fail with one exception, in one line, whatever the sizes there."""
-    if first_criterion.brief == second_criterion.brief and "returned" not in first_criterion.brief:
+    sizeless, other = (re.sub(r"\d+", "", c.brief) for c in (first_criterion, second_criterion))
+    if sizeless == other and "returned" not in sizeless:
         return True
     raised = r"raised (\w+): .*\(in the line `(.*?)`"
     first, second = (
@@ -367,7 +408,7 @@ def inline_html(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """The text as a sentence. A name in front, `d_k` or x, stays as it is written."""
+    """Return the text as a sentence. A name in front, `d_k` or x, stays as it is written."""
     word = re.match(r"(a|[a-z]{2,})(?![\w(=.])", text)
     return f"{text[0].upper() if word else text[0]}{text[1:]}."
 
@@ -382,7 +423,7 @@ MESSAGE_STYLE = (
 
 
 def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
-    """One criterion; what went wrong is folded unless it is the first to read."""
+    """Return one criterion; what went wrong is folded unless it is the first to read."""
     head = f"{c.mark} {escape(c.name)} <span style='opacity:.7'>{c.earned}/{c.possible}</span>"
     if c.follows:
         head += f" <em>{FOLLOWS}</em>"
@@ -396,7 +437,7 @@ def criterion_html(c: CriterionVerdict, is_open: bool) -> str:
 
 
 def picture_html(picture: Picture) -> str:
-    """The two matrices as shaded tables, side by side, on one scale.
+    """Return the two matrices as shaded tables, side by side, on one scale.
 
     Where they would look the same, what is too much or too little stands beside them.
     """
@@ -429,7 +470,7 @@ def matrix_html(title: str, matrix: np.ndarray, top: float) -> str:
 
 
 def cell_html(x: float, top: float) -> str:
-    """One entry: its number, on a blue as strong as the entry is large, readable in both modes."""
+    """Return one entry: its number, on a blue as strong as the entry is large."""
     strength = min(abs(float(x)) / top, 1.0) if np.isfinite(x) else 0.0
     return (
         f'<td style="padding:.1em .35em;text-align:right;border:1px solid rgba(128,128,128,.35);'
@@ -438,5 +479,5 @@ def cell_html(x: float, top: float) -> str:
 
 
 def short_number(x: float, top: float) -> str:
-    """An entry in two digits; what is left of a rounding is 0 beside the largest entry."""
+    """Return an entry in two digits; what is left of a rounding is 0 beside the largest entry."""
     return "0" if abs(float(x)) < 1e-9 * top else f"{float(x):.2g}"

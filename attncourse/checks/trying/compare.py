@@ -34,7 +34,7 @@ class Problem:
         return self.detail or self.said
 
     def of(self, part: str) -> "Problem":
-        """The same problem with a part of a result: ``part: …``."""
+        """Return the problem as one of a part of a result: ``part: …``."""
         detail = f"{part}: {self.detail}" if self.detail else ""
         return Problem(self.kind, f"{part}: {self.said}", detail)
 
@@ -88,7 +88,7 @@ def not_a_number(value: Any, expected: Any) -> bool:
 
 
 def entries_difference(value: Any, expected: dict, brief: bool) -> Problem | None:
-    """The first difference between two dicts of named results."""
+    """Return the first difference between two dicts of named results."""
     if not isinstance(value, dict) or not expected.keys() <= value.keys():
         return unlike(value, f"results named {', '.join(expected)}")
     for key, wanted in expected.items():
@@ -99,7 +99,7 @@ def entries_difference(value: Any, expected: dict, brief: bool) -> Problem | Non
 
 
 def items_difference(value: Any, expected: list | tuple, brief: bool) -> Problem | None:
-    """The first difference between two lists of results."""
+    """Return the first difference between two lists of results."""
     if not isinstance(value, list | tuple) or len(value) != len(expected):
         return unlike(value, f"{len(expected)} results")
     if place := next((n for n, item in enumerate(value, 1) if item is None), 0):
@@ -110,7 +110,7 @@ def items_difference(value: Any, expected: list | tuple, brief: bool) -> Problem
 
 
 def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Problem | None:
-    """The difference between two arrays of numbers, whatever library they come from."""
+    """Return the difference between two arrays of numbers, whatever library they come from."""
     got, want = as_numbers(value), known_numbers(expected)
     if got is None:
         return unlike(value, "an array of numbers" if np.ndim(want) else "a number")
@@ -149,18 +149,18 @@ def equal(got: np.ndarray, want: np.ndarray) -> bool:
 
 
 def far_apart(got: np.ndarray, want: np.ndarray, allowed: float) -> np.ndarray:
-    """Where two arrays differ by more than is allowed; NaN is like NaN, ∞ like ∞."""
+    """Return where two arrays differ by more than is allowed; NaN is like NaN, ∞ like ∞."""
     far = ~(np.abs(got - want) <= allowed)
     return far & (got != want) & ((got == got) | (want == want)) if far.any() else far
 
 
 def margin(want: np.ndarray) -> float:
-    """The largest error allowed in an entry of ``want``."""
+    """Return the largest error allowed in an entry of ``want``."""
     return TOLERANCE.get(str(want.dtype), 1e-9) * scale_of(want)
 
 
 def scale_of(want: np.ndarray) -> float:
-    """The size of the largest finite entry, at least 1."""
+    """Return the size of the largest finite entry, at least 1."""
     scale = float(np.abs(want).max(initial=1.0))
     if not math.isfinite(scale):
         scale = float(np.abs(want[np.isfinite(want)]).max(initial=1.0))
@@ -168,7 +168,7 @@ def scale_of(want: np.ndarray) -> float:
 
 
 def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
-    """The entry that differs most; where both arrays are small, they are the detail."""
+    """Return the entry that differs most; where both arrays are small, they are the detail."""
     with np.errstate(all="ignore"):
         error = np.where(got == want, 0, np.abs(got.astype(float) - want.astype(float)))  # ∞ − ∞
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, error))), want.shape)
@@ -191,14 +191,14 @@ def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
 
 
 def indent(array: np.ndarray) -> str:
-    """An array as text, rounded for reading, each line indented."""
+    """Return an array as text, rounded for reading, each line indented."""
     array = np.where(array == 0, array.dtype.type(0), array)  # not −0
     text = np.array2string(array, precision=4, suppress_small=True, floatmode="maxprec")
     return "\n".join("    " + line for line in text.splitlines())
 
 
 def entry_in_words(value: Any, digits: int) -> str:
-    """One entry of an array, with so many digits."""
+    """Return one entry of an array, with so many digits."""
     return str(value) if value.dtype.kind == "b" else f"{float(value):.{digits}g}"
 
 
@@ -211,7 +211,7 @@ def known_numbers(value: Any) -> np.ndarray:
 
 
 def as_numbers(value: Any) -> np.ndarray | None:
-    """A NumPy array of the numbers in ``value``; None where it holds something else."""
+    """Return a NumPy array of the numbers in ``value``; None where it holds something else."""
     if isinstance(value, list | tuple | dict | str | bytes | set):
         return None
     try:
@@ -231,14 +231,14 @@ def is_array(value: Any) -> bool:
 
 
 def as_truth(value: Any) -> Any:
-    """A bool for what NumPy and torch return as one; anything else as it is."""
+    """Return a bool for what NumPy and torch return as one; anything else as it is."""
     array = as_numbers(value)
     single = array is not None and array.ndim == 0 and array.dtype.kind == "b"
     return bool(array) if single else value
 
 
 def exact_difference(value: Any, expected: Any, kind: str) -> Problem | None:
-    """The difference where nothing but equality will do."""
+    """Return the difference where nothing but equality will do."""
     if type(value) is not type(expected):
         return unlike(value, kind)
     if value == expected:
@@ -260,7 +260,7 @@ def wrong_type(value: Any, wanted: str) -> str:
 
 
 def type_name(value: Any) -> str:
-    """The name of a value's type, also of one that lives in another process."""
+    """Return the name of a value's type, also of one that lives in another process."""
     far = hasattr(type(value), "attncourse_outcomes")
     return value._type if far else type(value).__name__
 
@@ -271,5 +271,5 @@ def noun_with_article(word: str) -> str:
 
 
 def dtype_name(array: Any) -> str:
-    """The dtype's name, the same in NumPy and torch."""
+    """Return the dtype's name, the same in NumPy and torch."""
     return str(array.dtype).removeprefix("torch.")

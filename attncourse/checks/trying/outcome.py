@@ -69,7 +69,7 @@ class Trying:
 def run(
     exercise: Exercise, implementation: Callable, case: Case, *, watched: bool = True
 ) -> Outcome:
-    """The outcome of using ``implementation`` on a copy of the case's arguments.
+    """Return the outcome of using ``implementation`` on a copy of the case's arguments.
 
     What is not ``watched`` may use what the exercise forbids: what is ours does not, and who makes
     many calls watches, since a watch takes longer to put up than most calls.
@@ -83,7 +83,7 @@ def run(
 
 
 def with_facts(case: Case, outcome: Outcome) -> Outcome:
-    """The outcome with what is compared of its value."""
+    """Return the outcome with what is compared of its value."""
     if case.facts is None or outcome.kind != "value":
         return outcome
     try:
@@ -121,14 +121,14 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
 
 
 def unless_refused(outcome: Outcome, refusal: str) -> Outcome:
-    """The outcome, or what the watch told of it; one that hangs stays what it is."""
+    """Return the outcome, or what the watch told of it; one that hangs stays what it is."""
     if not refusal or outcome.kind == "hung":
         return outcome
     return Outcome("raised", error=Forbidden, text=refusal, mutated=outcome.mutated)
 
 
 def argument_names(exercise: Exercise) -> list[str]:
-    """The names of the reference's arguments, in order."""
+    """Return the names of the reference's arguments, in order."""
     code = getattr(inspect.unwrap(exercise.reference), "__code__", None)
     return (
         list(code.co_varnames[: code.co_argcount]) if code else [f"argument {i}" for i in range(9)]
@@ -146,13 +146,13 @@ def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
 
 @cache
 def positional(function: Callable) -> list[str]:
-    """The names of a function's positional parameters."""
+    """Return the names of a function's positional parameters."""
     parameters = inspect.signature(function).parameters.values()
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
 def copy_of(value: Any) -> Any:
-    """A copy with the same memory layout, so that a non-contiguous array stays one."""
+    """Return a copy with the same memory layout, so that a non-contiguous array stays one."""
     if type(value) in UNCHANGING:
         return value
     if isinstance(value, np.ndarray):
@@ -199,7 +199,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def plain_tensor(tensor: Any) -> Any:
-    """The numbers of a tensor in one of torch's own class: a subclass has no say in what follows.
+    """Return a tensor's numbers in torch's own class: a subclass has no say in what follows.
 
     Whatever goes on to compute with what an answer returned begins with this.
     """
@@ -210,7 +210,7 @@ def plain_tensor(tensor: Any) -> Any:
 
 
 def describe_error(error: BaseException) -> str:
-    """The exception as a student reads it: its message and the line of their code behind it."""
+    """Return the exception as a student reads it, with the line of their code behind it."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     if isinstance(error, Unusable):
         return str(error)

@@ -20,12 +20,22 @@ NOT_WRITTEN = "not written yet: replace `raise NotImplementedError()` by your co
 
 @dataclass(frozen=True)
 class Trial:
-    """A case, what the reference made of it and what the implementation did."""
+    """A case, what the reference made of it and what the implementation did.
+
+    ``answered`` is None in the trial of an answer that is mended here: then it does what is right.
+    """
 
     criterion: Criterion
     case: Case
     expected: "Outcome | ReferenceOutcome"
-    outcome: Outcome
+    answered: Outcome | None
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what the implementation did; it is not worked out before it is looked at."""
+        if self.answered is not None:
+            return self.answered
+        return self.expected if isinstance(self.expected, Outcome) else self.expected.outcome
 
     @property
     def wrong(self) -> bool:
@@ -39,14 +49,9 @@ class Trial:
             comparison.expected, comparison.wrong = self.expected, problem is not None
         return comparison.wrong
 
-    @property
-    def right_outcome(self) -> Outcome:
-        """Return the expected outcome, which the reference may have to work out."""
-        return self.expected if isinstance(self.expected, Outcome) else self.expected.outcome
-
     @cached_property
     def problem(self) -> Problem | None:
-        """The problem with the outcome, apart from changed arguments; None if it is right."""
+        """Return the problem with the outcome, changed arguments apart; None if it is right."""
         return problem_with(self.case, self.expected, self.outcome)
 
     @property
@@ -75,7 +80,7 @@ class NoReference(Exception):
 
 @lru_cache(maxsize=MAX_KEPT_DRAWS)
 def draw(exercise: Exercise, seed: int) -> tuple[tuple[Criterion, Case, Any], ...]:
-    """Every case of every criterion, with what the reference makes of it, once that is asked for.
+    """Return every case of every criterion, with what the reference will make of it.
 
     Each criterion has its own stream of random numbers.
     """
@@ -129,7 +134,7 @@ def expected(exercise: Exercise, case: Case) -> Outcome:
 def try_out(
     exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
 ) -> tuple[Trial, ...]:
-    """The implementation on each case. After a call that hangs, the rest are skipped.
+    """Return the trials of an implementation. After a call that hangs, the rest are skipped.
 
     So are those that are not ``among`` these, by their places, where they are given.
     """

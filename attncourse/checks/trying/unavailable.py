@@ -40,7 +40,7 @@ class Absent(Unusable, ImportError):
 
 
 def absent(stem: str) -> tuple[str, ...]:
-    """The chapters whose modules are not there for work on this one."""
+    """Return the chapters whose modules are not there for work on this one."""
     return STEMS[STEMS.index(stem) :]
 
 
@@ -82,7 +82,7 @@ def not_importable(name: str) -> Iterator[types.ModuleType | None]:
 
 @cache
 def module_functions(module: types.ModuleType | None) -> tuple[types.FunctionType, ...]:
-    """The functions and methods that a module defines, under all their wrappers."""
+    """Return the functions and methods that a module defines, under all their wrappers."""
     if module is None:
         return ()
     functions: dict[types.FunctionType, None] = {}
@@ -120,7 +120,7 @@ _lent: set[types.FunctionType] = set()
 
 
 def functions_reached(thing: Any) -> set[types.FunctionType]:
-    """The functions of a function or a class, and those that they call by a global name."""
+    """Return the functions of a function or a class, and those that they call by a global name."""
     functions: set[types.FunctionType] = set()
     todo = [thing]
     while todo:
@@ -136,7 +136,7 @@ def functions_reached(thing: Any) -> set[types.FunctionType]:
 
 @lru_cache(maxsize=1024)
 def names_in_code(code: types.CodeType) -> frozenset[str]:
-    """The global names that code uses, with those of the functions in it."""
+    """Return the global names that code uses, with those of the functions in it."""
     inner = (
         names_in_code(constant)
         for constant in code.co_consts
@@ -191,7 +191,7 @@ THERE = "support"  # the room that a submission finds besides the chapters befor
 
 
 def file_of(thing: Any) -> Path | None:
-    """The file that a function, a class or a module comes from; None for a notebook's own."""
+    """Return the file of a function, a class or a module; None for a notebook's own."""
     if isinstance(thing, types.ModuleType):
         name = getattr(thing, "__file__", None) or ""
     elif isinstance(thing, type):
@@ -209,7 +209,7 @@ def file_of(thing: Any) -> Path | None:
 
 @cache
 def installed() -> tuple[Path, ...]:
-    """Where Python's own modules are."""
+    """Return where Python's own modules are."""
     return tuple({Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")})
 
 

@@ -191,7 +191,7 @@ def body_replaced(function: types.FunctionType, body: types.CodeType) -> Iterato
 
 
 def body_of(refuse: Callable) -> types.CodeType:
-    """A function's body that calls ``refuse``: as a constant, for it sees no names of ours."""
+    """Return a function's body that calls ``refuse``: a constant, for it sees no names of ours."""
 
     def body(*args: Any, **kwargs: Any) -> Any:
         function: Any = "refuse"
@@ -203,7 +203,7 @@ def body_of(refuse: Callable) -> types.CodeType:
 
 @cache
 def kernels(name: str) -> Kernels:
-    """Where torch has what does the work of a forbidden function.
+    """Return where torch has what does the work of a forbidden function.
 
     A grader asks before it runs what students write, which could answer in torch's name.
     """
@@ -224,7 +224,7 @@ def kernels(name: str) -> Kernels:
 
 
 def probe_of(operators: tuple[str, ...]) -> Callable[[Any], Any]:
-    """A call of the first of these that returns one tensor, with a tensor wherever it needs one."""
+    """Return a call of the first of these that returns one tensor, with plain arguments."""
     import torch
 
     operator, schema = "", None
@@ -250,7 +250,7 @@ def look_up_forbidden() -> None:
 
 
 def python_functions(name: str) -> list[types.FunctionType]:
-    """The functions of this kind that are written in Python and can be called by now.
+    """Return the functions of this kind that are written in Python and can be called by now.
 
     One that was seen before is among them, whatever has become of its module.
     """

@@ -31,7 +31,7 @@ class Adapter:
 
 
 def adapted(implementation: Callable, adapter: Adapter, exercise: Exercise) -> Callable:
-    """An implementation for the published convention as one for the variant's."""
+    """Return an implementation for the published convention as one for the variant's."""
     names, methods = names_taken(adapter, exercise)
     return in_variant(implementation, names, adapter.arguments, adapter.result, methods)
 
@@ -39,7 +39,7 @@ def adapted(implementation: Callable, adapter: Adapter, exercise: Exercise) -> C
 def names_taken(
     adapter: Adapter, exercise: Exercise
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]]]:
-    """The names of an exercise's positional arguments, and those of its module's methods."""
+    """Return the names of an exercise's positional arguments, and those of its module's methods."""
     methods = {
         method: tuple(inspect.signature(getattr(exercise.reference, method)).parameters)[1:]
         for method in adapter.methods

@@ -25,7 +25,7 @@ FORBIDDEN = rewordings("""
 def forbidden(
     adapters: Mapping[str, Adapter], reworded: str = "", *, explanation: str = ""
 ) -> Variant:
-    """The variant of a chapter in which masks are True where attention is forbidden."""
+    """Return the variant of a chapter in which masks are True where attention is forbidden."""
     return Variant(
         "forbidden",
         "A mask is `True` where attention is **forbidden** here, and `False` where it is allowed. "
@@ -42,7 +42,7 @@ def forbidden(
 def columns(
     adapters: Mapping[str, Adapter], reworded: str, *, inputs: str = "of every input"
 ) -> Variant:
-    """The variant of a chapter in which tokens are columns, of what comes in and what goes out."""
+    """Return the variant of a chapter in which tokens are columns, on the way in and out."""
     return Variant(
         "columns",
         f"Tokens are **columns** here, {inputs} and of what is returned: `(..., d, n)`, where in "
@@ -59,10 +59,10 @@ def columns(
 def with_columns(
     *names: str, methods: tuple[str, ...] = (), drops: tuple[str, ...] = ()
 ) -> Adapter:
-    """An exercise that is given tokens as columns by these names, and returns columns."""
+    """Return an exercise that is given tokens as columns by these names, and returns columns."""
     return Adapter(dict.fromkeys(names, COLUMNS), COLUMNS, methods)
 
 
 def masked(*methods: str, drops: tuple[str, ...] = ("the mask is inverted",)) -> Adapter:
-    """An exercise that is given a mask: as an argument, or by these methods of a module."""
+    """Return an exercise that is given a mask: as an argument, or by these methods of a module."""
     return Adapter({"mask": NEGATED}, methods=methods, drops=drops)

@@ -34,7 +34,7 @@ def is_torch_tensor(value: Any) -> bool:
 
 
 def negation(mask: Any) -> Any:
-    """A mask with False for True. What is no mask, such as numbers to be added, stays."""
+    """Return a mask with False for True. What is no mask, such as numbers to be added, stays."""
     kind = str(mask.dtype).removeprefix("torch.")
     if kind == "bool":
         return ~mask
@@ -42,13 +42,13 @@ def negation(mask: Any) -> Any:
 
 
 def last_negated(parts: Any) -> Any:
-    """Several results of which the last is a mask."""
+    """Return several results of which the last is a mask."""
     *others, mask = parts
     return (*others, negation(mask))
 
 
 def turned_over(x: Any) -> Any:
-    """The last two axes exchanged."""
+    """Return a value with its last two axes exchanged."""
     return x.mT if is_torch_tensor(x) else np.swapaxes(x, -1, -2)
 
 
@@ -140,7 +140,7 @@ def rewritten_as_told(
     result: str | None,
     methods: Mapping[str, tuple[str, ...]],
 ) -> Callable:
-    """``in_variant``, where the changes are named."""
+    """Return what ``in_variant`` returns; the changes are given by their names in ``NOTATIONS``."""
     changes = {argument: NOTATIONS[change] for argument, change in arguments.items()}
     return in_variant(
         implementation, names, changes, NOTATIONS[result] if result else None, methods
@@ -148,7 +148,7 @@ def rewritten_as_told(
 
 
 def in_the_mode_of(outer: Any, inner: Any, method: Callable) -> Callable:
-    """A module's method, called as the other one is set: for training or for evaluation."""
+    """Return a module's method, called as the other one is set: for training or for evaluation."""
 
     def call(*args, **kwargs):
         inner.training = outer.training
@@ -163,7 +163,7 @@ def function_rewritten(
     arguments: Mapping[str, Notation],
     result: Notation | None,
 ) -> Callable:
-    """A function for the published convention as one for the variant's.
+    """Return a function for the published convention as one for the variant's.
 
     What it changes in its arguments is changed in those that it was called with.
     """
@@ -188,7 +188,7 @@ def function_rewritten(
 
 
 def change_value(change: Callable[[Any], Any], value: Any) -> Any:
-    """The value changed. One of the wrong kind stays, for an implementation to refuse."""
+    """Return the value changed. One of the wrong kind stays, for an implementation to refuse."""
     if value is None:
         return None
     try:

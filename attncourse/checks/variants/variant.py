@@ -36,7 +36,7 @@ class Variant:
     reworded: tuple[tuple[str, str], ...] = ()
 
     def reword(self, text: str) -> str:
-        """The text in the variant's words; where two old ones begin, the longer counts."""
+        """Return the text in the variant's words; where two old ones begin, the longer counts."""
         new = dict(self.reworded)
         old = "|".join(re.escape(words) for words in sorted(new, key=len, reverse=True))
         return re.sub(old, lambda match: new[match[0]], text) if new else text
@@ -54,7 +54,7 @@ def rewordings(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def varied(exercise: Exercise, variant: Variant) -> Exercise:
-    """The exercise in the variant's convention."""
+    """Return the exercise in the variant's convention."""
     adapter = variant.adapters[exercise.name]
 
     @cache
@@ -97,7 +97,7 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
 
 
 def case_in_variant(case: Case, exercise: Exercise, adapter: Adapter, variant: Variant) -> Case:
-    """The case with its arguments in the variant's convention.
+    """Return the case with its arguments in the variant's convention.
 
     A module's inputs are named, those of a second call with a ``_2``.
     """

@@ -36,7 +36,7 @@ def between(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def holes(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """A boolean mask in which every row allows two keys and, of more, forbids one.
+    """Return a boolean mask in which every row allows two keys and, of more, forbids one.
 
     Of two keys it allows one: a single key has weight 1 whatever its score, which hides much.
     """
@@ -65,7 +65,7 @@ class Count:
 
 
 def hole(axes: str) -> Drawn:
-    """A mask with these axes, see ``holes``."""
+    """Return a mask with these axes, see ``holes``."""
     return Drawn(axes, holes)
 
 
@@ -94,12 +94,12 @@ class Row:
     note: str = ""
 
     def but(self, sizes: str = "", **changed) -> "Row":
-        """The row with other lengths and whatever else is changed."""
+        """Return the row with other lengths and whatever else is changed."""
         return replace(self, sizes={**self.sizes, **lengths(sizes)}, **changed)
 
 
 def row(sizes: str, then: str | None = None, **special) -> Row:
-    """A row; the axes' lengths are written as ``m=5 n=7 d_k=4``."""
+    """Return a row; the axes' lengths are written as ``m=5 n=7 d_k=4``."""
     return Row(lengths(sizes), then=None if then is None else lengths(then), **special)
 
 
@@ -117,11 +117,11 @@ class CaseTable:
     how: Callable[[Rng, tuple[int, ...]], np.ndarray] = between
 
     def __call__(self, *rows: Row | Case) -> Callable[[Rng], list[Case]]:
-        """A criterion's cases, one for each row. A case made by hand stays as it is."""
+        """Return a criterion's cases, one for each row. A case made by hand stays as it is."""
         return lambda rng: [r if isinstance(r, Case) else self.case(rng, r) for r in rows]
 
     def criterion(self, name: str, points: int) -> "TableCriterion":
-        """A criterion that is tried ``on(row, …)``, a case for each row."""
+        """Return a criterion that is tried ``on(row, …)``, a case for each row."""
         return TableCriterion(self, name, points)
 
     def case(self, rng: Rng, row: Row) -> Case:
@@ -150,7 +150,7 @@ class CaseTable:
 
     @property
     def axes(self) -> list[str]:
-        """The names of the axes, each once."""
+        """Return the names of the axes, each once."""
         written = [
             entry.axes if isinstance(entry, Drawn) else entry for entry in self.spec.values()
         ]
@@ -159,12 +159,12 @@ class CaseTable:
 
     @property
     def each_gradient(self) -> Callable:
-        """The caller that asks for the gradient of every argument by itself."""
+        """Return the caller that asks for the gradient of every argument by itself."""
         return each_gradient(**self.floats)
 
     @property
     def floats(self) -> dict[str, int]:
-        """The arguments that are arrays of numbers, each with its place."""
+        """Return the arguments that are arrays of numbers, each with its place."""
         return {n: i for i, (n, entry) in enumerate(self.spec.items()) if isinstance(entry, str)}
 
 
@@ -181,7 +181,7 @@ class TableCriterion(NamedTuple):
 
 
 def each_result(names: tuple[str, ...], tried: Callable) -> tuple[Criterion, ...]:
-    """A criterion for each of several results that have names, one point each, on the same cases.
+    """Return a criterion of one point for each of several named results, on the same cases.
 
     Who gets one of them wrong keeps the points of the others.
     """
@@ -198,7 +198,7 @@ def only(name: str, results: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shape_of(axes: str, row: Row) -> tuple[int, ...]:
-    """The shape that ``... m d_k`` has in a row."""
+    """Return the shape that ``... m d_k`` has in a row."""
     shape: list[int] = []
     for axis in axes.split():
         if axis == "...":
@@ -210,7 +210,7 @@ def shape_of(axes: str, row: Row) -> tuple[int, ...]:
 
 
 def special(array: np.ndarray, name: str, row: Row) -> np.ndarray:
-    """The numbers of an argument, with what the row says of them."""
+    """Return the numbers of an argument, with what the row says of them."""
     if row.cancel:
         array = array - array.mean(-1, keepdims=True)
     factor = row.factor if isinstance(row.factor, float | int) else row.factor.get(name, 1.0)
@@ -224,7 +224,7 @@ def is_zero(name: str, row: Row) -> bool:
 
 
 def to_torch(array: np.ndarray) -> Any:
-    """The same numbers as a tensor. Chapters on NumPy do without torch."""
+    """Return the numbers as a tensor. Chapters on NumPy do without torch."""
     import torch
 
     return torch.from_numpy(array)
@@ -247,7 +247,7 @@ class Standard:
 
     @property
     def contiguous(self) -> tuple[Row, ...]:
-        """The batches of one axis as they lie in memory, and one of two axes."""
+        """Return the batches of one axis as they lie in memory, and one of two axes."""
         return (*(r for r in self.batches if not r.turned), self.two_axes)
 
     @property
@@ -267,7 +267,7 @@ class Standard:
 
 
 def standard(table: CaseTable, *, left_out: str = "", large: str = "", **fixed: int) -> Standard:
-    """The standard rows for a table.
+    """Return the standard rows for a table.
 
     ``fixed`` are lengths that an exercise needs, ``left_out`` those that are not given, ``large``
     is the argument that comes in the millions, the first one unless named.
@@ -297,13 +297,13 @@ def standard(table: CaseTable, *, left_out: str = "", large: str = "", **fixed: 
 
 
 def distinct(axes: list[str], fixed: Mapping[str, int]) -> dict[str, int]:
-    """A length for each axis, no two alike, none that of the batch."""
+    """Return a length for each axis, no two alike, none that of the batch."""
     free = (n for n in (5, 7, 3, 11, 13, 17) if n not in fixed.values())
     return {axis: fixed[axis] if axis in fixed else next(free) for axis in axes}
 
 
 def turned(alone: Row, queries: int, keys: int, **changed) -> Row:
-    """The row with these numbers of tokens, and turned. A single axis of tokens is the keys'.
+    """Return the row with these numbers of tokens, turned; a single axis of tokens is the keys'.
 
     No row has a single key here: its weight is 1 whatever its score, which hides much.
     """
@@ -313,5 +313,5 @@ def turned(alone: Row, queries: int, keys: int, **changed) -> Row:
 
 
 def once_more(case: Case) -> Case:
-    """The first call at the end: nothing that was called since may change what it returns."""
-    return replace(case, note="the first call once more")
+    """Return the first call as the last: no call since may change what it returns."""
+    return replace(case, note="the first call once more", repeats=case)

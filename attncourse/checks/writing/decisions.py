@@ -68,7 +68,7 @@ class Decisions:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> Any:
-        """The decisions, with those options that are some of them; they are taken out."""
+        """Return the decisions, with those options that are some of them; they are taken out."""
         names = [field.name for field in fields(cls) if field.name in options]
         return cls(**{name: options.pop(name) for name in names})
 
@@ -94,17 +94,17 @@ class Attention(Decisions):
     mix: Callable = blend
 
     def weights(self, query, key, other=None, mask=None, scale=None):
-        """The attention map ``(..., m, n)``."""
+        """Return the attention map ``(..., m, n)``."""
         query, key, other = self.roles(query, key, other)
         factor = self.given(self.factor(query, key, other), scale)
         return self.shares(self.scale(self.compare(query, key), factor), mask, factor)
 
     def shares(self, scores, mask=None, factor=1.0):
-        """The attention map of scores that are there."""
+        """Return the attention map of scores that are there."""
         return self.after(self.normalize(self.hide(scores, mask)), mask, factor)
 
     def output(self, query, key, value, mask=None, scale=None, other=None):
-        """The blended values ``(..., m, d_v)``."""
+        """Return the blended values ``(..., m, d_v)``."""
         weights = self.weights(query, key, value if other is None else other, mask, scale)
         return self.mix(weights, self.roles(query, key, value)[2])
 
@@ -131,7 +131,7 @@ class Score(Decisions):
 
 @composition
 def dot(**options):
-    """A product of every query with every key, made of decisions."""
+    """Return a product of every query with every key, made of decisions."""
     score = Score.of(options)
 
     def answer(query, key):
@@ -173,7 +173,7 @@ def shared_out(attention, views, mask, other):
 
 
 def module_class(name, layers, super_init=begun, hold=assigned, **methods) -> type:
-    """A module class: ``layers(*sizes)`` is what it holds, by name. A method of None is left out.
+    """Return a module class: ``layers(*sizes)`` is what it holds; a method of None is left out.
 
     ``super_init(self)`` calls ``super().__init__()``, ``hold(self, layers)`` keeps the layers.
     """
@@ -199,7 +199,7 @@ def attention_class(
     other=None,
     **options,
 ):
-    """A module class for attention between views of what it is called on, by default one input.
+    """Return a module class for attention between views of its inputs, by default one.
 
     ``query(self, *inputs)``, ``key`` and ``value`` are the views, ``answer`` and ``shares`` what
     ``forward`` and ``weights`` return, ``other(self, *inputs)`` what the attention knows besides,

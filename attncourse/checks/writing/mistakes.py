@@ -106,7 +106,7 @@ def overflowing(number: float) -> dict[str, Any]:
 
 
 def guarded(number: float) -> dict[str, Any]:
-    """A number is added to the sum that the weights are divided by."""
+    """Return the wrong options in which a number is added to the sum of the weights."""
 
     def normalize(scores):
         e = exponentials(scores)
@@ -191,7 +191,7 @@ GUARD = (
 
 
 def floored(floor: float) -> dict[str, Any]:
-    """The number that is subtracted is never below a floor."""
+    """Return the wrong options in which the number subtracted is never below a floor."""
     return {"normalize": lambda s: shares_of((s - s.amax(-1, keepdim=True).clamp(min=floor)).exp())}
 
 
@@ -254,7 +254,7 @@ def reversed_axes(x):
 
 
 def unit(x):
-    """Every row divided by its length."""
+    """Return every row divided by its length."""
     return x / x.norm(dim=-1, keepdim=True).clamp(min=1e-12)
 
 
@@ -536,7 +536,7 @@ GRADIENT_CUT = mistake("""the gradient is cut off
 
 
 def zero_at_start(name: str) -> dict[str, Any]:
-    """A new module's parameter of this name is 0."""
+    """Return the wrong options in which a new module's parameter is 0."""
 
     def hold(self, layers):
         assigned(self, layers)
@@ -548,7 +548,7 @@ def zero_at_start(name: str) -> dict[str, Any]:
 def not_random(name: str) -> Recipe:
     """Return the mistake that a parameter is not random in a new module."""
     return mistake(f"""{name}: not random at the start
-        At the start your {name} holds one number everywhere, or few different ones. The exercise
+        At the start `{name}` holds one or two numbers over and over, or equal rows. The exercise
         asks for random numbers: `torch.randn(…)`.""").by(zero_at_start(name))
 
 

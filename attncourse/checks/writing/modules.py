@@ -21,7 +21,7 @@ State = dict[str, torch.Tensor]
 
 
 def tensor(values: Any, dtype: torch.dtype = torch.float64) -> torch.Tensor:
-    """A floating-point tensor of a NumPy array or of nested lists."""
+    """Return a floating-point tensor of a NumPy array or of nested lists."""
     return torch.tensor(np.asarray(values), dtype=dtype)
 
 
@@ -47,7 +47,7 @@ def module_case(
     note: str = "",
     others: State | None = None,
 ) -> Case:
-    """A case that builds ``name(*args, **options)``, loads ``state`` and calls it on ``inputs``.
+    """Return a case that builds ``name(*args, **options)``, loads ``state`` and calls it.
 
     ``method`` is called in place of the module itself, and called again where there are ``others``,
     inputs of a second call. ``use`` is ``call_module`` unless given.
@@ -71,7 +71,7 @@ def module_case(
 
 
 def start_case(name: str, sizes: tuple[int, ...], *parameters: str) -> Case:
-    """A case that builds ``name(*sizes)`` and looks whether these parameters are random."""
+    """Return a case that builds ``name(*sizes)`` and looks whether these parameters are random."""
     return Case(
         kwargs={"make": (sizes, {}), "names": parameters},
         use=parameters_at_start,
@@ -115,7 +115,7 @@ class ModuleTable(CaseTable):
         )
 
     def second_inputs(self, rng: Rng, row: Row) -> State:
-        """The inputs of a second call, of other lengths and without a batch."""
+        """Return the inputs of a second call, of other lengths and without a batch."""
         if row.then is None:
             return {}
         other = replace(row, sizes={**row.sizes, **row.then}, batch=())

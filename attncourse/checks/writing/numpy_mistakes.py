@@ -24,7 +24,7 @@ def swapped(X):
 
 
 def over(dividend, divisor):
-    """A quotient, 0 wherever the divisor is 0."""
+    """Return a quotient, 0 wherever the divisor is 0."""
     return dividend / np.where(divisor == 0, 1, divisor) * (divisor != 0)
 
 
@@ -39,7 +39,7 @@ def result(value, *given):
 
 
 def dots(X, Y):
-    """The dot product of every row of X with every row of Y."""
+    """Return the dot product of every row of X with every row of Y."""
     return X @ swapped(Y)
 
 
@@ -49,7 +49,7 @@ def unit(X):
 
 
 def apart(X, Y):
-    """The distance of every row of X from every row of Y."""
+    """Return the distance of every row of X from every row of Y."""
     gaps = X[..., None, :] - (Y if X.ndim == 1 else Y[..., None, :, :])
     return np.linalg.norm(gaps, axis=-1)
 

@@ -30,11 +30,11 @@ class Recipe:
     values: Between | tuple = ()
 
     def by(self, *ways: Way, **options: Any) -> "Recipe":
-        """The mistake, made in these ways too: ``by(decision=option)`` is one of them."""
+        """Return the mistake, made in these ways too: ``by(decision=option)`` is one of them."""
         return replace(self, ways=(*self.ways, *ways, *([options] if options else ())))
 
     def by_any(self, family: Callable[[Any], Way], values: Between | tuple) -> "Recipe":
-        """The mistake, made with any of the numbers too."""
+        """Return the mistake, made with any of the numbers too."""
         return replace(self, family=family, values=values)
 
     def here(self, *ways: Way, **options: Any) -> "Recipe":
@@ -42,11 +42,11 @@ class Recipe:
         return Recipe(self.name, self.explanation).by(*ways, **options)
 
     def whole(self, wrong: Callable, *also: Callable) -> Mistake:
-        """The mistake that is no wrong option but a whole wrong implementation."""
+        """Return the mistake that is no wrong option but a whole wrong implementation."""
         return Mistake(self.name, self.explanation, wrong, also=also)
 
     def said(self, explanation: str) -> "Recipe":
-        """The same mistake, put right in words that fit another exercise."""
+        """Return the same mistake, put right in words that fit another exercise."""
         return replace(self, explanation=" ".join(explanation.split()))
 
     def called(self, name: str) -> "Recipe":
@@ -54,7 +54,7 @@ class Recipe:
         return replace(self, name=name)
 
     def naming(self, **words: str) -> "Recipe":
-        """The same mistake where something is called otherwise: ``naming(d_k="d")``."""
+        """Return the same mistake where something is called otherwise: ``naming(d_k="d")``."""
         name, explanation = self.name, self.explanation
         for old, new in words.items():
             name, explanation = name.replace(old, new), explanation.replace(old, new)
@@ -62,7 +62,7 @@ class Recipe:
 
 
 def mistake(words: str) -> Recipe:
-    """A mistake: the first line of the words names it, the others are what a student is told."""
+    """Return the recipe whose name is the first line of the words; the others are told."""
     name, explanation = words.split("\n", 1)
     return Recipe(name, " ".join(explanation.split()))
 
@@ -76,7 +76,7 @@ def made_family(compose: Callable, recipe: Recipe) -> Family | None:
 
 
 def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[Mistake, ...]:
-    """The mistakes that the recipes make in one composition.
+    """Return the mistakes that the recipes make in one composition.
 
     ``beside`` are options with which a mistake, where it has none of them itself, shows only in
     part; those are not tried in pairs.

@@ -15,8 +15,7 @@ from pathlib import Path
 import attncourse
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.course.settings import follow_on_earns
-from attncourse.grading.course.variants import FILE as VARIANTS
-from attncourse.grading.course.variants import choices_text, variants_in
+from attncourse.grading.course.variants import VARIANTS_FILE, choices_text, variants_in
 from attncourse.grading.files import replace_bytes, zipped
 
 HERE = Path(__file__).parent
@@ -43,7 +42,7 @@ def zip_contents(course: Path, name: str) -> Iterator[tuple[str, bytes]]:
     solved = f"solutions/{name}/{name}.ipynb"
     yield solved, (course / solved).read_bytes()
     if variant := variants_in(course).get(name):
-        yield VARIANTS, choices_text({name: variant}).encode()
+        yield VARIANTS_FILE, choices_text({name: variant}).encode()
     yield SETTINGS, (json.dumps({"follow_on": follow_on_earns(course)}) + "\n").encode()
     for path in sorted(PACKAGE.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts:

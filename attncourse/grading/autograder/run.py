@@ -12,16 +12,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from attncourse.grading.autograder.bundle import SETTINGS
-from attncourse.grading.class_.gradescope import results_json
-from attncourse.grading.class_.results import from_report
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import report_without_points
+from attncourse.grading.results.class_results import from_report
+from attncourse.grading.results.gradescope import results_json
 
 STUDENT = "submission"
 OPEN = "Graded without a jail, which this container does not allow ({}): points can be forged."

@@ -97,6 +97,7 @@ class Chosen(NamedTuple):
 
     @property
     def student(self) -> str:
+        """The id of who handed it in."""
         return self.owned.student
 
 

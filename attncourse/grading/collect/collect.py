@@ -11,11 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from attncourse.grading.class_.grade_questions import QUESTION_FILE, keep_question
-from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.attempts import Chosen, HandIn, attempts_of, chosen_of
-from attncourse.grading.collect.groups import FILE as GROUPS
-from attncourse.grading.collect.groups import with_groups
+from attncourse.grading.collect.groups import GROUPS_FILE, with_groups
 from attncourse.grading.collect.owners import is_anonymous
 from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
 from attncourse.grading.collect.schemes import claim
@@ -24,19 +21,21 @@ from attncourse.grading.course import folders
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.course.dates import Zone, moment_in_stamp, moment_in_tables, zone_of
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.gradebook import gradebook_to_read
 from attncourse.grading.course.late import time_in
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.driver.journal import only_process
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors, replace_bytes, replace_file
+from attncourse.grading.gradebook.connection import gradebook_to_read
+from attncourse.grading.gradebook.read import Person, has_gradebook, read_people
 from attncourse.grading.report import count
+from attncourse.grading.results.grade_questions import QUESTION_FILE, keep_question
 from attncourse.grading.slips import require_no_slip, require_trust
 from attncourse.grading.spreadsheet import csv_table
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
 STRANGERS = 3  # people of a download of whom none is on the roster: it is another class's
-HEAD = (
+RECORD_HEAD = (
     *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
     "group",
 )
@@ -76,8 +75,8 @@ def collect_downloads(
     rosters = [roster] if isinstance(roster, Path) else list(roster or ())
     listed = read_rosters(rosters, trust)
     people = class_of(course, listed, db, closed=bool(roster), trust=trust)
-    if groups or (course / GROUPS).is_file():
-        people = with_groups(people, groups or course / GROUPS, name)
+    if groups or (course / GROUPS_FILE).is_file():
+        people = with_groups(people, groups or course / GROUPS_FILE, name)
     made = Collected(zone=zone)
     made.remarks += [
         f"{path} has no names: whose a file is, its numbers and ids alone say"
@@ -176,7 +175,7 @@ def class_of(
     known: list[Person] = []
     if has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
-            known = people_in(connection)
+            known = read_people(connection)
     if closed:
         members = with_known_ids(listed, known, trust)
     else:
@@ -218,8 +217,8 @@ def keep_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -> 
         owned, at = row.owned, moment_in_tables(zone, row.time) if row.time else ""
         origin = (owned.claim.platform, owned.claim.number, owned.item.shown, at)
         cells = (row.student, *origin, now, row.done, owned.group)
-        record[row.student] = dict(zip(HEAD, cells, strict=True))
+        record[row.student] = dict(zip(RECORD_HEAD, cells, strict=True))
     if not record:
         return
-    lines = [[record[student].get(head, "") for head in HEAD] for student in sorted(record)]
-    replace_file(folders.place_of_record(course, name), csv_table([HEAD, *lines]))
+    lines = [[record[student].get(head, "") for head in RECORD_HEAD] for student in sorted(record)]
+    replace_file(folders.place_of_record(course, name), csv_table([RECORD_HEAD, *lines]))

@@ -76,10 +76,12 @@ def numbered(cells: list[str]) -> bool:
 
 
 def addresses(cells: list[str]) -> bool:
+    """True if every cell is an e-mail address."""
     return all(re.fullmatch(r"[^@\s]+@[^@\s]+", cell) for cell in cells)
 
 
 def are_times(cells: list[str]) -> bool:
+    """True if every cell is a time."""
     try:
         return all(instant(cell, UTC) for cell in cells)
     except ValueError:

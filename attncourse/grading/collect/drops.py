@@ -23,9 +23,9 @@ from attncourse.grading.harmless import printable
 from attncourse.grading.submission.text import OTHERS
 
 Leave = Callable[[str, str], None]  # what is left, and why
-MOST = 50_000  # files in a download
-MOST_INSIDE = 5_000  # files in an archive that lies in it
-DEEPEST = 2  # archives in archives
+MAX_FILES = 50_000  # files in a download
+MAX_FILES_OF_ARCHIVE = 5_000  # files in an archive that lies in it
+MAX_ARCHIVES_DEEP = 2  # archives in archives
 ARCHIVES = tuple((first, kind) for first, kind in OTHERS if kind.endswith(" archive"))
 NO_ZIP = "; a download should be a zip archive: make it one, or unpack it and name its folder"
 UTF_8 = 0x800  # the flag of a name in an archive that says how it is encoded
@@ -36,16 +36,16 @@ BROKEN = (*handed_in.BROKEN, OSError)
 class ArchiveRoom:
     """How many more files and bytes the archives in a download may hold, together."""
 
-    files: int = MOST
+    files: int = MAX_FILES
     bytes: int = 500_000_000
 
     def read(self, item: "Item") -> "builtins.bytes":
         """An archive's bytes. Raises ``Ungraded`` where there is no room for it."""
         if min(self.files, self.bytes) <= 0:
             raise Ungraded("the archives in it hold too much: unpack it and name its folder")
-        self.bytes -= handed_in.LARGEST  # what is too large has been read as well
+        self.bytes -= handed_in.MAX_BYTES_OF_FILE  # what is too large has been read as well
         data = item.read()
-        self.bytes += handed_in.LARGEST - len(data)
+        self.bytes += handed_in.MAX_BYTES_OF_FILE - len(data)
         self.files -= data.count(handed_in.ENTRY)
         return data
 
@@ -63,6 +63,7 @@ class Item(NamedTuple):
 
     @property
     def shown(self) -> str:
+        """The path as a message shows it."""
         return printable(str(self.names[0]), 200)
 
 
@@ -88,8 +89,10 @@ def download_items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Ite
         archive = stack.enter_context(zipfile.ZipFile(path))
     except BROKEN as error:
         raise UserError(f"{path} is a damaged archive ({error}): download it again") from None
-    if len(archive.infolist()) > MOST:
-        raise UserError(f"{path} holds more than {MOST} files: is it a download of one assignment?")
+    if len(archive.infolist()) > MAX_FILES:
+        raise UserError(
+            f"{path} holds more than {MAX_FILES} files: is it a download of one assignment?"
+        )
     if not archive.infolist():
         leave(printable(path.name, 200), "an archive with nothing in it: download it again")
     yield from in_archive(archive, name, leave)
@@ -104,13 +107,14 @@ def folder_items(folder: Path) -> Iterator[Item]:
             path = Path(place, name)
             if path.is_symlink():
                 continue
-            if (count := count + 1) > MOST:
-                raise UserError(f"{folder} holds more than {MOST} files: name fewer")
+            if (count := count + 1) > MAX_FILES:
+                raise UserError(f"{folder} holds more than {MAX_FILES} files: name fewer")
             where = PurePosixPath(path.relative_to(folder))
             yield Item((where,), lambda path=path: read_dropped_file(path), path.stat().st_mtime)
 
 
 def read_dropped_file(path: Path) -> bytes:
+    """Return the bytes of a file; one that cannot be read is ``Ungraded``, with the reason."""
     try:
         return handed_in.read_file(path)
     except OSError as error:
@@ -151,10 +155,10 @@ def archive_items(
     data = room.read(item)
     if not data.startswith(handed_in.ZIP):
         return None
-    if depth >= DEEPEST:
+    if depth >= MAX_ARCHIVES_DEEP:
         raise Ungraded("an archive in an archive in an archive")
-    if data.count(handed_in.ENTRY) > MOST_INSIDE:
-        raise Ungraded(f"an archive of more than {MOST_INSIDE} files")
+    if data.count(handed_in.ENTRY) > MAX_FILES_OF_ARCHIVE:
+        raise Ungraded(f"an archive of more than {MAX_FILES_OF_ARCHIVE} files")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except BROKEN as error:

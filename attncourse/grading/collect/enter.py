@@ -1,13 +1,13 @@
 """Entering a class: the people of its lists, with all that they are known by, in the gradebook."""
 
 from pathlib import Path
-from typing import Any
 
-from attncourse.grading.class_.scores import Person, has_gradebook, people_in
 from attncourse.grading.collect.roster import Class, Member, read_rosters, with_known_ids
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.gradebook import find_book, gradebook_to_read, opened
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.connection import find_gradebook, gradebook_to_read
+from attncourse.grading.gradebook.read import Person, has_gradebook, read_people
+from attncourse.grading.gradebook.students import enter_students
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
 from attncourse.grading.slips import require_trust
@@ -34,20 +34,20 @@ def enter_class(
         for who, member in members.items()
         if not forgotten.has(who, member.person.email, member.person.lms_id)
     }
-    made, changed = [], []
-    with opened(find_book(course, db)) as gradebook:
-        for member in members.values():
-            fields = {key: value for key, value in gradebook_fields(member).items() if value}
-            before = known.get(member.id)
-            old = gradebook_fields(Member(before)) if before else {}
-            new: dict[str, Any] = {k: value for k, value in fields.items() if old.get(k) != value}
-            if before is None:
-                made.append(member.id)
-            elif new:
-                said = ", ".join(f"{key} {old[key] or 'none'} to {new[key]}" for key in new)
-                changed.append(f"{one_line(member.id, 40)}: {one_line(said, 160)}")
-            if before is None or new:
-                gradebook.update_or_create_student(member.id, **new)
+    to_enter: dict[str, dict[str, str]] = {}
+    changed = []
+    for member in members.values():
+        fields = {key: value for key, value in gradebook_fields(member).items() if value}
+        before = known.get(member.id)
+        old = gradebook_fields(Member(before)) if before else {}
+        new = {key: value for key, value in fields.items() if old.get(key) != value}
+        if before is None or new:
+            to_enter[member.id] = new
+        if before is not None and new:
+            said = ", ".join(f"{key} {old[key] or 'none'} to {new[key]}" for key in new)
+            changed.append(f"{one_line(member.id, 40)}: {one_line(said, 160)}")
+    enter_students(find_gradebook(course, db), to_enter)
+    n_new = len(to_enter) - len(changed)
     absent = [str(Member(person)) for who, person in known.items() if who not in members]
     lines = []
     if not any(member.called for member in members.values()):
@@ -57,8 +57,8 @@ def enter_class(
     lines += changed
     if absent:
         lines.append(f"in the gradebook and on no list: {', '.join(absent[:20])}")
-    same = len(members) - len(made) - len(changed)
-    counts = f"{len(made)} new, {len(changed)} changed, {same} as before"
+    same = len(members) - len(to_enter)
+    counts = f"{n_new} new, {len(changed)} changed, {same} as before"
     return [*lines, f"{count(len(members), 'student')}: {counts}"]
 
 
@@ -67,7 +67,7 @@ def people_entered(course: Path, db: str | None) -> dict[str, Person]:
     if not has_gradebook(course, db):
         return {}
     with gradebook_to_read(course, db) as connection:
-        return {person.id: person for person in people_in(connection)}
+        return {person.id: person for person in read_people(connection)}
 
 
 def ids_listed(course: Path, roster: Path, db: str | None = None) -> list[str]:

@@ -19,7 +19,7 @@ from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 
 METADATA = "submission_metadata.yml"
-LARGEST, DEEPEST = 20_000_000, 50  # bytes and levels of what it says
+MAX_BYTES_OF_METADATA, MAX_LEVELS_OF_METADATA = 20_000_000, 50  # bytes and levels of what it says
 Export = dict[str, dict[str, Any]]  # what is said of each submission, by its folder's name
 Exports = Mapping[PurePosixPath, Export]  # by the folder that the file is in
 
@@ -41,9 +41,12 @@ def exports(
 
 
 def parse_metadata(item: Item) -> Export:
+    """Return the table of submissions in a file of Gradescope's; another file is ``Ungraded``."""
     data = item.read()
-    if len(data) > LARGEST:
-        raise Ungraded(f"over {LARGEST // 1_000_000} MB: is it what Gradescope exports?")
+    if len(data) > MAX_BYTES_OF_METADATA:
+        raise Ungraded(
+            f"over {MAX_BYTES_OF_METADATA // 1_000_000} MB: is it what Gradescope exports?"
+        )
     try:
         content = load_metadata(data)
     except Exception as error:  # whatever its constructors make of it
@@ -55,13 +58,14 @@ def parse_metadata(item: Item) -> Export:
 
 
 def load_metadata(data: bytes) -> object:
+    """Return the data in a YAML file; one nested too deep is ``Ungraded``."""
     import yaml
 
     loader, depth = getattr(yaml, "CSafeLoader", yaml.SafeLoader), 0
     for event in yaml.parse(data, loader):  # its objects are made by calls within calls, in C
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEEPEST:
+        if depth > MAX_LEVELS_OF_METADATA:
             raise ValueError("lists in lists in lists")
     return yaml.load(data, loader)
 
@@ -92,6 +96,7 @@ def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | 
 
 
 def text_under_key(said: object, key: str) -> str:
+    """Return the value under a key as text; empty where there is none, or no text in it."""
     value = said.get(key) if isinstance(said, dict) else None
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M:%S %z}".strip()

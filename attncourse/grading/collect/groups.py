@@ -8,15 +8,15 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect.columns import columns_of
 from attncourse.grading.collect.roster import Class, Member, why_no_folder
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import name_parts
 from attncourse.grading.spreadsheet import rows_in
 
-FILE = "groups.csv"
+GROUPS_FILE = "groups.csv"
 MEMBERS = re.compile(r"(member|student|mitglied|membre|miembro)")
 
 

@@ -27,6 +27,7 @@ class Slipped(Ungraded):
     """A file whose path has the number of one person and the name of another."""
 
     def __init__(self, slip: Slip) -> None:
+        """Keep the slip, which stops the whole command."""
         super().__init__(str(slip))
         self.slip = slip
 
@@ -106,25 +107,30 @@ def newcomer(claim: OwnerClaim, people: Class) -> str:
 
 
 def is_anonymous(name: str) -> bool:
+    """True if a name is one that a platform puts in the place of a name."""
     return "".join(name_parts(name)) in ANONYMOUS
 
 
 def claim_in_words(claim: OwnerClaim) -> str:
+    """Return the name that a path claims, with the number, as a message shows it."""
     return one_line(claim.names[0], 40) + (f" ({claim.number})" if claim.number else "")
 
 
 def several(claim: OwnerClaim, found: set[str], people: Class) -> Ungraded:
+    """Return the reason to leave a file that may be several people's."""
     way_out = NUMBERS if people.closed else ROSTER
     return Ungraded(f"{claim_in_words(claim)} may be {owners_in_words(found, 'or')}: {way_out}")
 
 
 def two(found: set[str]) -> Ungraded:
+    """Return the reason to leave a file whose path names several people."""
     return Ungraded(
         f"its path names {owners_in_words(found, 'and')}: call it after its owner alone"
     )
 
 
 def owners_in_words(found: Iterable[str], word: str) -> str:
+    """Return the ids of people in a line, the first four of them."""
     return f" {word} ".join(one_line(student, 40) for student in sorted(found)[:4])
 
 

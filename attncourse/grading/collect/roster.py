@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.collect.columns import IDS, columns_of
 from attncourse.grading.course.folders import unusable
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.slips import Slip, require_no_slip, settle_owner
@@ -43,12 +43,14 @@ class Member:
 
     @property
     def id(self) -> str:
+        """The id of the person."""
         return self.person.id
 
     @property
     def keys(self) -> set[tuple[str, str]]:
-        """Everything by which no other should be known, and where: what one platform counts says
-        nothing of who has the same number on another, or as an id.
+        """Everything by which no other should be known, and on which platform.
+
+        What one platform counts says nothing of who has the same number on another, or as an id.
         """
         ids = {("", same_id(key)) for key in (self.id, self.person.email, *self.others)}
         numbers = {("canvas", same_id(self.person.lms_id)), ("moodle", self.participant)}
@@ -62,6 +64,7 @@ class Member:
         return sorted(whole)
 
     def __str__(self) -> str:
+        """Return id and name as far as they are known, and the row that says so."""
         name = self.person.full_name if self.person.name else " ".join(self.names[:1])
         known = ", ".join(dict.fromkeys(filter(None, (self.id, name))))
         return f"{one_line(known, 80)} ({self.row})"
@@ -95,6 +98,7 @@ class Class:
     trust: str = ""
 
     def __post_init__(self) -> None:
+        """Make the indices by which people are found."""
         self._keys: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._names, self._ids, self._groups = NameIndex(), NameIndex(), NameIndex()
         for member in self.members.values():
@@ -109,8 +113,9 @@ class Class:
                 self._groups.add(member.id, group)
 
     def by_key(self, keys: Iterable[str], where: str = "") -> set[str]:
-        """Who is known by the first of these keys that anybody is known by: ids or addresses, or a
-        platform's numbers.
+        """Return who is known by the first of these keys that anybody is known by.
+
+        Keys are ids or addresses, or a platform's numbers.
         """
         known = (self._keys.get((where, same_id(key))) for key in keys)
         return set(next(filter(None, known), ()))
@@ -210,6 +215,7 @@ def require_distinct(path: Path, members: list[Member]) -> None:
 
 
 def member_of(cells: dict[str, list[str]]) -> Member:
+    """Return the person of a row, by the cells of each kind of column."""
     first = {kind: next((cell for cell in values if cell), "") for kind, values in cells.items()}
     return Member(
         Person(

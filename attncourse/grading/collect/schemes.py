@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-LONGEST, DEEPEST = 1000, 50  # characters and folders of a path: no platform writes more
+MAX_CHARACTERS_OF_PATH, MAX_FOLDERS_OF_PATH = 1000, 50  # no platform writes more
 
 MOODLE = re.compile(r"(?s)(?P<name>.+?)_(?P<number>\d+)_assignsubmission_(?P<kind>[a-z]+)_?")
 CANVAS = re.compile(
@@ -47,8 +47,10 @@ COPY = re.compile(r"(\(\d+\)|-\d+)$")
 
 
 class OwnerClaim(NamedTuple):
-    """Whose a file may be. ``names`` are ids, addresses or names of a person, the likeliest first,
-    ``ids`` those of them that are no names.
+    """Whose a file may be.
+
+    ``names`` are ids, addresses or names of a person, the likeliest first, ``ids`` those of them
+    that are no names.
 
     Files of a download with one ``key`` were handed in together. ``number`` is the platform's of
     the person, ``rivals`` are what else in the name could be that number, ``order`` rises with

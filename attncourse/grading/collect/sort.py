@@ -17,7 +17,13 @@ from attncourse.grading.collect.drops import (
 )
 from attncourse.grading.collect.owners import NUMBERS, ROSTER, Slipped, TestStudent, owners, reason
 from attncourse.grading.collect.roster import Class
-from attncourse.grading.collect.schemes import DEEPEST, LONGEST, OwnerClaim, claim, likeliest_scheme
+from attncourse.grading.collect.schemes import (
+    MAX_CHARACTERS_OF_PATH,
+    MAX_FOLDERS_OF_PATH,
+    OwnerClaim,
+    claim,
+    likeliest_scheme,
+)
 from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 from attncourse.grading.slips import Slip
@@ -85,13 +91,17 @@ class Sorting:
         self._sort(items, source._replace(exports=exports))
 
     def leave(self, path: str, reason: str) -> None:
+        """Note a file that is nobody's, with the reason."""
         self.left.append(Left(path, reason))
 
     def _sort(self, found: list[Item], source: Origin) -> None:
         source = source._replace(likely=likeliest_scheme((i.names[0] for i in found), self.name))
         for item in found:
             try:
-                if len(str(item.names[0])) > LONGEST or len(item.names[0].parts) > DEEPEST:
+                if (
+                    len(str(item.names[0])) > MAX_CHARACTERS_OF_PATH
+                    or len(item.names[0].parts) > MAX_FOLDERS_OF_PATH
+                ):
                     raise Ungraded("its path is longer than any platform's: rename it")
                 self._place(item, source)
             except TestStudent as problem:

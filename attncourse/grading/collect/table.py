@@ -7,22 +7,22 @@ from itertools import islice
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.collect.attempts import Chosen
 from attncourse.grading.collect.collect import NEW, Collected
 from attncourse.grading.course.dates import Zone, clock
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
+from attncourse.grading.results.terminal import empty_table
 
-LONGEST = 60  # rows that a person still reads
+MAX_TABLE_ROWS = 60  # rows that a person still reads
 
 
 def collected_table(made: Collected, name: str) -> Table | None:
     """A row a student; of a large class, those to look at."""
     rows = made.rows
-    if len(rows) > LONGEST:
+    if len(rows) > MAX_TABLE_ROWS:
         odd = (row for row in rows if row.done != NEW or row.attempts > 1 or not row.time)
-        rows = list(islice(odd, LONGEST))
+        rows = list(islice(odd, MAX_TABLE_ROWS))
     if not rows:
         return None
     shown = empty_table("student", "handed in", "when", "")
@@ -57,11 +57,11 @@ def closing_lines(made: Collected, name: str) -> Iterator[str]:
     """Yield the last lines of the output: files of nobody, who is missing, what was done."""
     if made.left:
         yield f"not collected: {len(made.left)}"
-    for left in made.left[:LONGEST]:
+    for left in made.left[:MAX_TABLE_ROWS]:
         yield f"  {one_line(left.path, 200)}"
         yield f"    {one_line(left.reason, 200)}"
-    if len(made.left) > LONGEST:
-        yield f"  and {len(made.left) - LONGEST} more"
+    if len(made.left) > MAX_TABLE_ROWS:
+        yield f"  and {len(made.left) - MAX_TABLE_ROWS} more"
     yield from made.remarks
     if made.absent:
         yield f"nothing from {count(len(made.absent), 'student')}: {first_twenty(made.absent)}"

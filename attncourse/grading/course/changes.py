@@ -1,29 +1,18 @@
-"""An assignment that changed after it was handed in: what changed, a gradebook that follows.
-
-nbgrader refuses to add or remove cells once there are submissions. Here the gradebook's cells are
-brought to what the assignment has now. What a person has entered stays, wherever its cell is still
-there; what belongs to a cell that is gone is copied to a file first.
-"""
+"""An assignment that changed after it was handed in: what changed, and which cells are new."""
 
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from attncourse.grading.files import replace_file
-from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
-from attncourse.grading.spreadsheet import csv_table, line_of_cell, records_in, rows_in
+from attncourse.grading.spreadsheet import csv_table, records_in
 
-if TYPE_CHECKING:
-    from nbgrader.api import Gradebook
-
-Recorded = dict[str, tuple[Any, float | None]]  # checksum and points by grade id
-KEPT, ADDED = "removed_cells.csv", "added_cells.csv"
-HEAD = ("student", "cell", "manual_score", "extra_credit", "comment")
+RecordedCells = dict[str, tuple[Any, float | None]]  # checksum and points by grade id
+ADDED_CELLS_FILE = "added_cells.csv"
 
 
-def differences(old: Recorded, new: Recorded) -> Iterator[str]:
+def differences(old: RecordedCells, new: RecordedCells) -> Iterator[str]:
     """Yield a sentence for each change of the graded cells."""
     before = {name: points for name, (_, points) in old.items() if points is not None}
     after = {name: points for name, (_, points) in new.items() if points is not None}
@@ -45,82 +34,10 @@ def keep_added(course: Path, name: str, ids: list[str]) -> None:
     if ids:
         before = added_cells(course, name)
         rows = [("cell",), *((cell_id,) for cell_id in (*before, *ids))]
-        replace_file(course / "reports" / name / ADDED, csv_table(rows))
+        replace_file(course / "reports" / name / ADDED_CELLS_FILE, csv_table(rows))
 
 
 def added_cells(course: Path, name: str) -> tuple[str, ...]:
     """The cells that an assignment has got since it was released."""
-    _, rows = records_in(course / "reports" / name / ADDED)
+    _, rows = records_in(course / "reports" / name / ADDED_CELLS_FILE)
     return tuple(dict.fromkeys(row["cell"] for row in rows if row.get("cell")))
-
-
-def follow(gradebook: "Gradebook", course: Path, name: str, cells: list[Any]) -> list[str]:
-    """Gives the gradebook the cells of a notebook, if it has submissions to it; what to know."""
-    from nbgrader import utils
-
-    sheet = gradebook.find_notebook(name, name)
-    if not sheet.submissions:
-        return []
-    kinds = (
-        ("grade", sheet.grade_cells, utils.is_grade),
-        ("solution", sheet.solution_cells, utils.is_solution),
-        ("task", sheet.task_cells, utils.is_task),
-        ("source", sheet.source_cells, lambda cell: True),
-    )
-    gone, said = [], []
-    for kind, existing, belongs in kinds:
-        wanted = {c.metadata.nbgrader["grade_id"]: c for c in cells if belongs(c)}
-        gone += [cell for cell in existing if cell.name not in wanted]
-        for grade_id in wanted.keys() - {cell.name for cell in existing}:
-            add_cell(gradebook, sheet, kind, wanted[grade_id])
-    if rows := [row for cell in gone for row in entered_by_people(cell)]:
-        place = append_rows(course / "reports" / name / KEPT, rows)
-        said.append(f"what a person has entered for cells that are gone is in {place}")
-    for cell in gone:
-        for row in (*getattr(cell, "grades", ()), *getattr(cell, "comments", ()), cell):
-            gradebook.db.delete(row)
-    gradebook.db.commit()
-    return said + list(beyond(sheet, cells))
-
-
-def add_cell(gradebook: "Gradebook", sheet: Any, kind: str, cell: Any) -> None:
-    """Adds a cell, with empty rows for each submission as nbgrader has them from the start."""
-    from nbgrader.api import Comment, Grade
-
-    marks = cell.metadata.nbgrader
-    known: dict[str, Any] = {} if kind == "solution" else {"cell_type": cell.cell_type}
-    known |= {"max_score": float(marks["points"])} if kind in ("grade", "task") else {}
-    make = getattr(gradebook, f"add_{kind}_cell")
-    made = make(marks["grade_id"], sheet.name, sheet.assignment.name, **known)
-    rows = {"grade": [Grade], "solution": [Comment], "task": [Grade, Comment]}.get(kind, ())
-    for submission, row in product(sheet.submissions, rows):
-        gradebook.db.add(row(cell_id=made.id, notebook_id=submission.id))
-
-
-def entered_by_people(cell: Any) -> Iterator[tuple]:
-    """Yield the scores, extra credit and comments that people have entered for a cell."""
-    for grade in getattr(cell, "grades", ()):
-        if grade.manual_score is not None or grade.extra_credit:
-            yield grade.student.id, cell.name, grade.manual_score, grade.extra_credit, None
-    for comment in getattr(cell, "comments", ()):
-        if comment.manual_comment:
-            yield comment.student.id, cell.name, None, None, comment.manual_comment
-
-
-def append_rows(place: Path, rows: list[tuple]) -> Path:
-    """Adds rows to a file, which is made where there is none."""
-    before = rows_in(place) if place.is_file() else []
-    new = [[one_line(v) if isinstance(v, str) else v for v in row] for row in rows]
-    old = [[line_of_cell(cell) for cell in row] for row in before or [list(HEAD)]]
-    return replace_file(place, csv_table([*old, *new]))
-
-
-def beyond(sheet: Any, cells: list[Any]) -> Iterator[str]:
-    """Which scores that a person gave are above what a cell is worth now. They stay."""
-    now = {c.metadata.nbgrader["grade_id"]: c.metadata.nbgrader.get("points") for c in cells}
-    for cell in (*sheet.grade_cells, *sheet.task_cells):
-        points = float(now.get(cell.name) or 0)
-        above = [g.student.id for g in cell.grades if (g.manual_score or 0) > points]
-        if cell.name in now and above:
-            who, most = ", ".join(map(one_line, above)), count(points, "point")
-            yield f"{cell.name}: the score a person gave is above its {most}: {who}"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from attncourse.grading.harmless import printable
 
-SHOWN = 5
+MAX_FILES_NAMED = 5
 COPY = r"(?: ?\((\d{1,6})\)|-(\d{1,6}))?(?:\.ipynb|(?:\.ipynb)?\.zip)"
 NOTEBOOKS = (".ipynb",), (".zip",)  # and archives, in which one may be
 TEXTS = (".json", ".txt", ".py"), (".md", ".qmd", ".rmd")  # as which a notebook may be saved
@@ -20,10 +20,12 @@ class HandedFile(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The file's name in small letters."""
         return self.path.name.casefold()
 
     @property
     def shown(self) -> str:
+        """The path as a message shows it."""
         return printable(str(self.path), 100)
 
 
@@ -70,4 +72,8 @@ def newest(files: list[HandedFile], name: str) -> HandedFile:
 
 
 def listing(files: list[HandedFile]) -> str:
-    return ", ".join(f.shown for f in files[:SHOWN]) + (", …" if len(files) > SHOWN else "")
+    """Return the paths of some files in a line, the first of many."""
+    names = [file.shown for file in files[:MAX_FILES_NAMED]]
+    if len(files) > MAX_FILES_NAMED:
+        names.append("…")
+    return ", ".join(names)

@@ -28,7 +28,7 @@ REGION = re.compile(r"\s([A-Za-z_]+(?:/[\w+-]+)+)$")
 NUMBERS = re.compile(r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{4}")  # 12.10.2026, or 10/12/2026
 NO_TIME = re.compile(r"\d{4}-\d\d-\d\d")
 Zone = ZoneInfo | None  # the course's, where it names one
-LONGEST = 100  # characters
+MAX_TIME_WIDTH = 100  # characters
 YEARS = range(2000, 2200)  # in which a course can be
 OTHER_DAYS = datetime(2000, 1, 1), datetime(2001, 2, 2, 1, 1)
 HALVES = datetime(2026, 1, 15), datetime(2026, 7, 15)  # of a year, for winter and summer time
@@ -91,7 +91,9 @@ def moment_in(
     text, shown = text.strip(), one_line(text, 60)
     if NO_TIME.fullmatch(text):
         raise ValueError(f"{shown} has no time of day: write {shown} 23:59")
-    plain = "".join(str(unicodedata.digit(c, c)) for c in text[:LONGEST])  # ٢٠٢٦ is a year as well
+    plain = "".join(
+        str(unicodedata.digit(c, c)) for c in text[:MAX_TIME_WIDTH]
+    )  # ٢٠٢٦ is a year as well
     plain = re.sub(r"\b(?:UTC|GMT)\s*(?=[+-]\d)", "", plain.replace("\u2212", "-"))
     region = REGION.search(plain)
     region_zone = named_zone(region[1]) if region else None

@@ -25,7 +25,7 @@ from attncourse.grading.submission.notebook import Assignment, read_assignment
 FORGOTTEN = (
     "{0} was forgotten, and is not graded: delete submitted/{0}, or attncourse forget {0} --back"
 )
-LONGEST = 128  # characters of a student's name, as many as nbgrader's tables hold
+MAX_CHARACTERS_OF_ID = 128  # characters of a student's name, as many as nbgrader's tables hold
 
 
 @dataclass(frozen=True)
@@ -62,6 +62,15 @@ def folders_in(place: Path) -> list[str]:
     if not place.is_dir():
         return []
     return sorted(p.name for p in place.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+def releasable_assignments(course: Path) -> list[str]:
+    """Return the assignments with a solved notebook; raise ``UserError`` where there are none."""
+    source = course / "solutions"
+    names = [name for name in folders_in(source) if (source / name / f"{name}.ipynb").is_file()]
+    if not names:
+        raise UserError(f"no assignment in {source}: run this in the course's folder: --course")
+    return names
 
 
 def require_known(name: str, known: list[str]) -> None:
@@ -158,8 +167,8 @@ def unusable(student: str) -> str:
     """Say what is wrong with a student's name that no table or file can hold; "" if nothing is."""
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in student):
         return "holds bytes or control characters that no name has"
-    if len(student) > LONGEST or len(student.encode()) > 200:
-        return f"is longer than {LONGEST} characters, or 200 bytes"
+    if len(student) > MAX_CHARACTERS_OF_ID or len(student.encode()) > 200:
+        return f"is longer than {MAX_CHARACTERS_OF_ID} characters, or 200 bytes"
     return ""
 
 
@@ -179,6 +188,7 @@ def stamp_in(place: Path) -> str:
 
 
 def place_of_record(course: Path, name: str) -> Path:
+    """Return the path of the table that collecting keeps of an assignment."""
     return course / "submitted" / ".collected" / f"{name}.csv"
 
 

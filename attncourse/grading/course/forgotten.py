@@ -8,16 +8,19 @@ from attncourse.grading.files import replace_file
 from attncourse.grading.names import same_id, spellings
 from attncourse.grading.spreadsheet import csv_table, records_in
 
-FILE, HEAD = "forgotten.csv", ("person", "id_or_name")
+FORGOTTEN_FILE, FORGOTTEN_HEAD = "forgotten.csv", ("person", "id_or_name")
 
 
 class Forgotten:
     """The hashes of ids, addresses, numbers and names that were forgotten, with whose they are."""
 
     def __init__(self, course: Path) -> None:
-        self._path = course / FILE
+        """Read who was forgotten in a course; nobody was where there is no file."""
+        self._path = course / FORGOTTEN_FILE
         rows = records_in(self._path)[1]
-        self._owners = {row.get(HEAD[1], ""): row.get(HEAD[0], "") for row in rows}
+        self._owners = {
+            row.get(FORGOTTEN_HEAD[1], ""): row.get(FORGOTTEN_HEAD[0], "") for row in rows
+        }
 
     def has(self, *ids: str) -> bool:
         """True if one of these ids, addresses or numbers is of somebody who was forgotten."""
@@ -51,7 +54,7 @@ class Forgotten:
 
     def _write(self) -> None:
         rows = sorted((owner, mark) for mark, owner in self._owners.items())
-        replace_file(self._path, csv_table([HEAD, *rows]))
+        replace_file(self._path, csv_table([FORGOTTEN_HEAD, *rows]))
 
 
 def hash_of_name(kind: str, text: str) -> str:

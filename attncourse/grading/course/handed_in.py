@@ -27,9 +27,9 @@ from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import printable
 from attncourse.grading.submission.notebook import read_submission_cells
 
-LARGEST = 100_000_000  # bytes of a file, or of what is packed in one, that are still read
-DEEPEST = 4  # folders within folders
-MOST = 2000  # files that are looked at, in a folder and in an archive
+MAX_BYTES_OF_FILE = 100_000_000  # bytes of a file, or of what is packed in one, that are still read
+MAX_FOLDERS_DEEP = 4  # folders within folders
+MAX_FILES_LOOKED_AT = 2000  # files that are looked at, in a folder and in an archive
 ASIDE = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others do not unpack in small pieces
 BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError)
@@ -128,7 +128,7 @@ def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iter
 
     ``closed`` gets the folders that this process may not read.
     """
-    waiting, left = [PurePosixPath()], MOST
+    waiting, left = [PurePosixPath()], MAX_FILES_LOOKED_AT
     while waiting and left > 0:
         folder = waiting.pop()
         if not folder.parts and not home.is_dir():
@@ -145,7 +145,7 @@ def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iter
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 yield HandedFile(path, time)
-            elif len(path.parts) <= DEEPEST and entry.name.casefold() not in skipped:
+            elif len(path.parts) <= MAX_FOLDERS_DEEP and entry.name.casefold() not in skipped:
                 waiting.append(path)
 
 
@@ -172,8 +172,10 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
     """
     if not data.startswith(ZIP):
         return data, ""
-    if data.count(ENTRY) > MOST:
-        raise Ungraded(f"an archive of more than {MOST} files: hand in {name}.ipynb alone")
+    if data.count(ENTRY) > MAX_FILES_LOOKED_AT:
+        raise Ungraded(
+            f"an archive of more than {MAX_FILES_LOOKED_AT} files: hand in {name}.ipynb alone"
+        )
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = {piece_of(m): m for m in archive.infolist()}
@@ -214,13 +216,15 @@ def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str
     if member.compress_type not in PACKED:
         raise Ungraded(f"{shown} is packed in a way that is not read: hand in {name}.ipynb")
     with archive.open(member) as content:
-        data = content.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise Ungraded(f"{shown} has over {LARGEST // 1_000_000} MB: hand it in without outputs")
+        data = content.read(MAX_BYTES_OF_FILE + 1)
+    if len(data) > MAX_BYTES_OF_FILE:
+        raise Ungraded(
+            f"{shown} has over {MAX_BYTES_OF_FILE // 1_000_000} MB: hand it in without outputs"
+        )
     return data
 
 
-def read_file(path: Path, largest: int = LARGEST) -> bytes:
+def read_file(path: Path, largest: int = MAX_BYTES_OF_FILE) -> bytes:
     """A plain file's bytes. Raises ``OSError`` for what is none, or too large."""
     if path.is_symlink():
         raise OSError(f"{path.name} is a symbolic link, not a file")

@@ -2,27 +2,31 @@
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.course.dates import Zone, moment_in, time_between, zone_of
-from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.settings import importable
 from attncourse.grading.errors import UserError
 from attncourse.grading.report import count
+
+if TYPE_CHECKING:
+    from traitlets.config import Config
 
 
 class LatePenalty:
     """The penalty that the course's plugin gives, within what nbgrader allows."""
 
-    def __init__(self, book: Book) -> None:
+    def __init__(self, course: Path, config: "Config") -> None:
+        """Load the plugin; one that does not load is a ``UserError``."""
         from nbgrader.preprocessors import AssignLatePenalties
         from traitlets import TraitError
 
-        self.zone = zone_of(book.config)
+        self.zone = zone_of(config)
         try:
-            with importable(book.course):
-                self._step = AssignLatePenalties(config=book.config)
+            with importable(course):
+                self._step = AssignLatePenalties(config=config)
                 self._step.init_plugin()
         except (TraitError, ImportError, AttributeError) as error:
             raise UserError(f"the plugin for late penalties does not load: {error}") from error

@@ -68,9 +68,7 @@ def read_settings(course: Path) -> "Config":
 
 
 def follow_on_earns(course: Path) -> bool:
-    """True if this course gives points for an answer that is right once the wrong ones it calls are
-    replaced.
-    """
+    """True if an answer earns that is right once the wrong ones it calls are replaced."""
     require_nbgrader()
     return bool(read_settings(course).JudgeExporter.get("follow_on", True))
 

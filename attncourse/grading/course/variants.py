@@ -12,14 +12,14 @@ from attncourse.grading.files import explained_file_errors, replace_file
 from attncourse.grading.report import count
 from attncourse.grading.submission.varied import notebook_in_variant
 
-FILE = "variants.toml"
+VARIANTS_FILE = "variants.toml"
 PUBLISHED = "published"  # what goes back to the convention of the book
-HEAD = "# The variants in which assignments were released: attncourse release --variant\n"
+VARIANTS_HEAD = "# The variants in which assignments were released: attncourse release --variant\n"
 
 
 def variants_in(course: Path) -> dict[str, str]:
     """The variant of each assignment that is in one."""
-    path = course / FILE
+    path = course / VARIANTS_FILE
     try:
         choices = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # an editor may mark it
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def choose_variant(course: Path, name: str, variant: str) -> None:
             f"{name} was handed in as {before} by {count(len(handed_in), 'student')}, and would be "
             f"graded as {variant}: move submitted/*/{name} elsewhere first"
         )
-    replace_file(course / FILE, choices_text(chosen))
+    replace_file(course / VARIANTS_FILE, choices_text(chosen))
 
 
 def choices_text(chosen: dict[str, str]) -> str:
@@ -77,4 +77,4 @@ def choices_text(chosen: dict[str, str]) -> str:
         f"{json.dumps(assignment)} = {json.dumps(variant)}\n"
         for assignment, variant in sorted(chosen.items())
     ]
-    return HEAD + "".join(lines)
+    return VARIANTS_HEAD + "".join(lines)

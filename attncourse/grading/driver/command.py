@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from attncourse.grading.course import folders
 from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.dates import zone_of
-from attncourse.grading.course.gradebook import find_book, gradebook_to_read
-from attncourse.grading.course.release import record, require_release
 from attncourse.grading.course.settings import follow_on_earns, read_settings
 from attncourse.grading.course.solution import outdated
 from attncourse.grading.driver.executors import open_executor
-from attncourse.grading.driver.journal import JOURNAL, Journal, open_journal
+from attncourse.grading.driver.journal import Journal, has_journal, open_journal
 from attncourse.grading.driver.regraded import PointChange, write_changes
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.assignments import record_assignment, require_release
+from attncourse.grading.gradebook.connection import find_gradebook, gradebook_to_read
 from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import Report, count
@@ -26,11 +26,11 @@ from attncourse.grading.report import Report, count
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from attncourse.grading.class_.scores import Standing
-    from attncourse.grading.driver.bulk import Graded
+    from attncourse.grading.gradebook.read import SubmissionScores
+    from attncourse.grading.gradebook.write import Graded
 
-MOST_CHANGES = 20  # cells with other points than before that are told one by one
-LONGEST = 60  # rows of a table that a person still reads
+MAX_CHANGES_SHOWN = 20  # cells with other points than before that are told one by one
+MAX_TABLE_ROWS = 60  # rows of a table that a person still reads
 
 
 @dataclass
@@ -45,12 +45,13 @@ class Tally:
     reports: list[Report] = field(default_factory=list)
 
     def add(self, graded: "Graded") -> None:
+        """Count a result."""
         report = graded.report
         self.counts[graded.source] += 1
         self.statuses[report.status] += 1
         self.full += report.points == report.maximum
         self.attention += bool(report.attention)
-        if self.total <= LONGEST:
+        if self.total <= MAX_TABLE_ROWS:
             self.reports.append(report)
 
 
@@ -71,20 +72,20 @@ def grade_course(
     students = folders.find_students(course, name, student)
     folder, hidden = course / "reports" / name, (str(course.resolve()),)
     with open_executor(lanes, dask) as (executor, lanes):
-        if dask is None and not (folder / JOURNAL).exists():  # lanes get ready meanwhile
+        if dask is None and not has_journal(folder):  # lanes get ready meanwhile
             from attncourse.grading.judge.judge import start_lanes
 
             start_lanes([assignment] * lanes, limits, sandbox, hidden)
-        from attncourse.grading.class_.terminal import wide_console
         from attncourse.grading.driver.progress import show_progress
         from attncourse.grading.driver.run import Order, grade_class
+        from attncourse.grading.results.terminal import wide_console
 
         console, tally, regraded = wide_console(), Tally(len(students)), []
         with show_progress(console, f"grading {name}", len(students)) as step:
-            book = find_book(course, db)
+            book = find_gradebook(course, db)
             require_release(book, name)
             with open_journal(folder, name) as journal, told_when_stopped(tally, journal):
-                changed = record(book, name)
+                changed = record_assignment(book, name)
                 added, follow_on = added_cells(course, name), follow_on_earns(course)
                 assignment = replace(assignment, added=added, follow_on=follow_on)
                 order = Order(assignment, limits, sandbox, force, hidden, student is not None)
@@ -120,9 +121,9 @@ def told_changes(course: Path, name: str, changes: list[PointChange]) -> list[st
     who = len({change.student for change in changes})
     lines = [
         f"  {change.student}: {change.cell} {change.before:g} to {change.now:g}: {change.why[:100]}"
-        for change in sorted(changes)[:MOST_CHANGES]
+        for change in sorted(changes)[:MAX_CHANGES_SHOWN]
     ]
-    more = f", the first {MOST_CHANGES} here" if len(changes) > MOST_CHANGES else ""
+    more = f", the first {MAX_CHANGES_SHOWN} here" if len(changes) > MAX_CHANGES_SHOWN else ""
     return [f"other points than before: {count(who, 'student')}, all in {place}{more}", *lines]
 
 
@@ -142,21 +143,24 @@ def told_when_stopped(tally: Tally, journal: Journal) -> Iterator[None]:
         raise UserError(f"{stop}; {said}") from stop
 
 
-def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "Standing"]:
+def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "SubmissionScores"]:
     """The submissions that came late, as the gradebook has them now."""
-    from attncourse.grading.class_.scores import assignments, scores
+    from attncourse.grading.gradebook.read import read_assignment_ids, read_scores
 
     zone = zone_of(read_settings(course))
     with gradebook_to_read(course, db) as connection:
-        standings = scores(connection, assignments(connection)[name], zone).standings
-    return {student: standing for student, standing in standings.items() if standing.late}
+        ids = read_assignment_ids(connection)
+        submissions = read_scores(connection, ids[name], zone).submissions
+    return {student: scores for student, scores in submissions.items() if scores.late}
 
 
-def show_class(console: "Console", tally: Tally, name: str, late: dict[str, "Standing"]) -> None:
+def show_class(
+    console: "Console", tally: Tally, name: str, late: dict[str, "SubmissionScores"]
+) -> None:
     """The table, or for a larger class its figures."""
-    from attncourse.grading.class_.terminal import class_table
+    from attncourse.grading.results.terminal import class_table
 
-    if tally.total <= LONGEST:
+    if tally.total <= MAX_TABLE_ROWS:
         reports = sorted(tally.reports, key=lambda report: report.student)
         here = {report.student for report in reports}
         late = {student: late[student] for student in late.keys() & here}

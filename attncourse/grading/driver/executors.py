@@ -102,5 +102,6 @@ def lane_plugin() -> Any:
 
 
 def problem_line(problem: Any) -> str:
+    """Return the first line of a problem, or its class where it says nothing."""
     lines = str(problem).splitlines()
     return lines[0] if lines else type(problem).__name__

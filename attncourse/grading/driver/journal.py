@@ -1,202 +1,461 @@
 """The journal: each result, written down as it arrives, so that no run is ever lost.
 
-A result has a key, made of all that it depends on: where that is the same, nothing runs again.
-A file of JSON lines, ``reports/ASSIGNMENT/journal.jsonl``. The first says which format and which
-assignment; each other one is the result of one run, with a checksum. Lines are only ever added.
+A result has a key, made of all that it depends on (``result_key.py``): where that is the same,
+nothing runs again. An SQLite database, ``reports/ASSIGNMENT/journal.db``: one row is the result of
+one run, with a checksum, and rows are only ever added. While it is open there is a write-ahead log
+beside it, so that others can read; at rest it is one file.
+
+A killed process loses nothing that was written. A machine that loses its power may lose what was
+written in the last half second, since only so often is anything flushed to the disk.
 """
 
-import hashlib
 import json
 import os
-import platform
+import shutil
+import sqlite3
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import asdict
-from functools import cache, partial
-from importlib import metadata
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import quote
 
+from attncourse.grading.driver.old_journal import (
+    OLD_JOURNAL,
+    TAKEN_OVER,
+    lines_without_student,
+    read_old_journal,
+    students_in_lines,
+)
 from attncourse.grading.errors import UserError
-from attncourse.grading.files import explained_file_errors, replace_bytes
-from attncourse.grading.limits import Limits
-from attncourse.grading.report import Report, report_from_json, to_json
-from attncourse.grading.submission.notebook import Assignment
+from attncourse.grading.files import explained_file_errors
+from attncourse.grading.report import Report, count, report_from_json, to_json
 
-JOURNAL, FORMAT = "journal.jsonl", 1
-SYNC = 0.5  # seconds between two flushes to the disk
-KEY = slice(9, 73)  # where a record has its key: {"key": "…64 digits…"
-SUM = 20  # bytes of a line's end: , "sum": "…8 digits…"}
-
+JOURNAL, DAMAGED_JOURNAL = "journal.db", "journal.db.damaged"
+APPLICATION_ID = 0x6174746E  # "attn", in the file's header: it is a journal of this program
+FORMAT = 2  # 1 was a file of lines
+BYTES_OF_PAGE = 8192  # two for a report
+SECONDS_TO_FLUSH = 0.5  # between two flushes to the disk
+MAX_ROWS_SKIPPED = 10_000  # at one damaged place: the most that a page of the tree leads to is 900
+CLOSING_MILLISECONDS = 100  # that closing waits for whoever reads
 WAY_OUT = ": what is in the journal is safe; put this right and grade again"
-PACKAGES = ("numpy", "torch")  # whose versions a result depends on
-writing = partial(explained_file_errors, way_out=WAY_OUT)
+TABLES = (
+    "create table about (assignment text not null)",
+    "create table result (number integer primary key, key blob not null, student text not null,"
+    " conditions blob not null, report text not null, checksum integer not null)",
+)
+COLUMNS = "number, checksum, key, student, conditions, report"
+
+
+class ResultRow(NamedTuple):
+    """A result as the table holds it: the report is JSON, ``conditions`` are empty if unknown."""
+
+    key: bytes
+    student: bytes
+    conditions: bytes
+    report: bytes
+
+    @property
+    def checksum(self) -> int:
+        """The checksum of all columns; -1 where damage has made one of them no bytes."""
+        checksum = 0
+        for value in self:
+            if not isinstance(value, bytes):
+                return -1
+            checksum = zlib.crc32(value, checksum)
+        return checksum
 
 
 class Journal:
     """One assignment's results by key. Of two with the same key, the later one counts.
 
-    What is kept in memory is where each result stands. ``notes`` say what was found damaged.
+    In memory are the numbers of the rows alone. ``notes`` say what was found damaged, and what was
+    taken over.
     """
 
     def __init__(self, path: Path, assignment: str) -> None:
+        """Open the journal, or make it; what is not this assignment's is a ``UserError``."""
         self.path = path
         self.notes: list[str] = []
-        self._places: dict[bytes, tuple[int, int]] = {}
-        self._synced = 0.0
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW
-        with writing(path):
-            self._file = os.open(path, flags, 0o644)
+        self._numbers: dict[bytes, int] = {}
+        self._flushed = 0.0
+        with explained_journal_errors(path):
+            create_file(path)
+            self._connection = self._open(assignment)
         try:
-            with writing(path):
-                self._end = self._read(assignment)
+            with explained_journal_errors(path):
+                self._take_over(assignment)
         except BaseException:
-            os.close(self._file)
+            self._connection.close()
             raise
 
     def __len__(self) -> int:
-        return len(self._places)
+        """Return the number of keys that there is a result for."""
+        return len(self._numbers)
 
     def find(self, key: str) -> Report | None:
-        """The result with that key, or None."""
-        place = self._places.get(bytes.fromhex(key))
-        if place is None:
+        """Return the result with that key, or None."""
+        row = self._row(self._numbers.get(bytes.fromhex(key)))
+        if row is None:
             return None
-        with writing(self.path):
-            line = os.pread(self._file, place[1], place[0])
         try:
-            return report_from_json(json.loads(line)["report"])
+            return report_from_json(json.loads(row.report))
         except (ValueError, KeyError, TypeError):
             return None  # of an earlier schema: it is graded again
 
     def class_seed(self, shared: bytes) -> int | None:
-        """The seed of the newest result, if that was made under these conditions, else None."""
-        newest = max(self._places.values(), default=None)
-        if newest is None:
-            return None
-        with writing(self.path):
-            line = os.pread(self._file, newest[1], newest[0])
-        with suppress(ValueError, KeyError, TypeError):
-            record = json.loads(line)
-            if record.get("conditions") == shared.hex():
-                return report_from_json(record["report"]).seed
+        """Return the newest result's seed, if that was made under these conditions, else None."""
+        row = self._row(max(self._numbers.values(), default=None))
+        if row is not None and row.conditions == shared:
+            with suppress(ValueError, KeyError, TypeError):
+                return report_from_json(json.loads(row.report)).seed
         return None
 
     def write(self, key: str, report: Report, shared: bytes = b"") -> None:
-        """Adds a result, in one write; a disk that has no room for all of it gets none of it."""
-        plain: dict[str, Any] = {"key": key, "student": report.student, "conditions": shared.hex()}
-        plain["report"] = to_json(report)
-        self._places[bytes.fromhex(key)] = self._append(plain)
+        """Add a result, all of it or, where a disk has no room for that, none."""
+        row = ResultRow(
+            key=bytes.fromhex(key),
+            student=student_bytes(report.student),
+            conditions=shared,
+            report=json.dumps(to_json(report)).encode(),
+        )
+        with explained_journal_errors(self.path):
+            is_flushed = self._has_log and time.monotonic() - self._flushed > SECONDS_TO_FLUSH
+            if is_flushed:  # with all that was written before it
+                self._connection.execute("pragma synchronous = full")
+            self._numbers[row.key] = insert_row(self._connection, row)
+            if is_flushed:
+                self._connection.execute("pragma synchronous = normal")
+                self._flushed = time.monotonic()
 
     def close(self) -> None:
-        """Makes sure that everything is on the disk."""
+        """Make sure that everything is on the disk, in one file."""
         try:
-            with writing(self.path):
-                os.fsync(self._file)
+            with explained_journal_errors(self.path):
+                self._connection.execute("pragma synchronous = full")
+                self._connection.execute(f"pragma busy_timeout = {CLOSING_MILLISECONDS}")
+                # Where somebody reads, or there is no room, the log stays, and all is safe in it.
+                with suppress(sqlite3.OperationalError):
+                    self._connection.execute("pragma journal_mode = delete")
         finally:
-            os.close(self._file)
+            self._connection.close()
 
-    def _append(self, content: dict) -> tuple[int, int]:
-        line = sealed(content)
+    def _row(self, number: int | None) -> ResultRow | None:
+        """Return the row with a number, if there is one and it is not damaged."""
+        if number is None:
+            return None
+        with explained_journal_errors(self.path):
+            query = f"select {COLUMNS} from result where number = ?"
+            record = self._connection.execute(query, (number,)).fetchone()
+        return intact_row(record) if record else None
+
+    def _open(self, assignment: str) -> sqlite3.Connection:
+        """Return a connection to the database, after what is damaged has been left out."""
+        # Looked at before anything is written; to look may need what this file system has not.
+        with suppress(sqlite3.OperationalError), closing(connect(self.path, "rw")) as untouched:
+            self._check_header(untouched, assignment)
+        connection, self._has_log = connect_to_write(self.path)
         try:
-            with writing(self.path):
-                if os.write(self._file, line) < len(line):
-                    raise OSError("the disk is full")
-        except BaseException:
-            os.ftruncate(self._file, self._end)
-            raise
-        place = (self._end, len(line))
-        self._end += len(line)
-        if time.monotonic() - self._synced > SYNC:
-            with writing(self.path):
-                os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
-            self._synced = time.monotonic()
-        return place
-
-    def _read(self, assignment: str) -> int:
-        """Finds every record; cuts off a last line that is not whole. Returns the file's length."""
-        header = {"journal": FORMAT, "assignment": assignment}
-        with open(self._file, "rb", closefd=False) as lines:
-            lines.seek(0)
-            first = lines.readline()
-            if not first.endswith(b"\n") and sealed(header).startswith(first):
-                os.ftruncate(self._file, 0)  # empty, or torn while it was made
-                self._end = 0
-                self._append(header)
-                return self._end
-            self._check(first, header)
-            end, damaged = len(first), 0
-            for line in lines:
-                if not line.endswith(b"\n"):
-                    os.ftruncate(self._file, end)
-                    self.notes.append("the journal's last record was torn and is cut off")
-                    break
-                if intact(line) and line.startswith(b'{"key": "'):
-                    self._places[bytes.fromhex(line[KEY].decode())] = (end, len(line))
-                else:
-                    damaged += 1
-                end += len(line)
-        if damaged:
-            self.notes.append(f"damaged records in the journal that are left out: {damaged}")
-        return end
-
-    def _check(self, first: bytes, header: dict) -> None:
-        """Raises ``UserError`` where the first line is not this header."""
-        way_out = f"move it away (mv '{self.path}' '{self.path}.old') and grade again"
-        try:
-            header_found = json.loads(first)
-        except ValueError:
-            header_found = None
-        if not isinstance(header_found, dict) or "journal" not in header_found:
-            raise UserError(f"{self.path} is not a journal of this program: {way_out}")
-        for name, what in (("journal", "version"), ("assignment", "assignment")):
-            if header_found.get(name) != header[name]:
-                header_found, wanted = header_found.get(name), header[name]
-                raise UserError(
-                    f"{self.path} is of {what} {header_found}, expected {wanted}: {way_out}"
+            create_tables(connection, assignment)
+            self._check_header(connection, assignment)
+            if not self._read_numbers(connection):
+                n_results = save_readable_rows(connection, self.path, assignment)
+                self.notes.append(
+                    f"the journal was damaged: {count(n_results, 'result')} could be read and "
+                    f"{'is' if n_results == 1 else 'are'} kept in it; the damaged file is "
+                    f"{self.path.with_name(DAMAGED_JOURNAL)}"
                 )
+                connection, self._has_log = connect_to_write(self.path)
+                self._read_numbers(connection)
+        except BaseException:
+            connection.close()
+            raise
+        if not self._has_log:
+            self.notes.append(
+                "this file system allows the journal no write-ahead log: each result is flushed to "
+                "the disk by itself, which takes longer"
+            )
+        return connection
+
+    def _read_numbers(self, connection: sqlite3.Connection) -> bool:
+        """Note where each result stands; return False if anything is damaged."""
+        is_intact = True
+        self._numbers.clear()
+        try:
+            for record in connection.execute(f"select {COLUMNS} from result order by number"):
+                if (row := intact_row(record)) is None:
+                    is_intact = False
+                else:
+                    self._numbers[row.key] = record[0]
+        except sqlite3.OperationalError:  # that is another kind of trouble
+            raise
+        except sqlite3.DatabaseError:  # malformed
+            is_intact = False
+        return is_intact
+
+    def _check_header(self, connection: sqlite3.Connection, assignment: str) -> None:
+        """Raise ``UserError`` where a database is no journal of this version and assignment."""
+        if not has_tables(connection):
+            return
+        if pragma(connection, "application_id") != APPLICATION_ID:
+            raise UserError(f"{self.path} is not a journal of this program: {move_away(self.path)}")
+        version = pragma(connection, "user_version")
+        if version != FORMAT:
+            raise UserError(
+                f"{self.path} is of version {version}, expected {FORMAT}: {move_away(self.path)}"
+            )
+        names = [name for (name,) in connection.execute("select assignment from about")]
+        if names != [assignment.encode()]:
+            said = b", ".join(name for name in names if isinstance(name, bytes))
+            raise UserError(
+                f"{self.path} is of assignment {said.decode('utf-8', 'replace')}, expected "
+                f"{assignment}: {move_away(self.path)}"
+            )
+
+    def _take_over(self, assignment: str) -> None:
+        """Enter the results of a journal of lines, which stays beside this one."""
+        old = self.path.with_name(OLD_JOURNAL)
+        if not os.path.lexists(old):
+            return
+        records, notes = read_old_journal(old, assignment)
+        rows: dict[bytes, ResultRow] = {}
+        for record in records:
+            row = ResultRow(
+                key=bytes.fromhex(record["key"]),
+                student=student_bytes(record["student"]),
+                conditions=bytes.fromhex(record.get("conditions", "")),
+                report=json.dumps(record["report"]).encode(),
+            )
+            rows.pop(row.key, None)  # so that the newest result stands last
+            rows[row.key] = row
+        # A process that was killed behind this transaction has left the old file as it was.
+        new = [row for key, row in rows.items() if key not in self._numbers]
+        self._connection.execute("pragma synchronous = full")  # before the old one has that name
+        with self._connection:
+            self._connection.execute("begin immediate")
+            for row in new:
+                self._numbers[row.key] = insert_row(self._connection, row)
+        if self._has_log:
+            self._connection.execute("pragma synchronous = normal")
+        taken_over = old.with_name(TAKEN_OVER)
+        os.replace(old, taken_over)
+        self.notes += notes
+        self.notes.append(
+            f"the journal of an earlier version was taken over, {count(len(new), 'result')}; "
+            f"{taken_over} is it, and may be deleted"
+        )
 
 
-def sealed(content: dict) -> bytes:
-    """One line of JSON that ends in the checksum of what stands before it."""
-    body = json.dumps(content).encode()[:-1]
-    return b'%s, "sum": "%08x"}\n' % (body, zlib.crc32(body))
+# --- the database ---------------------------------------------------------------------------------
 
 
-def intact(line: bytes) -> bool:
-    """True if a line is as ``sealed`` wrote it."""
-    body, end = line[: -SUM - 1], line[-SUM - 1 :]
-    return end == b', "sum": "%08x"}\n' % zlib.crc32(body)
-
-
-def records_of(path: Path) -> list[str]:
-    """The students whose results a journal has, one for each result."""
-    if not path.is_file():
-        return []
-    with writing(path), path.open("rb") as lines:
-        return [student_of(line) for line in lines][1:]
-
-
-def student_of(line: bytes) -> str:
+@contextmanager
+def explained_journal_errors(
+    path: Path, way_out: str = WAY_OUT, doing: str = "write"
+) -> Iterator[None]:
+    """Turn what SQLite or the file system objects to into one line that ends in the way out."""
     try:
-        return str(json.loads(line)["student"])
-    except (ValueError, KeyError, TypeError):
-        return ""  # damaged
+        with explained_file_errors(path, way_out, doing):
+            yield
+    except sqlite3.OperationalError as error:  # no room, no right to write, another holds it
+        raise UserError(f"cannot {doing} {path}: {error}{way_out}") from error
+    except sqlite3.DatabaseError as error:
+        if "not a database" in str(error):
+            raise UserError(
+                f"{path} is not a journal of this program: {move_away(path)}"
+            ) from error
+        raise UserError(f"{path} cannot be read: {error}: {move_away(path)}") from error
 
 
-def without_student(path: Path, student: str) -> None:
-    """Writes a journal anew without a student's results, and without what is damaged in it."""
-    with writing(path), path.open("rb") as lines:
-        header, *records = lines
-    others = [line for line in records if student_of(line) not in ("", student)]
-    replace_bytes(path, b"".join([header, *others]), way_out=WAY_OUT)
+def move_away(path: Path) -> str:
+    """Return the advice to begin with a new journal."""
+    return f"move it away (mv '{path}' '{path}.old') and grade again"
+
+
+def create_file(path: Path) -> None:
+    """Make an empty file where there is none; what is a link is an ``OSError``."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644))
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Return a connection that commits each statement, and gives texts as bytes.
+
+    Damage may have made of a text what is none.
+    """
+    address = f"file:{quote(str(path.resolve()))}?mode={mode}"
+    connection = sqlite3.connect(address, uri=True, isolation_level=None)
+    connection.text_factory = bytes
+    return connection
+
+
+def connect_to_write(path: Path) -> tuple[sqlite3.Connection, bool]:
+    """Return a connection, and whether it has a write-ahead log.
+
+    That needs memory which processes share by a file, as not every network's file system has.
+    There a rollback journal has to do, and a lock that keeps everybody else out.
+    """
+    connection = connect(path, "rw")
+    try:
+        connection.execute(f"pragma page_size = {BYTES_OF_PAGE}")  # of a file that is new
+        with suppress(sqlite3.OperationalError):
+            connection.execute("pragma journal_mode = wal")
+            connection.execute("begin immediate")  # in that mode one that cannot write says so
+            connection.execute("commit")
+            if pragma(connection, "journal_mode") == b"wal":
+                connection.execute("pragma synchronous = normal")
+                return connection, True
+        connection.close()
+        connection = connect(path, "rw")
+        connection.execute("pragma locking_mode = exclusive")
+        connection.execute("pragma journal_mode = delete")
+        connection.execute("pragma synchronous = full")
+    except BaseException:
+        connection.close()
+        raise
+    return connection, False
+
+
+def pragma(connection: sqlite3.Connection, name: str) -> Any:
+    """Return the value of one of SQLite's settings."""
+    return connection.execute(f"pragma {name}").fetchone()[0]
+
+
+def has_tables(connection: sqlite3.Connection) -> bool:
+    """True if a database is more than a new file."""
+    return bool(connection.execute("select count(*) from sqlite_master").fetchone()[0])
+
+
+def create_tables(connection: sqlite3.Connection, assignment: str) -> None:
+    """Make the tables of a new journal at one stroke; a database that has any stays as it is."""
+    if has_tables(connection):
+        return
+    with connection:
+        connection.execute("begin immediate")
+        for statement in TABLES:
+            connection.execute(statement)
+        connection.execute("insert into about values (?)", (assignment,))
+        connection.execute(f"pragma application_id = {APPLICATION_ID}")
+        connection.execute(f"pragma user_version = {FORMAT}")
+
+
+def insert_row(connection: sqlite3.Connection, row: ResultRow) -> int:
+    """Add a result; return the number of its row."""
+    columns = (row.key, row.student.decode(), row.conditions, row.report.decode(), row.checksum)
+    statement = (
+        "insert into result (key, student, conditions, report, checksum) values (?, ?, ?, ?, ?)"
+    )
+    return connection.execute(statement, columns).lastrowid or 0
+
+
+def intact_row(record: tuple) -> ResultRow | None:
+    """Return a row of the table, or None where its checksum is another."""
+    _, checksum, *columns = record
+    row = ResultRow(*columns)
+    return row if row.checksum == checksum else None
+
+
+def student_bytes(student: str) -> bytes:
+    """Return a student's id as the table holds it; halves of characters are written out."""
+    return student.encode("utf-8", "backslashreplace")
+
+
+# --- what is damaged ------------------------------------------------------------------------------
+
+
+def readable_rows(connection: sqlite3.Connection) -> Iterator[tuple]:
+    """Yield the records of a malformed table that can be read, in their order."""
+    query = f"select {COLUMNS} from result where number > ? order by number limit 1"
+    number = n_skipped = 0
+    while n_skipped < MAX_ROWS_SKIPPED:
+        try:
+            record = connection.execute(query, (number,)).fetchone()
+        except sqlite3.DatabaseError:  # this page is damaged, a later one may not be
+            record = (number,)
+        if record is None:
+            return
+        if record[0] > number:
+            yield record
+            number = record[0]
+            n_skipped = 0
+        else:  # a damaged page may lead back as well
+            number += 1
+            n_skipped += 1
+
+
+def save_readable_rows(connection: sqlite3.Connection, path: Path, assignment: str) -> int:
+    """Write a journal anew from what can be read of it; return how many results that are.
+
+    The damaged one is kept under another name, its log as well.
+    """
+    saved = path.with_name(f".{path.name}.new")
+    saved.unlink(missing_ok=True)  # what a killed run has left
+    create_file(saved)
+    with closing(connect(saved, "rw")) as new:
+        create_tables(new, assignment)
+        n_saved = 0
+        with new:
+            new.execute("begin immediate")
+            for record in readable_rows(connection):
+                if (row := intact_row(record)) is not None:
+                    insert_row(new, row)
+                    n_saved += 1
+    shutil.copy2(path, path.with_name(DAMAGED_JOURNAL))
+    for ending in ("-wal", "-journal"):
+        log = path.with_name(path.name + ending)
+        if log.exists():
+            shutil.copy2(log, path.with_name(DAMAGED_JOURNAL + ending))
+    connection.close()
+    for ending in ("-wal", "-shm", "-journal"):  # or SQLite would apply them to the new one
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    os.replace(saved, path)
+    return n_saved
+
+
+# --- for those who do not grade -------------------------------------------------------------------
+
+
+def has_journal(folder: Path) -> bool:
+    """True if anything of an assignment was graded before."""
+    return (folder / JOURNAL).exists() or (folder / OLD_JOURNAL).exists()
+
+
+def students_in_journal(folder: Path) -> dict[Path, list[str]]:
+    """Return the students whose results a folder's journals hold, one for each result, by file."""
+    students = {
+        path: students_in_lines(path)
+        for path in (folder / OLD_JOURNAL, folder / TAKEN_OVER)
+        if path.is_file()
+    }
+    path = folder / JOURNAL
+    if path.is_file() and path.stat().st_size:
+        with (
+            explained_journal_errors(path, "", doing="read"),
+            closing(connect(path, "ro")) as connection,
+        ):
+            rows = connection.execute("select student from result")
+            students[path] = [bytes(student).decode("utf-8", "replace") for (student,) in rows]
+    return students
+
+
+def remove_student_results(path: Path, student: str) -> None:
+    """Remove a student's results from one of a folder's journals, and what is damaged in it."""
+    if path.name != JOURNAL:
+        lines_without_student(path, student)
+        return
+    with explained_journal_errors(path, ""), closing(connect(path, "rw")) as connection:
+        connection.execute("pragma journal_mode = delete")
+        records = connection.execute(f"select {COLUMNS} from result").fetchall()
+        for record in records:
+            row = intact_row(record)
+            if row is None or row.student == student_bytes(student):
+                connection.execute("delete from result where number = ?", record[:1])
+        connection.execute("vacuum")  # SQLite leaves the text of what it deletes
 
 
 @contextmanager
 def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
-    """The journal in a folder, for this process alone."""
+    """Yield the journal in a folder, for this process alone."""
     with only_process(folder):
         journal = Journal(folder / JOURNAL, assignment)
         try:
@@ -207,7 +466,7 @@ def open_journal(folder: Path, assignment: str) -> Iterator[Journal]:
 
 @contextmanager
 def only_process(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
-    """Lets one process at a time work on the assignment of a folder in ``reports``.
+    """Let one process at a time work on the assignment of a folder in ``reports``.
 
     The lock ends with the process, however it ends; its file names who has it.
     """
@@ -232,45 +491,3 @@ def only_process(folder: Path, way_out: str = WAY_OUT) -> Iterator[None]:
         yield
     finally:
         os.close(file)
-
-
-def conditions(assignment: Assignment, limits: Limits, sandbox: bool) -> bytes:
-    """Return a hash of what all submissions of a run share: task, checks, limits, jail and
-    versions.
-    """
-    shared = {
-        "assignment": asdict(assignment),
-        "limits": asdict(limits),
-        "sandbox": sandbox,
-        "python": platform.python_version(),
-        "packages": {name: library_version(name) for name in PACKAGES},
-        "sources": sources_hash(),
-    }
-    return hashlib.sha256(json.dumps(shared, sort_keys=True).encode()).digest()
-
-
-def result_key(shared: bytes, student: str, notebook: bytes) -> str:
-    """The key of one submission's result, 64 digits."""
-    digest = hashlib.sha256(shared)
-    digest.update(hashlib.sha256(student.encode()).digest())
-    digest.update(notebook)
-    return digest.hexdigest()
-
-
-def library_version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "none"
-
-
-@cache
-def sources_hash() -> str:
-    """A hash of the installed package's own text: chapters, checks and grading."""
-    root = Path(__file__).resolve().parents[2]
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        text = path.read_bytes()
-        digest.update(f"{path.relative_to(root).as_posix()} {len(text)}\n".encode())
-        digest.update(text)
-    return digest.hexdigest()

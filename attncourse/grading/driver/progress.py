@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 EVERY = 10.0  # seconds between two lines, where there is no terminal for a bar
-RECENT = 50  # steps by which the pace is told: those from the journal take no time, others do
+STEPS_OF_PACE = 50  # the last ones tell it: those from the journal take no time, others do
 
 
 class Pace:
@@ -22,14 +22,17 @@ class Pace:
     """
 
     def __init__(self, total: int) -> None:
+        """Begin to measure a run of so many steps."""
         self._left = total
-        self._times = deque([time.monotonic()], maxlen=RECENT + 1)
+        self._times = deque([time.monotonic()], maxlen=STEPS_OF_PACE + 1)
 
     def step(self) -> None:
+        """Note that a step has ended."""
         self._left -= 1
         self._times.append(time.monotonic())
 
     def __str__(self) -> str:
+        """Return the steps in a second, and the time that is left."""
         steps, taken = len(self._times) - 1, time.monotonic() - self._times[0]
         if not steps or not taken:
             return ""

@@ -3,13 +3,13 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from attncourse.grading.class_.results import read_report
 from attncourse.grading.files import replace_file
 from attncourse.grading.report import Report
+from attncourse.grading.results.class_results import read_report
 from attncourse.grading.spreadsheet import csv_table
 
-FILE = "changed_points.csv"
-HEAD = ("student", "cell", "before", "now", "why")
+CHANGED_POINTS_FILE = "changed_points.csv"
+CHANGED_POINTS_HEAD = ("student", "cell", "before", "now", "why")
 
 
 class PointChange(NamedTuple):
@@ -49,4 +49,7 @@ def changes_between(before: Report | None, now: Report) -> list[PointChange]:
 
 def write_changes(course: Path, name: str, changes: list[PointChange]) -> Path:
     """Write the list of the last grading, in the place of the one before."""
-    return replace_file(course / "reports" / name / FILE, csv_table([HEAD, *sorted(changes)]))
+    return replace_file(
+        course / "reports" / name / CHANGED_POINTS_FILE,
+        csv_table([CHANGED_POINTS_HEAD, *sorted(changes)]),
+    )

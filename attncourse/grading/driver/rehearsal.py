@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.variants import read_notebook_bytes
-from attncourse.grading.driver.journal import conditions, result_key
+from attncourse.grading.driver.result_key import conditions, result_key
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
 from attncourse.grading.judge.judge import grade_submission

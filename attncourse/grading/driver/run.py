@@ -13,22 +13,23 @@ from queue import Empty, SimpleQueue
 
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.folders import Submission, with_remarks
-from attncourse.grading.course.gradebook import Book
-from attncourse.grading.driver.bulk import Graded
-from attncourse.grading.driver.journal import Journal, conditions, result_key
+from attncourse.grading.driver.journal import Journal
 from attncourse.grading.driver.regraded import PointChange
+from attncourse.grading.driver.result_key import conditions, result_key
 from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.connection import CourseGradebook
+from attncourse.grading.gradebook.write import Graded
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import report_without_points
 from attncourse.grading.submission.notebook import Assignment
 
-TRIES = 2  # times that a submission is sent to an executor which fails on it
-AHEAD = 8  # submissions waiting for each lane
-HELD = 64_000_000  # bytes of submissions that wait in memory at a time
-LOST = "could not be run, the machinery failed twice"
+MAX_TRIES = 2  # times that a submission is sent to an executor which fails on it
+WAITING_PER_LANE = 8  # submissions waiting for each lane
+MAX_BYTES_WAITING = 64_000_000  # bytes of submissions that wait in memory at a time
+NOT_RUN = "could not be run, the machinery failed twice"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Runner:
     """Sends submissions to an executor, and writes what comes back into the journal."""
 
     def __init__(self, order: Order, journal: Journal, executor: Executor, lanes: int) -> None:
+        """Choose the seed of the run: a new one, or the class's for a single student."""
         self._order, self._journal, self._executor = order, journal, executor
         self._shared = conditions(order.assignment, order.limits, order.sandbox)
         # The same cases for a class: right results are worked out once. Whoever looks at one
@@ -68,7 +70,7 @@ class Runner:
         self._seed = secrets.randbits(32) if seed is None else seed
         self._limits = order.limits.stretched(slowness())  # which no result's key depends on
         self._landed: SimpleQueue[tuple[Flight, Future]] = SimpleQueue()
-        self._room = AHEAD * lanes
+        self._room = WAITING_PER_LANE * lanes
         self._flying = self._bytes = 0
 
     def results(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
@@ -88,7 +90,7 @@ class Runner:
                 yield Graded(submission, known, source="journal")
             else:
                 self._start(flight)
-            full = self._flying >= self._room or self._bytes > HELD
+            full = self._flying >= self._room or self._bytes > MAX_BYTES_WAITING
             yield from self._arrived(wait=full)
         while self._flying:
             yield from self._arrived(wait=True)
@@ -115,8 +117,9 @@ class Runner:
         future.add_done_callback(lambda done: self._landed.put((flight, done)))
 
     def _arrived(self, wait: bool) -> Iterator[Graded]:
-        """Yield the results that have come back; with ``wait`` at least one, if only to be sent
-        again.
+        """Yield the results that have come back.
+
+        With ``wait`` it waits for one, if only to send it again.
         """
         while self._flying:
             try:
@@ -136,11 +139,11 @@ class Runner:
         except UserError:
             raise
         except Exception as error:
-            if flight.tries < TRIES:
+            if flight.tries < MAX_TRIES:
                 self._start(replace(flight, tries=flight.tries + 1))
                 return None
             said = " ".join(str(error).split())[:200]
-            reason = f"{LOST} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
+            reason = f"{NOT_RUN} ({type(error).__name__}{': ' if said else ''}{said}): grade again"
             report = report_without_points(
                 self._order.assignment, "interrupted", reason, submission.student
             )
@@ -152,7 +155,7 @@ class Runner:
 def grade_class(
     order: Order,
     submissions: Iterable[Submission],
-    book: Book,
+    book: CourseGradebook,
     journal: Journal,
     executor: Executor,
     lanes: int,

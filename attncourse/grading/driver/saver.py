@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Self
 
 from attncourse.grading.course.folders import Submission
-from attncourse.grading.course.gradebook import Book
 from attncourse.grading.course.late import LatePenalty
-from attncourse.grading.driver.bulk import Graded, save
 from attncourse.grading.driver.regraded import PointChange, changes_between, report_before
 from attncourse.grading.files import explained_file_errors, replace_bytes, replace_file
-from attncourse.grading.nbgrader.autograded import autograded, same_answers
+from attncourse.grading.gradebook.connection import CourseGradebook
+from attncourse.grading.gradebook.write import Graded, save_batch
+from attncourse.grading.graded_notebook import autograded, same_answers
 from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment
 
-BATCH = 500  # submissions in one transaction
-HELD = 64_000_000  # bytes of submissions in one batch
-PAUSE = 2.0  # seconds after which a batch is saved that is not full
+MAX_BATCH = 500  # submissions in one transaction
+MAX_BYTES_OF_BATCH = 64_000_000  # bytes of submissions in one batch
+SECONDS_OF_BATCH = 2.0  # seconds after which a batch is saved that is not full
 
 
 class Saver:
@@ -30,20 +30,26 @@ class Saver:
     """
 
     def __init__(
-        self, book: Book, assignment: Assignment, changes: list[PointChange] | None = None
+        self,
+        book: CourseGradebook,
+        assignment: Assignment,
+        changes: list[PointChange] | None = None,
     ) -> None:
+        """Make ready to save the results of an assignment."""
         self._book, self._assignment = book, assignment
         self._changes = [] if changes is None else changes
-        self._penalty = LatePenalty(book)
+        self._penalty = LatePenalty(book.course, book.config)
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="saver")
         self._saving: Future[None] | None = None
         self._batch: list[Future[Graded]] = []
         self._bytes, self._begun = 0, 0.0
 
     def __enter__(self) -> Self:
+        """Return the saver itself."""
         return self
 
     def __exit__(self, *problem: object) -> None:
+        """Wait for what is being saved."""
         self._pool.shutdown()
 
     def add(self, graded: Graded) -> None:
@@ -52,8 +58,8 @@ class Saver:
             self._begun = time.monotonic()
         self._batch.append(self._pool.submit(self._write, graded))
         self._bytes += len(graded.submission.data or b"")
-        full = len(self._batch) >= BATCH or self._bytes > HELD
-        if full or time.monotonic() - self._begun > PAUSE:
+        full = len(self._batch) >= MAX_BATCH or self._bytes > MAX_BYTES_OF_BATCH
+        if full or time.monotonic() - self._begun > SECONDS_OF_BATCH:
             self.flush()
 
     def flush(self) -> None:
@@ -70,7 +76,9 @@ class Saver:
 
     def _save(self, batch: list[Future[Graded]]) -> None:
         """Saves a batch, of which the gradebook comes last: what it knows of has its files."""
-        save(self._book, self._assignment.name, [done.result() for done in batch], self._penalty)
+        save_batch(
+            self._book, self._assignment.name, [done.result() for done in batch], self._penalty
+        )
 
     def _write(self, graded: Graded) -> Graded:
         """Writes the files of one result."""

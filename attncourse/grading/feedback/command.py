@@ -3,21 +3,21 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from attncourse.grading.class_.grade_questions import open_in_words
-from attncourse.grading.class_.page import feedback_page, write_page
-from attncourse.grading.class_.results import StudentResult, class_results, read_report
-from attncourse.grading.class_.scores import Person
-from attncourse.grading.class_.summary import Summary
 from attncourse.grading.course.folders import find_assignment, folders_in, read_submission
 from attncourse.grading.course.newer_hand_ins import graded_digest, notebook_digest
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.page import student_page
 from attncourse.grading.feedback.returned import StudentPage, give_back
 from attncourse.grading.files import replace_file
+from attncourse.grading.gradebook.read import Person
+from attncourse.grading.graded_notebook import autograded, graded_cell_texts
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
-from attncourse.grading.nbgrader.autograded import autograded, graded_cell_texts
 from attncourse.grading.report import Report, count
+from attncourse.grading.results.class_results import StudentResult, class_results, read_report
+from attncourse.grading.results.grade_questions import open_in_words
+from attncourse.grading.results.page import feedback_page, write_page
+from attncourse.grading.results.summary import Summary
 from attncourse.grading.submission.notebook import Assignment
 
 
@@ -106,6 +106,7 @@ def write_student_page(course: Path, assignment: Assignment, r: StudentResult) -
 
 
 def no_report(name: str, student: str) -> str:
+    """Return the reason why a student gets no page, and the command that helps."""
     who = one_line(student)
     return f"there is no report on {who}: attncourse grade {name} --student {who}"
 

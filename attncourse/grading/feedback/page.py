@@ -4,15 +4,15 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from attncourse.grading.class_.page import HERE as SHARED
-from attncourse.grading.class_.page import name_markup, template, text_markup
-from attncourse.grading.class_.results import StudentResult
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.feedback.told import others, told_by_exercise
+from attncourse.grading.graded_notebook import verdict_html
 from attncourse.grading.harmless import defused_markdown, message
-from attncourse.grading.nbgrader.autograded import verdict_html
 from attncourse.grading.nbgrader.markdown import page_markdown
 from attncourse.grading.report import Report, score_in_words
+from attncourse.grading.results.class_results import StudentResult
+from attncourse.grading.results.page import HERE as SHARED
+from attncourse.grading.results.page import name_markup, template, text_markup
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 
 HERE = Path(__file__).parent

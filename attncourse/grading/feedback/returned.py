@@ -21,15 +21,15 @@ from html import escape
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from attncourse.grading.class_.results import Remark
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
 from attncourse.grading.course.folders import record_of
 from attncourse.grading.course.handed_in import BROKEN, is_own, piece_of, unpacked, unpacked_member
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes, zipped
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import name_parts
+from attncourse.grading.results.class_results import Remark
 
 MOODLE = re.compile(r"(?P<key>(?P<who>[^/]+)_\d+)_assignsubmission_file(?:_?/|_(?=[^/]))")
 CANVAS = re.compile(r"(?P<who>[^_/]+)(?:_LATE)?(?P<key>_\d+)_\d+_(?=[^/]+)")
@@ -49,6 +49,7 @@ class StudentPage(NamedTuple):
 
     @property
     def student(self) -> str:
+        """The id of whose page it is."""
         return self.person.id
 
 

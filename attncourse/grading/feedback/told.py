@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from attncourse.grading.class_.results import StudentResult
+from attncourse.grading.graded_notebook import LONGEST, released_cells, standing_that_fits
 from attncourse.grading.harmless import made_visible, message, shortened_text
-from attncourse.grading.nbgrader.autograded import LONGEST, released_cells, standing_that_fits
 from attncourse.grading.report import TOLERANCE, CellResult, Report, exercise_of
+from attncourse.grading.results.class_results import StudentResult
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells
 from attncourse.grading.submission.parts import Part, bare
 from attncourse.grading.submission.plan import given_texts, parts_in_order
@@ -40,6 +40,7 @@ class Told:
 
     @property
     def full(self) -> bool:
+        """True if no point is missing."""
         return self.points >= self.maximum - TOLERANCE
 
     @property

@@ -52,14 +52,15 @@ def main() -> None:
 def divide(lanes: int) -> int:
     """Fork until there are so many processes, and return the number of this one."""
     for number in range(1, lanes):
-        between = os.fork()
-        if between == 0:
+        parent_of_lane = os.fork()
+        if parent_of_lane == 0:
+            # Forked once more, and its parent ends: so no lane has a child lane to wait for.
             if os.fork():
-                os._exit(0)  # nobody is then left who would have to wait for the other
+                os._exit(0)
             # A session of its own, as a lane has that is started alone.
             os.setsid()
             return number
-        os.waitpid(between, 0)
+        os.waitpid(parent_of_lane, 0)
     return 0
 
 

@@ -109,10 +109,10 @@ class PlanRunner:
 
     def catch_up(self, before: int) -> None:
         """Have the process run the cells before a step that it has not had."""
-        for number, outcome, again in self.process.replay(before):
+        for number, outcome, ran_again in self.process.replay(before):
             if outcome.cut:
                 self.cut.add(number)
-            if again:
+            if ran_again:
                 self.outcomes[number] = outcome
 
     def better(self, number: int, outcome: StepOutcome) -> None:

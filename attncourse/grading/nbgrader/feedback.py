@@ -18,7 +18,7 @@ from traitlets import List
 
 from attncourse.grading.nbgrader.markdown import clean, page_markdown
 
-SHOWN = ("text/html", "text/plain", "image/png", "image/jpeg")
+KINDS_SHOWN = ("text/html", "text/plain", "image/png", "image/jpeg")
 
 
 class CleanOutputs(Preprocessor):
@@ -26,10 +26,13 @@ class CleanOutputs(Preprocessor):
 
     # pyrefly: ignore [bad-override]  nbconvert leaves the return type out
     def preprocess_cell(self, cell: Any, resources: Any, index: int) -> tuple[Any, Any]:
+        """Return the cell with outputs of known kinds, their HTML made harmless."""
         for output in cell.get("outputs", ()):
             output.metadata = {}
             if "data" in output:
-                output.data = {kind: output.data[kind] for kind in SHOWN if kind in output.data}
+                output.data = {
+                    kind: output.data[kind] for kind in KINDS_SHOWN if kind in output.data
+                }
             if "text/html" in output.get("data", {}):
                 output.data["text/html"] = clean(output.data["text/html"], styles=True)
         return cell, resources
@@ -41,6 +44,7 @@ class HideTests(ClearHiddenTests):
     display_data_priority = List(config=True)  # set for all of nbgrader's steps
 
     def preprocess_cell(self, cell: Any, resources: Any, cell_index: int) -> tuple[Any, Any]:
+        """Return an instructor's test without its hidden part, another cell as it is."""
         if is_grade(cell) and not is_solution(cell):
             return super().preprocess_cell(cell, resources, cell_index)
         return cell, resources
@@ -51,6 +55,7 @@ class FeedbackExporter(HTMLExporter):
 
     @property
     def default_config(self) -> Any:
+        """The configuration of nbgrader's page, with this course's template and Markdown."""
         config: Any = super().default_config.copy()  # a Config of traitlets
         theirs = Path(nbgrader.__file__).parent / "server_extensions" / "formgrader" / "templates"
         config.FeedbackExporter.template_name = "attncourse_feedback"

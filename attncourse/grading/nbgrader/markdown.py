@@ -58,12 +58,15 @@ class Renderer(IPythonRenderer):
     """Markdown without pictures, which would be fetched, and diagrams, which would be run."""
 
     def image(self, text: str, url: str = "", title: str | None = None) -> str:
+        """Return a picture's text alone."""
         return text
 
     def block_mermaidjs(self, code: str) -> str:
+        """Return a diagram's source as text."""
         return f"<pre>{escape(code)}</pre>"
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
+        """Return a heading without the link that notebooks add to it."""
         return f"<h{level}>{text}</h{level}>\n"
 
 
@@ -71,12 +74,15 @@ class PageRenderer(Renderer):
     """Marks formulas, so that they can be found again in HTML that was cleaned."""
 
     def inline_math(self, body: str) -> str:
+        """Return a formula with a mark around it."""
         return f'<span class="attncourse-formula">{escape(body)}</span>'
 
     def block_math(self, body: str) -> str:
+        """Return a formula on a line of its own with a mark around it."""
         return f'<span class="attncourse-formula-block">{escape(body)}</span>'
 
     def latex_environment(self, name: str, body: str) -> str:
+        """Return a LaTeX environment with the mark of a formula around it."""
         return self.block_math(f"\\begin{{{name}}}{body}\\end{{{name}}}")
 
 

@@ -8,7 +8,6 @@ results in the notebook, and nbgrader's own steps save them.
 import secrets
 import shutil
 import sys
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
@@ -16,27 +15,31 @@ from typing import Any, NoReturn
 from nbconvert.exporters import NotebookExporter
 from nbformat import reads
 from nbgrader import preprocessors
-from nbgrader.api import Gradebook, MissingEntry, TaskCell
 from nbgrader.coursedir import CourseDirectory
 from traitlets import Bool, Float
 
 from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.choosing import HandedFile, copies_of_assignment
 from attncourse.grading.course.dates import zone_of
-from attncourse.grading.course.extensions import enter_extension, read_extensions
+from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import FORGOTTEN, read_submission, with_remarks
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.gradebook import find_book
-from attncourse.grading.course.late import LatePenalty, seconds_late, time_in
-from attncourse.grading.course.release import record
+from attncourse.grading.course.late import LatePenalty, time_in
 from attncourse.grading.course.solution import outdated
 from attncourse.grading.course.variants import solved_in_variant
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.assignments import record_assignment
+from attncourse.grading.gradebook.connection import find_gradebook
+from attncourse.grading.gradebook.submissions import (
+    enter_hand_in,
+    enter_late_penalty,
+    leave_tasks_to_person,
+)
+from attncourse.grading.graded_notebook import autograded
 from attncourse.grading.jail.jail import missing_floor
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
-from attncourse.grading.nbgrader.autograded import autograded
 from attncourse.grading.report import report_without_points
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
@@ -74,6 +77,7 @@ class JudgeExporter(NotebookExporter):
     ).tag(config=True)
 
     def __init__(self, **options: Any) -> None:
+        """Make ready; where no jail is possible, stop before anything is removed."""
         super().__init__(**options)
         self._assignments: dict[tuple[str, str], Assignment] = {}
         self._seed = secrets.randbits(32)
@@ -104,16 +108,9 @@ class JudgeExporter(NotebookExporter):
         course, source = Path(coursedir_of(self).root), source_folder(coursedir_of(self), name)
         handed_in = read_submission(course, name, student)
         zone, more = zone_of(self.config), read_extensions(course).get((student, name))
-        with Gradebook(coursedir_of(self).db_url, coursedir_of(self).course_id) as book:
-            if more is not None:
-                enter_extension(book, student, name, more, zone)
-            with suppress(MissingEntry):
-                if when := time_in(
-                    handed_in.timestamp, zone
-                ):  # nbgrader reads some in another zone
-                    submission: Any = book.find_submission(name, student)
-                    submission.timestamp = when
-                    book.db.commit()
+        when = time_in(handed_in.timestamp, zone)
+        gradebook = coursedir_of(self).db_url, coursedir_of(self).course_id
+        enter_hand_in(*gradebook, student, name, when=when, more=more, zone=zone)
         if handed_in.data is None:
             report = report_without_points(assignment, handed_in.status, handed_in.reason, student)
         else:
@@ -130,7 +127,7 @@ class JudgeExporter(NotebookExporter):
         self.log.info("%s: %g of %g points", student, report.points, report.maximum)
         clear_autograded(self.place(name, student), handed_in.timestamp)
         if handed_in.note:
-            give_back_tasks(coursedir_of(self), student, name)
+            leave_tasks_to_person(*gradebook, student, name)
         return autograded(handed_in.data or b"", assignment, report)
 
     def assignment(self, name: str, notebook: str) -> Assignment:
@@ -144,7 +141,7 @@ class JudgeExporter(NotebookExporter):
             assignment = read_assignment(path, solved_in_variant(root, path))
             assignment = replace(assignment, follow_on=self.follow_on)
             if notebook == name:
-                for change in record(find_book(root, course.db_url), name):
+                for change in record_assignment(find_gradebook(root, course.db_url), name):
                     self.log.warning("the assignment changed: %s", change)
                 for old in outdated(root, name):
                     self.log.warning("%s", old)
@@ -170,17 +167,10 @@ class AssignLatePenalties(preprocessors.AssignLatePenalties):
         """Enters the penalty; the notebook stays as it is."""
         ids = resources["nbgrader"]
         course = Path(coursedir_of(self.parent).root)
-        penalty = LatePenalty(find_book(course, ids["db_url"]))
-        with Gradebook(ids["db_url"]) as book:
-            submission = book.find_submission(ids["assignment"], ids["student"])
-            when = submission.timestamp, submission.assignment.duedate, submission.extension
-            notebooks: Any = submission.notebooks
-            for notebook in notebooks:
-                if notebook.name == ids["notebook"]:
-                    late = seconds_late(*when, penalty.zone)
-                    off = penalty(ids["student"], notebook.score, late)
-                    notebook.late_submission_penalty = off
-            book.db.commit()
+        penalty = LatePenalty(course, find_gradebook(course, ids["db_url"]).config)
+        enter_late_penalty(
+            ids["db_url"], ids["student"], ids["assignment"], ids["notebook"], penalty
+        )
         return nb, resources
 
 
@@ -199,18 +189,6 @@ def clear_autograded(place: Path, timestamp: str) -> None:
     if timestamp:
         place.mkdir(parents=True, exist_ok=True)
         (place / "timestamp.txt").write_text(timestamp + "\n", encoding="utf-8")
-
-
-def give_back_tasks(course: CourseDirectory, student: str, name: str) -> None:
-    """Has a person score the tasks of a renamed notebook, which nbgrader has counted as missing."""
-    with Gradebook(course.db_url, course.course_id) as gradebook:
-        submission = gradebook.find_submission_notebook(name, name, student)
-        grades: Any = submission.grades
-        for grade in grades:
-            if isinstance(grade.cell, TaskCell):
-                grade.auto_score = None
-                grade.needs_manual_grade = grade.manual_score is None
-        gradebook.db.commit()
 
 
 def accept_renamed(notebooks: list[str], **given: Any) -> None:

@@ -51,6 +51,7 @@ class Assembled:
     copies: tuple[Path, ...] = ()
 
     def __str__(self) -> str:
+        """Return the lines that the command prints: whose parts they are, and why."""
         parts = sum(len(chapter.why) for chapter in self.chapters)
         mine = sum(len(chapter.mine) for chapter in self.chapters)
         lines = [f"{mine} of {parts} parts are yours, in {self.folder}"]

@@ -52,10 +52,12 @@ class Definition(NamedTuple):
 
     @property
     def bound(self) -> frozenset[str]:
+        """The names that the statement defines."""
         return bound_names(ast.Module([self.node], []))
 
     @property
     def read(self) -> frozenset[str]:
+        """The names that the statement needs."""
         return cell_names(ast.Module([self.node], [])).read
 
 
@@ -80,9 +82,11 @@ class ChapterParts:
 
     @property
     def ours(self) -> list[str]:
+        """The names that are not the student's."""
         return [name for name, reason in self.why.items() if reason]
 
     def changed(self, **why: str) -> "ChapterParts":
+        """Return the same chapter with other reasons for these parts."""
         return replace(self, why=self.why | why)
 
 
@@ -112,6 +116,7 @@ def defines(node: ast.stmt) -> bool:
 
 
 def is_constant_node(node: ast.expr | None) -> bool:
+    """True if an expression is a literal."""
     if node is None:
         return False
     try:
@@ -194,14 +199,14 @@ def is_as_written(path: Path) -> bool:
 
 
 def hashed(text: str) -> str:
+    """Return a short digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
 
 def try_parts(
     chapters: Sequence[ChapterParts], targets: list[str], limits: Limits
 ) -> dict[str, str]:
-    """Try each of these parts in the package and return what is wrong with it; "" where it is
-    right.
+    """Try each of these parts in the package; return what is wrong with it, "" for a right one.
 
     In a process of its own, since the parts are imported there.
     """

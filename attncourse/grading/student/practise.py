@@ -22,7 +22,7 @@ from attncourse.practice.order import EXACT, NamedMistake, as_sentence, nearness
 NAMED = re.compile(r"✗ (\w+\.\w+): [^\n]*\n(?:(?!✗ \w+\.\w+:)[^\n]*\n)*?What happened: ([^\n]+)")
 MARKUP = re.compile(r"\x1b\[[0-9;]*m")  # colours, which some programs save with an error's text
 SUBMITTED = "submitted"  # an instructor's folder of what students have handed in
-MOST = 99
+MAX_DRILLS_OF_NOTEBOOK = 99
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def drills_or_error(stem: str, chapter: str) -> tuple[Drill, ...]:
 def free_place(folder: Path, name: str) -> Path:
     """Return a file's name in a folder that nothing has yet."""
     home = folder / name if (folder / name).is_dir() else folder
-    for number in range(1, MOST):
+    for number in range(1, MAX_DRILLS_OF_NOTEBOOK):
         place = home / f"{name}_practice{'' if number == 1 else f'_{number}'}.ipynb"
         if not place.exists():
             return place

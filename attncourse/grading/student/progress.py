@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.table import Table
 from rich.text import Text
@@ -18,19 +19,20 @@ from attncourse.checks.showing.verdict import (
     TRIED,
     points_in_words,
 )
-from attncourse.grading.class_.terminal import empty_table
 from attncourse.grading.errors import UserError
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report, count
+from attncourse.grading.results.terminal import empty_table
 from attncourse.grading.student import selfcheck
 from attncourse.grading.student.package import REACHED, milestones_reached
-from attncourse.grading.submission.notebook import Cell
+from attncourse.grading.submission.notebook import Cell, Cells
 from attncourse.milestones import as_reached
 from attncourse.practice.cells import is_for_practice
 
 STUB = "raise NotImplementedError()"
 INSTRUCTORS = "### BEGIN HIDDEN TESTS"
+MAX_REASONS_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -81,27 +83,33 @@ class FolderProgress:
         return DONE if yours else OPEN if left else TRIED
 
 
-def folder_progress(
-    folder: Path, limits: Limits, seen: Callable[[int, int, str], None] = lambda *_: None
-) -> FolderProgress:
-    """Return the progress that the notebooks in a folder, and in those below it, show.
+class OwnNotebook(NamedTuple):
+    """A notebook with exercises: its path, its bytes, its cells, and its chapter's stem."""
 
-    Where two notebooks hold an exercise, the better answer counts. What students handed in counts
-    in no folder but their own, and does not run. ``seen`` hears of each notebook
-    that has been judged: how many, of how many, and its name. Raises ``UserError`` for a folder
+    path: Path
+    data: bytes
+    cells: Cells
+    stem: str
+
+
+def own_notebooks(folder: Path) -> tuple[list[OwnNotebook], list[str]]:
+    """Return the notebooks with exercises in a folder and those below, and why others are left out.
+
+    What students handed in counts in no folder but their own. Raise ``UserError`` for a folder
     without a notebook of the course.
     """
     if not folder.is_dir():
         raise UserError(f"there is no folder {folder}: name the one with your notebooks")
-    found = (path.relative_to(folder) for path in folder.rglob("*.ipynb") if path.is_file())
-    every = sorted(folder / p for p in found if not any(part[0] == "." for part in p.parts))
+    relative = (path.relative_to(folder) for path in folder.rglob("*.ipynb") if path.is_file())
+    every = sorted(folder / p for p in relative if not any(part[0] == "." for part in p.parts))
     whose = selfcheck.handed_in_by(folder / "any")
     paths = [path for path in every if selfcheck.handed_in_by(path) == whose]
-    found, left_out = [], []
+    notebooks: list[OwnNotebook] = []
+    left_out: list[str] = []
     if students_own := len(every) - len(paths):
         what = f"{count(students_own, 'notebook')} in {selfcheck.SUBMITTED}/STUDENT/…"
-        told = "students handed them in, and attncourse grade ASSIGNMENT runs them"
-        left_out.append(f"{what}: {told}")
+        why = "students handed them in, and attncourse grade ASSIGNMENT runs them"
+        left_out.append(f"{what}: {why}")
     for path in paths:
         try:
             data, cells = selfcheck.read_own_notebook(path)
@@ -114,18 +122,31 @@ def folder_progress(
         elif is_for_practice(cell.source for cell in cells):
             left_out.append(f"{path} is for practice: what is mended there is no answer of yours")
         elif any(cell.solution for cell in cells):
-            found.append((path, data, cells, stem))
+            notebooks.append(OwnNotebook(path, data, cells, stem))
         else:
             left_out.append(f"{path} is a page's notebook, and has no exercises")
-    if not found:
-        why = "".join(f"; {reason}" for reason in left_out[:3])
+    if not notebooks:
+        why = "".join(f"; {reason}" for reason in left_out[:MAX_REASONS_SHOWN])
         raise UserError(f"no notebook with exercises of this course in {folder}{why}")
+    return notebooks, left_out
+
+
+def folder_progress(
+    folder: Path, limits: Limits, seen: Callable[[int, int, str], None] = lambda *_: None
+) -> FolderProgress:
+    """Return the progress that the notebooks in a folder, and in those below it, show.
+
+    Where two notebooks hold an exercise, the better answer counts. ``seen`` hears of each notebook
+    that has been judged: how many, of how many, and its name. Raise ``UserError`` for a folder
+    without a notebook of the course.
+    """
+    notebooks, left_out = own_notebooks(folder)
     limits = limits.stretched(slowness())
 
-    begun = [(path, data, cells) for path, data, cells, _ in found if attempted(cells)]
+    begun = [(path, data, cells) for path, data, cells, _ in notebooks if attempted(cells)]
     reports = selfcheck.check_each(begun, limits, explain=False)
     states, places, waiting = dict.fromkeys(index(), OPEN), {}, set()
-    for number, (path, _, cells, stem) in enumerate(found, 1):
+    for number, (path, _, cells, stem) in enumerate(notebooks, 1):
         states_there = states_of(next(reports), cells) if attempted(cells) else {}
         for target in states:
             state = states_there.get(target, OPEN)
@@ -136,12 +157,20 @@ def folder_progress(
         waiting |= {
             f"{stem}.{name}" for name in answered_questions(cells)
         } & question_points().keys()
-        seen(number, len(found), path.name)
-    met: dict[str, int] = {}
+        seen(number, len(notebooks), path.name)
+    reached = reached_in_folder(folder)
+    return FolderProgress(states, places, tuple(left_out), reached, frozenset(waiting))
+
+
+def reached_in_folder(folder: Path) -> dict[str, int]:
+    """Return the milestones that were reached, with how many parts were ours, the fewest."""
+    whose = selfcheck.handed_in_by(folder / "any")
+    reached: dict[str, int] = {}
     for mark in sorted(folder.rglob(f"mine/{REACHED}")):
-        own = milestones_reached(mark.parent) if selfcheck.handed_in_by(mark) == whose else {}
-        met |= {m: min(ours, met.get(m, ours)) for m, ours in own.items()}
-    return FolderProgress(states, places, tuple(left_out), met, frozenset(waiting))
+        if selfcheck.handed_in_by(mark) == whose:
+            for milestone, n_ours in milestones_reached(mark.parent).items():
+                reached[milestone] = min(n_ours, reached.get(milestone, n_ours))
+    return reached
 
 
 def answered_questions(cells: Iterable[Cell]) -> set[str]:

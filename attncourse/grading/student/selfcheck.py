@@ -40,7 +40,7 @@ exec({source!r}, vars(_ours))
 UNJAILED = "{} has no jail as Linux has: your notebook ran without one, as in Jupyter"
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.\w+["']""")
 PAGE = re.compile(r"\((https://colab[^\s)]*)/book/(\d\d_(\w+))\.ipynb\)")  # a page's badge
-LONGEST = 60  # characters of a name that a notebook gives
+MAX_NAME_WIDTH = 60  # characters of a name that a notebook gives
 SUBMITTED = "submitted"  # an instructor's folder of what students have handed in
 File = tuple[Path, bytes, Cells]  # a notebook that has been read
 NUMBERED = re.compile(r"\bcell (\d+)\b")
@@ -68,7 +68,7 @@ def open_questions(cells: Cells) -> list[str]:
     """Return a line for each question that no check can judge: is it answered?"""
     states = {True: "is answered", False: "is not answered yet"}
     return [
-        f"{one_line(cell.grade_id, LONGEST)} {states[UNANSWERED not in cell.source]}: "
+        f"{one_line(cell.grade_id, MAX_NAME_WIDTH)} {states[UNANSWERED not in cell.source]}: "
         f"a person gives its {count(cell.points, 'point')}"
         for cell in cells
         if cell.question

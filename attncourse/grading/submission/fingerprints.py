@@ -18,8 +18,8 @@ from attncourse.grading.submission.source import file_written, python_alone
 from attncourse.grading.submission.syntax import is_text, parse_or_none
 
 NEIGHBOURS = 4
-MOST = 100_000  # characters of a submission's code
-OTHER = "other cells"
+MAX_COMPARED_CHARS = 100_000  # characters of a submission's code
+OTHER_CELLS = "other cells"
 Prints = frozenset[tuple[str, ...]]
 BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 LEFT_OUT = ("annotation", "returns", "type_comment", "ctx", "kind", "type_ignores", "type_params")
@@ -28,7 +28,7 @@ LEFT_OUT = ("annotation", "returns", "type_comment", "ctx", "kind", "type_ignore
 def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
     """Return the fingerprints of a submission's own code by exercise, without what was given.
 
-    Of more than ``MOST`` characters, it is the answers first and then as much else as fits.
+    Of more than ``MAX_COMPARED_CHARS``, it is the answers first and then as much else as fits.
     """
     exercises = [c.grade_id for c in assignment.cells if c.solution and c.code]
     given_prints = given_by(assignment)
@@ -40,7 +40,7 @@ def answers_of(cells: Cells, assignment: Assignment) -> dict[str, Prints]:
         if tree is None:
             continue
         bound = {getattr(node, "name", "") for node in tree.body}
-        where = next((name for name in exercises if name in bound), OTHER)
+        where = next((name for name in exercises if name in bound), OTHER_CELLS)
         prints_by_exercise.setdefault(where, set()).update(fingerprints(tree) - given_prints)
     return {where: frozenset(prints) for where, prints in prints_by_exercise.items() if prints}
 
@@ -49,8 +49,10 @@ def cells_that_fit(cells: Cells, exercises: list[str]) -> Cells:
     """Return the cells that there is room for, in their order; answers take it first."""
     names = "|".join(map(re.escape, exercises))
     answer = re.compile(rf"^(?:class|(?:async )?def)\s+(?:{names})\b", re.M)
-    fitting, room = set(), MOST
-    for n, cell in sorted(enumerate(cells), key=lambda one: not answer.search(one[1].source)):
+    fitting, room = set(), MAX_COMPARED_CHARS
+    for n, cell in sorted(
+        enumerate(cells), key=lambda numbered: not answer.search(numbered[1].source)
+    ):
         if cell.code and room > 0:
             fitting.add(n)
             room -= len(cell.source)
@@ -88,7 +90,7 @@ def own_names(tree: ast.Module) -> set[str]:
     return names
 
 
-def statement_runs(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
+def statement_runs(tree: ast.AST, own_names_of_code: set[str]) -> Iterator[list[str]]:
     """Yield the run of nodes of every statement; those inside of others are runs of their own."""
     waiting = [tree]
     while waiting:
@@ -98,17 +100,17 @@ def statement_runs(tree: ast.AST, own: set[str]) -> Iterator[list[str]]:
             if isinstance(value, list):
                 for inner in value:
                     if not is_text(inner):
-                        yield list(statement_nodes(inner, own))
+                        yield list(statement_nodes(inner, own_names_of_code))
                         waiting.append(inner)
 
 
-def statement_nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
+def statement_nodes(tree: ast.AST, own_names_of_code: set[str]) -> Iterator[str]:
     """Yield a statement's nodes, in order, without the statements inside."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Name):
-            yield "name" if node.id in own else node.id
+            yield "name" if node.id in own_names_of_code else node.id
             continue
         if isinstance(node, ast.Constant):
             yield constant(node.value)
@@ -118,9 +120,9 @@ def statement_nodes(tree: ast.AST, own: set[str]) -> Iterator[str]:
             continue
         if isinstance(node, ast.Attribute):
             on_self = isinstance(node.value, ast.Name) and node.value.id == "self"
-            yield "." if node.attr in own or on_self else f".{node.attr}"
+            yield "." if node.attr in own_names_of_code or on_self else f".{node.attr}"
         if isinstance(node, ast.keyword):
-            yield f"{node.arg}=" if node.arg not in own else "name="
+            yield f"{node.arg}=" if node.arg not in own_names_of_code else "name="
         waiting += reversed(children(node))
 
 

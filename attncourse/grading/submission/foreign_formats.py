@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import LONGEST, NO_TREE, quietly
+from attncourse.grading.submission.syntax import MAX_PARSED_CHARS, NO_TREE, quietly
 
 ITSELF = "hand in the notebook itself, the .ipynb file"
 LINK = f"a link, not the notebook it leads to: {ITSELF}"
@@ -36,7 +36,7 @@ TEXTS = tuple(
         ),
     )
 )
-LOOKED_AT = 20_000  # characters
+MAX_RECOGNISED_CHARS = 20_000  # characters
 PROGRAM = re.compile(
     r"^[ \t]*(?:(?:def|class|import|from)\s+\w|(?:for|while|if|with)\b.*:\s*$|\w+ = )", re.M
 )
@@ -44,10 +44,10 @@ PROGRAM = re.compile(
 
 def format_name(text: str) -> str:
     """Describe a text that holds no cells, and what to do."""
-    begins = text[:LOOKED_AT]
-    for pattern, said in TEXTS:
+    begins = text[:MAX_RECOGNISED_CHARS]
+    for pattern, description in TEXTS:
         if pattern.search(begins):
-            return said
+            return description
     if PROGRAM.search(begins):
         return f"Python{syntax_mistake(text)} and not a notebook: {ITSELF}"
     return f"plain text, neither a notebook nor Python: {ITSELF}"
@@ -56,7 +56,7 @@ def format_name(text: str) -> str:
 def syntax_mistake(text: str) -> str:
     """Return where a text stops being Python, as a part of a sentence."""
     try:
-        quietly(python_alone(text[:LONGEST]))
+        quietly(python_alone(text[:MAX_PARSED_CHARS]))
     except NO_TREE as error:
         known = isinstance(error, SyntaxError)
         return f" with a mistake in line {error.lineno} ({error.msg})" if known else ""

@@ -29,14 +29,18 @@ PRIVATE = re.compile(r"\._(?!_)")  # part of a package
 ORDINARY = frozenset((PACKAGES + STANDARD).split())
 
 
-def unusual(sources: Iterable[str], given: Iterable[str]) -> list[list[str]]:
+def unusual(sources: Iterable[str], given_sources: Iterable[str]) -> list[list[str]]:
     """Return the modules that each of a student's cells imports and that few notebooks do.
 
-    Not those that the ``given`` cells of the assignment import, nor the student's own files.
+    Not those that the ``given_sources`` of the assignment import, nor the student's own files.
     """
     sources = list(sources)
     files = {p.removesuffix(".py").split("/")[0] for p, _ in map(file_written, sources) if p}
-    known = ORDINARY | {name.split(".")[0] for source in given for name in imported(source)} | files
+    known = (
+        ORDINARY
+        | {name.split(".")[0] for source in given_sources for name in imported(source)}
+        | files
+    )
     imports_by_cell = (dict.fromkeys(imported(source)) for source in sources)
     return [
         [name for name in names if PRIVATE.search(name) or name.split(".")[0] not in known]

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import LONGEST, parse_or_none
+from attncourse.grading.submission.syntax import MAX_PARSED_CHARS, parse_or_none
 
 Version = tuple[int, int]
 BRACKETS = r"\[(?:[^][]|\[(?:[^][]|\[[^][]*+\])*+\])*+\]"
@@ -28,7 +28,7 @@ TEXT = re.compile(
 def needed(source: str) -> str:
     """Return the Python version that a cell needs, as "3.12", where this one is older; or ""."""
     source = python_alone(source)
-    if len(source) > LONGEST or parse_or_none(source):
+    if len(source) > MAX_PARSED_CHARS or parse_or_none(source):
         return ""
     versions: list[Version] = []
     for older, used in rewritten_for_older(source):

@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from attncourse.grading.errors import Unreadable, UserError
-from attncourse.grading.submission.raw_cells import MOST_CELLS, raw_cells
+from attncourse.grading.submission.raw_cells import MAX_CELLS, raw_cells
 from attncourse.grading.submission.source import at_top, made_python, shortened_line
 from attncourse.grading.submission.syntax import quietly
 from attncourse.grading.submission.text import sides, to_text
 
 HIDDEN = "BEGIN HIDDEN TESTS"  # in a test that students are not given
-MOST_CODE = 1_000_000  # characters
-TOO_LONG = f"at most {MOST_CODE:,} of code are read, so keep data in a file"
-SHORT = 10_000  # characters of a cell that is never cut
+MAX_CODE_CHARS = 1_000_000  # characters
+TOO_LONG = f"at most {MAX_CODE_CHARS:,} of code are read, so keep data in a file"
+MAX_UNCUT_CHARS = 10_000  # characters of a cell that is never cut
 SURROGATES = re.compile("[\ud800-\udfff]")
 TAGS = re.compile(r"<[^<>]{1,200}>")
 SIDES = {"<<<<<<<": 0, "=======": 1, ">>>>>>>": None}
-LABEL = 100  # characters of a mark with its name
+MAX_LABEL_CHARS = 100  # characters of a mark with its name
 CONFLICT = "it holds both sides of a merge conflict: each was graded, and the better one counts"
 
 
@@ -151,8 +151,8 @@ def versions_of(text: str) -> tuple[list[Cells], list[str]]:
 def versions_of_cells(text: str) -> tuple[list[Cells], list[str]]:
     """Return the cells of a text without conflicts; both versions if cells hold any."""
     raw, notes = raw_cells(text)
-    if len(raw) > MOST_CELLS:
-        raise Unreadable(f"it has more than {MOST_CELLS} cells: hand in only your answers")
+    if len(raw) > MAX_CELLS:
+        raise Unreadable(f"it has more than {MAX_CELLS} cells: hand in only your answers")
     cells, said = cut_to_room([cell_of(cell) for cell in raw])
     notes += said
     split = [sides(cell.source) or (cell.source, cell.source) for cell in cells]
@@ -171,7 +171,7 @@ def of_side(cells: Cells, side: int) -> Cells:
     cells_of_side, at = [], None
     for cell in cells:
         text = unescape(TAGS.sub("", cell.source)).strip(" *\n") if not cell.code else ""
-        mark = text[:7] if text[7:8] in ("", " ") and len(text) < LABEL else ""
+        mark = text[:7] if text[7:8] in ("", " ") and len(text) < MAX_LABEL_CHARS else ""
         if mark in SIDES:
             at = SIDES[mark]
         elif at in (None, side):
@@ -184,8 +184,12 @@ def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
 
     The longest statements are left out.
     """
-    pieces = {n: at_top(c.source) for n, c in enumerate(cells) if c.code and len(c.source) > SHORT}
-    over = sum(len(cell.source) for cell in cells if cell.code) - MOST_CODE
+    pieces = {
+        n: at_top(c.source)
+        for n, c in enumerate(cells)
+        if c.code and len(c.source) > MAX_UNCUT_CHARS
+    }
+    over = sum(len(cell.source) for cell in cells if cell.code) - MAX_CODE_CHARS
     lengths = [(len(text), n, at) for n, texts in pieces.items() for at, text in texts.items()]
     notes, made = [], list(cells)
     for length, n, at in sorted(lengths, reverse=True):
@@ -196,7 +200,7 @@ def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
         notes.append(f"cell {n + 1}: `{text}`, {length:,} characters, was left out: {TOO_LONG}")
         made[n] = replace(made[n], source="".join(pieces[n].values()))
     if over > 0:
-        raise Unreadable(f"its code has {over + MOST_CODE:,} characters: {TOO_LONG}")
+        raise Unreadable(f"its code has {over + MAX_CODE_CHARS:,} characters: {TOO_LONG}")
     return made, notes
 
 

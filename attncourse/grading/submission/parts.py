@@ -20,7 +20,7 @@ ANSWER = re.compile(r"^([ \t]*).*BEGIN SOLUTION(?:.*\n)*?.*END SOLUTION.*$", re.
 STUB = r"\1# YOUR CODE HERE\n\1raise NotImplementedError()"
 TEXT_STUB = r"\1YOUR ANSWER HERE"
 FENCED = re.compile(r"\A\s*(?:```|~~~)[^\n`]*\n([^`]*?)\n?(?:```|~~~)\s*\Z")  # code in Markdown
-PIECES = 5  # of a cell that was split
+MAX_PIECES = 5  # of a cell that was split
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def join_split_cells(parts: list[Part], assignment: Assignment) -> tuple[list[Pa
     """Return the parts with the pieces of a cell that was split put together again."""
     made, notes, at = [], [], 0
     while at < len(parts):
-        run = takewhile(lambda part: part.runs, parts[at : at + PIECES])
+        run = takewhile(lambda part: part.runs, parts[at : at + MAX_PIECES])
         pieces = parts[at : at + end_of_cell([part.cell.source for part in run]) + 1]
         at += len(pieces)
         if len(pieces) > 1:

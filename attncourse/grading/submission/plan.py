@@ -26,7 +26,7 @@ from attncourse.grading.submission.syntax import CellNames
 ANOTHER = "this is the notebook of"
 CHECKED = re.compile(r"""\b(?:check|examine)\(\s*["'](\w+)\.(\w+)["']""")
 HEADING = re.compile(r"^[ \t]*#\s+(.+)$", re.M)
-SHOWN = 80  # characters of a title
+MAX_TITLE_CHARS = 80  # characters of a title
 Stand = Part | Cell  # what stands in a plan: a part of the submission, or the instructor's cell
 PUT_BACK = "missing tests were put back"  # which is for whoever grades: it costs nobody anything
 
@@ -66,7 +66,7 @@ def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
             source, lost = without_magics(stand.cell.source)
             kind = "given" if bare(stand.cell.source) in released else "cell"
             steps.append(Step(stand.name, source, kind))
-            notes += [f"{stand.name}: {said}" for said in lost]
+            notes += [f"{stand.name}: {note}" for note in lost]
     return steps, notes
 
 
@@ -101,8 +101,8 @@ def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], li
         else (with_answers_in_place, join_split_cells, as_code)
     )
     for step in steps:
-        parts, said = step(parts, assignment)
-        notes = notes + said
+        parts, step_notes = step(parts, assignment)
+        notes = notes + step_notes
     return unanswered(parts, assignment), notes
 
 
@@ -118,7 +118,8 @@ def another(cells: Cells, assignment: Assignment) -> str:
         return ""
     titles = (HEADING.search(cell.source) for cell in cells if not cell.code)
     title = next(
-        (f"“{title_match[1].strip()[:SHOWN]}”" for title_match in titles if title_match), ""
+        (f"“{title_match[1].strip()[:MAX_TITLE_CHARS]}”" for title_match in titles if title_match),
+        "",
     )
     name = title or " and ".join(sorted({stem for stem, _ in theirs})) or "something else"
     return f"{ANOTHER} {name}: hand in {assignment.name}.ipynb"
@@ -208,7 +209,7 @@ class Places:
     def after_needs(self, number: int, place: int) -> int:
         """Return the place, or a later one where an answer was written below it.
 
-        A name that later answers bind again says nothing.
+        A name that a later cell of the assignment binds again says nothing of where its answer is.
         """
         for name in self.bound(0, number) - self.bound(number + 1, len(self.cells)):
             binders = self.binders.get(name, [-1])
@@ -221,14 +222,14 @@ class Places:
         solved = (n for n in range(start, end) if self.cells[n].solution)
         return frozenset().union(*(self.names[n].bound for n in solved))
 
-    def first_use(self, cell: Cell, own: frozenset[str]) -> int | None:
+    def first_use(self, cell: Cell, bound_names: frozenset[str]) -> int | None:
         """Return the first part that reads a name of a given cell before the submission binds it.
 
         None where the submission has all that it needs of the cell.
         """
         if not cell.code or cell.solution or cell.grade_id:
             return None
-        lacking = {name: min(self.binders.get(name, [len(self.parts)])) for name in own}
+        lacking = {name: min(self.binders.get(name, [len(self.parts)])) for name in bound_names}
         for n, part in enumerate(self.parts):
             if any(n < lacking.get(name, -1) for name in part.names.read):
                 return n

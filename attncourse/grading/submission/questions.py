@@ -14,7 +14,7 @@ from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import is_text, parse_or_none, remembered
 
 EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
-FEW = 8  # words: fewer are a heading or a name, if they do not stand below the question
+MIN_PROSE_WORDS = 8  # words: fewer are a heading or a name, if they do not stand below the question
 STATEMENT = re.compile(r"^[ \t]*(?:def |class |import |@)|\breturn\b| = ", re.M)
 
 
@@ -34,11 +34,15 @@ def with_answers_in_place(
         for n in questions
         if not has_answer(parts, assignment.cells[n])
     }
-    taken = {at for several in beside.values() for at in several}
-    rest = [at for at, words in prose.items() if words >= FEW and at not in taken]
+    prose_beside_questions = {at for several in beside.values() for at in several}
+    rest = [
+        at
+        for at, words in prose.items()
+        if words >= MIN_PROSE_WORDS and at not in prose_beside_questions
+    ]
     beside = {n: several or rest for n, several in beside.items() if several or rest}
     made = [[part] for part in parts]
-    for at in {*taken, *(at for several in beside.values() for at in several)}:
+    for at in {*prose_beside_questions, *(at for several in beside.values() for at in several)}:
         made[at] = []
     notes = []
     for n, several in beside.items():
@@ -94,11 +98,11 @@ def has_answer(parts: list[Part], cell: Cell) -> bool:
     return any(set(lines(parts[at].cell.source)) - released for at in marked_parts(parts, cell))
 
 
-def prose_beside(places: dict[int, int], own: dict[int, int], n: int) -> list[int]:
+def prose_beside(places: dict[int, int], prose: dict[int, int], n: int) -> list[int]:
     """Return the student's own prose between the given cells around a question."""
     low = max((at for at, of in places.items() if of <= n), key=lambda at: places[at], default=-1)
-    high = min((at for at in places if at > low), default=max(own, default=0) + 1)
-    return [at for at in own if low < at < high]
+    high = min((at for at in places if at > low), default=max(prose, default=0) + 1)
+    return [at for at in prose if low < at < high]
 
 
 def part_places(parts: list[Part], assignment: Assignment) -> dict[int, int]:

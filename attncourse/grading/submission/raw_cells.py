@@ -35,8 +35,8 @@ FENCE = re.compile(
 # Of a cell in MyST, and in Quarto.
 OPTIONS = re.compile(r"\A(?:---\n(?:.*\n)*?---\n|(?::[\w-]+:.*\n)+|(?:#\| .*\n)+)")
 HEADER = re.compile(r"\A---\n(?:.*\n)*?---\n")
-MOST_CELLS = 5000
-MANY = 1000  # statements; with more of them a script is one cell
+MAX_CELLS = 5000
+MAX_STATEMENTS = 1000  # statements; with more of them a script is one cell
 # Statements that prose does not hold by accident.
 CODE = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign)
 BEGINS = re.compile(r"^(?:(?:async )?def|class|import|from|@\w|[A-Za-z_]\w* *=[^=])", re.M)
@@ -79,7 +79,7 @@ def tolerant_json(text: str) -> tuple[Any, list[str]]:
         try:
             content, end = decoded_json(text)
         except json.JSONDecodeError as error:
-            mended = SPARE_COMMA.sub(lambda found: found[1] or "", text)
+            mended = SPARE_COMMA.sub(lambda match: match[1] or "", text)
             try:
                 content, end = decoded_json(mended)
             except json.JSONDecodeError:
@@ -130,7 +130,7 @@ def find_cells(content: Any, depth: int = 0) -> tuple[list[Any] | None, int]:
 def marked_script_cells(text: str) -> list[Raw] | None:
     """Return the cells that a script was made from by a tool that marks them."""
     text = SETTINGS.sub("", text)
-    marks = list(islice(MARK.finditer(text), MOST_CELLS + 1))
+    marks = list(islice(MARK.finditer(text), MAX_CELLS + 1))
     if not marks:
         return None
     cells = [script_cell("", text[: marks[0].start()])] if text[: marks[0].start()].strip() else []
@@ -209,15 +209,17 @@ def fenced(text: str) -> list[Raw] | None:
             prose, code, fence = [], [], ""
         elif fence:
             code.append(line)
-        elif found := FENCE.match(line):
-            fence = found["fence"]
+        elif match := FENCE.match(line):
+            fence = match["fence"]
         else:
             prose.append(line)
-    found = [
+    match = [
         cell for cell in [*cells, script_cell("[markdown]", "\n".join(prose))] if cell["source"]
     ]
-    whole = any(statement_cells(c["source"]) for c in found[:MANY] if c["cell_type"] == "code")
-    return found if whole else None
+    whole = any(
+        statement_cells(c["source"]) for c in match[:MAX_STATEMENTS] if c["cell_type"] == "code"
+    )
+    return match if whole else None
 
 
 def statement_cells(text: str) -> list[Raw] | None:
@@ -227,7 +229,7 @@ def statement_cells(text: str) -> list[Raw] | None:
         return definition_blocks(text)
     if not any(isinstance(node, CODE) for node in tree.body):
         return None
-    if len(tree.body) > MANY:
+    if len(tree.body) > MAX_STATEMENTS:
         return [script_cell("", text)]
     lines = text.split("\n")
     starts = sorted({first_line(node) - 1 for node in tree.body})
@@ -248,7 +250,7 @@ def with_comments(lines: list[str]) -> list[Raw]:
 
 def definition_blocks(text: str) -> list[Raw] | None:
     """Return the pieces of a text of which not all is Python, one a definition."""
-    starts = [0, *(match.start() for match in islice(BEGINS.finditer(text), MANY))]
+    starts = [0, *(match.start() for match in islice(BEGINS.finditer(text), MAX_STATEMENTS))]
     pieces = [text[a:b] for a, b in pairwise([*starts, len(text)])]
     trees = filter(None, (parse_or_none(python_alone(piece)) for piece in pieces))
     if not any(isinstance(node, CODE[:3]) for tree in trees for node in tree.body):

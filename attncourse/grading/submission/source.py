@@ -68,7 +68,7 @@ def made_python(source: str) -> str | None:
 
     None where there is nothing to repair or where that would not help.
     """
-    if len(source) > syntax.LONGEST or is_python(source):
+    if len(source) > syntax.MAX_PARSED_CHARS or is_python(source):
         return None
     for table in (INVISIBLE, TYPOGRAPHIC):
         candidate = source.translate(table)
@@ -91,7 +91,7 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
 
     A note is for what may have mattered.
     """
-    if len(source) > syntax.LONGEST or syntax.parse_or_none(source):
+    if len(source) > syntax.MAX_PARSED_CHARS or syntax.parse_or_none(source):
         return source, ()
     if PROMPTED.match(source):
         source = PROMPT.sub("", source)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, wraps
 from typing import NamedTuple, TypeVar
 
-LONGEST = 100_000  # characters; a longer cell runs as it is
+MAX_PARSED_CHARS = 100_000  # characters; a longer cell runs as it is
 SHORT = 4000
 # What of a node is a scope of its own.
 INSIDE: dict[type[ast.AST], tuple[str, ...]] = {
@@ -38,7 +38,7 @@ def remembered(function: Callable[[str], Result]) -> Callable[[str], Result]:
 
 def parse_or_none(source: str) -> ast.Module | None:
     """Return the syntax tree, or None where there is none (or too much of it)."""
-    if len(source) > LONGEST:
+    if len(source) > MAX_PARSED_CHARS:
         return None
     try:
         tree = quietly(source)

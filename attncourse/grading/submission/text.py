@@ -10,8 +10,8 @@ from contextlib import suppress
 from attncourse.grading.errors import Unreadable
 
 MEGABYTE = 1_000_000
-LARGEST = 100 * MEGABYTE
-LARGE = 10 * MEGABYTE  # what is told
+MAX_FILE_BYTES = 100 * MEGABYTE
+LARGE_FILE_BYTES = 10 * MEGABYTE  # what is told
 ZIP = "a zip archive"
 BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -72,10 +72,11 @@ LINE_ENDS = re.compile(r"\r\n?")
 
 def to_text(data: bytes) -> tuple[str, list[str]]:
     """Return the text of a file with plain line ends, and notes on what had to be guessed."""
-    if len(data) > LARGEST:
+    if len(data) > MAX_FILE_BYTES:
         raise Unreadable(
-            f"the file has {len(data) / MEGABYTE:.0f} MB, and at most {LARGEST // MEGABYTE} MB are "
-            "read: clear the notebook's outputs and hand it in again"
+            f"the file has {len(data) / MEGABYTE:.0f} MB, and at most "
+            f"{MAX_FILE_BYTES // MEGABYTE} MB are read: clear the notebook's outputs and hand it "
+            "in again"
         )
     content = data[:MEGABYTE].strip(b"\x00 \t\r\n") or data.strip(b"\x00 \t\r\n")
     if not content:
@@ -84,7 +85,7 @@ def to_text(data: bytes) -> tuple[str, list[str]]:
     text, notes = decode(data)
     if HTML.match(text):
         raise Unreadable("this is an HTML page, not a notebook: download the notebook, as .ipynb")
-    if len(data) > LARGE:
+    if len(data) > LARGE_FILE_BYTES:
         notes.append(f"the file has {len(data) / MEGABYTE:.0f} MB: its outputs were dropped")
     if "\x00" in text:
         text = text.replace("\x00", "")
@@ -120,21 +121,21 @@ def decode(data: bytes) -> tuple[str, list[str]]:
     )
     data = data[len(mark) :]
     if encoding != "utf-8":
-        said = f"the file was saved as {encoding[:6].upper()} instead of UTF-8"
-        return data.decode(encoding, "replace"), [said]
+        note = f"the file was saved as {encoding[:6].upper()} instead of UTF-8"
+        return data.decode(encoding, "replace"), [note]
     try:
         return data.decode("utf-8"), []
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-    text, called = data.decode("utf-8", "surrogateescape").translate(WINDOWS), "Windows-1252"
+    text, name = data.decode("utf-8", "surrogateescape").translate(WINDOWS), "Windows-1252"
     if BROKEN.search(text):
         for encoding in CODE_PAGES:
             with suppress(UnicodeDecodeError):
-                other = data.decode(encoding)
-                if BROKEN.search(other) is None:
-                    text, called = other, encoding
+                candidate = data.decode(encoding)
+                if BROKEN.search(candidate) is None:
+                    text, name = candidate, encoding
                     break
-    return text, [f"line {line} of the file is not UTF-8: it was read as {called}"]
+    return text, [f"line {line} of the file is not UTF-8: it was read as {name}"]
 
 
 def sides(text: str) -> tuple[str, str] | None:

@@ -102,7 +102,7 @@ def sections(cells: list[dict]) -> list[str]:
         elif mark.get("solution"):
             begins[text] = mark["grade_id"]
     about = (begins.get(number, "") for number in range(len(cells)))
-    return list(accumulate(about, lambda before, own: own or before))
+    return list(accumulate(about, lambda before, section: section or before))
 
 
 def variants_called(name: str, answers: Iterable[str], assignment: str) -> dict[str, Variant]:

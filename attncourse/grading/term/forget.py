@@ -15,22 +15,31 @@ from html import escape
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
-from attncourse.grading.class_.scores import Person, has_gradebook, people_in
-from attncourse.grading.class_.totals import FILE as WEIGHTS
 from attncourse.grading.collect.columns import columns_of
-from attncourse.grading.collect.groups import FILE as GROUPS
-from attncourse.grading.course.extensions import FILE as EXTENSIONS
+from attncourse.grading.collect.groups import GROUPS_FILE
+from attncourse.grading.course.extensions import EXTENSIONS_FILE
 from attncourse.grading.course.folders import folders_in
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.gradebook import find_book, gradebook_to_read
-from attncourse.grading.driver.journal import JOURNAL, only_process, records_of, without_student
+from attncourse.grading.driver.journal import (
+    DAMAGED_JOURNAL,
+    only_process,
+    remove_student_results,
+    students_in_journal,
+)
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors, replace_file
+from attncourse.grading.gradebook.connection import find_gradebook, gradebook_to_read
+from attncourse.grading.gradebook.read import Person, has_gradebook, read_people
+from attncourse.grading.gradebook.students import (
+    empty_comments,
+    remove_student,
+    student_records,
+)
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, did_you_mean, same_id
 from attncourse.grading.report import count
+from attncourse.grading.results.totals import WEIGHTS_FILE
 from attncourse.grading.spreadsheet import csv_table, line_of_cell, rows_in
-from attncourse.grading.term.holdings import empty_comments, held_by, remove_student
 
 MADE_AGAIN = ("*.html", "feedback-*.zip")  # of a class, by a command
 IDS = ("id", "email", "number", "other", "name")  # a name's column holds the id of who has no name
@@ -45,6 +54,7 @@ class Trace:
     remove: Callable[[], object]
 
     def __str__(self) -> str:
+        """Return the line that the command shows of it."""
         return f"{self.place}: {self.what}"
 
 
@@ -56,11 +66,13 @@ class Wanted:
 
     @property
     def ids(self) -> set[str]:
+        """The ids by which lists may name the person, as they are compared."""
         person = self.person
         return {same_id(key) for key in (person.id, person.email, person.lms_id) if key}
 
     @property
     def words(self) -> list[str]:
+        """The texts by which files may name the person, the id first."""
         person = self.person
         name = person.full_name if person.last_name and person.first_name else ""
         return [word for word in (person.id, person.email, name, person.name and name) if word]
@@ -78,7 +90,7 @@ def find_person(course: Path, student: str, db: str | None = None) -> Person:
     known: dict[str, Person] = {}
     if has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
-            known = {person.id: person for person in people_in(connection)}
+            known = {person.id: person for person in read_people(connection)}
     if student in known or student in people_in_files(course):
         return known.get(student, Person(student))
     names = NameIndex()
@@ -101,7 +113,8 @@ def people_in_files(course: Path) -> set[str]:
     for name in folders_in(course / "reports"):
         place = course / "reports" / name
         people |= {path.stem for path in place.glob("[!.]*.json")}
-        people |= set(folders_in(place / "gradescope")) | set(records_of(place / JOURNAL))
+        people |= set(folders_in(place / "gradescope"))
+        people |= {student for listed in students_in_journal(place).values() for student in listed}
     return people
 
 
@@ -117,8 +130,8 @@ def person_traces(
     who = Wanted(person)
     traces = [*of_folders(course, who), *of_reports(course, who), *of_lists(course, who)]
     if has_gradebook(course, db):
-        book = find_book(course, db)
-        if said := held_by(book, person.id):
+        book = find_gradebook(course, db)
+        if said := student_records(book, person.id):
             if keep_grade:
                 what = f"comments ({said} stays, without them)"
                 traces.append(
@@ -152,9 +165,13 @@ def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
         folder = course / "reports" / name
         if (report := folder / f"{student}.json").is_file():
             yield Trace(report, "the report", report.unlink)
-        if number := records_of(folder / JOURNAL).count(student):
-            remove = partial(without_student, folder / JOURNAL, student)
-            yield Trace(folder / JOURNAL, count(number, "result"), remove)
+        for journal, students in students_in_journal(folder).items():
+            if number := students.count(student):
+                remove = partial(remove_student_results, journal, student)
+                yield Trace(journal, count(number, "result"), remove)
+        for path in sorted(folder.glob(f"{DAMAGED_JOURNAL}*")):
+            if mentions(path, who):
+                yield Trace(path, "a damaged journal, of which another was made", path.unlink)
         for pattern in MADE_AGAIN:
             for path in sorted(folder.glob(pattern)):
                 if mentions(path, who):
@@ -163,7 +180,7 @@ def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
 
 def of_lists(course: Path, who: Wanted) -> Iterator[Trace]:
     """The person's rows in what collecting, extending and exporting have written."""
-    places = [course / EXTENSIONS, course / GROUPS, course / WEIGHTS]
+    places = [course / EXTENSIONS_FILE, course / GROUPS_FILE, course / WEIGHTS_FILE]
     places += sorted((course / "submitted" / ".collected").glob("*.csv"))
     places += sorted((course / "reports").rglob("*.csv"))
     for path in places:
@@ -228,7 +245,7 @@ def mentions(path: Path, who: Wanted) -> bool:
 
 def left_alone(course: Path, person: Person) -> list[str]:
     """Return the files in the course's folder that are the instructor's and name the person."""
-    who, ours = Wanted(person), {EXTENSIONS, GROUPS, WEIGHTS, "gradebook.db"}
+    who, ours = Wanted(person), {EXTENSIONS_FILE, GROUPS_FILE, WEIGHTS_FILE, "gradebook.db"}
     names = []
     for path in sorted(course.iterdir()):
         is_list = path.suffix in (".csv", ".zip", ".log") or path.name.startswith("gradebook.db.")

@@ -1,87 +1,29 @@
-"""Moving on: a gradebook to another database, and a term's work to the archive."""
+"""Ending a term: its work moves to the archive, where every command still reads it."""
 
 import shutil
 from pathlib import Path
-from typing import Any
 
-from attncourse.grading.class_.scores import rows_of
-from attncourse.grading.collect.groups import FILE as GROUPS
-from attncourse.grading.course.extensions import FILE as EXTENSIONS
+from attncourse.grading.collect.groups import GROUPS_FILE
+from attncourse.grading.course.extensions import EXTENSIONS_FILE
 from attncourse.grading.course.folders import folders_in, unusable
-from attncourse.grading.course.forgotten import FILE as FORGOTTEN
-from attncourse.grading.course.gradebook import (
-    Book,
-    connected,
-    explained_database_errors,
-    find_book,
-    gradebook_to_read,
-    opened,
-)
-from attncourse.grading.course.variants import FILE as VARIANTS
+from attncourse.grading.course.forgotten import FORGOTTEN_FILE
+from attncourse.grading.course.variants import VARIANTS_FILE
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors as file_explained
+from attncourse.grading.gradebook.connection import find_gradebook
 
-WORK = ("submitted", "autograded", "feedback", "reports", EXTENSIONS, GROUPS, FORGOTTEN, VARIANTS)
+WORK = (
+    "submitted",
+    "autograded",
+    "feedback",
+    "reports",
+    EXTENSIONS_FILE,
+    GROUPS_FILE,
+    FORGOTTEN_FILE,
+    VARIANTS_FILE,
+)
 # What grades it, and weighs it.
 WITH = ("solutions", "exercises", "nbgrader_config.py", "course_settings.py", "weights.csv")
-
-
-def copy_gradebook(course: Path, to: str, db: str | None = None) -> dict[str, int]:
-    """Copy all of a gradebook to an empty database: points, a person's scores, comments.
-
-    Returns how many rows each table has. All rows are there, or none. What was copied from stays.
-    Raises ``UserError`` where the other database holds anything.
-    """
-    from sqlalchemy import insert, select
-
-    source, target = find_book(course, db), find_book(course, to)
-    if source.url == target.url:
-        raise UserError(f"{target} is the gradebook already: name another database with --to")
-    with gradebook_to_read(course, db) as connection:
-        students = next(iter(rows_of(connection, "select count(*) from student")))[0]
-    if held := rows_held(target):
-        raise UserError(
-            f"{target} is not empty ({held}): nothing was moved; name an empty database with --to"
-        )
-    with opened(target):
-        pass  # which makes nbgrader's tables, and the course
-    from nbgrader.api import Base
-
-    numbers = {}
-    with (
-        connected(source, to_read=True) as old,
-        connected(target) as new,
-        explained_database_errors(target),
-    ):
-        for table in reversed(Base.metadata.sorted_tables):
-            new.execute(table.delete())  # the course that opening has entered
-        for table in Base.metadata.sorted_tables:
-            records = old.execute(select(table)).mappings()
-            rows: list[dict[str, Any]] = [dict(row) for row in records]
-            if rows:
-                new.execute(insert(table), rows)
-            numbers[table.name] = len(rows)
-        new.commit()
-    assert numbers["student"] == students
-    return numbers
-
-
-def rows_held(book: Book) -> str:
-    """Return what a database has in it, in words; nothing where it is empty or not there yet."""
-    from sqlalchemy import inspect, text
-
-    if book.file is not None and not book.file.exists():
-        return ""
-    with connected(book) as connection:
-        names = inspect(connection).get_table_names()
-        if names and "student" not in names:
-            return f"its tables are {', '.join(sorted(names)[:5])}"
-        if names:
-            for name in ("student", "assignment"):
-                number = connection.execute(text(f"select count(*) from {name}")).scalar_one()
-                if number:
-                    return f"{name}: {number}"
-    return ""
 
 
 def begin_term(course: Path, name: str, db: str | None = None) -> Path:
@@ -92,7 +34,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
     """
     if unusable(name) or Path(name).name != name or name.startswith("."):
         raise UserError(f"a term's name is that of a folder, as in 2026-autumn; got {name}")
-    place, book = course / "terms" / name, find_book(course, db)
+    place, book = course / "terms" / name, find_gradebook(course, db)
     if place.exists():
         raise UserError(f"{place} is there already: nothing was moved; give the term another name")
     if book.file is None:

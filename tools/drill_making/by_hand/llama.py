@@ -84,7 +84,6 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         (BEST, 'best = max(known, key=lambda pair: len("".join(pair)))'),
         (JOINED, "pieces[i : i + 2] = [pieces[i + 1] + pieces[i]]"),
         (JOINED, 'pieces[i : i + 2] = [f"{pieces[i]} {pieces[i + 1]}"]'),
-        (JOINED, "pieces[i] = pieces[i] + pieces[i + 1]"),
         (JOINED, "pieces[i : i + 3] = [pieces[i] + pieces[i + 1]]"),
         ("i = 0", "i = 1"),
         ("while i < len(pieces) - 1:", "while i < len(pieces) - 2:"),

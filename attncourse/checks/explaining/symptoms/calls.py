@@ -22,7 +22,10 @@ CUT = "no gradient reaches "
 
 
 def changed_only(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right, but an argument was changed; a gradient may break over that."""
+    """Return the symptom that every result is right, but an argument was changed.
+
+    A gradient may break over that.
+    """
     wrong = [t for t in trials if t.wrong]
     if not all(raises_in_place(t) or called_again(t) for t in wrong):
         return None
@@ -60,7 +63,7 @@ def called_again(trial: Trial) -> bool:
 
 
 def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right, but no gradient reaches some argument, or the dtype is another.
+    """Return the symptom that results are right, but some gradient is cut, or the dtype is another.
 
     The two go together in what goes through NumPy.
     """
@@ -81,7 +84,10 @@ def cut_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def first_call_right(trials: tuple[Trial, ...]) -> Symptom | None:
-    """An object's first call is right, and a later one is not; a gradient may break over that."""
+    """Return the symptom that an object's first call is right, and a later one is not.
+
+    A gradient may break over that.
+    """
     wrong = [t for t in trials if t.wrong]
     calls = [c for t in wrong if (c := calls_of(t)) is not None]
     others = [t for t in wrong if calls_of(t) is None]
@@ -114,7 +120,7 @@ class Calls:
 
 
 def calls_of(trial: Trial) -> Calls | None:
-    """The calls of one object, where a case makes several."""
+    """Return the calls of one object, where a case makes several."""
     got = trial.outcome.value
     if not isinstance(got, dict) or not isinstance(trial.expected.value, dict):
         return None
@@ -126,7 +132,7 @@ def calls_of(trial: Trial) -> Calls | None:
 
 
 def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every call that does not raise gives None back, where something else was asked for."""
+    """Return the symptom that every call that does not raise gives None back."""
     ended = [t for t in trials if t.wrong and t.outcome.kind == "value" and t.case.raises is None]
     if not ended or any(t.outcome.value is not None or t.expected.value is None for t in ended):
         return None
@@ -137,17 +143,17 @@ def nothing_returned(trials: tuple[Trial, ...]) -> Symptom | None:
         "Your function gives None back. Is there a `return` at the end, and on every way through "
         "it? What works in place, `list.sort()` say, gives None back as well.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, True, mistake, all=False)
 
 
 def made_later(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every call gives back something that would have to run first."""
+    """Return the symptom that every call gives back something that would have to run first."""
     kinds = {type_name(t.outcome.value) for t in trials if t.outcome.kind == "value"}
     if len(kinds) != 1 or not (name_and_explanation := LATER.get(*kinds)):
         return None
     name, explanation = name_and_explanation
     mistake = Mistake(name, explanation)
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, True, mistake, all=False)
 
 
 LATER = {
@@ -165,7 +171,7 @@ LATER = {
 
 
 def by_lot(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
-    """The same calls once more have other results."""
+    """Return the symptom that the same calls once more have other results, or ""."""
     other = any(
         a.got.shape != b.got.shape or not np.array_equal(a.got, b.got, equal_nan=True)
         for a, b in zip(number_pairs(trials), number_pairs(repeated), strict=False)
@@ -174,7 +180,7 @@ def by_lot(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
 
 
 def unmoved(trials: tuple[Trial, ...], fresh: tuple[Trial, ...]) -> str:
-    """Calls with other numbers have the same results."""
+    """Return the symptom that calls with other numbers have the same results, or ""."""
     both = [
         (a, b)
         for a, b in zip(number_pairs(trials), number_pairs(fresh), strict=False)

@@ -9,7 +9,7 @@ from attncourse.checks.trying.trials import Trial
 
 
 def unknown_name(trials: tuple[Trial, ...]) -> Symptom | None:
-    """A name that nothing stands for, in some call at least.
+    """Return the symptom that nothing has a name that is read, in some call at least.
 
     No input can be what makes it so: it is told before anything else, whatever else is wrong.
     """
@@ -18,9 +18,7 @@ def unknown_name(trials: tuple[Trial, ...]) -> Symptom | None:
         matches = [m.groups() for t in wrong if (m := re.match(pattern, t.outcome.text))]
         if matches:
             mistake = Mistake(name.format(*matches[0]), cure.format(*matches[0]))
-            return Symptom(
-                mistake.name, True, mistake, len(matches) == sum(t.wrong for t in trials)
-            )
+            return Symptom(mistake.name, True, mistake, all=False)
     return None
 
 
@@ -34,8 +32,9 @@ UNNAMED = (
     (
         r"UnboundLocalError: .*?'(\w+)'",
         "`{}` has no value yet",
-        "On one way through your code `{}` is used before anything is assigned to it: behind an "
-        "`if` that does not hold, or a loop that has nothing to go through.",
+        "On one way through your code `{}` is used before anything is assigned to it: that stands "
+        "behind an `if` that does not hold, in a loop that has nothing to go through, or further "
+        "down.",
     ),
     (
         r"AttributeError: module '([\w.]+)' has no attribute '(\w+)'",
@@ -47,7 +46,7 @@ UNNAMED = (
 
 
 def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
-    """A module without the parameters that the exercise names.
+    """Return the symptom that a module lacks parameters that the exercise names.
 
     And what ends in an exception that leaves no doubt, in every case that is wrong. What a module
     holds is sure, whatever else is wrong.
@@ -59,7 +58,7 @@ def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
         if matches and sure:
             names = names_in_words(dict.fromkeys(match[1] for match in matches))
             mistake = Mistake(name.format(names), cure.format(names))
-            return Symptom(mistake.name, True, mistake, len(matches) == len(texts))
+            return Symptom(mistake.name, True, mistake, all=False)
     return None
 
 
@@ -139,8 +138,9 @@ RAISED = (
     (
         r".*(unsupported operand type\(s\) for .*'NoneType')",
         "None is calculated with",
-        "An argument that was not given is None, and None is no number. Ask for each such argument "
-        "by itself, `if … is not None`, also where another one was given.",
+        "None is no number. It is what an argument is that was not given: ask for each by itself, "
+        "`if … is not None`, also where another one was given. And it is what a function gives "
+        "back that has no `return`.",
     ),
     (
         r".*(Can't call numpy\(\) on Tensor that requires grad)",
@@ -177,7 +177,7 @@ LINE = re.compile(r"\(in the line `(.*?)`")
 
 
 def stops(trials: tuple[Trial, ...]) -> Symptom | None:
-    """The line of the student's code in which the calls that are wrong end, or most of them.
+    """Return the line of the student's code in which the calls that are wrong end, or most of them.
 
     One that raises by decision refuses what it should take.
     """

@@ -58,12 +58,22 @@ LOOKS = (
     stops,
 )
 
+# With these every number that came is right: points hang on them as on a known mistake.
+RIGHT_BUT_FOR = (
+    changed_only,
+    cut_gradients,
+    other_dtype,
+    in_company,
+    right_to_single_precision,
+    squeezed,
+)
+
 # What may lie over another mistake: it leaves the numbers as they are.
 OVER = (changed_only, cut_gradients, other_dtype, right_to_single_precision, unbatched)
 
 
 def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
-    """The first symptom that holds in these trials; None if none does."""
+    """Return the first symptom that holds in these trials; None if none does."""
     if any(t.outcome.kind in ("hung", "skipped") for t in trials):
         return None
     for look in LOOKS:
@@ -71,6 +81,23 @@ def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
         if symptom is not None:
             return symptom
     return None
+
+
+def right_but_for(trials: tuple[Trial, ...]) -> Symptom | None:
+    """The mistake but for which every number that came is right; None if there is none."""
+    if any(t.outcome.kind in ("hung", "skipped") for t in trials):
+        return None
+    symptoms = (look(trials) for look in RIGHT_BUT_FOR)
+    return next((s for s in symptoms if s and s.sure and s.mistake and s.all), None)
+
+
+def left_beside(trials: tuple[Trial, ...]) -> Symptom | None:
+    """The first symptom in trials with a mistake's results as the right ones.
+
+    None where the symptom may be the same mistake, made in another way.
+    """
+    symptom = first_that_holds(trials)
+    return symptom if symptom and symptom.told_beside else None
 
 
 def digits_alone(trials: tuple[Trial, ...]) -> bool:
@@ -81,4 +108,4 @@ def digits_alone(trials: tuple[Trial, ...]) -> bool:
 def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the sure symptom that, added to another mistake, gives the results seen, or None."""
     symptoms = (look(trials) for look in OVER)
-    return next((symptom for symptom in symptoms if symptom and symptom.sure), None)
+    return next((s for s in symptoms if s and s.sure and s.told_beside), None)

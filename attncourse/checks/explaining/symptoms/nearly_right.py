@@ -1,6 +1,7 @@
 """Results whose numbers are right, but not their dtype, last digits, short axes or batches."""
 
 import re
+from itertools import starmap
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from attncourse.checks.explaining.symptoms.pairs import (
 )
 from attncourse.checks.explaining.symptoms.symptom import Symptom, result_is
 from attncourse.checks.explaining.symptoms.transformations import gives
-from attncourse.checks.trying.compare import scale_of
+from attncourse.checks.trying.compare import equal, scale_of
 from attncourse.checks.trying.trials import Trial
 
 KEEP_DTYPE = "keep the dtype of what comes in, make arrays with `dtype=x.dtype`, say"
@@ -24,7 +25,7 @@ PART = re.compile(r"\w+: ")  # what is said is of one part of a result
 
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right but for its dtype, or two dtypes meet where nothing is returned.
+    """Return the symptom that results are right but for their dtype, or that two dtypes meet.
 
     Calls that raise something else are told of beside it, where most do not.
     """
@@ -53,7 +54,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
     what = said if PART.match(said) else f"it {said}"
     text = f"The numbers are right, but {what}." if returned_trials else f"It {said}."
     mistake = Mistake("the dtype is another one", f"{text} {cure}")
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, True, mistake, all=not met)
 
 
 def only_dtype_differs(wrong: list[Trial]) -> bool:
@@ -68,7 +69,7 @@ def only_dtype_differs(wrong: list[Trial]) -> bool:
 
 
 def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result is right to single precision only."""
+    """Return the symptom that every result is right to single precision only."""
     pairs = number_pairs(trials)
     wrong = [p for p in pairs if not p.right]
     if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, pairs)):
@@ -83,6 +84,8 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
     if way := all_off_one_way(wrong):
         text = f"right but for its last digits: all too {way}, as where a guard is added to a"
         return result_is(f"{text} divisor, or a number has too few digits", True)
+    if all(largest_difference(p) < 1e-8 * scale_of(p.want) for p in wrong):
+        return result_is("right but for its last digits, of which float32 would lose more", True)
     mistake = Mistake(
         "single precision inside",
         "Your results differ from the right ones by about as much as float32 rounds, where the "
@@ -122,29 +125,57 @@ def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def unbatched(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Return the symptom that only results with another number of batch axes are wrong."""
-    more = [*zip(trials, batch_axes(trials), strict=True)]
-    wrong, right = (
-        {axes for t, axes in more if t.wrong is bad and t.case.raises is None}
-        for bad in (True, False)
-    )
-    descriptions = [t.case.note + t.criterion.name for t, axes in more if t.wrong and axes]
+    """Return the symptom that only results with another number of batch axes are wrong.
+
+    Beside another mistake it is told only where nothing of the right shape comes back: other
+    numbers may be what that mistake does with a batch.
+    """
+    pairs = [*zip(trials, batch_axes(trials), strict=True)]
+    results = [(t, axes) for t, axes in pairs if t.case.raises is None]
+    wrong = {axes for t, axes in results if t.wrong}
+    right = {axes for t, axes in results if not t.wrong}
+    descriptions = [t.case.note + t.criterion.name for t, axes in pairs if t.wrong and axes]
     if not wrong or not right or wrong & right or not all("batch" in text for text in descriptions):
         return None
     if max(right) > 1 or (min(wrong) <= max(right) and right != {1}):
         return None
-    exactly = "exactly" if min(wrong) == 0 else "at most"
-    what = "no batch axis is" if max(right) == 0 else f"{exactly} one batch axis is"
-    where = (
-        "without further axes in front" if max(right) == 0 else f"with {what.removesuffix(' is')}"
-    )
+    shaped = [
+        (p, axes)
+        for t, axes in results
+        if t.wrong and axes
+        for p in number_pairs((t,))
+        if p.got.shape == p.want.shape
+    ]
+    if max(right) == 0:
+        what, how = "no batch axis is", "without further axes in front, and wrong with them"
+    elif min(wrong) == 0:
+        what, how = "exactly one batch axis is", "with exactly one batch axis, and not otherwise"
+    else:
+        what, how = "at most one batch axis is", "with at most one batch axis, and wrong with more"
+    all_shaped = len(shaped) == sum(t.wrong for t, _ in results)
+    if max(right) == 0 and all_shaped and all(starmap(first_alone, shaped)):
+        mistake = Mistake(
+            "only the first of a batch is right",
+            f"Your results are right {how}. Of a batch the first is right and those behind it are "
+            "not. Is something that is taken from the first, or made of it, used for all? Each of "
+            "a batch has its own.",
+        )
+        return Symptom(mistake.name, True, mistake, told_beside=False)
     mistake = Mistake(
         f"{what} provided for",
-        f"Your results are right {where}. Leading axes are batches, any "
+        f"Your results are right {how}. Leading axes are batches, any "
         "number of them: count the axes from the end (`axis=-1` or `dim=-1`, `x[..., i, :]`) and "
         "let `@` and broadcasting take the others along.",
     )
-    return Symptom(mistake.name, True, mistake)
+    return Symptom(mistake.name, True, mistake, told_beside=not shaped)
+
+
+def first_alone(p: Pair, axes: int) -> bool:
+    """True if of a batch along the first axes the first is right, and of those behind it none."""
+    if p.want.ndim < axes:
+        return False
+    right = [equal(p.got[place], p.want[place]) for place in np.ndindex(p.want.shape[:axes])]
+    return len(right) > 1 and right[0] and not any(right[1:])
 
 
 def batch_axes(trials: tuple[Trial, ...]) -> list[int]:

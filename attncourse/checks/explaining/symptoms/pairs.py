@@ -31,7 +31,7 @@ class Pair:
 
 
 def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
-    """The trials that returned numbers where numbers were expected.
+    """Return the results of the trials that returned numbers where numbers were expected.
 
     Of a result with gradients, what was returned itself.
     """
@@ -68,7 +68,7 @@ def close(p: Pair) -> bool:
 
 
 def largest_difference(p: Pair) -> float:
-    """The largest difference."""
+    """Return the largest difference."""
     with np.errstate(all="ignore"):
         gaps = np.abs(p.got.astype(float) - p.want.astype(float))
     return float(gaps.max(initial=0.0)) if np.isfinite(gaps).all() else np.inf

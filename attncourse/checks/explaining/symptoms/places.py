@@ -32,14 +32,14 @@ PLACES: tuple[tuple[str, Callable[[np.ndarray], np.ndarray]], ...] = (
 
 
 def along(w: np.ndarray, axis: int) -> np.ndarray:
-    """The index along one axis, for every entry."""
+    """Return the index along one axis, for every entry."""
     if w.ndim < -axis:
         raise IndexError
     return np.indices(w.shape)[axis] if w.size else np.zeros(w.shape, int)
 
 
 def located(trials: tuple[Trial, ...]) -> Symptom | None:
-    """A part of each result that alone is right, or alone is wrong."""
+    """Return the symptom that a part of each result alone is right, or alone is wrong."""
     pairs = number_pairs(trials)
     wrong = [p for p in pairs if not p.right]
     if not wrong or any(t.wrong and t.outcome.kind != "value" for t in trials):
@@ -65,7 +65,7 @@ def divides(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray) -> bool
 
 
 def differing(p: Pair) -> np.ndarray:
-    """The entries that differ."""
+    """Return the entries that differ."""
     allowed = 1e-4 if p.got.dtype in (np.float32, np.float16) else 1e-8
     with np.errstate(all="ignore"):
         a, b = p.got.astype(float), p.want.astype(float)
@@ -92,7 +92,7 @@ def within_place(
 
 
 def limited(trials: tuple[Trial, ...]) -> Symptom | None:
-    """A kind of case that alone is wrong: what the criteria and their notes say of it."""
+    """Return the symptom that one kind of case alone is wrong, by criteria and notes."""
     wrong = [t for t in trials if t.stands_out]
     right = [t for t in trials if not t.stands_out]
     if not wrong or not right:

@@ -17,7 +17,7 @@ from attncourse.checks.trying.watch import Unusable
 
 
 def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Of what is to hold of every result something does not; results besides are right."""
+    """Return the symptom that something does not hold of every result; the results are right."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(of_dicts, wrong)):
         return None
@@ -46,7 +46,7 @@ def of_facts(trial: Trial) -> bool:
 
 
 def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Of named results the first is right throughout, of gradients beside it, say, some are not."""
+    """Return the symptom that the first of named results is right, and some others are not."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or not all(map(of_dicts, wrong)):
         return None
@@ -69,7 +69,7 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def in_company(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Every result comes in a tuple, with something behind it."""
+    """Return the symptom that every result comes in a tuple, with something behind it."""
     wrong = [t for t in trials if t.wrong]
     both = [returned(t) for t in wrong if t.outcome.kind == "value"]
     if len(both) < 2 or any(type(got) is not tuple or type(want) is tuple for got, want in both):
@@ -111,7 +111,7 @@ COUNTED = re.compile(r"(\[[\d, ]*\])( \D+)?")  # ids that came, and how often
 
 
 def counted_outcomes(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Where chance decides what comes: what never should comes, or what should does not."""
+    """Return the symptom that what never should comes by chance, or what should does not."""
     wrong = [t for t in trials if t.wrong and t.outcome.kind == "value"]
     both = [(outcomes_in(t.outcome.value), outcomes_in(t.expected.value)) for t in wrong]
     known = [(got, want) for got, want in both if got and want]
@@ -120,18 +120,18 @@ def counted_outcomes(trials: tuple[Trial, ...]) -> Symptom | None:
     too_many = any(got - want for got, want in known)
     too_few = any(want - got for got, want in known)
     if too_many and too_few:
-        what = "ids come that never should, and others that should do not"
+        what = "ids come that a right answer never gives there, and others that it gives do not"
     elif too_many:
-        what = "beside what may come, ids come that never should: they have no probability there"
+        what = "beside what may come, ids come that a right answer never gives there"
     elif too_few:
-        what = "of the ids that may come some never do"
+        what = "of the ids that a right answer gives there some never come"
     else:
-        what = "what may come comes and nothing else, but more or less often than it should"
+        what = "the right ids come and no others, but more or less often than they should"
     return Symptom(f"where chance decides, {what}", False)
 
 
 def outcomes_in(value: object) -> set[str]:
-    """The ids in a list of counted outcomes; none where a value is something else."""
+    """Return the ids in a list of counted outcomes; none where a value is something else."""
     if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
         return set()
     matches = [COUNTED.fullmatch(text) for text in value]
@@ -139,7 +139,7 @@ def outcomes_in(value: object) -> set[str]:
 
 
 def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Of several results some are right throughout, the others are not."""
+    """Return the symptom that of several results some are right throughout, the others are not."""
     both = [(*returned(t), t) for t in trials if isinstance(t.outcome.value, tuple | list | dict)]
     values = [of for of in both if all(isinstance(v, tuple | list) for v in of[:2])]
     if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):
@@ -162,7 +162,7 @@ def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def transformed(trials: tuple[Trial, ...]) -> Symptom | None:
-    """One change of the right result that gives what was returned, in every case.
+    """Return the symptom that one change of the right results gives what was returned.
 
     Calls that raise are told of beside it, where most do not.
     """

@@ -12,7 +12,10 @@ class Symptom:
 
     It is told only if every draw gives the same sentence: so no number that is drawn is in it. One
     ``of_result`` is told together with a place in the code, which does not say what came out.
-    Some symptoms leave no doubt about the mistake, in whatever exercise; it need not be ``all``.
+    Some symptoms leave no doubt about the mistake, in whatever exercise. It is ``all`` where
+    nothing else is wrong with what came: not where a call ended before it gave anything. One that
+    is ``told_beside`` a known mistake is a second one; others may be what the known one does where
+    it is made in another way.
     """
 
     text: str
@@ -20,14 +23,15 @@ class Symptom:
     mistake: Mistake | None = None
     all: bool = True
     of_result: bool = False
+    told_beside: bool = True
 
 
 def result_is(words: str, sure: bool) -> Symptom:
-    """The symptom that says what the result is."""
+    """Return the symptom that says what the result is."""
     return Symptom(f"the result is {words}", sure, of_result=True)
 
 
 def names_in_words(names: Iterable[str]) -> str:
-    """Names in a sentence: a, b and c."""
+    """Return names in a sentence: a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last

@@ -23,7 +23,7 @@ AXIS_NAMES = {-1: "last", -2: "second to last", -3: "third to last"}
 
 
 def transformation(pairs: list[Pair]) -> str | None:
-    """The change of what is right into what is there, in words that follow "is"."""
+    """Return the change of what is right into what is there, in words that follow "is"."""
     wrong = [p for p in pairs if not p.right]
     if not wrong or sum(p.want.size for p in wrong) < 4:
         return None
@@ -45,7 +45,7 @@ def transformation(pairs: list[Pair]) -> str | None:
 
 
 def changed_by(pairs: list[Pair], changes: Iterable[tuple[str, Change]]) -> str | None:
-    """The first of these changes that gives what is there."""
+    """Return the first of these changes that gives what is there."""
     wrong = [p for p in pairs if not p.right]
     for words, change in changes:
         if all(gives(change, p) for p in pairs) and any(moves(change, p) for p in wrong):
@@ -54,7 +54,7 @@ def changed_by(pairs: list[Pair], changes: Iterable[tuple[str, Change]]) -> str 
 
 
 def changed_throughout(pairs: list[Pair]) -> str | None:
-    """One change, a factor that follows from a size included, that gives what is there."""
+    """Return one change, a factor that follows from a size included, that gives what is there."""
     wrong = [p for p in pairs if not p.right]
     words = changed_by(pairs, by_numbers(wrong)) or changed_by(pairs, RESULT_CHANGES)
     if words or len(wrong) < len(pairs) or any(p.want.dtype.kind == "b" for p in pairs):
@@ -93,7 +93,7 @@ def changed_result(change: Change, want: np.ndarray) -> np.ndarray | None:
 
 
 def by_numbers(wrong: list[Pair]) -> Iterator[tuple[str, Change]]:
-    """The expected result times or plus one number, or times a size of an argument."""
+    """Yield two changes: the expected result times one number, and plus one number."""
     p = max(
         (p for p in wrong if p.got.shape == p.want.shape), key=lambda p: p.want.size, default=None
     )
@@ -266,7 +266,7 @@ RESULT_CHANGES = tuple(result_changes())
 
 
 def scaled(pairs: list[Pair]) -> str | None:
-    """A factor of its own for each case, each row or each column."""
+    """Return, in words, a factor of its own for each case, row or column; None without one."""
     wrong = [p for p in pairs if not p.right]
     if any(p.got.shape != p.want.shape or p.want.dtype.kind == "b" for p in pairs):
         return None
@@ -283,7 +283,7 @@ def scaled(pairs: list[Pair]) -> str | None:
 
 
 def factor(p: Pair, axis: int | None, least: int = 2) -> np.ndarray | None:
-    """The numbers that the right result was multiplied by along an axis; None if by none.
+    """Return the numbers that the right result was multiplied by along an axis; None if by none.
 
     Of fewer than the ``least`` numbers nothing is told: one is always another one times something.
     """
@@ -300,7 +300,7 @@ POWERS = {1.0: "{}", -1.0: "1 / {}", 0.5: "√{}", -0.5: "1 / √{}", 2.0: "{}²
 
 
 def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
-    """The factors as a power of some argument's size along an axis."""
+    """Return the factors as a power of some argument's size along an axis."""
     sizes: dict[tuple[int | str, int], list[int]] = {}
     for p in wrong:
         case = p.trial.case
@@ -322,7 +322,7 @@ def size_named(wrong: list[Pair], factors: list[float]) -> str | None:
 
 
 def reordered(pairs: list[Pair]) -> str | None:
-    """The right numbers in other places."""
+    """Return the words for the right numbers in other places; None where they are others."""
     if any(p.got.size != p.want.size or p.want.dtype.kind == "b" for p in pairs):
         return None
     alike = all(
@@ -341,7 +341,7 @@ def is_beginning(p: Pair, axis: int) -> bool:
 
 
 def misshapen(pairs: list[Pair]) -> str | None:
-    """A shape that is wrong in one way, whatever the numbers."""
+    """Return, in words, how a shape is wrong in one way, whatever the numbers."""
     wrong = [p for p in pairs if not p.right]
     if any(p.got.shape == p.want.shape for p in wrong):
         return None

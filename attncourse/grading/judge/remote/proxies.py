@@ -272,7 +272,7 @@ def outcomes(
 def remote_outcomes(
     session: ObjectSession, target: int, exercise: Exercise, seed: int
 ) -> Iterator[Outcome]:
-    """Yield ``outcomes``, while the functions are lent."""
+    """Yield the outcomes on the cases; see ``outcomes``, which ends what was lent for them."""
     cases = [case for _, case, _ in draw(exercise, seed)]
     names = argument_names(exercise)
     limit = min(exercise.limit * session.limits.stretch, session.limits.call)

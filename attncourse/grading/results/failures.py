@@ -6,7 +6,7 @@ from typing import NamedTuple
 from attncourse.grading.harmless import shortened_text
 from attncourse.grading.report import TOLERANCE, Report, exercise_of
 
-LONGEST = 100  # characters; two that differ only behind them count as one
+MAX_CHARACTERS_OF_FAILURE = 100  # characters; two that differ only behind them count as one
 
 
 class Failure(NamedTuple):
@@ -28,9 +28,7 @@ def failures(report: Report) -> tuple[Failure, ...]:
 
 
 def of_verdicts(report: Report) -> Iterator[Failure]:
-    """Yield the failures that verdicts report: the symptom, or else the first criterion that
-    failed.
-    """
+    """Yield the failures that verdicts report: the symptom, or the first criterion that failed."""
     for verdict in report.verdicts:
         failed = verdict.get("failed")
         if not failed or verdict.get("mistake"):
@@ -59,4 +57,6 @@ def of_cells(report: Report) -> Iterator[Failure]:
 
 def first_line_of_failure(text: str) -> str:
     """The first line, as far as it tells one failure from another."""
-    return shortened_text(" ".join(text.strip().partition("\n")[0].split()), LONGEST)
+    return shortened_text(
+        " ".join(text.strip().partition("\n")[0].split()), MAX_CHARACTERS_OF_FAILURE
+    )

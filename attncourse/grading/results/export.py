@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from attncourse.grading.class_ import canvas, gradescope, moodle, totals
-from attncourse.grading.class_.results import ClassResults, StudentResult, class_results
-from attncourse.grading.class_.scores import graded_assignments
 from attncourse.grading.course.newer_hand_ins import newer_hand_ins
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.gradebook.read import graded_assignments
+from attncourse.grading.results import canvas, gradescope, moodle, totals
+from attncourse.grading.results.class_results import ClassResults, StudentResult, class_results
 from attncourse.grading.slips import require_trust
 from attncourse.grading.spreadsheet import Value, csv_table
 
@@ -64,9 +64,7 @@ FORMATS = (*FILES, "gradescope")  # which is a folder of files
 
 @dataclass(frozen=True)
 class Exported:
-    """The result of an export: its path, the number of rows or files, and remarks on what was left
-    out.
-    """
+    """The result of an export: its path, how many rows or files, remarks on what is not in it."""
 
     path: Path
     number: int

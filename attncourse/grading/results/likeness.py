@@ -11,7 +11,7 @@ import numpy as np
 from attncourse.grading.submission.fingerprints import Prints
 
 DEALS = 400
-MOST = 20_000_000  # pairs in all deals
+MAX_PAIRS = 20_000_000  # pairs in all deals
 AT_ONCE = 2000  # columns of a table that is never there as a whole
 
 
@@ -68,7 +68,7 @@ def by_chance(
 ) -> np.ndarray:
     """Return how many of these pairs reach as many bits when answers are shuffled."""
     rng = np.random.default_rng(seed)
-    deals = int(np.clip(MOST // max(len(bits), 1), 20, DEALS))
+    deals = int(np.clip(MAX_PAIRS // max(len(bits), 1), 20, DEALS))
     order, dealt = np.arange(len(next(iter(told.values())))), []
     for _ in range(deals):
         total = np.zeros(len(bits))

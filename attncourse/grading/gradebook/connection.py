@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import URL
     from traitlets.config import Config
 
-VARIABLE = "ATTNCOURSE_DB"
-SHARED = {"", "default_course"}  # what nbgrader enters where a step of it knows of no course
+URL_VARIABLE = "ATTNCOURSE_DB"  # of the environment
+SHARED_COURSE_IDS = {"", "default_course"}  # nbgrader enters them where it knows of no course
 
 
 @dataclass(frozen=True)
-class Book:
+class CourseGradebook:
     """A course's gradebook: its folder, the database's address, nbgrader's configuration."""
 
     course: Path
@@ -36,6 +36,7 @@ class Book:
 
     @property
     def course_id(self) -> str:
+        """The id by which nbgrader knows the course."""
         return str(self.config.CourseDirectory.get("course_id", COURSE_ID))
 
     @property
@@ -58,14 +59,21 @@ class Book:
         return self.url.update_query_dict({}).render_as_string(hide_password=True).split("?")[0]
 
 
-def find_book(course: Path, db: str | None = None) -> Book:
+def sqlite_address(file: Path) -> str:
+    """Return the address of an SQLite database in a file, whatever signs its path has."""
+    from sqlalchemy.engine import URL
+
+    return URL.create("sqlite", database=str(file)).render_as_string()
+
+
+def find_gradebook(course: Path, db: str | None = None) -> CourseGradebook:
     """The gradebook that ``db`` names, or else the environment, the configuration, the folder."""
     require_nbgrader()
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
 
     config = read_settings(course)
-    named = db or os.environ.get(VARIABLE) or str(config.CourseDirectory.get("db_url", ""))
+    named = db or os.environ.get(URL_VARIABLE) or str(config.CourseDirectory.get("db_url", ""))
     try:
         url = make_url(named or f"sqlite:///{(course / 'gradebook.db').resolve()}")
         kind = url.get_backend_name()
@@ -77,11 +85,11 @@ def find_book(course: Path, db: str | None = None) -> Book:
     if kind == "postgresql":
         url = url.set(drivername="postgresql+psycopg")
         url = url.update_query_dict({"connect_timeout": "10", **url.query})
-    return Book(course, url, config)
+    return CourseGradebook(course, url, config)
 
 
 @contextmanager
-def explained_database_errors(book: Book, doing: str = "write") -> Iterator[None]:
+def explained_database_errors(book: CourseGradebook, doing: str = "write") -> Iterator[None]:
     """Turns what the database objects to into one line, without its password."""
     from sqlalchemy.exc import SQLAlchemyError
 
@@ -93,12 +101,12 @@ def explained_database_errors(book: Book, doing: str = "write") -> Iterator[None
         reason = " ".join(str(getattr(error, "orig", None) or error).split())
         if book.url.password:
             reason = reason.replace(str(book.url.password), "***")
-        raise UserError(f"cannot {doing} {book}: {reason}{way_out(reason)}") from error
+        raise UserError(f"cannot {doing} {book}: {reason}{database_advice(reason)}") from error
     finally:
         logging.disable(level)
 
 
-def way_out(reason: str) -> str:
+def database_advice(reason: str) -> str:
     """Return advice for some complaints of a database."""
     for words, advice in (
         ("database is locked", "another process holds it (the formgrader, nbgrader?): end it"),
@@ -116,14 +124,14 @@ def way_out(reason: str) -> str:
 
 
 @contextmanager
-def opened(book: Book) -> Iterator["Gradebook"]:
-    """nbgrader's own object for the database, whose tables are made where there are none."""
+def open_gradebook(book: CourseGradebook) -> Iterator["Gradebook"]:
+    """Yield nbgrader's own object for the database, whose tables are made where there are none."""
     from nbgrader import api
 
     # For new tables, nbgrader starts a program only to ask for this number: seconds.
     api.get_alembic_version = tables_version
     with explained_database_errors(book):
-        make_file(book)
+        make_sqlite_file(book)
         with api.Gradebook(book.address, book.course_id) as gradebook:
             yield gradebook
 
@@ -137,15 +145,14 @@ def tables_version() -> str:
     return ScriptDirectory(str(folder)).get_current_head() or ""
 
 
-def make_file(book: Book) -> None:
+def make_sqlite_file(book: CourseGradebook) -> None:
     """Makes a new SQLite gradebook at one stroke, so that none is ever there in part."""
     from nbgrader.api import Gradebook
-    from sqlalchemy.engine import URL
 
     if book.file is None or book.file.exists():
         return
     made = book.file.with_name(f".{book.file.name}.new")
-    address = URL.create("sqlite", database=str(made)).render_as_string()
+    address = sqlite_address(made)
     file = locked_file(made)  # another process may be about to make it as well
     try:
         if not book.file.exists():
@@ -170,22 +177,24 @@ def move_if_free(made: Path, place: Path) -> None:
         os.rename(made, place)
 
 
-def knows(book: Book, name: str) -> bool:
+def has_assignment(book: CourseGradebook, name: str) -> bool:
     """True if the gradebook has this assignment; another course's gradebook is a ``UserError``."""
-    from sqlalchemy import inspect, text
+    from sqlalchemy import false, func, inspect, select, update
+
+    from attncourse.grading.gradebook.tables import assignment, course
 
     if book.file is not None and not book.file.exists():
         return False
-    with connected(book) as connection:
+    with connect_to(book) as connection:
         if not inspect(connection).get_table_names():
             return False
-        require_own(book, connection)
-        query = text("select count(*) from assignment where name = :name")
-        n_assignments = connection.execute(query, {"name": name}).scalar_one()
+        require_own_gradebook(book, connection)
+        query = select(func.count()).where(assignment.c.name == name)
+        n_assignments = connection.execute(query).scalar_one()
         connection.rollback()
         if book.file is not None:
             connection.exec_driver_sql("begin immediate")  # is it free?
-        connection.execute(text("update course set id = id where 1 = 0"))  # writable?
+        connection.execute(update(course).where(false()).values(id=course.c.id))  # writable?
         connection.rollback()
         return bool(n_assignments)
 
@@ -193,17 +202,17 @@ def knows(book: Book, name: str) -> bool:
 @contextmanager
 def gradebook_to_read(course: Path, db: str | None = None) -> Iterator["Connection"]:
     """A connection to the course's gradebook, or to the one at ``db``, that changes nothing."""
-    book = find_book(course, db)
+    book = find_gradebook(course, db)
     if book.file is not None and not book.file.is_file():
         raise UserError(f"there is no gradebook {book}: grade first: attncourse grade ASSIGNMENT")
-    with connected(book, to_read=True) as connection:
-        require_own(book, connection)
+    with connect_to(book, to_read=True) as connection:
+        require_own_gradebook(book, connection)
         yield connection
 
 
 @contextmanager
-def connected(book: Book, *, to_read: bool = False) -> Iterator["Connection"]:
-    """A connection without nbgrader, which would write; an SQLite file can be opened to read."""
+def connect_to(book: CourseGradebook, *, to_read: bool = False) -> Iterator["Connection"]:
+    """Yield a connection without nbgrader, which would write; ``to_read`` changes nothing."""
     from sqlalchemy import create_engine
 
     with explained_database_errors(book, "read" if to_read else "write"):
@@ -219,16 +228,18 @@ def connected(book: Book, *, to_read: bool = False) -> Iterator["Connection"]:
             engine.dispose()
 
 
-def require_own(book: Book, connection: "Connection") -> None:
+def require_own_gradebook(book: CourseGradebook, connection: "Connection") -> None:
     """Raises ``UserError`` where the tables are not nbgrader's, or are another course's."""
-    from sqlalchemy import inspect, text
+    from sqlalchemy import inspect, select, union
+
+    from attncourse.grading.gradebook.tables import assignment, course
 
     tables = set(inspect(connection).get_table_names())
     if not {"course", "assignment", "grade"} <= tables:
         held = "holds other tables than" if tables else "is not a gradebook of"
         raise UserError(f"{book} {held} nbgrader's: name another with --db")
-    query = "select id from course union select course_id from assignment"
-    owners = {str(owner) for (owner,) in connection.execute(text(query))} - SHARED
+    query = union(select(course.c.id), select(assignment.c.course_id))
+    owners = {str(owner) for (owner,) in connection.execute(query)} - SHARED_COURSE_IDS
     if owners and book.course_id not in owners:
         raise UserError(
             f"{book} is the gradebook of another course ({', '.join(sorted(owners))}; "

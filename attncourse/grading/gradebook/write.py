@@ -5,7 +5,6 @@ few queries and one transaction: all of it is in the gradebook, or none. What a 
 entered (scores, extra credit, comments) is read and never written.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,15 +15,16 @@ from zoneinfo import ZoneInfo
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import Submission
-from attncourse.grading.course.gradebook import Book, opened
 from attncourse.grading.course.late import LatePenalty, seconds_late, time_in
+from attncourse.grading.gradebook.connection import CourseGradebook, open_gradebook
+from attncourse.grading.graded_notebook import untouched_answers
 from attncourse.grading.report import Report
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
 
 NO_RESPONSE = "No response."  # nbgrader's words
-AT_ONCE = 1000  # values in one query
+MAX_VALUES_IN_QUERY = 1000  # values in one query
 Row = dict[str, Any]
 
 
@@ -44,7 +44,7 @@ class Graded:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class NotebookCells:
     """A notebook of the assignment as the gradebook has it, its cells' grade ids by their keys.
 
     ``graded`` says whether it is the one that submissions are graded by; others are entered empty.
@@ -69,21 +69,22 @@ class GradebookEntry:
     unchanged: dict[str, bool]
 
 
-class Rows:
+class BatchRows:
     """The rows of one of nbgrader's tables that a batch is about, by the columns of ``key``.
 
-    ``found`` holds them, those that are there and those that will be; each has ``key``,
+    ``rows`` holds them, those that are there and those that will be; each has ``key``,
     ``columns`` and, where the table has one of its own, an ``id``.
     """
 
     def __init__(
         self, db: "Session", model: Any, key: tuple[str, ...], columns: tuple[str, ...] = ()
     ) -> None:
+        """Make ready to read and write rows of a table, by the columns of ``key``."""
         self._db, self._model, self._key = db, model, key
         self._columns = tuple(dict.fromkeys(("id", *key, *columns)))
         self._new: list[Row] = []
         self._changed: list[Row] = []
-        self.found: dict[tuple, Row] = {}
+        self.rows: dict[tuple, Row] = {}
 
     def read(self, values: Sequence[str]) -> None:
         """Reads the rows whose last column of the key has one of these values."""
@@ -91,23 +92,23 @@ class Rows:
 
         chosen = [getattr(self._model, name) for name in self._columns]
         column = getattr(self._model, self._key[-1])
-        for start in range(0, len(values), AT_ONCE):
-            query = select(*chosen).where(column.in_(values[start : start + AT_ONCE]))
+        for start in range(0, len(values), MAX_VALUES_IN_QUERY):
+            query = select(*chosen).where(column.in_(values[start : start + MAX_VALUES_IN_QUERY]))
             for row in self._db.execute(query).mappings():
-                self.found[self._key_of(row)] = dict(row)
+                self.rows[self._key_of(row)] = dict(row)
 
     def put(self, row: Row) -> Row:
         """Notes what a row should hold, and returns all of it. What it does not name, stays."""
         key = self._key_of(row)
-        old = self.found.get(key)
+        old = self.rows.get(key)
         if old is None:
             empty = dict.fromkeys(self._columns) | {"id": uuid4().hex}
-            self.found[key] = empty | row
-            self._new.append({"id": self.found[key]["id"], **row})
+            self.rows[key] = empty | row
+            self._new.append({"id": self.rows[key]["id"], **row})
         elif any(old[name] != value for name, value in row.items()):
             self._changed.append({**row, "id": old["id"]})
-            self.found[key] = old | row
-        return self.found[key]
+            self.rows[key] = old | row
+        return self.rows[key]
 
     def write(self) -> None:
         """Sends what is new or different to the database, without a commit."""
@@ -123,7 +124,9 @@ class Rows:
         return tuple(row[name] for name in self._key)
 
 
-def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty) -> None:
+def save_batch(
+    book: CourseGradebook, name: str, results: Sequence[Graded], penalty: LatePenalty
+) -> None:
     """Enters the points of a batch of submissions, in one transaction.
 
     Who handed in nothing becomes known as a student and gets no submission, so that the
@@ -132,11 +135,11 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
     from nbgrader.api import Student
 
     named = [result for result in results if result.submission.named]
-    with opened(book) as gradebook:
+    with open_gradebook(book) as gradebook:
         db: Any = gradebook.db  # a scoped session, which does what a session does
         assignment = gradebook.find_assignment(name)
-        sheets = [describe_notebook(notebook, name) for notebook in assignment.notebooks]
-        students = Rows(db, Student, ("id",))
+        sheets = [notebook_cells(notebook, name) for notebook in assignment.notebooks]
+        students = BatchRows(db, Student, ("id",))
         students.read([result.submission.student for result in named])
         for result in named:
             students.put({"id": result.submission.student})
@@ -152,9 +155,10 @@ def save(book: Book, name: str, results: Sequence[Graded], penalty: LatePenalty)
         db.commit()
 
 
-def describe_notebook(notebook: Any, name: str) -> Sheet:
+def notebook_cells(notebook: Any, name: str) -> NotebookCells:
+    """Return what the gradebook has of a notebook's cells, by their keys."""
     answers = {*notebook.solution_cells, *notebook.task_cells}
-    return Sheet(
+    return NotebookCells(
         id=notebook.id,
         points={cell.id: cell.name for cell in (*notebook.grade_cells, *notebook.task_cells)},
         tasks=frozenset(cell.id for cell in notebook.task_cells),
@@ -174,12 +178,12 @@ def enter_submissions(
     from nbgrader.api import SubmittedAssignment
 
     key = ("assignment_id", "student_id")
-    rows = Rows(db, SubmittedAssignment, key, ("timestamp", "extension"))
+    rows = BatchRows(db, SubmittedAssignment, key, ("timestamp", "extension"))
     rows.read([result.submission.student for result in results])
     entries = []
     for result in results:
         row: dict[str, Any] = {"assignment_id": assignment, "student_id": result.submission.student}
-        if result.report.status == "missing" and tuple(row.values()) not in rows.found:
+        if result.report.status == "missing" and tuple(row.values()) not in rows.rows:
             continue
         if stamp := result.submission.timestamp:  # else what was known before holds, as in nbgrader
             row["timestamp"] = time_in(stamp, zone)
@@ -192,7 +196,7 @@ def enter_submissions(
 
 def enter_notebook(
     db: "Session",
-    sheet: Sheet,
+    sheet: NotebookCells,
     entries: list[GradebookEntry],
     due: datetime | None,
     penalty: LatePenalty,
@@ -200,7 +204,7 @@ def enter_notebook(
     """Enters one notebook of each submission: points, comments, what being late costs."""
     from nbgrader.api import Comment, Grade, SubmittedNotebook
 
-    places = Rows(
+    places = BatchRows(
         db, SubmittedNotebook, ("notebook_id", "assignment_id"), ("late_submission_penalty",)
     )
     places.read([entry.owner["id"] for entry in entries])
@@ -210,8 +214,8 @@ def enter_notebook(
     places.write()
     ids = [place["id"] for place in put_rows]
     scores = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
-    grades = Rows(db, Grade, ("cell_id", "notebook_id"), scores)
-    comments = Rows(db, Comment, ("cell_id", "notebook_id"), ("auto_comment",))
+    grades = BatchRows(db, Grade, ("cell_id", "notebook_id"), scores)
+    comments = BatchRows(db, Comment, ("cell_id", "notebook_id"), ("auto_comment",))
     for rows in (grades, comments):
         rows.read(ids)
     for entry, place in zip(entries, put_rows, strict=True):
@@ -227,13 +231,15 @@ def enter_notebook(
         rows.write()
 
 
-def enter_points(grades: Rows, sheet: Sheet, entry: GradebookEntry, place: str) -> float:
+def enter_points(
+    grades: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
+) -> float:
     """Enters the points of each cell; returns their sum as nbgrader counts it."""
     total = 0.0
     for cell, grade_id in sheet.points.items():
         row = {"cell_id": cell, "notebook_id": place}
         if sheet.graded and cell not in sheet.tasks:
-            old = grades.found.get((cell, place))
+            old = grades.rows.get((cell, place))
             points = points_of(grade_id, entry)
             needed = points is None
             if old is not None and old["manual_score"] is not None:
@@ -259,29 +265,12 @@ def counted_score(grade: Row) -> float:
     return 0.0 if base is None else base + (grade["extra_credit"] or 0.0)
 
 
-def enter_comments(comments: Rows, sheet: Sheet, entry: GradebookEntry, place: str) -> None:
+def enter_comments(
+    comments: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
+) -> None:
     """Says of each answer that is as it was released that there is none."""
     for cell, grade_id in sheet.comments.items():
         row: Row = {"cell_id": cell, "notebook_id": place}
         if sheet.graded and grade_id in entry.unchanged:
             row["auto_comment"] = NO_RESPONSE if entry.unchanged[grade_id] else None
         comments.put(row)
-
-
-def untouched_answers(notebook: str) -> dict[str, bool]:
-    """Of each answer in a graded notebook, whether nbgrader takes it for none.
-
-    That is told by the checksum of what was released, which the notebook has beside the answer.
-    """
-    from nbformat.notebooknode import from_dict
-    from nbgrader.utils import compute_checksum
-
-    untouched = {}
-    if notebook:
-        for cell in json.loads(notebook)["cells"]:
-            marks = cell["metadata"].get("nbgrader", {})
-            if marks.get("solution") or marks.get("task"):
-                whole: Any = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
-                same = marks.get("checksum") == compute_checksum(whole)
-                untouched[marks["grade_id"]] = same and not marks.get("task")
-    return untouched

@@ -10,29 +10,28 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from attncourse.grading.class_.written_answers import user_here
 from attncourse.grading.course.folders import find_assignment, folders_in
-from attncourse.grading.course.gradebook import find_book, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_bytes, replace_file
+from attncourse.grading.gradebook.connection import find_gradebook
+from attncourse.grading.gradebook.manual_grading import CommentEdit, edit_comments
 from attncourse.grading.harmless import made_visible, one_line, shortened_text
 from attncourse.grading.report import count
+from attncourse.grading.results.written_answers import user_here
 from attncourse.grading.spreadsheet import csv_table, records_in, rows_in, text_of_file
 from attncourse.grading.submission.notebook import Assignment
-
-if TYPE_CHECKING:
-    from nbgrader.api import Gradebook
 
 QUESTION_FILE = re.compile(r"questions?(?:[-_ ].*)?\.txt", re.I)  # as a student calls it
 QUESTIONS = "questions.csv"
 QUESTIONS_HEAD = ("student", "exercise", "question", "asked", "answer")
 ANSWERED = "answered_questions.csv"
 ANSWERED_HEAD = ("time", "who", "student", "exercise", "question", "answer")
-MOST_CHARACTERS = 5_000  # of one question: a longer one is cut
-MOST_BYTES = 100_000  # of a file that is taken for questions
+MAX_CHARACTERS_OF_QUESTION = 5_000  # of one question: a longer one is cut
+MAX_BYTES_OF_QUESTIONS = 100_000  # of a file that is taken for questions
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,8 @@ def as_compared(text: str) -> str:
 
 def keep_question(course: Path, name: str, student: str, data: bytes) -> bool:
     """Put a file that asks about a grade beside the student's feedback; False if it is there."""
-    if len(data) > MOST_BYTES:
-        raise UserError(f"questions are read up to {MOST_BYTES // 1000} kB")
+    if len(data) > MAX_BYTES_OF_QUESTIONS:
+        raise UserError(f"questions are read up to {MAX_BYTES_OF_QUESTIONS // 1000} kB")
     there = question_files(course, name, student)
     if any(path.read_bytes() == data for path in there):
         return False
@@ -137,7 +136,7 @@ def questions_in(text: str, exercises: dict[str, str]) -> Iterator[tuple[str, st
             asked[-1][1].append(line)
     for exercise, lines in asked:
         if question := "\n".join(lines).strip():
-            yield exercise, shortened_text(question, MOST_CHARACTERS)
+            yield exercise, shortened_text(question, MAX_CHARACTERS_OF_QUESTION)
 
 
 def unanswered_questions(course: Path, name: str | None = None) -> dict[str, list[GradeQuestion]]:
@@ -198,14 +197,14 @@ def enter_question_answers(
     An empty answer leaves what there is. Raises ``UserError`` before anything is entered where a
     row is nobody's question or names no exercise of the assignment.
     """
-    given = answers_in_table(course, name, path)
-    with opened(find_book(course, db)) as gradebook:
-        comments = [comment_of(gradebook, name, one) for one in given]
-        for one, comment in zip(given, comments, strict=True):
-            comment.manual_comment = with_answer(comment.manual_comment or "", one)
-        gradebook.db.commit()
-    note_answers(course, name, given)
-    return len(given), list(dict.fromkeys(one.question.student for one in given))
+    answers = answers_in_table(course, name, path)
+    edits = [
+        CommentEdit(answer.question.student, answer.exercise, partial(with_answer, answer))
+        for answer in answers
+    ]
+    edit_comments(find_gradebook(course, db), name, edits)
+    note_answers(course, name, answers)
+    return len(answers), list(dict.fromkeys(answer.question.student for answer in answers))
 
 
 def answers_in_table(course: Path, name: str, path: Path) -> list[GivenAnswer]:
@@ -235,21 +234,7 @@ def answers_in_table(course: Path, name: str, path: Path) -> list[GivenAnswer]:
     return given
 
 
-def comment_of(gradebook: "Gradebook", name: str, given: GivenAnswer) -> Any:
-    """Return nbgrader's comment on the exercise that a question is about."""
-    from nbgrader.api import MissingEntry
-
-    student = given.question.student
-    try:
-        return gradebook.find_comment(given.exercise, name, name, student)
-    except MissingEntry:
-        raise UserError(
-            f"nothing of {student} is graded in {name}, so no page would have the answer: "
-            f"attncourse grade {name} --student {student}"
-        ) from None
-
-
-def with_answer(comment: str, given: GivenAnswer) -> str:
+def with_answer(given: GivenAnswer, comment: str) -> str:
     """Return a comment with the answer in the place of the one before, or behind the rest."""
     new = answer_in_comment(given.question.text, given.text)
     old = answer_in_comment(given.question.text, given.question.answer)
@@ -259,6 +244,7 @@ def with_answer(comment: str, given: GivenAnswer) -> str:
 
 
 def answer_in_comment(question: str, answer: str) -> str:
+    """Return a question and its answer as they stand in a comment."""
     return f"You asked: {question}\nAnswer: {answer}"
 
 

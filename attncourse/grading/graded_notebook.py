@@ -58,10 +58,9 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
 
 
 def graded_cell_texts(notebook: str) -> dict[str, Any]:
-    """Return the text that each graded cell of a graded notebook judges: its own, where it is an
-    answer.
+    """Return the text that each graded cell of a graded notebook judges.
 
-    Of a test, it is all code of the student's own.
+    Of an answer it is its own, of a test all code of the student's own.
     """
     cells = [(c.get("metadata", {}).get("nbgrader", {}), c) for c in json.loads(notebook)["cells"]]
     sources = [(marks, c["cell_type"], "".join(c["source"])) for marks, c in cells]
@@ -177,7 +176,7 @@ def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def checksum(cell: Cell) -> str:
-    """nbgrader's checksum of a cell."""
+    """Nbgrader's checksum of a cell."""
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
 
@@ -217,6 +216,7 @@ def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
 
 
 def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
+    """Return an output in the notebook format, as text and as HTML."""
     data = {"text/plain": text, "text/html": html}
     data = {name: value.splitlines(keepends=True) for name, value in data.items()}
     made = {"output_type": kind, "metadata": {}, "data": data}
@@ -226,3 +226,22 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 def verdict_html(verdict: dict[str, Any]) -> str:
     """The verdict as a notebook shows it when a student runs the check."""
     return FRAME.format(verdict_of(verdict, message)._repr_html_())
+
+
+def untouched_answers(notebook: str) -> dict[str, bool]:
+    """Of each answer in a graded notebook, whether nbgrader takes it for none.
+
+    That is told by the checksum of what was released, which the notebook has beside the answer.
+    """
+    from nbformat.notebooknode import from_dict
+    from nbgrader.utils import compute_checksum
+
+    untouched = {}
+    if notebook:
+        for cell in json.loads(notebook)["cells"]:
+            marks = cell["metadata"].get("nbgrader", {})
+            if marks.get("solution") or marks.get("task"):
+                whole: Any = from_dict({**cell, "source": "".join(cell["source"]), "outputs": []})
+                same = marks.get("checksum") == compute_checksum(whole)
+                untouched[marks["grade_id"]] = same and not marks.get("task")
+    return untouched

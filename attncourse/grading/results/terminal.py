@@ -11,26 +11,26 @@ from rich.text import Text
 
 from attncourse.checks.showing.session import hidden_points
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
-from attncourse.grading.class_.results import StudentResult
-from attncourse.grading.class_.scores import Standing, how_late
-from attncourse.grading.class_.similar import Likenesses
-from attncourse.grading.class_.summary import SeenMistake, Summary
 from attncourse.grading.course.dates import span_in_words
+from attncourse.grading.gradebook.read import SubmissionScores
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import Report, count, score_in_words, shown_mistakes
+from attncourse.grading.results.class_results import StudentResult, lateness_in_words
+from attncourse.grading.results.similar import Likenesses
+from attncourse.grading.results.summary import SeenMistake, Summary
 
-SHOWN = 10
+MAX_ROWS_SHOWN = 10
 HALF = 0.5
 BAR = 40
-MOST = 5  # notes on one submission
-LONGEST = 1000  # characters of a line where there is room for all
+MAX_NOTES_SHOWN = 5  # notes on one submission
+MAX_LINE_WIDTH = 1000  # characters of a line where there is room for all
 
 
 def wide_console() -> Console:
     """A console; where nobody says how wide it is, as in a pipe, lines are not broken."""
     console = Console()
     known = console.is_terminal or "COLUMNS" in os.environ
-    return console if known else Console(width=LONGEST)
+    return console if known else Console(width=MAX_LINE_WIDTH)
 
 
 def empty_table(*heads: str) -> Table:
@@ -47,7 +47,7 @@ def empty_table(*heads: str) -> Table:
 def first_rows(
     heads: Sequence[str],
     rows: Iterable[tuple],
-    most: int = SHOWN,
+    most: int = MAX_ROWS_SHOWN,
     where: str = "all of them are in the reports",
 ) -> Table | None:
     """A table's first rows, and where the rest is; None without any."""
@@ -80,13 +80,13 @@ def at_a_glance(summary: Summary) -> Group:
         first_rows(
             (f"handed in late ({len(late)})", "late#", "points off#", "extension#"),
             map(delay, late),
-            most=2 * SHOWN,
+            most=2 * MAX_ROWS_SHOWN,
             where="in the CSV export",
         ),
         first_rows(
             (f"to look at ({len(summary.attention)})", "why"),
             ((one_line(r.student, 60), one_line(r.why, 200)) for r in summary.attention),
-            most=2 * SHOWN,
+            most=2 * MAX_ROWS_SHOWN,
             where="all of them are in the page and in the CSV export",
         ),
         Text(summary.waits) if summary.waits else None,
@@ -139,7 +139,7 @@ def delay(r: StudentResult) -> tuple[str, str, str, str]:
 
 
 def class_table(
-    reports: Sequence[Report], width: int, late: Mapping[str, Standing] | None = None
+    reports: Sequence[Report], width: int, late: Mapping[str, SubmissionScores] | None = None
 ) -> Text:
     """Each student's points, and under them what was seen: one finding a line, one line a finding.
 
@@ -155,8 +155,8 @@ def class_table(
     for report, name, earned in zip(reports, names, points, strict=True):
         full = report.points == report.maximum
         made.append(f" {name:<{across}}  ").append(f"{earned:>{down}}", "green" if full else "")
-        standing = (late or {}).get(report.student)
-        said = [how_late(standing.late, standing.penalty)] if standing else []
+        scores = (late or {}).get(report.student)
+        said = [lateness_in_words(scores.late, scores.penalty)] if scores else []
         for line in [*said, *findings(report)]:  # as many words as there is room for
             room = max(width - 4, 20)
             short = textwrap.shorten(line, room, placeholder=" …", break_on_hyphens=False)
@@ -168,7 +168,9 @@ def class_table(
 def findings(report: Report) -> list[str]:
     """The mistakes that were seen, then the notes, each as one line."""
     notes = [one_line(note) for note in report.notes]
-    notes[MOST:] = [f"and {len(notes) - MOST} more"] if len(notes) > MOST else []
+    notes[MAX_NOTES_SHOWN:] = (
+        [f"and {len(notes) - MAX_NOTES_SHOWN} more"] if len(notes) > MAX_NOTES_SHOWN else []
+    )
     return [*map(one_line, shown_mistakes(report.mistakes)), *notes]
 
 

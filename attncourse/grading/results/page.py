@@ -13,16 +13,16 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from attncourse.grading.class_.gradescope import is_folder
-from attncourse.grading.class_.summary import Summary, urgency
 from attncourse.grading.course.dates import shown_in, span_in_words
 from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count, shown_mistakes
+from attncourse.grading.results.gradescope import is_folder
+from attncourse.grading.results.summary import Summary, urgency
 
 HERE = Path(__file__).parent
 ROWS = 1000  # students in the table
-MOST, LOOKS = 12, 100  # rows of the other tables
+MAX_TABLE_ROWS, MAX_ROWS_TO_LOOK_AT = 12, 100  # rows of the other tables
 
 
 def write_page(course: Path, summary: Summary, place: Path | None = None) -> Path:
@@ -53,8 +53,8 @@ def class_page(
         summary=summary,
         links=links or {},
         students=students,
-        most=MOST,
-        looks=LOOKS,
+        most=MAX_TABLE_ROWS,
+        looks=MAX_ROWS_TO_LOOK_AT,
         day=shown_in(summary.results.zone, made or datetime.now(UTC)),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         script=Markup(script),

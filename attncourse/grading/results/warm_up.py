@@ -1,7 +1,7 @@
 """A page to begin a lecture with: the class's most frequent mistakes as drills, without names.
 
 The code is the drills' own, made from the mistake, and nobody's answer. A mistake that fewer than
-``LEAST`` have made is not shown: of a few, somebody would know who they are.
+``MIN_STUDENTS`` have made is not shown: of a few, somebody would know who they are.
 """
 
 import random
@@ -13,17 +13,17 @@ from pathlib import Path
 from markupsafe import Markup
 
 from attncourse.checks.index import address_of
-from attncourse.grading.class_.page import HERE, template
-from attncourse.grading.class_.summary import Summary, most_first
 from attncourse.grading.course.dates import shown_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.results.page import HERE, template
+from attncourse.grading.results.summary import Summary, most_first
 from attncourse.practice.cells import value_text
 from attncourse.practice.drills import Drill, drills_of
 from attncourse.practice.excerpt import Excerpt, excerpt_of
 
-LEAST = 5  # students who have made a mistake that is shown
-MOST = 8  # drills on the page
+MIN_STUDENTS = 5  # students who have made a mistake that is shown
+MAX_DRILLS = 8  # drills on the page
 WAY_OUT = "; name another place with --html"
 
 
@@ -67,7 +67,8 @@ def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> 
     frequent = frequent_mistakes(summary)
     if not frequent:
         raise UserError(
-            f"{name}: no mistake was named in {LEAST} submissions or more, so there is no warm-up; "
+            f"{name}: no mistake was named in {MIN_STUDENTS} submissions or more, so there is no "
+            "warm-up; "
             "of fewer nothing is shown"
         )
     found = list(warm_ups(frequent))
@@ -87,17 +88,17 @@ def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> 
 
 
 def frequent_mistakes(summary: Summary) -> list[tuple[tuple[str, str], int]]:
-    """The mistakes that at least ``LEAST`` submissions show, those seen most first."""
+    """The mistakes that at least ``MIN_STUDENTS`` submissions show, those seen most first."""
     seen = most_first(result.mistakes for result in summary.results.results)
-    return [(mistake, students) for mistake, students in seen if students >= LEAST]
+    return [(mistake, students) for mistake, students in seen if students >= MIN_STUDENTS]
 
 
 def warm_ups(frequent: Iterable[tuple[tuple[str, str], int]]) -> Iterator[WarmUp]:
-    """The drills of frequent mistakes, at most ``MOST``."""
+    """The drills of frequent mistakes, at most ``MAX_DRILLS``."""
     made = 0
     for (target, mistake), students in frequent:
         drill = drill_of(target, mistake)
-        if drill is not None and made < MOST:
+        if drill is not None and made < MAX_DRILLS:
             made += 1
             options = [drill.name, *drill.wrong_names]
             random.Random(drill.id).shuffle(options)

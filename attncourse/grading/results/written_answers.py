@@ -2,7 +2,7 @@
 
 Answers to a question stand in an order in which each is followed by the one most like it, so that
 like answers get like points. Points and comments go into nbgrader's gradebook, where its formgrader
-shows them; who entered which when is kept in ``LOG``.
+shows them; who entered which when is kept in ``MANUAL_SCORES_FILE``.
 """
 
 import getpass
@@ -12,28 +12,25 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from attncourse.grading.class_.scores import COMMENTS, assignments, rows_of
 from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.course.gradebook import find_book, gradebook_to_read, opened
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import in_turn, replace_file
+from attncourse.grading.gradebook.connection import find_gradebook, gradebook_to_read
+from attncourse.grading.gradebook.manual_grading import ManualChange, enter_manual_changes
+from attncourse.grading.gradebook.read import (
+    read_assignment_ids,
+    read_manual_comments,
+    read_manual_scores,
+)
 from attncourse.grading.report import count
 from attncourse.grading.spreadsheet import csv_table, records_in, rows_in
 
-if TYPE_CHECKING:
-    from nbgrader.api import Gradebook
-
-HEAD = ("student", "question", "answer", "points", "of", "comment")
-FILE = "written.csv"
-LOG = "manual_scores.csv"
-LOG_HEAD = ("time", "who", "student", "question", "field", "before", "after")
-MARKS = """
-    select s.student_id, c.name, g.manual_score
-    from grade g join base_cell c on c.id = g.cell_id
-    join submitted_notebook n on n.id = g.notebook_id
-    join submitted_assignment s on s.id = n.assignment_id where s.assignment_id = :id"""
+WRITTEN_HEAD = ("student", "question", "answer", "points", "of", "comment")
+WRITTEN_FILE = "written.csv"
+MANUAL_SCORES_FILE = "manual_scores.csv"
+MANUAL_SCORES_HEAD = ("time", "who", "student", "question", "field", "before", "after")
 
 
 class WrittenAnswer(NamedTuple):
@@ -58,8 +55,8 @@ def write_answers(course: Path, name: str, db: str | None = None) -> tuple[Path,
         for question in dict.fromkeys(a.question for a in answers)
         for a in most_alike_in_turn([a for a in answers if a.question == question])
     ]
-    place = course / "reports" / name / FILE
-    return replace_file(place, csv_table([HEAD, *rows])), len(rows)
+    place = course / "reports" / name / WRITTEN_FILE
+    return replace_file(place, csv_table([WRITTEN_HEAD, *rows])), len(rows)
 
 
 def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]:
@@ -72,11 +69,11 @@ def read_answers(course: Path, name: str, db: str | None) -> list[WrittenAnswer]
     if not questions:
         raise UserError(f"{name} asks nothing that a person marks")
     with gradebook_to_read(course, db) as connection:
-        keys = assignments(connection)
-        if name not in keys:
+        ids = read_assignment_ids(connection)
+        if name not in ids:
             raise UserError(f"{name} is not graded yet: attncourse grade {name}")
-        points = {tuple(row[:2]): row[2] for row in rows_of(connection, MARKS, id=keys[name])}
-        comments = {tuple(row[:2]): row[2] for row in rows_of(connection, COMMENTS, id=keys[name])}
+        points = read_manual_scores(connection, ids[name])
+        comments = read_manual_comments(connection, ids[name])
     answers = []
     for path in sorted((course / "autograded").glob(f"*/{name}/{name}.ipynb")):
         student, texts = path.parts[-3], cell_texts(path)
@@ -124,22 +121,19 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
         raise UserError(f"{path} is not there: attncourse written {name} makes one")
     head = (rows_in(path) or [[]])[0]
     if not {"student", "question", "points", "comment"} <= set(head):
-        raise UserError(f"{path}: expected the head {','.join(HEAD)} in its first line")
+        raise UserError(f"{path}: expected the head {','.join(WRITTEN_HEAD)} in its first line")
     known_answers = {(a.student, a.question): a for a in read_answers(course, name, db)}
-    changes: list[tuple[Any, ...]] = []
+    changes: list[ManualChange] = []
     _, rows = records_in(path)
     for number, row in enumerate(rows, start=2):
         if any(value.strip() for value in row.values()):
             changes += changes_in(row, known_answers, f"{path}, line {number}")
-    with opened(find_book(course, db)) as gradebook:
-        for change in changes:
-            enter_change(gradebook, name, *change)
-        gradebook.db.commit()
+    enter_manual_changes(find_gradebook(course, db), name, changes)
     note_changes(course, name, changes)
-    scored = sum(field == "points" for _, _, field, *_ in changes)
-    waiting = sum(a.points is None for a in known_answers.values()) - sum(
-        field == "points" and before is None for _, _, field, before, _ in changes
-    )
+    scores = [change for change in changes if change.field == "points"]
+    scored = len(scores)
+    waiting = sum(answer.points is None for answer in known_answers.values())
+    waiting -= sum(change.before is None for change in scores)
     lines = [f"{count(scored, 'score')} and {count(len(changes) - scored, 'comment')} entered"]
     if waiting:
         lines.append(f"{count(waiting, 'answer')} without points yet")
@@ -148,8 +142,8 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
 
 def changes_in(
     row: dict[str, str], there: dict[tuple[str, str], WrittenAnswer], where: str
-) -> Iterable[tuple[Any, ...]]:
-    """Yield what a row changes: student, question, field, before and after."""
+) -> Iterable[ManualChange]:
+    """Yield what a row changes."""
     who = row["student"].strip(), row["question"].strip()
     if who not in there:
         raise UserError(f"{where}: there is no answer of {who[0] or 'nobody'} to {who[1]}")
@@ -162,34 +156,24 @@ def changes_in(
             wanted = f"from 0 to {answer.maximum:g} points"
             raise UserError(f"{where}: expected {wanted}, got {entered}")
         if points != answer.points:
-            yield (*who, "points", answer.points, points)
+            yield ManualChange(*who, "points", answer.points, points)
     comment = row["comment"].strip()
     if comment and comment != answer.comment.strip():
-        yield (*who, "comment", answer.comment, comment)
+        yield ManualChange(*who, "comment", answer.comment, comment)
 
 
-def enter_change(
-    gradebook: "Gradebook", name: str, student: str, question: str, field: str, _: Any, after: Any
-) -> None:
-    where = question, name, name, student
-    if field == "points":
-        grade: Any = gradebook.find_grade(*where)
-        grade.manual_score, grade.needs_manual_grade = after, False
-    else:
-        comment: Any = gradebook.find_comment(*where)
-        comment.manual_comment = after
-
-
-def note_changes(course: Path, name: str, changes: list[tuple[Any, ...]]) -> None:
+def note_changes(course: Path, name: str, changes: list[ManualChange]) -> None:
     """Add to the log who entered what and when, as far as this machine knows who one is."""
     if not changes:
         return
     who = user_here()
-    place = course / "reports" / name / LOG
+    place = course / "reports" / name / MANUAL_SCORES_FILE
     with in_turn(place):
         before = [] if not place.is_file() else [[*row.values()] for row in records_in(place)[1]]
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        replace_file(place, csv_table([LOG_HEAD, *before, *((now, who, *c) for c in changes)]))
+        replace_file(
+            place, csv_table([MANUAL_SCORES_HEAD, *before, *((now, who, *c) for c in changes)])
+        )
 
 
 def user_here() -> str:

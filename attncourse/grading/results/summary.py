@@ -7,8 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from attncourse.grading.class_.results import NO_POINTS, OLDER, ClassResults, StudentResult
 from attncourse.grading.report import TOLERANCE, UNFORESEEN, count, exercise_of
+from attncourse.grading.results.class_results import (
+    NO_POINTS,
+    SCORED_BEFORE,
+    ClassResults,
+    StudentResult,
+)
 
 STATUSES = ("graded", "interrupted", "unreadable", "missing")
 
@@ -46,6 +51,7 @@ class Bin:
 
     @property
     def label(self) -> str:
+        """The step as a diagram names it."""
         return f"{self.low:g}" if self.low >= self.high else f"{self.low:g}–{self.high:g}"
 
 
@@ -66,6 +72,7 @@ class Summary:
     """The summary of a class for ``attncourse report``. Figures are of what was handed in."""
 
     def __init__(self, found: ClassResults) -> None:
+        """Work out the figures of a class."""
         self.results, self.students = found, found.results
         self._known = [r for r in self.students if r.handed_in]
         scores = [r.score for r in self._known]
@@ -83,6 +90,7 @@ class Summary:
 
     @property
     def title(self) -> str:
+        """The assignment's name, with its variant."""
         name, variant = self.results.assignment, self.results.variant
         return f"{name}, variant {variant}" if variant else name
 
@@ -107,7 +115,7 @@ class Summary:
         if waiting := self.results.waiting:
             said.append(f"A person's score is still missing for {waiting}: open the formgrader.")
         if stale := self.results.stale:
-            said.append(f"Was {OLDER}, and may be another answer now: {stale}.")
+            said.append(f"Was {SCORED_BEFORE}, and may be another answer now: {stale}.")
         return " ".join(said)
 
     @property

@@ -10,21 +10,19 @@ from collections import defaultdict
 from pathlib import Path
 from typing import NamedTuple
 
-from attncourse.grading.class_.results import ClassResults, Remark, people
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import did_you_mean
+from attncourse.grading.results.class_results import ClassResults, Remark, people
 from attncourse.grading.spreadsheet import Rows, Value, records_in
 
-FILE = "weights.csv"
-HEAD = ("assignment", "weight")
+WEIGHTS_FILE = "weights.csv"
+WEIGHTS_HEAD = ("assignment", "weight")
 WHO = ("student", "last_name", "first_name", "email")
 
 
 class Weighted(NamedTuple):
-    """An assignment's part in the total: its weight, its group, how many the group drops, who is
-    excused.
-    """
+    """An assignment's part in the total: weight, group, how many that drops, who is excused."""
 
     weight: float
     group: str = ""
@@ -34,10 +32,12 @@ class Weighted(NamedTuple):
 
 def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Rows:
     """Return a row for each student: percent of each assignment, and of the course."""
-    weights, students = read_weights(course / FILE), people(classes)
+    weights, students = read_weights(course / WEIGHTS_FILE), people(classes)
     for who in sorted({who for row in weights.values() for who in row.excused} - set(students)):
         hint = did_you_mean(who, students)
-        raise UserError(f"{FILE}: no student who is excused is called {one_line(who)}{hint}")
+        raise UserError(
+            f"{WEIGHTS_FILE}: no student who is excused is called {one_line(who)}{hint}"
+        )
     maxima = {
         results_of_class.assignment: math.fsum(results_of_class.cells.values())
         for results_of_class in classes
@@ -50,7 +50,7 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
         for results_of_class in classes
         if results_of_class not in counted
     ]:
-        remark(f"{name} is not in {FILE}, and not in the totals")
+        remark(f"{name} is not in {WEIGHTS_FILE}, and not in the totals")
     for name in sorted(weights.keys() - maxima.keys()):
         remark(f"nothing is graded of {one_line(name)} yet: it is not in the totals")
     counted = [
@@ -101,9 +101,9 @@ def weighted_mean(shares: dict[str, float], weights: dict[str, Weighted]) -> flo
 def read_weights(path: Path) -> dict[str, Weighted]:
     """Return the rows of the file by assignment. Raises ``UserError`` with the line at fault."""
     head, lines = records_in(path)
-    if not set(HEAD) <= set(head):
+    if not set(WEIGHTS_HEAD) <= set(head):
         raise UserError(
-            f"{path}: expected a table with the head {','.join(HEAD)} in its first line; "
+            f"{path}: expected a table with the head {','.join(WEIGHTS_HEAD)} in its first line; "
             "group, drop and excused may follow"
         )
     weights: dict[str, Weighted] = {}

@@ -15,7 +15,6 @@ import numpy as np
 
 import attncourse
 from attncourse import STEMS
-from attncourse.grading.class_.likeness import best, bits_of, by_chance, likeness_matrix
 from attncourse.grading.course.folders import (
     find_assignment,
     find_students,
@@ -23,8 +22,9 @@ from attncourse.grading.course.folders import (
     record_of,
 )
 from attncourse.grading.errors import Unreadable, UserError
+from attncourse.grading.results.likeness import best, bits_of, by_chance, likeness_matrix
 from attncourse.grading.submission.fingerprints import (
-    MOST,
+    MAX_COMPARED_CHARS,
     Prints,
     answers_of,
     fingerprints,
@@ -41,8 +41,10 @@ Answers = dict[str, Prints]  # by exercise
 
 @dataclass(frozen=True)
 class Likeness:
-    """Two who answered alike: how many bits that tells, how many pairs are expected to be as alike
-    by chance, and how alike they are in each exercise, from 0 to 1.
+    """Two who answered alike, and how alike.
+
+    In bits, in how many pairs are expected to be as alike by chance, and in each exercise from 0
+    to 1.
     """
 
     first: str
@@ -98,8 +100,13 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
             left_out.append(f"{who}: its code is nested too deeply, or too long")
             continue
         students[who] = answers
-        if any(sum(len(c.source) for c in version if c.code) > MOST for version in versions):
-            left_out.append(f"{who}: the part of its code that is beyond {MOST} characters")
+        if any(
+            sum(len(c.source) for c in version if c.code) > MAX_COMPARED_CHARS
+            for version in versions
+        ):
+            left_out.append(
+                f"{who}: the part of its code that is beyond {MAX_COMPARED_CHARS} characters"
+            )
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")
     likenesses = compare(students, published(assignment, course))
@@ -107,8 +114,10 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
 
 
 def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
-    """The answers that anybody can read: in the solved notebook, in the package, and in what the
-    chapter's page has *in one piece*, where the course has its book.
+    """Return the answers that anybody can read, by where they stand.
+
+    In the solved notebook, in the package, and in what the chapter's page has *in one piece*, where
+    the course has its book.
     """
     cells = {c.grade_id: c.source for c in assignment.cells if c.solution and c.code}
     given_fingerprints = given_by(assignment)

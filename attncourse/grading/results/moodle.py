@@ -15,11 +15,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from html import escape
 
-from attncourse.grading.class_.results import ClassResults, Remark, StudentResult, people
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import shown_mistakes
+from attncourse.grading.results.class_results import ClassResults, Remark, StudentResult, people
 from attncourse.grading.spreadsheet import Rows, Value, csv_cell
 
 IDENTIFIERS = {
@@ -28,7 +28,7 @@ IDENTIFIERS = {
     "idnumber": ("ID number", lambda person: person.lms_id),
 }
 SIGNS = re.compile(r"(?:^|(?<=;))(?:\s*[=+@-])+", re.MULTILINE)
-LARGEST = 100  # a grade above it needs the site's setting "unlimited grades"
+MAX_GRADE = 100  # a grade above it needs the site's setting "unlimited grades"
 
 
 def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | None = None) -> Rows:
@@ -46,9 +46,9 @@ def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | N
             f"{results_of_class.assignment} (Real)",
             f"{results_of_class.assignment} (Feedback)",
         ]
-        if max((r.score for r in results_of_class.results), default=0) > LARGEST:
+        if max((r.score for r in results_of_class.results), default=0) > MAX_GRADE:
             where = results_of_class.assignment
-            remark(f"{where}: Moodle takes grades above {LARGEST} only if it is told to")
+            remark(f"{where}: Moodle takes grades above {MAX_GRADE} only if it is told to")
     body: Rows = []
     for student, name in known.items():
         row: list[Value] = [name]

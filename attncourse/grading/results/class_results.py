@@ -9,16 +9,23 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
-from attncourse.grading.class_ import scores
-from attncourse.grading.class_.failures import Failure, failures
-from attncourse.grading.course.dates import Zone, zone_of
+from attncourse.grading.course.dates import Zone, span_in_words, zone_of
 from attncourse.grading.course.folders import folders_in, require_known
-from attncourse.grading.course.gradebook import gradebook_to_read
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.course.variants import variants_in
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.connection import gradebook_to_read
+from attncourse.grading.gradebook.read import (
+    AssignmentScores,
+    Person,
+    SubmissionScores,
+    has_gradebook,
+    read_assignment_ids,
+    read_scores,
+)
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import CellResult, Report, count, report_from_json
+from attncourse.grading.results.failures import Failure, failures
 
 Remark = Callable[[str], None]  # who hears what an export or a zip leaves out
 MISSING = "nothing handed in"  # which the counts say already
@@ -36,12 +43,12 @@ MENDED = (
     "was read as",
     "instead of UTF-8",
 )
-OLDER = "scored by a person before it was graded again"
+SCORED_BEFORE = "scored by a person before it was graded again"
 NO_POINTS = ("unreadable", "interrupted")  # what has no points at all, or not all of them
 
 
 @dataclass
-class StudentResult(scores.Standing):
+class StudentResult(SubmissionScores):
     """One student and one assignment: the points that count, and what grading had to say.
 
     ``status`` is the report's, or "graded" where the gradebook alone knows of a submission.
@@ -49,7 +56,7 @@ class StudentResult(scores.Standing):
     submission stands in the gradebook, where it does.
     """
 
-    person: scores.Person
+    person: Person
     assignment: str
     status: str
     cells: dict[str, CellResult]
@@ -61,14 +68,17 @@ class StudentResult(scores.Standing):
 
     @property
     def student(self) -> str:
+        """The id of the student."""
         return self.person.id
 
     @property
     def handed_in(self) -> bool:
+        """True if there is a submission."""
         return self.status != "missing"
 
     @property
     def needs_person(self) -> bool:
+        """True if a person should look at the submission."""
         return bool(self.attention) or self.status in NO_POINTS
 
     @property
@@ -85,15 +95,16 @@ class StudentResult(scores.Standing):
     @property
     def older(self) -> str:
         """One line that names what a person scored in an earlier grading, for whoever grades."""
-        return f"{OLDER}: {', '.join(self.stale)}" if self.stale else ""
+        return f"{SCORED_BEFORE}: {', '.join(self.stale)}" if self.stale else ""
 
     @property
     def lateness(self) -> str:
         """How late the submission was and what that costs, in words; empty if it was in time."""
-        return scores.how_late(self.late, self.penalty, self.extension)
+        return lateness_in_words(self.late, self.penalty, self.extension)
 
     @property
     def raw(self) -> float:
+        """The sum of the points, without what lateness costs."""
         return math.fsum(cell.points for cell in self.cells.values())
 
     @property
@@ -103,6 +114,7 @@ class StudentResult(scores.Standing):
 
     @property
     def maximum(self) -> float:
+        """The points of all cells."""
         return math.fsum(cell.maximum for cell in self.cells.values())
 
 
@@ -122,6 +134,7 @@ class ClassResults:
 
     @cached_property
     def by_student(self) -> dict[str, StudentResult]:
+        """The results by the ids of students."""
         return {result.student: result for result in self.results}
 
     @property
@@ -151,13 +164,23 @@ class ClassResults:
         return maxima
 
 
+def lateness_in_words(seconds: float, penalty: float, extension: float = 0.0) -> str:
+    """Say how late something was and what that costs; empty if it was in time."""
+    if not seconds and not penalty:
+        return ""
+    said = f"{span_in_words(seconds)} late" if seconds else "late"
+    if extension:
+        said += f", with {span_in_words(extension * 86400)} more than others"
+    return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
+
+
 def tallied(names: Iterable[str]) -> str:
     """Return a line that says how many students have each of these cells."""
     counts = sorted(Counter(names).items())
     return ", ".join(f"{name} of {count(number, 'student')}" for name, number in counts)
 
 
-def people(classes: Iterable[ClassResults]) -> dict[str, scores.Person]:
+def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
     """Everybody who is in one of the classes, by their id."""
     return {r.student: r.person for results_of_class in classes for r in results_of_class.results}
 
@@ -171,12 +194,12 @@ def class_results(
     """
     zone = zone_of(read_settings(course))
     entered, known = None, {*folders_in(course / "solutions"), *folders_in(course / "reports")}
-    if gradebook or scores.has_gradebook(course, db):
+    if gradebook or has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
-            keys = scores.assignments(connection)
-            known |= set(keys)
-            if name in keys:
-                entered = scores.scores(connection, keys[name], zone)
+            ids = read_assignment_ids(connection)
+            known |= set(ids)
+            if name in ids:
+                entered = read_scores(connection, ids[name], zone)
     require_known(name, sorted(known))
     merged = replace(without_leftover(course, merge(course, name, entered), entered), zone=zone)
     if not any(result.handed_in or result.notes for result in merged.results):
@@ -184,14 +207,14 @@ def class_results(
     return merged
 
 
-def merge(course: Path, name: str, entered: scores.Scores | None) -> ClassResults:
+def merge(course: Path, name: str, entered: AssignmentScores | None) -> ClassResults:
     """Every student's result, from what the gradebook holds (None: there is none) and reports."""
     people = {person.id: person for person in entered.people} if entered else {}
-    standings, maxima = (entered.standings, entered.maxima) if entered else ({}, {})
+    submissions, maxima = (entered.submissions, entered.maxima) if entered else ({}, {})
     results_by_student: dict[str, StudentResult] = {}
     explanations: dict[tuple[str, str], str] = {}
     for student, report in reports(course, name):
-        person = people.get(student, scores.Person(student))
+        person = people.get(student, Person(student))
         results_by_student[student] = from_report(person, name, report)
         if isinstance(report, Report):
             for verdict in report.verdicts:
@@ -199,16 +222,16 @@ def merge(course: Path, name: str, entered: scores.Scores | None) -> ClassResult
                 if key[1] and verdict.get("explanation"):
                     explanations.setdefault(key, verdict["explanation"])
     for person in people.values():
-        standing = standings.get(person.id)
-        empty = StudentResult(person, name, "missing" if standing is None else "graded", {})
+        scores = submissions.get(person.id)
+        empty = StudentResult(person, name, "missing" if scores is None else "graded", {})
         result = results_by_student.get(person.id, empty)
-        results_by_student[person.id] = with_points(result, maxima, standing)
+        results_by_student[person.id] = with_points(result, maxima, scores)
     results = tuple(results_by_student[student] for student in sorted(results_by_student))
     return ClassResults(name, results, explanations, variants_in(course).get(name, ""))
 
 
 def without_leftover(
-    course: Path, merged: ClassResults, entered: scores.Scores | None
+    course: Path, merged: ClassResults, entered: AssignmentScores | None
 ) -> ClassResults:
     """The results without those of whoever was taken out of the gradebook and of ``submitted``."""
     if entered is None:
@@ -251,7 +274,7 @@ def as_described() -> Callable[[object], dict]:
     return fastjsonschema.compile(json.loads(schema.read_text(encoding="utf-8")))
 
 
-def from_report(person: scores.Person, name: str, report: Report | str) -> StudentResult:
+def from_report(person: Person, name: str, report: Report | str) -> StudentResult:
     """A result with a report's points, for as long as the gradebook has none."""
     if isinstance(report, str):
         return StudentResult(person, name, "graded", {}, attention=(report,))
@@ -275,13 +298,13 @@ def from_report(person: scores.Person, name: str, report: Report | str) -> Stude
 
 
 def with_points(
-    result: StudentResult, maxima: dict[str, float], standing: scores.Standing | None
+    result: StudentResult, maxima: dict[str, float], scores: SubmissionScores | None
 ) -> StudentResult:
     """A result with the gradebook's points; who handed in nothing has none of them."""
-    if standing is None and result.handed_in:
+    if scores is None and result.handed_in:
         return result  # graded, but not entered into this gradebook
-    standing = standing or scores.Standing()
+    scores = scores or SubmissionScores()
     order = [g for g in result.cells if g in maxima] + [g for g in maxima if g not in result.cells]
     said = {g: cell.message for g, cell in result.cells.items()}
-    cells = {g: CellResult(standing.points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
-    return replace(result, cells=cells, source="gradebook", **vars(standing))
+    cells = {g: CellResult(scores.points.get(g, 0.0), maxima[g], said.get(g, "")) for g in order}
+    return replace(result, cells=cells, source="gradebook", **vars(scores))

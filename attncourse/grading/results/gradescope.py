@@ -13,11 +13,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from attncourse.grading.class_.results import ClassResults, Remark, StudentResult, read_report
 from attncourse.grading.harmless import made_visible, one_line, shortened_text
 from attncourse.grading.report import Report
+from attncourse.grading.results.class_results import (
+    ClassResults,
+    Remark,
+    StudentResult,
+    read_report,
+)
 
-LONGEST = 20_000  # characters of one output
+MAX_OUTPUT_WIDTH = 20_000  # characters of one output
 
 
 def results_files(course: Path, found: ClassResults, remark: Remark) -> Iterator[tuple[str, str]]:
@@ -91,4 +96,4 @@ def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
 
 def fit(text: str) -> str:
     """A text that JSON and a database can hold, of bearable length."""
-    return shortened_text(made_visible(text), LONGEST)
+    return shortened_text(made_visible(text), MAX_OUTPUT_WIDTH)

@@ -18,16 +18,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from attncourse.grading.class_.results import ClassResults, Remark, people
-from attncourse.grading.class_.scores import Person
 from attncourse.grading.errors import UserError
+from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
 from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.report import count
+from attncourse.grading.results.class_results import ClassResults, Remark, people
 from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import Rows, Value, rows_in
 
-SHOWN = 5  # of the students whom a section's roster leaves out
+MAX_STUDENTS_NAMED = 5  # of the students whom a section's roster leaves out
 WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS = "    Points Possible"
 IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
@@ -172,7 +172,9 @@ def match(
         if n not in pairs:
             remark(f"in the roster only, without a row: {one_line(row[0])}")
     if others := [one_line(who, 40) for who in students if who not in pairs.values()]:
-        shown = ", ".join(others[:SHOWN]) + (", …" if others[SHOWN:] else "")
+        shown = ", ".join(others[:MAX_STUDENTS_NAMED])
+        if len(others) > MAX_STUDENTS_NAMED:
+            shown += ", …"
         remark(f"not in the roster, left out: {count(len(others), 'student')} ({shown})")
     return {pairs[n]: roster.students[n] for n in sorted(pairs)}
 

@@ -9,17 +9,36 @@ from collections import defaultdict
 from datetime import timedelta
 from pathlib import Path
 
-from attncourse.grading.class_.scores import DAY, assignments, people_in, submissions
 from attncourse.grading.course.dates import moment_in_tables, time_between, zone_of
-from attncourse.grading.course.extensions import FILE, HEAD, LATE_DAYS, More, read_extensions
-from attncourse.grading.course.gradebook import gradebook_to_read
+from attncourse.grading.course.extensions import (
+    EXTENSIONS_FILE,
+    EXTENSIONS_HEAD,
+    LATE_DAYS_COLUMN,
+    More,
+    read_extensions,
+)
 from attncourse.grading.course.late import seconds_late
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
+from attncourse.grading.gradebook.connection import gradebook_to_read
+from attncourse.grading.gradebook.read import (
+    DAY,
+    read_assignment_ids,
+    read_hand_ins,
+    read_people,
+)
 from attncourse.grading.spreadsheet import Value, csv_table
 
-COLUMNS = (*HEAD, LATE_DAYS, "late", "not_covered", "left", "last_name", "first_name")
+COLUMNS = (
+    *EXTENSIONS_HEAD,
+    LATE_DAYS_COLUMN,
+    "late",
+    "not_covered",
+    "left",
+    "last_name",
+    "first_name",
+)
 MOMENTS = ("due", "handed_in")
 
 
@@ -35,11 +54,11 @@ def late_days(
     settings, extensions = read_settings(course), read_extensions(course)
     zone, grace = zone_of(settings), 60 * float(settings.LateDays.get("grace_minutes", 0))
     with gradebook_to_read(course, db) as connection:
-        people = {person.id: person for person in people_in(connection)}
+        people = {person.id: person for person in read_people(connection)}
         handed_in = [
             (due, name, student, stamp, more)
-            for name, key in assignments(connection).items()
-            for student, stamp, more, due, _ in submissions(connection, key)
+            for name, assignment_id in read_assignment_ids(connection).items()
+            for student, stamp, more, due, _ in read_hand_ins(connection, assignment_id)
             if due and stamp
         ]
     left: dict[str, float] = defaultdict(lambda: allowed)
@@ -61,7 +80,7 @@ def late_days(
     for (student, name), more in extensions.items():  # who has not handed in has them all the same
         rows.setdefault((student, name), [student, name, more.given, more.taken])
     place = output or course / "reports" / "late_days.csv"
-    if place.resolve() == (course / FILE).resolve():
+    if place.resolve() == (course / EXTENSIONS_FILE).resolve():
         raise UserError(f"{place} counts at once: write it to another place, and look at it first")
     body = [rows[key] for key in sorted(rows)]
     replace_file(place, csv_table([(*COLUMNS, *MOMENTS), *body]), encoding="utf-8-sig")

@@ -1,0 +1,285 @@
+"""Every sentence of a verdict holds of the answer: names, what is left, ticks, points, lines."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from attncourse import transformer
+from attncourse.checks import examine, exercises
+from attncourse.checks.exercise import Criterion
+from attncourse.checks.explaining.symptoms.looks import left_beside, right_but_for
+from attncourse.checks.explaining.symptoms.nearly_right import (
+    right_to_single_precision,
+    unbatched,
+)
+from attncourse.checks.judging import judge, judge_criteria, points
+from attncourse.checks.showing.verdict import FOLLOWS, KEEPS_HALF
+from attncourse.checks.trying.trials import try_out
+
+ALL = exercises()
+
+
+def criterion_of(verdict, name):
+    return next(c for c in verdict.criteria if c.name == name)
+
+
+# --- answers -------------------------------------------------------------------------------------
+
+
+def norm_over_each_sequence(x, gain=None, bias=None, eps=1e-5):
+    axes = (-2, -1) if x.dim() > 1 else (-1,)
+    mean = x.mean(axes, keepdim=True)
+    variance = ((x - mean) ** 2).mean(axes, keepdim=True)
+    y = (x - mean) / torch.sqrt(variance + eps)
+    y = y if gain is None else y * gain
+    return y if bias is None else y + bias
+
+
+def points_of_the_first_sequence(x_query, x, y, bandwidth):
+    """Batches of queries are provided for, and no axis is counted from the front."""
+    places, heights = x.reshape(-1, x.shape[-1])[0], y.reshape(-1, y.shape[-1])[0]
+    out = np.empty(x_query.shape)
+    for place in np.ndindex(x_query.shape):
+        scores = -((x_query[place] - places) ** 2) / (2 * bandwidth**2)
+        weights = np.exp(scores - scores.max())
+        out[place] = np.average(heights, weights=weights)
+    return out
+
+
+def replaced_from_p(draft, p_draft, p_target, rng):
+    for i, token in enumerate(draft.tolist()):
+        if torch.rand((), generator=rng) >= p_target[i, token] / p_draft[i, token]:
+            new = torch.multinomial(p_target[i], 1, generator=rng)
+            return torch.cat([draft[:i], new])
+    return torch.cat([draft, torch.multinomial(p_target[-1], 1, generator=rng)])
+
+
+def another_power_of_warmup(step, d_model, warmup):
+    if step < 1:
+        raise ValueError("steps count from 1")
+    return min(step**-0.5, step * warmup**-0.5) / d_model**0.5
+
+
+def without_the_token_itself(n):
+    W = np.zeros((n, n))
+    for i in range(n):
+        W[i, : max(i, 1)] = 1 / max(i, 1)
+    return W
+
+
+class OneSharedLayer(transformer.DecoderBlock):
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        self.cross_attention = self.self_attention
+
+
+def in_single_precision(query, key):
+    q, k = query[..., :, None, :].float(), key[..., None, :, :].float()
+    return (q * k).sum(dim=-1).to(query.dtype)
+
+
+# --- what was told and did not hold -----------------------------------------------------------
+
+
+def test_one_mistake_made_in_another_way_is_not_two():
+    """With one number changed all is right: nothing is left, and the answer takes every batch."""
+    verdict = examine("transformer.layer_norm", norm_over_each_sequence, seed=11)
+    assert verdict.diagnosis.name == "one mean and variance for all rows"
+    assert verdict.rest == verdict.remainder == ""
+    assert verdict.earned == examine("transformer.layer_norm", over_everything, seed=11).earned > 0
+
+
+def over_everything(x, gain=None, bias=None, eps=1e-5):
+    y = (x - x.mean()) / torch.sqrt(((x - x.mean()) ** 2).mean() + eps)
+    y = y if gain is None else y * gain
+    return y if bias is None else y + bias
+
+
+def test_other_numbers_in_a_batch_are_no_second_mistake():
+    """They may be what the first does there; an error, or another shape, is a second one."""
+    exercise = ALL["kqv.project"]
+
+    def of_all_tokens(x, weight):
+        return x @ weight + (x.sum() if x.ndim > 2 else 0)
+
+    def of_a_matrix(x, weight):
+        return torch.einsum("nd,de->ne", x, weight)
+
+    for answer, is_second in ((of_all_tokens, False), (of_a_matrix, True)):
+        trials = try_out(exercise, answer, 3)
+        assert unbatched(trials).mistake.name == "no batch axis is provided for"
+        assert bool(left_beside(trials)) is is_second
+
+
+def test_points_of_the_first_of_a_batch_are_told_as_that():
+    verdict = examine("lookup.kernel_regression", points_of_the_first_sequence, seed=11)
+    assert verdict.diagnosis.name == "only the first of a batch is right"
+    assert "count the axes" not in verdict.diagnosis.explanation
+
+
+@pytest.mark.parametrize("seed", [9, 13, 24, 31])
+def test_a_replacement_drawn_from_p_is_named_on_every_draw(seed):
+    """Whatever order it draws in: no id comes nearly as often as where the words change."""
+    verdict = examine("serving.speculative_accept", replaced_from_p, seed=seed)
+    assert verdict.diagnosis is not None, verdict.full
+    assert verdict.diagnosis.name == "the replacement comes from p"
+
+
+def test_a_tick_and_a_cross_say_what_holds():
+    verdict = examine("transformer.noam_schedule", another_power_of_warmup, seed=11)
+    assert verdict.diagnosis.name == "another power of warmup"
+    rates = [another_power_of_warmup(step, 4, 100) for step in range(1, 200)]
+    assert rates.index(max(rates)) + 1 != 100  # no peak at step warmup, and no tick says so
+    assert not any("peak" in c.name for c in verdict.criteria)
+    assert criterion_of(verdict, "then falls as 1/√step").passed
+    assert math.isclose(rates[149], 150**-0.5 / 2)  # the fall is right
+
+
+def test_nothing_is_said_of_a_row_that_is_right():
+    verdict = examine("mixing.causal_mean_weights", without_the_token_itself, seed=11)
+    assert verdict.diagnosis.name == "a token does not see itself"
+    assert "nothing to average" not in verdict.diagnosis.explanation
+
+
+def test_the_sums_are_not_the_entries():
+    def normalize_rows(A):
+        sums = A.sum(-1, keepdims=True)
+        if (sums < 0).any():
+            raise ValueError
+        return np.divide(A, sums, out=np.zeros(A.shape), where=sums != 0)
+
+    verdict = examine("mixing.normalize_rows", normalize_rows, seed=11)
+    assert verdict.diagnosis.name == "the sums are looked at, not the entries"
+
+
+def test_a_value_left_out_is_known_where_sizes_are_cut():
+    class Heads(ALL["multihead.MultiHeadAttention"].reference):
+        def forward(self, query, key=None, value=None, mask=None):
+            key = query if key is None else key
+            value = query if value is None else value
+            n = min(key.shape[-2], value.shape[-2])
+            weights = self.weights(query, key, mask=mask)[..., :n]
+            _, _, heads = self.views(query, key, value)
+            mixed = weights @ heads[..., :n, :]
+            return self.W_o(mixed.transpose(-2, -3).flatten(-2))
+
+    verdict = examine("multihead.MultiHeadAttention", Heads, seed=11)
+    assert verdict.diagnosis is not None, verdict.full
+    assert verdict.diagnosis.name == "key or value is not what was given"
+
+
+# --- points --------------------------------------------------------------------------------------
+
+
+def test_a_call_that_was_wrong_at_first_is_wrong_once():
+    exercise = ALL["mixing.window_weights"]
+    first, again = (
+        c for c in exercise.criteria[0].cases(np.random.default_rng(1)) if c.args[0] == 5
+    )
+    assert again.repeats is first
+    wrong_once = Criterion("values", 1).on(lambda rng: [first])
+    asked_again = Criterion("later", 1).on(lambda rng: [again])
+    small = replace(exercise, criteria=(wrong_once, asked_again), mistakes=())
+    answers = iter(["wrong", "wrong", "right", "wrong"])
+
+    def by_turns(n, width):
+        W = exercise.reference(n, width)
+        return W if next(answers) == "right" else 1 - W
+
+    both = judge_criteria(small, try_out(small, by_turns, 1))
+    assert [c.passed for c in both] == [False, True]  # the second asks whether a call changes later
+    later = judge_criteria(small, try_out(small, by_turns, 1))
+    assert [c.passed for c in later] == [True, False]
+
+
+def test_right_numbers_in_another_form_are_one_slip():
+    """Each number is right but for its digits: that costs a criterion, and half of what follows."""
+    exercise = ALL["kqv.attention_scores"]
+    verdict = judge(exercise, in_single_precision, 11)
+    assert verdict.diagnosis.name == "single precision inside"
+    failed = [c for c in verdict.criteria if not c.passed]
+    assert [c.follows for c in failed] == [False, *[True] * (len(failed) - 1)]
+    assert sum(c.earned for c in failed) == sum(c.possible for c in failed[1:]) // 2 > 0
+    assert points(exercise, in_single_precision, 11) == verdict.earned  # asked why or not
+
+
+def test_what_ends_in_an_error_is_not_said_to_follow():
+    """Nothing came, so nothing is known of what would hold without the error."""
+    verdict = examine("transformer.DecoderBlock", OneSharedLayer, seed=11)
+    assert verdict.diagnosis.name == "fewer parameters than asked for"
+    assert FOLLOWS not in verdict.full
+    assert not any(c.follows for c in verdict.criteria)
+    (line,) = [line for line in str(verdict).splitlines() if "the same error" in line]
+    failed = [c for c in verdict.criteria if not c.passed and not c.waits]
+    assert f"({0}/{sum(c.possible for c in failed[1:])})" in line
+    trials = try_out(ALL["transformer.DecoderBlock"], OneSharedLayer, 11)
+    assert right_but_for(trials) is None
+
+
+def test_digits_that_float32_loses_are_told_from_fewer():
+    signs = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+
+    def off_by(share):
+        def project(x, weight):
+            out = x @ weight
+            return (out * (1 + share * torch.from_numpy(np.resize(signs, out.shape)))).to(x.dtype)
+
+        return right_to_single_precision(try_out(ALL["kqv.project"], project, 2))
+
+    assert off_by(4e-8).mistake.name == "single precision inside"
+    assert off_by(4e-9).mistake is None
+    assert "of which float32 would lose more" in off_by(4e-9).text
+
+
+# --- lines ---------------------------------------------------------------------------------------
+
+
+def test_what_follows_stands_in_one_line_with_its_points():
+    """The fault first, with its points; what follows keeps half together, which is said once."""
+    exercise = ALL["vision.embed_image"]
+    wrong = next(m.wrong for m in exercise.mistakes if m.name == "the class token stands last")
+    verdict = judge(exercise, wrong, 11)
+    lines = str(verdict).splitlines()
+    crosses = [line.strip() for line in lines if line.startswith("  ✗")]
+    fault, *follows = [c for c in verdict.criteria if not c.passed and not c.waits]
+    earned, possible = sum(c.earned for c in follows), sum(c.possible for c in follows)
+    assert crosses == [
+        f"✗ {fault.name} (0/{fault.possible})",
+        f"✗ {FOLLOWS} and {KEEPS_HALF} ({earned}/{possible}): "
+        + " · ".join(c.name for c in follows),
+    ]
+    said = f"What only follows {KEEPS_HALF}, {earned} of {possible}."
+    assert said in verdict.full
+    assert said in verdict._repr_html_()
+
+
+def test_a_likeness_is_told_with_its_explanation():
+    """It counts on from the first position, and its angles have the digits of float32."""
+
+    def apply_rope(x, positions, base=10000.0):
+        n, d = x.shape[-2:]
+        if d % 2:
+            raise ValueError("d is odd")
+        t = torch.arange(n, dtype=torch.float64) + positions[:1].long()
+        angles = t[:, None] * torch.pow(torch.tensor(base).double(), -torch.arange(0, d, 2) / d)
+        c, s = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        even, odd = x[..., ::2], x[..., 1::2]
+        return torch.stack((even * c - odd * s, even * s + odd * c), dim=-1).flatten(-2)
+
+    verdict = examine("positions.apply_rope", apply_rope, seed=11)
+    assert "does: “positions of its own. You turn token t by t" in verdict.symptom, verdict.full
+
+
+def test_none_may_come_from_a_function_that_returns_nothing():
+    def nothing(x):
+        x.clone()
+
+    def layer_norm(x, gain=None, bias=None, eps=1e-5):
+        return x - nothing(x)
+
+    verdict = examine("transformer.layer_norm", layer_norm, seed=1)
+    assert verdict.diagnosis.name == "None is calculated with"
+    assert "no `return`" in verdict.diagnosis.explanation
