@@ -133,7 +133,7 @@ def changes_as_readers_see(
 ) -> Iterator[tuple[ast.expr, Callable[[], Callable[[], None]]]]:
     """Further changes of a line by which a reader could mend a drill: what the checks do not try.
 
-    A method behind what is returned, two names of a loop or two arguments of ``zip`` exchanged.
+    A method behind what is returned, or two arguments of ``zip`` exchanged.
     """
     for parent, field, node in list(nodes(definition)):
         is_returned = isinstance(parent, ast.Return) and not isinstance(node, ast.Tuple)
@@ -142,10 +142,6 @@ def changes_as_readers_see(
             for name in ("bool", "tril"):
                 method = ast.Attribute(node, name, ast.Load())
                 yield node, put(parent, field, node, ast.Call(method, [], []))
-        is_loop = isinstance(parent, ast.For | ast.comprehension)
-        if is_loop and isinstance(node, ast.Tuple) and node is parent.target:
-            for elts in exchanged(node.elts):
-                yield node, put(parent, field, node, like(node, elts=elts))
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zip":
             for args in exchanged(node.args):
                 yield node.args[0], put(parent, field, node, like(node, args=args))
@@ -625,7 +621,7 @@ def is_odd(wrong: str, right: str) -> bool:
 
 ODD = re.compile(
     r"[/*] 1\b(?![.\d])|\bsqrt\(1\)|tensor\(1\)|\w\(.*\) \+ 1\b|~ |\b1 - \w+\[|\*\* -0\.25|^\s*1 /"
-    r"|- 1\b.*- 1\b.*- 1\b|where\(1 - |\bnot [\w.()]+ [+-] 1\b|^\W*$"
+    r"|- 1\b.*- 1\b.*- 1\b|where\(1 - |\bnot [\w.()]+ [+-] 1\b|^\W*$|(?<![\w\])])\( ?\w+ ?\)"
 )
 
 
