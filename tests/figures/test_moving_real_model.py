@@ -321,6 +321,7 @@ def test_the_code_is_small_and_the_file_is_the_pinned_one():
     names = (*WORKER, "score_sum", "real_model_address", "real_model")
     scripts = [lean(read_asset(f"moving/{name}.js")) for name in names]
     sheets = [read_asset(f"moving/{name}.css") for name in ("score_sum", "real_model")]
+    # A tenth of it writes addresses of whole states and sets them in one pass.
     assert sum(map(len, [*scripts, *sheets])) < 84_700
     with pytest.raises(ValueError, match="texts: expected texts to try, got"):
         moving.real_model([" "])

@@ -69,7 +69,7 @@ def test_cells_run_again_only_for_a_name_that_comes_later(later, again):
     missed = StepOutcome("error", "NameError: name 'zero' is not defined", error="NameError")
     runner.outcomes = {0: missed, 1: StepOutcome("none")}
     with pytest.raises(Launched) if again else nullcontext():
-        runner.with_later_names()
+        runner.rerun_with_later_names()
 
 
 def test_what_was_asked_is_not_known_the_second_time():

@@ -80,7 +80,7 @@ def weight(exercise: Exercise, place: int) -> int:
 
 @lru_cache(maxsize=256)
 def kinds(exercise: Exercise) -> tuple[int, ...]:
-    """For each case of a draw the place of one of its size that its criterion uses as it."""
+    """Return for each case the index of a typical one with its criterion, caller and size class."""
     ways = [way_of(criterion, case) for criterion, case, _ in draw(exercise, 0)]
     alike = {way: [i for i, other in enumerate(ways) if other == way] for way in ways}
     return tuple(alike[way][len(alike[way]) // 2] for way in ways)
@@ -98,12 +98,12 @@ def way_of(criterion: Criterion, case: Case) -> tuple:
 def work_of(exercise: Exercise, place: int) -> int:
     """Return how many calls a right answer takes for the case at this place of a draw."""
     case = draw(exercise, 0)[place][1]
-    answer = usual(exercise)
+    answer = usual_answer(exercise)
     return work_in(lambda: run(exercise, answer, case, watched=False), calls_around(exercise))
 
 
 @lru_cache(maxsize=256)
-def usual(exercise: Exercise) -> Callable:
+def usual_answer(exercise: Exercise) -> Callable:
     """Return the right answer that most of an exercise's mistakes are made of."""
     compositions = Counter(made.compose for m in exercise.mistakes if (made := parts_of(m.wrong)))
     return compositions.most_common(1)[0][0]() if compositions else exercise.reference

@@ -125,7 +125,7 @@ class Class:
         return next(filter(None, map(self._names.of, names)), set())
 
     def named(self, names: Iterable[str]) -> set[str]:
-        """The ids of those who are called so, but for whom only an id is known."""
+        """Return the ids of those who are called so, without those of whom only an id is known."""
         return {who for who in self.by_name(names) if self.members[who].called}
 
     def listed(self, who: Iterable[str]) -> str:
@@ -144,7 +144,7 @@ class Class:
                 return name, members
         return "", set()
 
-    def alone(self, name: str) -> str:
+    def without_group_name(self, name: str) -> str:
         """A name without that of a group, which Moodle once wrote before it: Red-Ada Lovelace."""
         ends = (n for n, c in enumerate(name) if c == "-" and self._groups.of(name[:n]))
         return name[next(ends, -1) + 1 :]

@@ -73,7 +73,7 @@ class Origin(NamedTuple):
 class Sorting:
     """The files of all downloads, by student; ``left`` are those that are nobody's.
 
-    ``remarks`` hear of what is left aside and needs nobody.
+    ``remarks`` collect notes on skipped files that nobody has to act on.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Sorting:
         """Sorts one download, the ``drop``-th that was named."""
         items = list(download_items(path, self.name, stack, self.leave))
         source = Origin(drop, (path.name.partition(".")[0],), ArchiveRoom())
-        exports = gradescope.exports(items, lambda p: self._is_somebodys(p, source), self.leave)
+        exports = gradescope.exports(items, lambda p: self._has_owner(p, source), self.leave)
         self._sort(items, source._replace(exports=exports))
 
     def leave(self, path: str, reason: str) -> None:
@@ -156,8 +156,8 @@ class Sorting:
         path_claim = claim(path, self.name, source.likely, source.around)
         return [path_claim] if path_claim else []
 
-    def _is_somebodys(self, path: PurePosixPath, source: Origin) -> bool:
-        """True if a path names a person or has a platform's form."""
+    def _has_owner(self, path: PurePosixPath, source: Origin) -> bool:
+        """True if a path belongs to a student: its metadata file is then theirs, no export's."""
         claims = self._claims(path, source)
         return any(
             owner_claim.platform or any(map(self.people.meant, owner_claim.names))

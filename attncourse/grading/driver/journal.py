@@ -188,7 +188,7 @@ class Journal:
                     is_intact = False
                 else:
                     self._numbers[row.key] = record[0]
-        except sqlite3.OperationalError:  # that is another kind of trouble
+        except sqlite3.OperationalError:  # locked or unreadable, not damaged
             raise
         except sqlite3.DatabaseError:  # malformed
             is_intact = False

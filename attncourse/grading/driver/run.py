@@ -1,7 +1,7 @@
 """Grading a class: read, run what has to run, write down each result, save in batches.
 
 However many submissions there are, only a few are in memory. A result is in the journal before
-anything is made of it, so that a run that ends early, in whatever way, is gone on with by the
+anything is made of it, so that a run that ends early, in whatever way, is continued by the
 next: that one runs what the journal does not have, and writes all files and rows again.
 """
 

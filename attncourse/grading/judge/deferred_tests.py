@@ -1,4 +1,4 @@
-"""Tests that are left for last find what they would have found in their places, or it is said."""
+"""Deferred tests see the names as they were at their own place; where they cannot, it is said."""
 
 import ast
 import symtable

@@ -70,8 +70,8 @@ class PlanRunner:
         try:
             self.process.begin()
             self.in_order()
-            self.for_last()
-            self.with_later_names()
+            self.run_deferred()
+            self.rerun_with_later_names()
         except OutOfTime:
             self.cut.add(self.running)
             self.trouble[self.running] = self.overrun()
@@ -115,7 +115,7 @@ class PlanRunner:
             if ran_again:
                 self.outcomes[number] = outcome
 
-    def better(self, number: int, outcome: StepOutcome) -> None:
+    def keep_better(self, number: int, outcome: StepOutcome) -> None:
         """Keep what came of a step if it is the first of it, or earns more than before."""
         if number not in self.outcomes or earns_more(outcome, self.outcomes[number]):
             self.outcomes[number] = outcome
@@ -135,7 +135,7 @@ class PlanRunner:
                 self.cells_took += self.means.budget.spent() - began
             self.on_outcome(number, self.outcomes[number])
 
-    def for_last(self) -> None:
+    def run_deferred(self) -> None:
         """Run the tests that were left for last.
 
         Where a later cell changes what one of them relies on, they run in a fresh process, each
@@ -144,11 +144,11 @@ class PlanRunner:
         """
         if disturbed(self.steps, self.deferred):
             self.process.hang_up()
-            self.grant()
+            self.grant_time()
         for number in self.deferred:
             self.run_late(number)
 
-    def with_later_names(self) -> None:
+    def rerun_with_later_names(self) -> None:
         """Run cells again that missed a name which a later cell defines.
 
         As one does in a notebook. In a fresh process all cells run, and then once more those that
@@ -159,7 +159,7 @@ class PlanRunner:
         missed = [n for n in self.process.cells if self.outcomes[n].error == "NameError"]
         if not any(self.comes_later(number) for number in missed):
             return
-        self.process.cells_again = to_run_again(self.steps, missed)
+        self.process.repeated_cells = to_run_again(self.steps, missed)
         self.process.begin()
         self.catch_up(len(self.steps))
         if all(self.outcomes[number].kind != "none" for number in missed):
@@ -167,7 +167,7 @@ class PlanRunner:
         for number, step in enumerate(self.steps):
             on_time = step.kind == "test" and number not in self.deferred
             if on_time and not earns_all(self.outcomes[number]):
-                self.better(number, self.step(number))
+                self.keep_better(number, self.step(number))
         for number in self.deferred:
             self.run_late(number)
 
@@ -185,7 +185,7 @@ class PlanRunner:
         reached = max([self.running, *self.outcomes])
         missing = [n for n in self.deferred if n < reached and n not in self.outcomes]
         self.process.hang_up()
-        self.grant(LAST_MINUTE_SECONDS * self.means.limits.stretch)
+        self.grant_time(LAST_MINUTE_SECONDS * self.means.limits.stretch)
         with suppress(OutOfTime):
             for number in missing:
                 self.run_late(number)
@@ -199,9 +199,9 @@ class PlanRunner:
         self.saved_names.restore(number)
         outcome = self.step(number)
         self.saved_names.keep_bound(number)
-        self.better(number, outcome)
+        self.keep_better(number, outcome)
 
-    def grant(self, seconds: float = 0.0) -> None:
+    def grant_time(self, seconds: float = 0.0) -> None:
         """Allow some seconds and, the first time, those that the cells will take again."""
         self.means.budget.extend(seconds + self.cells_took)
         self.cells_took = 0.0

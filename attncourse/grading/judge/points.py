@@ -12,9 +12,9 @@ from attncourse.grading.submission.notebook import Cell
 def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
     """Return the points of a graded cell, and why they are not full.
 
-    What is not clearly earned is not. Of a hidden test nothing is said in the submission's words.
-    What that saw there it could tell: in a message, in a class's name, in a number. The
-    instructor's source says why it failed.
+    Points that are not clearly earned are not given. Of a hidden test nothing is said in the
+    submission's words: what that saw there it could tell, in a message, in a class's name, in a
+    number. The instructor's source says why it failed.
     """
     if outcome is None:
         return CellResult(0.0, cell.points, "was not run to its end")
@@ -32,7 +32,7 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
         "other": f"gave {outcome.message}, not {wanted}",
     }
     hidden_messages = {
-        "error": failed(outcome),
+        "error": hidden_failure(outcome),
         "timeout": "did not end in time",
         "lost": "was not run to its end",
     }
@@ -51,7 +51,7 @@ def unpaid(cell: Cell, outcome: StepOutcome | None, replaced: tuple[str, ...]) -
     return result if result.points == result.maximum else replace(result, message=message)
 
 
-def failed(outcome: StepOutcome) -> str:
+def hidden_failure(outcome: StepOutcome) -> str:
     """Return that a hidden test failed, and what the instructor's source says there."""
     sentence, reached = outcome.assertion
     if outcome.error == "AssertionError" and reached:

@@ -16,17 +16,17 @@ Launch = Callable[[Budget, bool], Session]
 
 
 class Process:
-    """One process after the other: where the last has ended, a fresh one has the cells again.
+    """One process after the other: where the last has ended, a fresh one runs the cells again.
 
-    But for those that ended one. ``launch`` starts a process; ``careful`` says whether each case of
-    a check is heard of before the next is tried.
+    Cells that ended a process are not repeated. ``launch`` starts a process; ``careful`` says
+    whether each case's outcome arrives before the next case starts.
     """
 
     def __init__(self, steps: list[Step], runner: StepRunner, launch: Launch, careful: bool):
         self.steps, self.runner, self.launch, self.careful = steps, runner, launch, careful
         self.cells = [n for n, step in enumerate(steps) if step.kind != "test"]
-        self.cells_again: list[int] = []  # those that a process has once more, after all cells
-        self.had = 0  # how many of both the present process has had
+        self.repeated_cells: list[int] = []  # those that a process has once more, after all cells
+        self.had_count = 0  # how many of both the present process has had
         self.tested = False  # whether a test has run in it
         self.endless: set[int] = set()  # cells that did not end in time
         self.fatal: set[int] = set()  # and those that ended their process
@@ -41,7 +41,7 @@ class Process:
     def begin(self) -> None:
         """End the present process, if there is one, and take a fresh one."""
         self.hang_up()
-        self.had, self.tested = 0, False
+        self.had_count, self.tested = 0, False
         session = self.launch(self.runner.budget, self.runner.instructor.seeds)
         self.runner.present = session
         session.forbids, session.careful = self.runner.instructor.forbids, self.careful
@@ -60,13 +60,16 @@ class Process:
     def replay(self, before: int) -> Iterator[tuple[int, StepOutcome, bool]]:
         """Run the cells before a step that this process has not had.
 
-        Yields each one's number, what came of it, and whether it is one of ``cells_again`` and did
-        not end its process. Where there are ``cells_again``, all of both come before any step.
+        Yields each one's number, what came of it, and whether it is one of ``repeated_cells`` and
+        did not end its process. Where there are ``repeated_cells`` (cells that missed a name which
+        a later cell defines), all cells and then these run before any test.
         """
-        order = [*self.cells, *self.cells_again]
-        while self.had < len(order) and (self.cells_again or order[self.had] < before):
-            number, again = order[self.had], self.had >= len(self.cells)
-            self.had += 1
+        order = [*self.cells, *self.repeated_cells]
+        while self.had_count < len(order) and (
+            self.repeated_cells or order[self.had_count] < before
+        ):
+            number, again = order[self.had_count], self.had_count >= len(self.cells)
+            self.had_count += 1
             # It would end this process as well.
             if number in self.fatal:
                 continue
@@ -88,7 +91,7 @@ class Process:
             self.tested = True
         else:
             outcome = self.runner.cell(step, self.runner.limits.cell)
-            self.had += 1
+            self.had_count += 1
             self.endless |= {number} if outcome.kind == "timeout" else set()
         self.fatal |= {number} if self.runner.session.ended else set()
         return outcome

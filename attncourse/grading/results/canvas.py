@@ -49,7 +49,7 @@ def canvas_rows(
     known = read_canvas_roster(roster) if roster else Roster(None, list(WHO), [], [], {})
     if column is None:
         columns = [
-            filled(results_of_class.assignment, known, remark) for results_of_class in classes
+            column_for(results_of_class.assignment, known, remark) for results_of_class in classes
         ]
     else:
         columns = [own_column(column, known)]
@@ -129,7 +129,7 @@ def columns_called(asked: str, roster: Roster) -> list[str]:
     return [name for name, several in known if asked.casefold() in map(str.casefold, several)]
 
 
-def filled(name: str, roster: Roster, remark: Remark) -> str:
+def column_for(name: str, roster: Roster, remark: Remark) -> str:
     """The roster's column of an assignment, or its name, of which Canvas makes a new one."""
     if columns_called(name, roster):
         return own_column(name, roster)
@@ -182,7 +182,7 @@ def match(
 def with_names(
     pairs: dict[int, str], roster: Roster, students: dict[str, Person], trust: str
 ) -> dict[int, str]:
-    """Return whose row is whose, where the names that stand in them have been asked as well."""
+    """Return whose row is whose, after checking each row's name too."""
     names, matched, slips = NameIndex(), {}, []
     for student, person in students.items():
         if person.name:

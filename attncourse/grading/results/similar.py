@@ -33,7 +33,7 @@ from attncourse.grading.submission.fingerprints import (
 from attncourse.grading.submission.notebook import Assignment, read_submission_cells
 from attncourse.grading.submission.syntax import parse_or_none
 
-FEW = 0.2  # pairs expected by chance, up to which a pair is one to look at
+MAX_PAIRS_BY_CHANCE = 0.2  # pairs expected by chance, up to which a pair is one to look at
 PUBLISHED, PACKAGE, PAGE = "(published answer)", "(package)", "(in one piece)"
 EMPTY: Prints = frozenset()
 Answers = dict[str, Prints]  # by exercise
@@ -65,7 +65,7 @@ class Likenesses:
     @property
     def to_look_at(self) -> list[Likeness]:
         """The pairs that are more alike than chance explains."""
-        return [pair for pair in self.pairs if pair.by_chance <= FEW]
+        return [pair for pair in self.pairs if pair.by_chance <= MAX_PAIRS_BY_CHANCE]
 
 
 def similar_pairs(course: Path, name: str) -> Likenesses:
@@ -109,11 +109,11 @@ def similar_pairs(course: Path, name: str) -> Likenesses:
             )
     if len(students) < 2:
         raise UserError(f"{name}: there are no two submissions to compare")
-    likenesses = compare(students, published(assignment, course))
+    likenesses = compare(students, published_answers(assignment, course))
     return Likenesses(likenesses, len(students), tuple(left_out))
 
 
-def published(assignment: Assignment, course: Path) -> dict[str, Answers]:
+def published_answers(assignment: Assignment, course: Path) -> dict[str, Answers]:
     """Return the answers that anybody can read, by where they stand.
 
     In the solved notebook, in the package, and in what the chapter's page has *in one piece*, where

@@ -59,12 +59,14 @@ class Worker:
         self.connection = connection
         self.printed = notebook_shell.Printed(output)
         self.handles: dict[int, Any] = {}
-        self.numbers: dict[int, int] = {}  # id of an object to its handle
+        self.handle_by_id: dict[int, int] = {}  # id of an object to its handle
         self.modules: dict[int, dict[str, tuple]] = {}  # as the checker last saw them
         self.graphs: dict[int, tuple[list, list]] = {}
         self.forbids: dict[str, tuple[str, ...]] = {}  # by the name of what may not use them
-        self.bound_by: dict[int, tuple[str, ...]] = {}  # by handle; and for what comes of it
-        self.inherited: tuple[str, ...] = ()  # by the handles that this request makes
+        self.forbids_by_handle: dict[
+            int, tuple[str, ...]
+        ] = {}  # what an object may not call; its results inherit it
+        self.forbids_of_request: tuple[str, ...] = ()  # by the handles that this request makes
         self.count = 0
         self.request_id = ""  # the name of the present request
         self.ready: list[dict[str, Any]] = []  # replies that go out together
@@ -82,7 +84,7 @@ class Worker:
 
         What comes of cases goes out every few milliseconds, to a careful checker one by one.
         """
-        self.request_id, self.inherited = request["id"], ()
+        self.request_id, self.forbids_of_request = request["id"], ()
         for number in request["drop"]:
             self.forget(number)
         together = BATCH_SECONDS if request.get("careful") is False else 0.0
@@ -149,7 +151,10 @@ class Worker:
         return {}
 
     def do_names(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
-        """Return the values of those names that the submission has."""
+        """Return the values of those names that the submission has.
+
+        Note what each of them may not call, and start the watch on that.
+        """
         values = {}
         self.forbids |= {name: tuple(functions) for name, functions in request["forbids"].items()}
         for name in request["names"]:
@@ -160,11 +165,11 @@ class Worker:
                 values[name] = encoder.encode(value)
             except Unsendable:
                 values[name] = {"o": self.handle(value)}
-            number = self.numbers.get(id(value))
+            number = self.handle_by_id.get(id(value))
             if number is not None and self.forbids.get(name):
-                self.bound_by[number] = self.forbids[name]
+                self.forbids_by_handle[number] = self.forbids[name]
         if forbids := next(filter(None, map(self.forbids.get, request["names"])), ()):
-            self.watch_for(forbids)  # before anything of a test's is here that it might be told of
+            self.watch_for(forbids)  # before any value of a test arrives that a call could reveal
         return {"values": values}
 
     def do_call(self, request: dict, decoder: Decoder, encoder: Encoder) -> dict[str, Any]:
@@ -175,7 +180,7 @@ class Worker:
         kwargs = decoder.decode(request["kwargs"])
         before = [calls.argument_image(value) for value in (*args, *kwargs.values())]
         use = calls.USES[request["use"]]
-        forbids = self.inherited = self.forbidden_to(args[0]) if args else ()
+        forbids = self.forbids_of_request = self.forbidden_to(args[0]) if args else ()
         refused = self.watch_for(forbids)
         with calls.gradient_context(request):
             args, kwargs, leaves = calls.unleafed(args, kwargs, decoder, request)
@@ -222,7 +227,7 @@ class Worker:
 
     def forbidden_to(self, used: Any) -> tuple[str, ...]:
         """Return the functions that an object may not use: an answer, or a result of one."""
-        bound = self.bound_by.get(self.numbers.get(id(used), 0), ())
+        bound = self.forbids_by_handle.get(self.handle_by_id.get(id(used), 0), ())
         if bound:
             return bound
         owner = getattr(used, "__self__", used)
@@ -303,19 +308,19 @@ class Worker:
 
     def forget(self, number: int) -> None:
         """Forget an object that the checker holds nothing for any more."""
-        for known in (self.graphs, self.modules, self.bound_by):
+        for known in (self.graphs, self.modules, self.forbids_by_handle):
             known.pop(number, None)
         value = self.handles.pop(number, None)
-        self.numbers.pop(id(value), None)
+        self.handle_by_id.pop(id(value), None)
 
     def number_of(self, value: Any) -> int:
         """Return an object's handle, a new one where it has none."""
-        number = self.numbers.get(id(value))
+        number = self.handle_by_id.get(id(value))
         if number is None:
-            number = self.numbers[id(value)] = self.new_number()
+            number = self.handle_by_id[id(value)] = self.new_number()
             self.handles[number] = value
-            if self.inherited:
-                self.bound_by[number] = self.inherited
+            if self.forbids_of_request:
+                self.forbids_by_handle[number] = self.forbids_of_request
         return number
 
     def handle(self, value: Any) -> dict[str, Any]:
