@@ -155,7 +155,7 @@ EACH_HEAD = "&".join(f"rank={head + 1}&key=3&cut!" for head in range(12))
 
 
 @pytest.mark.parametrize("steps", ["key=3&cutall!", f"order=layer&{EACH_HEAD}&order=previous"])
-def test_a_cut_in_all_heads_has_a_short_address_that_is_set_at_once(opened, path, steps):
+def test_a_cut_in_all_heads_has_a_short_address(opened, path, steps):
     """The model is read once, by an address of today and by one of the past."""
     reader = live(opened, path)
     before = reader.figure.locator(".rm-words button").count()
@@ -304,7 +304,7 @@ def test_a_link_says_in_its_own_place_that_it_is_copied(opened):
     )
 
 
-def test_a_state_asks_for_the_model_beside_the_button_that_loads_it(opened):
+def test_a_state_asks_for_the_model_beside_its_button(opened):
     reader = opened(moving.real_model(), Prose(f"real_model&amp;{TEXT}&amp;switch1=1"), width=390)
     reader.figure.locator(".rm-words button").last.wait_for()
     ready(reader)

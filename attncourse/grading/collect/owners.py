@@ -42,7 +42,7 @@ def owners(claim: OwnerClaim, people: Class) -> list[tuple[str, bool]]:
     Several are a group. Raises ``Ungraded`` where nobody knows which one is meant. Without a
     roster, what a platform calls somebody makes a student.
     """
-    claim = claim._replace(names=tuple(map(people.alone, claim.names)))
+    claim = claim._replace(names=tuple(map(people.without_group_name, claim.names)))
     if members := people.group(claim.names)[1]:
         return [(student, False) for student in sorted(members)]
     owner_id, sure = owner(claim, people)
