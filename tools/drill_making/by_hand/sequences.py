@@ -208,12 +208,12 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
             "train = [i for i in range(n) if group[i] not in test]",
         ),
         (
-            "return np.array(train, dtype=int), np.array(sorted(test), dtype=int)",
-            "return np.array(sorted(test), dtype=int), np.array(train, dtype=int)",
+            "return (np.array(train, dtype=int), np.array(sorted(test), dtype=int))",
+            "return (np.array(sorted(test), dtype=int), np.array(train, dtype=int))",
         ),
         (
-            "return np.array(train, dtype=int), np.array(sorted(test), dtype=int)",
-            "return np.array(train, dtype=int), np.array(test, dtype=int)",
+            "return (np.array(train, dtype=int), np.array(sorted(test), dtype=int))",
+            "return (np.array(train, dtype=int), np.array(test, dtype=int))",
         ),
         ("group = list(range(n))", "group = [sequences.index(s) for s in sequences]"),
     ),
