@@ -87,7 +87,7 @@ def known_intervals(rng: Rng) -> list[Case]:
     )
     # Two resamples in three hold the last row.
     rare = (
-        "largest_entry",
+        "largest",
         (np.array([0.0] * 8 + [1.0]),),
         "0 in one resample of three, 1 in the others",
     )
