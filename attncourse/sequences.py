@@ -149,11 +149,11 @@ def bootstrap_interval(
     if len(lengths) != 1 or not lengths[0]:
         raise ValueError(f"arrays: expected some rows, as many in each, got lengths {lengths}")
     rng = np.random.default_rng() if rng is None else rng
-    statistics = []
+    values = []
     for _ in range(n_resamples):
         rows = rng.integers(lengths[0], size=lengths[0])
-        statistics.append(statistic(*(array[rows] for array in arrays)))
-    low, high = np.quantile(statistics, [(1 - level) / 2, (1 + level) / 2])
+        values.append(statistic(*(array[rows] for array in arrays)))
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 
 

@@ -373,18 +373,21 @@ def first_failing(criterion: Criterion, trials: tuple[Trial, ...]) -> Trial | No
     """Return the first trial in which a criterion does not hold."""
     if criterion.unchanged:
         return next((t for t in trials if t.outcome.mutated), None)
-    return next(iter(failing_trials(criterion, trials)), None)
+    return next(failing_trials(criterion, trials), None)
 
 
-def failing_trials(criterion: Criterion, trials: tuple[Trial, ...]) -> list[Trial]:
-    """The trials in which a criterion about results does not hold.
+def failing_trials(criterion: Criterion, trials: tuple[Trial, ...]) -> Iterator[Trial]:
+    """Yield the trials in which a criterion about results does not hold.
 
     A call that is made once more says nothing where it was wrong the first time: that is another
-    criterion's, and asked again is whether calls in between change the result.
+    criterion's, and asked again is whether calls in between change the result. No right result is
+    worked out before it is looked at, so the first trial costs less than all.
     """
-    wrong = [t for t in trials if t.criterion is criterion and t.wrong]
-    repeated = [t.case for t in trials if t.wrong]
-    return [t for t in wrong if not any(t.case.repeats is case for case in repeated)]
+    for trial in trials:
+        if trial.criterion is criterion and trial.wrong:
+            first = next((t for t in trials if t.case is trial.case.repeats), None)
+            if first is None or not first.wrong:
+                yield trial
 
 
 def problem_of(criterion: Criterion, trial: Trial) -> Problem:
@@ -482,7 +485,7 @@ def smallest_example(exercise: Exercise, trials: tuple[Trial, ...]) -> str:
     if criterion.unchanged:
         failing = [t for t in trials if t.outcome.mutated]
     else:
-        failing = failing_trials(criterion, trials)
+        failing = list(failing_trials(criterion, trials))
     tried = [t for t in failing if t.outcome.kind != "skipped"]
     trial = min(tried or failing, key=lambda trial: count_numbers(trial.case))
     arguments = named_arguments(exercise, trial.case)

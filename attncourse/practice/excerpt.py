@@ -134,16 +134,20 @@ def runs_of(rows: Iterable[int], shown: Collection[int]) -> Iterator[tuple[int, 
 
 
 def rows_of(node: ast.stmt) -> range:
+    """Return the rows of a statement, counted from 0."""
     return range(node.lineno - 1, end_of(node))
 
 
 def end_of(node: ast.stmt) -> int:
+    """Return the last line of a statement, counted from 1."""
     return node.end_lineno or node.lineno
 
 
 def size_of(statements: Sequence[ast.stmt]) -> int:
+    """Return how many lines the statements take, with what stands between them."""
     return end_of(statements[-1]) - statements[0].lineno + 1
 
 
 def count_of(lines: Iterable[str]) -> int:
+    """Return how many of the lines are not blank."""
     return sum(bool(line.strip()) for line in lines)

@@ -18,12 +18,12 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.results import similar as similar_module
 from attncourse.grading.results.likeness import likeness_matrix
 from attncourse.grading.results.similar import (
-    FEW,
+    MAX_PAIRS_BY_CHANCE,
     PACKAGE,
     PAGE,
     PUBLISHED,
     compare,
-    published,
+    published_answers,
     similar_pairs,
 )
 from attncourse.grading.submission.fingerprints import OTHER_CELLS, answers_of, fingerprints
@@ -79,20 +79,20 @@ def test_what_was_given_is_nobodys(tmp_path):
 
 
 def test_the_package_is_compared_too():
-    found = published(find_assignment(ROOT, "10_masking"), ROOT)
+    found = published_answers(find_assignment(ROOT, "10_masking"), ROOT)
     assert list(found)[:2] == [PUBLISHED, PACKAGE]
     assert {"causal_mask", "leak"} <= found[PACKAGE].keys()
 
 
 def test_what_a_page_holds_in_one_piece_is_compared_too(tmp_path):
     assignment = find_assignment(ROOT, "03_lookup")
-    found = published(assignment, ROOT)
+    found = published_answers(assignment, ROOT)
     assert {"softmax", "soft_lookup"} <= found[PAGE].keys()
     class_ = {"copied": (found[PAGE],), "own": (found[PACKAGE],)}
     alike = {(p.first, p.second): p.exercises["softmax"] for p in compare(class_, found)}
     assert alike["copied", PAGE] == 1
     assert alike["own", PAGE] < 1
-    assert PAGE not in published(assignment, tmp_path)  # a course without the book
+    assert PAGE not in published_answers(assignment, tmp_path)  # a course without the book
 
 
 # --- who is alike ---------------------------------------------------------------------------------
@@ -118,7 +118,10 @@ def test_what_is_rare_counts_for_more():
 def test_what_is_expected_by_chance_is_what_honest_classes_have():
     found = [compare(honest_class(random.Random(seed), 30), {}, seed) for seed in range(20)]
     assert len(found[0]) == 30 * 29 / 2
-    assert sum(pair.by_chance <= FEW for pairs in found for pair in pairs) <= 20 * 2 * FEW
+    assert (
+        sum(pair.by_chance <= MAX_PAIRS_BY_CHANCE for pairs in found for pair in pairs)
+        <= 20 * 2 * MAX_PAIRS_BY_CHANCE
+    )
     within_3 = sum(pair.by_chance <= 3 for pairs in found for pair in pairs) / 20
     assert 1.5 < within_3 < 6
 
@@ -136,9 +139,9 @@ def test_copies_of_rare_answers_stand_out_common_ones_do_not():
     first, *others = compare(students, {"the book": students["student-7"][0]})
     assert {first.first, first.second} in ({"student-3", "copy"}, {"student-7", "the book"})
     assert {others[0].first, others[0].second} in ({"student-3", "copy"}, {"student-7", "the book"})
-    assert first.by_chance <= others[0].by_chance <= FEW
+    assert first.by_chance <= others[0].by_chance <= MAX_PAIRS_BY_CHANCE
     assert first.bits == pytest.approx(4 * np.log2(31 / 2), abs=4.1)
-    assert [pair for pair in others[1:] if pair.by_chance <= FEW] == []
+    assert [pair for pair in others[1:] if pair.by_chance <= MAX_PAIRS_BY_CHANCE] == []
     assert first.exercises == dict.fromkeys(exercises, pytest.approx(1))
 
 

@@ -93,7 +93,7 @@ def first_for(x, y):
 
 
 def along(x, y):
-    """y with the batch axes of x."""
+    """Y with the batch axes of x."""
     return y.expand(*x.shape[:-2], *y.shape[-2:])
 
 

@@ -256,7 +256,12 @@ def means(rng: Rng) -> list[Case]:
         ablate_case(rng, (0, 1, "mean", some_ids(rng, 8)), note="mean over one sequence"),
         ablate_case(rng, (1, 0, "mean", some_ids(rng, 2, 3, 5)), note="two batch axes"),
         ablate_case(rng, (0, 2, "mean", some_ids(rng, 3, 7)), tied=False, note="untied"),
-        ablate_case(rng, (1, 1), (1, 1, "mean", some_ids(rng, 2, 6)), note="both ways"),
+        ablate_case(
+            rng,
+            (1, 1, "mean", some_ids(rng, 2, 6)),
+            (0, 2, "mean", some_ids(rng, 5)),
+            note="two copies",
+        ),
     ]
 
 

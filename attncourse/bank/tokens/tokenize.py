@@ -17,7 +17,7 @@ FIRST_TEXT = Case(("the man walked the dog.",))
 
 
 def random_text(rng: Rng, n: int) -> str:
-    """n random words with single spaces between them, each mark glued to one, none to the last."""
+    """N random words with single spaces between them, each mark glued to one, none to the last."""
     glued = dict(zip(rng.permutation(n - 1), MARKS, strict=False))
     return " ".join(word + glued.get(i, "") for i, word in enumerate(rng.choice(WORDS, n)))
 

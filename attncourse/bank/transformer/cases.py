@@ -70,8 +70,9 @@ def torch_free_rng() -> Rng:
 
 
 def trained(name: str, state, branches: tuple[str, ...]) -> Callable[[Rng], list[Case]]:
-    """The cases that look at what dropout adds: where branch i returns 4^i everywhere, and where
-    one branch alone returns anything.
+    """Return the cases that look at what dropout adds.
+
+    In one branch i returns 4^i everywhere, in the others one branch alone returns anything.
     """
 
     def given(rng: Rng) -> dict[str, torch.Tensor]:

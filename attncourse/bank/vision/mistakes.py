@@ -43,7 +43,7 @@ def by_height_alone(x, p):
 
 
 def by_number(x, p):
-    """p patches a side."""
+    """P patches a side."""
     return x.unflatten(-1, (p, -1)).unflatten(-3, (p, -1))
 
 

@@ -178,22 +178,27 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     # Two known mistakes explain every case: before a mistake and a change of its result, since the
     # second has a name here and only a description there.
     if search.worth_trying():
-        for pair in search.two_at_once():
-            first, second = sorted(pair, key=lambda a: -search.damage(a))
-            if search.rivals(first, second):
-                if search.rivals(second, first):
-                    continue  # either may be another mistake
-                first, second = second, first
-            finding = Finding(first.mistake, mended=search.all_trials(second))
-            if not search.rivals(second, first):
-                alone = search.all_trials(first), search.all_trials(second)
-                finding = replace(finding, rest=second.mistake.name, alone=alone)
-            if both := combined_suspect(*pair, search.seed):
-                yield Claim(finding, Search.exactly, (both,), search.wrong)
+        yield from claims_of_two_mistakes(search)
     # Numbers that are all right, in another form: points hang on that, too.
     if symptom := right_but_for(trials):
         finding = Finding(symptom.mistake, all=True, in_form=True)
         yield Claim(finding, lambda s: right_but_for(s.trials) == symptom)
+
+
+def claims_of_two_mistakes(search: Search) -> Iterator[Claim]:
+    """Yield the claims that two known mistakes are all that is wrong, that of more damage first."""
+    for pair in search.two_at_once():
+        first, second = sorted(pair, key=lambda a: -search.damage(a))
+        if search.rivals(first, second):
+            if search.rivals(second, first):
+                continue  # either may be another mistake
+            first, second = second, first
+        finding = Finding(first.mistake, mended=search.all_trials(second))
+        if not search.rivals(second, first):
+            alone = search.all_trials(first), search.all_trials(second)
+            finding = replace(finding, rest=second.mistake.name, alone=alone)
+        if both := combined_suspect(*pair, search.seed):
+            yield Claim(finding, Search.exactly, (both,), search.wrong)
 
 
 def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:

@@ -74,11 +74,7 @@ class LiveModel(Moving):
             )
         if examples is None:
             examples = default_examples(world)
-        for text in (beginning, *examples):
-            if len(world.beginning(text)) >= model.max_length:
-                raise ValueError(
-                    f"beginning: expected at most {model.max_length - 2} words, got {text!r}"
-                )
+        require_short_beginnings((beginning, *examples), model, world)
         ids = world.beginning(beginning)
         logits, maps = live_model_forward(model, weights, ids)
         shown = BARS if heads else FEW_BARS
@@ -116,6 +112,15 @@ class LiveModel(Moving):
             f"Likeliest next: “{top[0][0]}”, {percent(top[0][1])}.",
             before=["transformer", "gpt"],
         )
+
+
+def require_short_beginnings(texts: Sequence[str], model: "GPT", world: World) -> None:
+    """Raise ``ValueError`` for a text that leaves the model no room for a word."""
+    for text in texts:
+        if len(world.beginning(text)) >= model.max_length:
+            raise ValueError(
+                f"beginning: expected at most {model.max_length - 2} words, got {text!r}"
+            )
 
 
 def live_model_weights(model: "GPT") -> dict[str, np.ndarray]:

@@ -83,8 +83,9 @@ def grade_submission(
         return report
     if not lane.work_began:
         raise UserError(f"no lane can start on this machine: the judge {lost}")
-    sentence = f"{NOT_RUN_TO_END}: the judge {lost}"
-    report = report_without_points(assignment, "interrupted", sentence, student)
+    report = report_without_points(
+        assignment, "interrupted", f"{NOT_RUN_TO_END}: the judge {lost}", student
+    )
     return replace(report, cells=report.cells | earned, sandbox=sandbox)
 
 
