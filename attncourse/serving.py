@@ -102,7 +102,7 @@ def generate_batch(
 def quantize(
     x: Float[Tensor, "*batch d"], bits: int, block: Count
 ) -> tuple[Int[Tensor, "*batch d"], Float[Tensor, "*batch blocks"], Float[Tensor, "*batch blocks"]]:
-    """Each number as one of ``2^bits`` steps between the least and the greatest of its block.
+    """Each number as one of ``2^bits`` values between the least and the greatest of its block.
 
     ``scale = (max − min) / (2^bits − 1)`` and ``code = round((x − min) / scale)``, half to even,
     for each ``block`` neighbours along the last axis. A block of equal numbers has scale and codes

@@ -82,7 +82,7 @@ check("serving.pad_left", pad_left)
 #
 # <!-- facts: quantize -->
 #
-# Write `quantize(x, bits, block)`: each number as one of $2^\text{bits}$ steps, block by block.
+# Write `quantize(x, bits, block)`: each number as one of $2^\text{bits}$ values, block by block.
 #
 # | | shape | |
 # | --- | --- | --- |

@@ -12,7 +12,14 @@ from dataclasses import replace
 
 import pytest
 from drill_making.choosing import with_ids
-from drill_making.proving import drill_problem
+from drill_making.examples import example_of, example_place
+from drill_making.proving import (
+    drill_problem,
+    implementation_of,
+    named_mistake,
+    problem_in_words,
+)
+from drill_making.wrong_names import twins_of
 
 from attncourse import STEMS
 from attncourse.checks import chapter, exercises
@@ -27,6 +34,10 @@ SAMPLE, LONGEST = 16, 30.0  # drills that are proved, and seconds of processor t
 
 def changed(drill: Drill, **fields) -> Drill:
     return replace(drill, **fields)
+
+
+def with_line(drill: Drill, line: str) -> tuple[str, ...]:
+    return (*drill.code[: drill.line], line, *drill.code[drill.line + 1 :])
 
 
 def test_a_sample_is_proved_again(record_property):
@@ -52,12 +63,42 @@ def test_a_sample_is_proved_again(record_property):
         (lambda d: changed(d, mended=(d.code[d.line],)), "does not make it right"),
         (lambda d: changed(d, line=0 if d.line else 1), "does not make it right"),
         (lambda d: changed(d, code=("def broken(",)), "cannot be run"),
+        (lambda d: changed(d, code=with_line(d, f"{d.code[d.line]} + 0")), "does nothing"),
     ],
 )
 def test_a_drill_that_is_untrue_is_refused(spoiled, said):
     drill = next(d for d in drills_of("kqv") if d.name == "divided by d_k")
     assert not drill_problem(drill, SEED)
     assert said in drill_problem(spoiled(drill), SEED)
+
+
+@pytest.mark.parametrize("stem", STEMS)
+def test_every_drill_is_fair_as_it_is_written(stem):
+    said = {drill.id: problem_in_words(drill) for drill in drills_of(stem)}
+    assert {name: why for name, why in said.items() if why} == {}
+
+
+def test_a_wrong_name_that_is_true_in_words_is_refused():
+    drill = next(d for d in drills_of("kqv") if d.name == "no scale")
+    others = ("neither softmax nor scale", *drill.wrong_names[1:])
+    said = drill_problem(changed(drill, wrong_names=others), SEED)
+    assert said == "a wrong name may be true in words: neither softmax nor scale"
+
+
+def test_an_example_tells_the_wrong_names_apart():
+    """For two equal tokens every name gives the same pattern; a longer case is shown."""
+    drill = next(d for d in drills_of("interpret") if d.name == "the token itself is left out")
+    exercise = exercises()[drill.exercise]
+    wrong = implementation_of(drill.function, drill.setup, "\n".join(drill.code))
+    trials = named_mistake(exercise, wrong, 5).trials
+    first = example_place(exercise, trials)
+    assert trials[first].case.args[0].tolist() == [5, 5]
+    twins = twins_of(exercise, trials, drill.wrong_names, 5)
+    assert twins[first] > 0
+    place = example_place(exercise, trials, twins)
+    assert place != first
+    assert twins[place] == 0
+    assert example_of(exercise, trials[place])["call"] == drill.example.call
 
 
 def test_another_line_that_mends_is_seen():

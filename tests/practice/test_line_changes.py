@@ -1,7 +1,14 @@
 """Which changes of a line are refused because a reader would see them at once."""
 
 import pytest
-from drill_making.line_changes import OPTION, LineChange, is_odd, leaves_unused
+from drill_making.line_changes import (
+    OPTION,
+    LineChange,
+    does_nothing,
+    is_odd,
+    leaves_unused,
+    other_lines_changed,
+)
 
 LINES = [
     "def mix(A, X):",
@@ -40,7 +47,43 @@ def test_an_array_of_which_entries_are_set_is_not_read_by_that():
         ("x = x - y", "x = x + y", False),
         ("scores / 1", "scores / 2", True),
         ("while True:", "while i < n:", True),
+        ("return ( weights ) / total", "return (weights @ X) / total", True),
+        ("return f(weights) / total", "return f(weights @ X) / total", False),
     ],
 )
 def test_what_nobody_would_write_is_refused(wrong, right, odd):
     assert is_odd(wrong, right) is odd
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "idle"),
+    [
+        ("y = f(x) + 0", "y = f(x) + 1", True),
+        ("y = x % x", "y = x % n", True),
+        ("ok = 1 <= k <= k", "ok = 1 <= k <= n", True),
+        ("y = x.transpose(-3, -3)", "y = x.transpose(-4, -3)", True),
+        ("y = np.swapaxes(x, -1, -1)", "y = np.swapaxes(x, -1, -2)", True),
+        ("y = x - 1", "y = x + 1", False),
+        ("y = x + 0", "y = x + 0; z = 1", False),
+        ("y = x * x", "y = x * n", False),
+        ("y = x.transpose(0, 1)", "y = x.transpose(-2, -1)", False),
+    ],
+)
+def test_a_change_that_does_nothing_is_refused(wrong, right, idle):
+    assert does_nothing(wrong, right) is idle
+
+
+@pytest.mark.parametrize(
+    ("code", "line", "mended"),
+    [
+        (
+            "def f(x, y):\n    for a, b in zip(\n        g(x), g(y)\n    ):\n        h(a, b)",
+            1,
+            "for a, b in zip(g(y), g(x)):",
+        ),
+        ("def f(x):\n    y = x > 0\n    return y", 1, "return y.bool()"),
+        ("def f(x):\n    y = x > 0\n    return x, y", 1, "return (x, y.tril())"),
+    ],
+)
+def test_what_a_reader_might_change_elsewhere_is_tried(code, line, mended):
+    assert any(mended in other for other in other_lines_changed(code, line))

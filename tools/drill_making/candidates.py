@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from course import Chapter
 
@@ -13,6 +13,7 @@ from drill_making.child import Child, ChildEnded
 from drill_making.line_changes import (
     LineChange,
     changes_by_hand,
+    does_nothing,
     is_odd,
     leaves_unused,
     line_changes,
@@ -28,6 +29,7 @@ from drill_making.proving import (
     named_mistake,
 )
 from drill_making.sources import RightAnswer, right_answers
+from drill_making.spacing import spaced
 
 LONGEST = 9.0  # seconds of processor time for the changes of one answer, the likeliest first
 LONGEST_OF_ALL = 27.0  # for those of all answers
@@ -88,13 +90,21 @@ def named_changes(
             return
         if is_odd(change.wrong, change.right) or leaves_unused(change, answer.lines):
             continue
+        if does_nothing("\n".join(change.applied_to(answer.lines)), answer.text):
+            continue
         try:
             named = child.ask(answer, change)
         except ChildEnded:
             continue
         if named:
             name, is_easy = named
-            yield Candidate(answer, change, name, is_easy)
+            yield Candidate(answer, with_spaces(change, answer.lines), name, is_easy)
+
+
+def with_spaces(change: LineChange, lines: list[str]) -> LineChange:
+    """Return a change with its line spaced as the formatter would have it."""
+    code = spaced(["\n".join(change.applied_to(lines))])[0]
+    return replace(change, wrong=code.splitlines()[change.line])
 
 
 def name_of_changes(

@@ -21,7 +21,7 @@ from drill_making.proving import (
     named_mistake,
     passes_quickly,
 )
-from drill_making.wrong_names import WANTED, draws_of, wrong_names
+from drill_making.wrong_names import WANTED, draws_of, twins_of, wrong_names
 
 MOST = 12  # drills of an exercise
 EASY = 5  # of so many drills one may be easy
@@ -128,6 +128,9 @@ def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | st
     )
     if len(names) < WANTED:
         return "too few wrong names"
+    twins = twins_of(exercise, named.trials, names, seed)
+    place = example_place(exercise, named.trials, twins)
+    assert place is not None, "a case that can be read stays one"
     if mended_elsewhere(exercise, candidate, named.trials, seed):
         return "another line mends it"
     return Drill(

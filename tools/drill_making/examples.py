@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,12 +21,21 @@ DIGITS = (4, 6, 9)  # of a number: as few as show that a result is wrong
 NOTHING = 1e-12  # beside 1, a number that only rounding has made
 MOST_PARTS = 4  # of several results
 LONGEST_TEXT = 160
+TWIN = 40.0  # the effort that a wrong name with the same result is worth
+UNSEEN = 120.0  # that of an argument whose numbers are not shown, so that nobody can compute
+NO_TWINS: Mapping[int, int] = MappingProxyType({})
 
 
-def example_place(exercise: Exercise, trials: tuple[Trial, ...]) -> int | None:
-    """Return the place of the failing case that is read most quickly; None where none can be."""
+def example_place(
+    exercise: Exercise, trials: tuple[Trial, ...], twins: Mapping[int, int] = NO_TWINS
+) -> int | None:
+    """Return the place of the failing case that is read most quickly; None where none can be.
+
+    ``twins`` says in which cases how many of the wrong names give the very result that came: such
+    a case does not show which of them is right.
+    """
     failing = [
-        (reading_effort(exercise, t), i)
+        (reading_effort(exercise, t) + TWIN * twins.get(i, 0), i)
         for i, t in enumerate(trials)
         if t.stands_out and t.outcome.kind in ("value", "raised")
     ]
@@ -38,6 +49,10 @@ def reading_effort(exercise: Exercise, trial: Trial) -> float:
     arrays = [numbers for v in given if is_array(v) and (numbers := as_numbers(v)) is not None]
     effort = float(sum(a.size for a in arrays))
     effort += 4 * len(arrays)
+    effort += UNSEEN * (
+        sum(a.size > MOST_NUMBERS for a in arrays)
+        + sum(any(is_array(part) for part in v) for v in given if isinstance(v, tuple | list))
+    )
     if any(a.size and (a != np.round(a)).any() for a in arrays if np.isfinite(a).all()):
         effort += 30
     for value in (trial.outcome.value, trial.expected.value):

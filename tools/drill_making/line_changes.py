@@ -15,7 +15,7 @@ import itertools
 import re
 import textwrap
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -118,6 +118,41 @@ def other_lines_changed(text: str, line: int) -> Iterator[str]:
                 yield ast.unparse(definition)
             except (AttributeError, TypeError, ValueError, RecursionError):
                 continue
+    for node, apply in changes_as_readers_see(definition):
+        if node.lineno - 1 == line:
+            continue
+        undo = apply()
+        try:
+            yield ast.unparse(definition)
+        finally:
+            undo()
+
+
+def changes_as_readers_see(
+    definition: ast.AST,
+) -> Iterator[tuple[ast.expr, Callable[[], Callable[[], None]]]]:
+    """Further changes of a line by which a reader could mend a drill: what the checks do not try.
+
+    A method behind what is returned, or two arguments of ``zip`` exchanged.
+    """
+    for parent, field, node in list(nodes(definition)):
+        is_returned = isinstance(parent, ast.Return) and not isinstance(node, ast.Tuple)
+        is_part = isinstance(parent, ast.Tuple) and isinstance(parent.ctx, ast.Load)
+        if isinstance(node, ast.expr) and (is_returned or is_part):
+            for name in ("bool", "tril"):
+                method = ast.Attribute(node, name, ast.Load())
+                yield node, put(parent, field, node, ast.Call(method, [], []))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "zip":
+            for args in exchanged(node.args):
+                yield node.args[0], put(parent, field, node, like(node, args=args))
+
+
+def exchanged(parts: Sequence[ast.expr]) -> Iterator[list[ast.expr]]:
+    """The same parts with two of them exchanged."""
+    for i, j in itertools.combinations(range(len(parts)), 2):
+        others = [*parts]
+        others[i], others[j] = others[j], others[i]
+        yield others
 
 
 def known_changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator:
@@ -213,12 +248,17 @@ def plain(tokens: list[tokenize.TokenInfo]) -> list[tuple[str, tokenize.TokenInf
     for token, following in itertools.zip_longest(tokens, tokens[1:]):
         if token.string == "," and following and following.string in ")]}":
             continue
-        spelled = token.string
-        if token.type == tokenize.NUMBER:
-            with suppress(ValueError):
-                spelled = repr(float(spelled)) if re.search(r"[.eE]", spelled) else spelled
-        kept.append((spelled.replace("'", '"'), token))
+        kept.append((spelling_of(token), token))
     return kept
+
+
+def spelling_of(token: tokenize.TokenInfo) -> str:
+    """Return one spelling for every way to write a number, and for both quotation marks."""
+    spelled = token.string
+    if token.type == tokenize.NUMBER and re.search(r"[.eE]", spelled):
+        with suppress(ValueError):
+            spelled = repr(float(spelled))
+    return spelled.replace("'", '"')
 
 
 def aligned(own: list, there: list) -> list:
@@ -581,8 +621,39 @@ def is_odd(wrong: str, right: str) -> bool:
 
 ODD = re.compile(
     r"[/*] 1\b(?![.\d])|\bsqrt\(1\)|tensor\(1\)|\w\(.*\) \+ 1\b|~ |\b1 - \w+\[|\*\* -0\.25|^\s*1 /"
-    r"|- 1\b.*- 1\b.*- 1\b|where\(1 - |\bnot [\w.()]+ [+-] 1\b|^\W*$"
+    r"|- 1\b.*- 1\b.*- 1\b|where\(1 - |\bnot [\w.()]+ [+-] 1\b|^\W*$|(?<![\w\])])\( ?\w+ ?\)"
 )
+
+
+def does_nothing(wrong: str, right: str) -> bool:
+    """True if wrong code has an operation without effect that the right code has not.
+
+    A 0 is added, a value is compared with itself or taken from itself, an axis changes places with
+    itself.
+    """
+    before, after = ({*idle_operations(ast.parse(code))} for code in (right, wrong))
+    return not after <= before
+
+
+def idle_operations(tree: ast.AST) -> Iterator[str]:
+    """The operations in code that have no effect, or the same result for every value."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BinOp):
+            two = [node.left, node.right]
+            is_sum = isinstance(node.op, ast.Add | ast.Sub)
+            is_idle = is_sum and any(isinstance(n, ast.Constant) and n.value == 0 for n in two)
+            if isinstance(node.op, ast.Sub | ast.Div | ast.FloorDiv | ast.Mod):
+                is_idle = is_idle or ast.dump(two[0]) == ast.dump(two[1])
+        elif isinstance(node, ast.Compare):
+            compared = [ast.dump(n) for n in (node.left, *node.comparators)]
+            is_idle = any(one == other for one, other in itertools.pairwise(compared))
+        elif isinstance(node, ast.Call) and method_name(node) in ("swapaxes", "transpose"):
+            axes = [ast.dump(n) for n in node.args[-2:]]
+            is_idle = len(axes) == 2 and axes[0] == axes[1]
+        else:
+            continue
+        if is_idle:
+            yield ast.unparse(node)
 
 
 def statement_in(line: str) -> ast.stmt | None:

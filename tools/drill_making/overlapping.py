@@ -33,6 +33,10 @@ OVERLAPPING = (
     {"the mask is ignored", "the mask is handed over as the key"},
     {"the mask is ignored", "0 · ∞ in the mask"},
     {"W is left out", "the queries are not projected"},
+    {"the window is not centred", "the window has another width"},
+    {"the minimum is subtracted, not the maximum", "no maximum subtracted"},
+    {"masked scores are not low enough", "masked scores are lowered too little"},
+    {"softmax over axis 0", "softmax over the queries"},
     # chapter 4
     {"nothing is permuted", "f never sees shuffled tokens", "one side lacks f"},
     {"too few orders, or the identity among them", "only orders of one kind are tried"},
@@ -67,6 +71,8 @@ OVERLAPPING = (
     {"one map or one set of keys for all heads", "key/value heads are not used each by its own"},
     {"the heads' weights averaged", "the heads are not each in their place"},
     {"not all projections are copied", "one projection is filled from another"},
+    # chapter 10
+    {"several outputs in one gradient", "the features are not taken one by one"},
     # chapter 11
     {
         "the exponents do not begin at 0",
@@ -77,8 +83,9 @@ OVERLAPPING = (
     },
     {
         "the 2 of 2i/d is missing, or there twice",
-        "the exponent is divided by another number than d",
+        "the exponent is not divided by d",
     },
+    {"divided by d outside the power", "the exponent is not divided by d"},
     {"turned the other way", "the sign of the position is lost", "the exponent has the wrong sign"},
     {
         "a reflection in place of a rotation",
@@ -117,6 +124,7 @@ OVERLAPPING = (
         "the mean does not go through W_o",
     },
     {"rows, not columns", "not the run of features of this head"},
+    {"the token itself is left out", "what followed is not marked"},
     # chapter 16
     {"other letters are not checked", "other letters are dropped"},
     {"long sequences are cut off", "longer sequences are let through"},
@@ -166,7 +174,9 @@ OVERLAPPING = (
     {"both are turned the other way", "turned backwards"},
     {"only the first key/value head is used", "key/value heads in the wrong order"},
     {"the sum is normalised", "the norm behind the branch"},
-    # chapter 20
+    # chapters 19, 20
+    {"all but the edges is cut", "whole rows or columns are cut"},
+    {"as many blocks as a block has numbers", "a scale for every number"},
     {"the mask forgets that nobody looks ahead", "everybody looks ahead"},
     {"one mask for all sequences", "the first sequence's padding for all"},
     {"padding has positions below 0", "positions of padding are those of tokens"},

@@ -21,7 +21,8 @@ from attncourse.checks.trying.settings import as_a_process_starts
 from attncourse.checks.trying.trials import Trial, draw, problem_with, trials_of, try_out
 from attncourse.checks.trying.watch import forbidding
 from attncourse.practice.drills import Drill
-from drill_making.line_changes import other_lines_changed
+from drill_making.line_changes import does_nothing, other_lines_changed
+from drill_making.overlapping import overlap
 
 LIMIT = 5.0  # seconds for one call: a change may make a loop that never ends
 FIRST = 3  # cases that are tried first
@@ -155,13 +156,23 @@ def true_names(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> set[
         return {suspect.mistake.name for suspect in search.single()}
 
 
+def problem_in_words(drill: Drill) -> str:
+    """Return why a drill is unfair as it is written, whatever its code does; empty if it is not."""
+    also = [name for name in drill.wrong_names if overlap(name, drill.name)]
+    if also:
+        return f"a wrong name may be true in words: {', '.join(also)}"
+    if does_nothing("\n".join(drill.code), "\n".join(drill.right)):
+        return "its line does nothing, which gives it away"
+    return ""
+
+
 def drill_problem(drill: Drill, seed: int, other_lines: bool = True) -> str:
     """Return why a drill does not hold on the cases of a seed; empty where it does.
 
-    Its code has to be wrong and get its name, no wrong name may be true, the mended line has to
-    make everything right, and no known change of another line may. That is asked on one seed: a
-    change of which one draw shows that it is wrong does not mend. Without ``other_lines`` it is
-    not asked.
+    Its code has to be wrong and get its name, no wrong name may be true, not even in words, the
+    mended line has to make everything right, and no known change of another line may. That is
+    asked on one seed: a change of which one draw shows that it is wrong does not mend. Without
+    ``other_lines`` it is not asked.
     """
     exercise = limited(find_exercise(drill.exercise))
     code = "\n".join(drill.code)
@@ -181,6 +192,8 @@ def drill_problem(drill: Drill, seed: int, other_lines: bool = True) -> str:
         return f"a wrong name is true, too: {', '.join(sorted(also))}"
     if not is_right(exercise, right, (seed,)):
         return "its mended line does not make it right"
+    if problem := problem_in_words(drill):
+        return problem
     if not other_lines:
         return ""
     places = [i for i, t in enumerate(named.trials) if t.stands_out]

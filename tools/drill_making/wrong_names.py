@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
+from collections.abc import Collection
 
 import numpy as np
 
@@ -13,10 +15,12 @@ from attncourse.checks.explaining.suspects import suspects
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import Trial, try_out
+from drill_making.examples import shown
 from drill_making.overlapping import overlap
 from drill_making.proving import as_checked, true_names
 
 WANTED = 3
+SAME = 1e-6  # the difference of results that nobody sees
 AMONG = 6  # of the likeliest, of which so many are drawn
 ALWAYS_VAGUE = re.compile(r"^something\b")
 VAGUE = re.compile(r"^(an?|the )?\s*(other|another|wrong)\b|does not follow|not (low|far) enough")
@@ -85,6 +89,29 @@ def belief(trial: Trial, outcome: Outcome) -> tuple[int, float]:
         apart = np.abs(numbers.astype(float) - others.astype(float))
         far = np.nanmax(apart) if numbers.size else 0.0
     return 0, float(far) if np.isfinite(far) else 1e9
+
+
+def twins_of(
+    exercise: Exercise, trials: tuple[Trial, ...], names: Collection[str], seed: int
+) -> Counter[int]:
+    """Return in which cases how many of these mistakes give the very result that came."""
+    found: Counter[int] = Counter()
+    with as_checked():
+        first = {}
+        for suspect in suspects(exercise, seed):
+            first.setdefault(suspect.mistake.name, suspect)
+        for place, trial in enumerate(trials):
+            if trial.stands_out:
+                others = (first[name].trial(place).outcome for name in names if name in first)
+                found[place] = sum(is_twin(trial, outcome) for outcome in others)
+    return found
+
+
+def is_twin(trial: Trial, outcome: Outcome) -> bool:
+    """True if an outcome is the one of a trial, as far as a reader can see."""
+    tier, distance = belief(trial, outcome)
+    alike = shown(trial.outcome.value) == shown(outcome.value)
+    return tier == 0 and distance < SAME and alike
 
 
 def decisions_of(mistake: Mistake) -> set[str]:

@@ -276,7 +276,7 @@ EXERCISE = exercise(
             You cut the first or the last of the edges. All of them go.""")
         .by(pairs=lambda edges: list(edges)[:1])
         .by(pairs=lambda edges: list(edges)[-1:]),
-        mistake("""all but the edges
+        mistake("""all but the edges is cut
             You keep the edges and cut the rest: the mask is inverted.""").by(
             see=lambda scores, edges: ~everywhere(scores, edges)
         ),

@@ -81,7 +81,7 @@ OF_NORMALIZING = (
         You refuse a negative sum. With larger entries beside it a negative one is in a sum above 0:
         raise `ValueError` where any entry is below 0, `(A < 0).any()`.
     """).by(refuse=lambda A: (A.sum(-1) < 0).any()),
-    mistake("""only rows that are negative throughout are refused
+    mistake("""only what is negative throughout is refused
         You ask whether `all` entries are below 0. One is enough for `ValueError`: `(A <
         0).any()`.""")
     .by(refuse=lambda A: (A < 0).all())

@@ -84,7 +84,7 @@ OF_THE_CLOCK = (
         base^(2i/d).""")
     .by(frequency=lambda base, i, d, c: base ** (2 * i / d))
     .by(frequency=lambda base, i, d, c: base ** (2 * i / d), kind=lambda dtype: torch.float32),
-    mistake("""the exponent is divided by another number than d
+    mistake("""the exponent is not divided by d
         Your exponents are 2i divided by nothing or by something near d, or run from 0 to 1 with
         both ends, as `linspace` makes them. It is d itself, the number of features: the last is (d
         − 2)/d.""")

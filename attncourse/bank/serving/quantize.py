@@ -256,7 +256,7 @@ EXERCISE = exercise(
         mistake("""one scale for a block of all rows
             You take the ends over the batch as well. A block is so many neighbours of one row.
         """).by(ends=of_each_place),
-        mistake("""2^bits steps
+        mistake("""divided by 2^bits
             You divide by 2^bits. Between the first and the last of 2^bits codes lie 2^bits − 1
             steps: the greatest number would get a code too large by one.""").by(
             steps=lambda bits: 2**bits

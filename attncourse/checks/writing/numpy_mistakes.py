@@ -145,8 +145,8 @@ EXCHANGED = mistake("""True and False are exchanged
     You say False where the answer is yes, and True where it is no.
 """).by(finish=lambda yes: not yes)
 NOTHING_RETURNED = mistake("""nothing is returned where the answer is no
-    Your function ends without a `return` where the answer is no, and so returns None. Return False
-    there.""").by(finish=lambda yes: True if yes else None)
+    Where the answer is no your function returns None: it ends without a `return`, or says None in
+    one. Return False there.""").by(finish=lambda yes: True if yes else None)
 OF_TRUTH = (EXCHANGED, NOTHING_RETURNED)
 OF_ATOL = (EXACT, ATOL_UNUSED, RELATIVE, STRICT)
 

@@ -1,0 +1,46 @@
+"""No space of a drill's code tells which line was changed."""
+
+import ast
+
+import pytest
+from drill_making.candidates import with_spaces
+from drill_making.line_changes import LineChange
+from drill_making.spacing import spaced
+
+from attncourse import STEMS
+from attncourse.practice.drills import drills_of
+
+EVERY = [drill for stem in STEMS for drill in drills_of(stem)]
+
+
+@pytest.mark.parametrize("kind", ["code", "right"])
+def test_every_drill_is_spaced_as_the_formatter_would(kind):
+    codes = ["\n".join(getattr(drill, kind)) for drill in EVERY]
+    again = spaced(codes)
+    odd = [d.id for d, code, other in zip(EVERY, codes, again, strict=True) if code != other]
+    assert not odd
+
+
+@pytest.mark.parametrize(
+    ("line", "formatted"),
+    [
+        ("return - x @ x", "return -x @ x"),
+        ("return x **0.5 + n ** -2", "return x**0.5 + n**-2"),
+        ("return f(x ) .sum( n)", "return f(x).sum(n)"),
+        ("return x[:n + 1] if x >=1 else 'x'", "return x[: n + 1] if x >= 1 else 'x'"),
+        ("return ( x ) / 1e-05", "return (x) / 1e-05"),
+    ],
+)
+def test_only_the_spaces_change(line, formatted):
+    code = "def f(x, n):\n    y = g(\n        x,\n        n ** 2\n    )\n    {}"
+    before = code.format(line)
+    (after,) = spaced([before])
+    assert after == code.format(formatted).replace("n ** 2", "n**2")
+    assert ast.dump(ast.parse(after)) == ast.dump(ast.parse(before))
+    assert spaced([after, after]) == [after, after]
+
+
+def test_a_change_is_spaced_in_its_line():
+    lines = ["def f(q):", "    scale = q.shape[-1] ** 0.5", "    return q / scale"]
+    change = LineChange(1, "    scale = q.shape[-1] **0.25", lines[1], 2)
+    assert with_spaces(change, lines).wrong == "    scale = q.shape[-1] ** 0.25"
