@@ -61,7 +61,7 @@ def fewer_draws() -> Iterator[None]:
 
     What is chosen is proved on three seeds, with all further draws of each.
     """
-    with patch.object(diagnosis, "FRESH", 1):
+    with patch.object(diagnosis, "N_FURTHER_DRAWS", 1):
         yield
 
 
