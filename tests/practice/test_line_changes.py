@@ -11,6 +11,8 @@ from drill_making.line_changes import (
 )
 from drill_making.proving import fewer_draws
 
+from attncourse.checks.explaining import diagnosis
+
 LINES = [
     "def mix(A, X):",
     "    weights = A / A.sum(-1, keepdims=True)",
