@@ -11,14 +11,18 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from drill_making.candidates import name_of_changes
 from drill_making.choosing import with_ids
 from drill_making.examples import example_of, example_place
+from drill_making.line_changes import LineChange
 from drill_making.proving import (
     drill_problem,
     implementation_of,
+    limited,
     named_mistake,
     problem_in_words,
 )
+from drill_making.sources import RightAnswer
 from drill_making.wrong_names import twins_of
 
 from attncourse import STEMS
@@ -158,6 +162,15 @@ def test_there_are_enough():
     assert len({(d.exercise, d.name) for d in EVERY}) >= 560
     assert {d.stem for d in EVERY} == set(STEMS)
     assert sum(number >= 8 for number in by_exercise.values()) >= 50
+
+
+def test_a_change_is_named_as_its_drill_is():
+    """The first step of the making, with fewer draws, says what the proof says."""
+    drill = next(d for d in drills_of("kqv") if d.name == "divided by d_k")
+    name_of = name_of_changes(limited(exercises()[drill.exercise]), SEED)
+    answer = RightAnswer(drill.exercise, "\n".join(drill.right), drill.setup, "a drill")
+    change = LineChange(drill.line, drill.code[drill.line], drill.mended[0], 1)
+    assert name_of(answer, change) == (drill.name, drill.easy)
 
 
 def test_drills_keep_their_ids():
