@@ -37,6 +37,7 @@ SEEDS = (11, 12, 13)
 
 
 def main() -> None:
+    """Make, prove or count the drills that the command names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="chapters by their stems, exercises; none: all")
     parser.add_argument("--seed", type=int, default=SEED)
@@ -115,6 +116,7 @@ def problem_of(child: Child, drill: Drill, seed: int, other_lines: bool) -> str:
 
 
 def print_made(target: str, chosen: DrillChoice, seconds: float) -> None:
+    """Print a line on what was chosen for an exercise."""
     kinds = len({drill.name for drill in chosen.drills})
     refused = ", ".join(f"{count} {why}" for why, count in chosen.refused.items())
     print(
@@ -165,6 +167,7 @@ def prove(stems: list[str], targets: set[str]) -> int:
 
 
 def print_counts(stems: list[str]) -> None:
+    """Print how many drills there are, by chapter and in all."""
     every = [drill for stem in stems for drill in drills_of(stem)]
     for stem in stems:
         own = drills_of(stem)

@@ -51,6 +51,7 @@ def right_answers() -> list:
     stems = dict.fromkeys(e.stem for e in ALL.values())
     banks = [importlib.import_module(f"test_{stem}").RIGHT for stem in stems]
     banks += [right_answers_by_hand(stem) for stem in stems]
+    assert not (unknown := {t for bank in banks for t in bank} - ALL.keys()), f"RIGHT: no {unknown}"
     return dealt([(ALL[target], f) for bank in banks for target, fs in bank.items() for f in fs])
 
 
@@ -85,7 +86,10 @@ def test_mistake_is_caught_and_named_in_few_lines(
     verdict = judge(exercise, mistake.wrong, seed)
     assert not verdict.passed
     assert verdict.diagnosis is not None, verdict
-    assert verdict.diagnosis.name == mistake.name
+    assert verdict.diagnosis.name == mistake.name, (
+        "another name: if both do the same in every case, join them by .by, else add a case that "
+        "tells them apart"
+    )
     lines = str(verdict).splitlines()
     assert len(lines) <= MAX_TEXT_LINES, "\n".join(lines)
     failing = [c.name for c in verdict.criteria if not c.passed and not c.waits]

@@ -9,6 +9,9 @@ from drill_making.line_changes import (
     leaves_unused,
     other_lines_changed,
 )
+from drill_making.proving import fewer_draws
+
+from attncourse.checks.explaining import diagnosis
 
 LINES = [
     "def mix(A, X):",
@@ -87,3 +90,10 @@ def test_a_change_that_does_nothing_is_refused(wrong, right, idle):
 )
 def test_what_a_reader_might_change_elsewhere_is_tried(code, line, mended):
     assert any(mended in other for other in other_lines_changed(code, line))
+
+
+def test_a_choice_is_made_on_one_further_draw():
+    before = diagnosis.N_FURTHER_DRAWS
+    with fewer_draws():
+        assert diagnosis.N_FURTHER_DRAWS == 1
+    assert before == diagnosis.N_FURTHER_DRAWS > 1

@@ -50,6 +50,7 @@ class Candidate:
 
     @property
     def code(self) -> list[str]:
+        """Return the lines of the answer with the change made."""
         return self.change.applied_to(self.answer.lines)
 
 

@@ -33,9 +33,11 @@ class Child:
         self._connection: Any = None
 
     def __enter__(self) -> Child:
+        """Return the child; its process starts with the first question."""
         return self
 
     def __exit__(self, *error: object) -> None:
+        """End the process."""
         self._stop()
 
     def ask(self, *arguments: Any) -> Any:

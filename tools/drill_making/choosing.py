@@ -40,9 +40,11 @@ class DrillChoice:
 
     @property
     def easy(self) -> int:
+        """Return how many of the chosen drills are easy."""
         return sum(drill.easy for drill in self.drills)
 
     def has_room(self, candidate: Candidate) -> bool:
+        """True if one more may be chosen, and where it is easy, one more of those."""
         if len(self.drills) >= MOST:
             return False
         most = max(len(self.drills) + 1, EASY)

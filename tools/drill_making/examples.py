@@ -123,6 +123,7 @@ def outcome_shown(trial: Trial) -> Any:
 
 
 def shorter_text(text: str) -> str:
+    """Return a text, cut where it is too long to show."""
     return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 2] + " …"
 
 
@@ -148,6 +149,7 @@ def shown(value: Any, digits: int = DIGITS[0]) -> Any:
 
 
 def array_shown(value: Any, digits: int) -> Any:
+    """Return an array as nested lists of numbers, or its shape where it is large."""
     array = np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     if array.size > MOST_NUMBERS or not array.size:
         return {"shape": list(array.shape)}
@@ -163,6 +165,7 @@ def array_shown(value: Any, digits: int) -> Any:
 
 
 def number_shown(number: Any, digits: int) -> Any:
+    """Return a number of a few digits; what rounding left of 0 is 0, what JSON lacks a word."""
     value = float(number)
     if math.isnan(value):
         return "nan"

@@ -51,6 +51,7 @@ class LineChange:
     rank: int
 
     def applied_to(self, lines: list[str]) -> list[str]:
+        """Return lines of code with the wrong line in its place."""
         return [*lines[: self.line], self.wrong, *lines[self.line + 1 :]]
 
 
@@ -80,6 +81,7 @@ def line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
 
 
 def all_line_changes(text: str, exercise: Exercise) -> Iterator[LineChange]:
+    """Yield every change of one line: those that the checks know, then the others."""
     definition: Any = ast.parse(text).body[0]
     spelling = Spelling(text, definition)
     if not spelling.is_known:
@@ -156,9 +158,7 @@ def exchanged(parts: Sequence[ast.expr]) -> Iterator[list[ast.expr]]:
 
 
 def known_changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator:
-    """The changes that the checks know; those that a code with an odd form does not bear are left
-    out.
-    """
+    """Yield the changes that the checks know, without those that code of an odd form refuses."""
     found = changes(definition)
     while True:
         try:
@@ -170,6 +170,7 @@ def known_changes(definition: ast.FunctionDef | ast.ClassDef) -> Iterator:
 
 
 def rank_of(kind: str) -> int:
+    """Return how soon a kind of change is tried: 1 first."""
     return next((rank for words, rank in RANKS if words in kind), 4)
 
 
@@ -238,6 +239,7 @@ def written(definition: ast.AST) -> str:
 
 
 def tokens_of(text: str) -> list[tokenize.TokenInfo]:
+    """Return the tokens of a text without line ends, indents and comments."""
     found = tokenize.generate_tokens(io.StringIO(text + "\n").readline)
     return [t for t in found if t.type not in SKIPPED]
 
@@ -293,6 +295,7 @@ More = Iterator[tuple[int, Callable[[], Callable[[], None]]]]
 
 
 def more_changes(definition: ast.FunctionDef | ast.ClassDef, exercise: Exercise) -> More:
+    """Yield what is easily forgotten, and the wrong options of the exercise."""
     names = names_in(definition)
     for parent, field, node in list(nodes(definition)):
         for rank, new in forgotten(parent, node):
@@ -357,6 +360,7 @@ def is_infinite(node: ast.AST) -> bool:
 
 
 def forgotten_in_call(node: ast.Call) -> Iterator[tuple[int, ast.AST]]:
+    """Yield what stands in the place of a call when one forgets a part of it."""
     name = method_name(node) or getattr(node.func, "id", "")
     if isinstance(node.func, ast.Attribute) and name in ("clone", "copy", "detach"):
         yield 1, node.func.value
@@ -407,11 +411,13 @@ def first_given(node: ast.Call) -> ast.expr:
 
 
 def is_library(function: ast.AST) -> bool:
+    """True if a function is called as a library's: torch.…, F.…, np.…, math.…."""
     inner = getattr(function, "value", None)
     return isinstance(inner, ast.Name) and inner.id in ("torch", "F", "np", "math")
 
 
 def other_slices(node: ast.Slice) -> Iterator[tuple[int, ast.AST]]:
+    """Yield slices with a bound left out, or one entry longer or shorter."""
     for bound in ("lower", "upper"):
         there = getattr(node, bound)
         if there is None:
@@ -432,8 +438,9 @@ def other_slices(node: ast.Slice) -> Iterator[tuple[int, ast.AST]]:
 def with_wrong_options(
     definition: ast.FunctionDef | ast.ClassDef, exercise: Exercise, names: list[str]
 ) -> More:
-    """A wrong option's expression in the place of one of the code's, with pieces of the code for
-    the option's arguments.
+    """Yield the definition with a wrong option's expression in the place of one of its own.
+
+    Pieces of the code stand for the option's arguments.
     """
     places = [p for p in nodes(definition) if may_be_replaced(p[0], p[2])]
     for option in wrong_options(exercise):
@@ -492,6 +499,7 @@ def lambda_of(option: Callable) -> ast.Lambda | None:
 
 
 def compiled(node: ast.Lambda) -> bytes | None:
+    """Return the bytecode of a lambda, by which equal options are known; None without."""
     try:
         return eval(compile(ast.Expression(node), "<option>", "eval")).__code__.co_code
     except Exception:
@@ -565,6 +573,8 @@ def choices_for(name: str, pieces: list[ast.expr], names: list[str]) -> list[ast
 
 
 def filled_in(body: ast.expr, arguments: dict[str, ast.expr]) -> ast.expr:
+    """Return an expression with other expressions in the place of its names."""
+
     class Filled(ast.NodeTransformer):
         def visit_Name(self, node: ast.Name) -> ast.expr:
             return copy.deepcopy(arguments.get(node.id, node))
@@ -594,10 +604,12 @@ def names_read(tree: ast.AST) -> set[str]:
 
 
 def is_set(node: ast.Subscript) -> bool:
+    """True if an entry is assigned to."""
     return isinstance(node.ctx, ast.Store)
 
 
 def names_in_tree(tree: ast.AST) -> list[ast.Name]:
+    """Return every name that is read or bound in a tree."""
     return [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 

@@ -45,6 +45,7 @@ class Named:
 
 
 def kind_of(trial: Trial) -> str:
+    """Return what kind of problem a case has, "" for none."""
     return trial.problem.kind if trial.problem else ""
 
 

@@ -50,10 +50,12 @@ class RightAnswer:
 
     @property
     def name(self) -> str:
+        """Return the exercise's name without its chapter."""
         return self.target.split(".")[1]
 
     @property
     def lines(self) -> list[str]:
+        """Return the answer's lines."""
         return self.text.splitlines()
 
 
@@ -160,8 +162,9 @@ def is_plain(node: ast.AST) -> bool:
 def needed_before(
     tree: ast.Module, node: ast.AST, definitions: dict, lines: list[str], stem: str
 ) -> str | None:
-    """The imports, constants and definitions that a definition reads; None where they cannot be
-    had outside of their file.
+    """Return the imports, constants and definitions that a definition reads.
+
+    None where they cannot be had outside of their file.
     """
     bound: dict[str, ast.stmt] = {}
     for statement in tree.body:
@@ -200,6 +203,7 @@ def needed_before(
 
 
 def names_bound(statement: ast.stmt) -> list[str]:
+    """Return the names that a statement at the top of a file binds."""
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return [statement.name]
     if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -263,6 +267,7 @@ def tidy_code(text: str) -> str:
 
 
 def without_comments(text: str) -> str:
+    """Return code without its comments, line for line."""
     lines = text.splitlines()
     for token in tokenize.generate_tokens(io.StringIO(text + "\n").readline):
         if token.type == tokenize.COMMENT:

@@ -121,8 +121,10 @@ def decisions_of(mistake: Mistake) -> set[str]:
 
 
 def is_vague_beside(other: Mistake, own: set[str]) -> bool:
-    """True for a name such as *another power of d_k*, which is true in words of a mistake in the
-    same decision, and for one such as *something is done to the vectors*.
+    """True for a name that is true in words of another mistake.
+
+    *Another power of d_k* is true of a mistake in the same decision, *something is done to the
+    vectors* of many.
     """
     if ALWAYS_VAGUE.search(other.name):
         return True
