@@ -37,6 +37,7 @@ OVERLAPPING = (
     {"the minimum is subtracted, not the maximum", "no maximum subtracted"},
     {"masked scores are not low enough", "masked scores are lowered too little"},
     {"softmax over axis 0", "softmax over the queries"},
+    {"softmax over axis 0", "softmax over the heads"},
     # chapter 4
     {"nothing is permuted", "f never sees shuffled tokens", "one side lacks f"},
     {"too few orders, or the identity among them", "only orders of one kind are tried"},
