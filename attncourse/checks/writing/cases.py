@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -312,6 +312,15 @@ def turned(alone: Row, queries: int, keys: int, **changed) -> Row:
     return replace(alone, sizes={**alone.sizes, **several}, turned=True, **changed)
 
 
-def once_more(case: Case) -> Case:
+@overload
+def once_more(case: Case) -> Case: ...
+@overload
+def once_more(case: Row) -> Row: ...
+
+
+def once_more(case: Case | Row) -> Case | Row:
     """Return the first call as the last: no call since may change what it returns."""
-    return replace(case, note="the first call once more", repeats=case)
+    note = "the first call once more"
+    if isinstance(case, Row):  # its case is drawn later: which call it repeats is not known
+        return case.but(note=note)
+    return replace(case, note=note, repeats=case)
