@@ -14,6 +14,7 @@ import pytest
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback import page as page_module
 from attncourse.grading.feedback.command import give_feedback
+from attncourse.grading.feedback.exercise_feedback import feedback_by_exercise
 from attncourse.grading.feedback.page import student_page
 from attncourse.grading.feedback.returned import (
     PLACES,
@@ -22,7 +23,6 @@ from attncourse.grading.feedback.returned import (
     owners_of,
     read_download,
 )
-from attncourse.grading.feedback.told import told_by_exercise
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.graded_notebook import LONGEST, ROOM, autograded, graded_cell_texts
 from attncourse.grading.report import CellResult, Report
@@ -117,7 +117,7 @@ def test_nothing_that_a_submission_wrote_acts_in_the_page():
 
 def test_what_was_left_as_given_is_not_attempted():
     report = made("fay", 0, 0, 0)
-    found = told_by_exercise(SMALL, read_cells(small(STUB, STUB)), result_of(report), report)
+    found = feedback_by_exercise(SMALL, read_cells(small(STUB, STUB)), result_of(report), report)
     assert [(one.name, one.gist) for one in found] == [
         ("add", "not attempted"),
         ("twice", "not attempted"),
@@ -129,7 +129,7 @@ def test_an_answer_is_found_with_its_helpers():
     lost = cell("def add(a, b):\n    return carry(a) + b")
     data = notebook(helper, lost, solution("twice", "def twice(a):\n    return 2 * a"))
     report = made("ada", 2, 1, 4)
-    add, twice = told_by_exercise(SMALL, read_cells(data), result_of(report), report)
+    add, twice = feedback_by_exercise(SMALL, read_cells(data), result_of(report), report)
     assert [c.source for c in add.answers] == [lost["source"]]
     assert [c.grade_id for c in twice.answers] == ["twice"]
     assert "Other cells of your notebook: 1 def carry(a)" in text_of(page_of(report, data))
@@ -140,7 +140,7 @@ def test_a_nameless_cell_belongs_to_the_answer_before_it():
     assignment = Assignment(NAME, read_cells(notebook(*cells)))
     given = {"test_one": CellResult(0, 1, "AssertionError"), "test_two": CellResult(2, 2)}
     report = Report("ada", NAME, "graded", given)
-    (one,) = told_by_exercise(assignment, assignment.cells, result_of(report), report)
+    (one,) = feedback_by_exercise(assignment, assignment.cells, result_of(report), report)
     assert (one.name, one.points, one.maximum, one.gist) == ("add", 2, 3, "AssertionError")
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.feedback.told import others, told_by_exercise
+from attncourse.grading.feedback.exercise_feedback import feedback_by_exercise, other_cells
 from attncourse.grading.graded_notebook import verdict_html
 from attncourse.grading.harmless import defused_markdown, message
 from attncourse.grading.nbgrader.markdown import page_markdown
@@ -24,7 +24,7 @@ def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, repo
         cells = read_submission_cells(notebook).versions[report.version]
     except Unreadable:
         cells = ()
-    exercises = told_by_exercise(assignment, cells, r, report)
+    exercises = feedback_by_exercise(assignment, cells, r, report)
     made = template(HERE / "page.html.j2")
     return made.render(
         title=title(assignment),
@@ -33,7 +33,7 @@ def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, repo
         sandbox=report.sandbox,
         exercises=exercises,
         anchors={exercise.name: f"exercise-{n}" for n, exercise in enumerate(exercises, start=1)},
-        others=list(others(assignment, cells, exercises)),
+        others=list(other_cells(assignment, cells, exercises)),
         waiting=[exercise for exercise in exercises if exercise.person == "waits"],
         style=Markup("".join((place / "page.css").read_text("utf-8") for place in (SHARED, HERE))),
         score=score_in_words,

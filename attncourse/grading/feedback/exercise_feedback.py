@@ -17,7 +17,7 @@ FURTHER = "not all of the further tests passed"  # these are hidden, and stay so
 
 
 @dataclass
-class Told:
+class ExerciseFeedback:
     """One exercise: its name, points, answers (the cells that hold it), and what is said of it.
 
     ``label`` is the name as it is shown: a question's is its heading.
@@ -59,9 +59,9 @@ class Told:
         return message(next((text for text in said if text), ""))
 
 
-def told_by_exercise(
+def feedback_by_exercise(
     assignment: Assignment, cells: Cells, r: StudentResult, report: Report
-) -> list[Told]:
+) -> list[ExerciseFeedback]:
     """Every exercise in the answers' order, then graded cells that are not there any more.
 
     Of hidden tests there are points and the judge's own words, nothing that was computed in them.
@@ -69,7 +69,7 @@ def told_by_exercise(
     parts = parts_in_order(cells, assignment)[0]
     instructors = {c.grade_id: c for c in assignment.cells if c.solution and c.grade_id}
     released = released_cells(assignment)
-    by_exercise: dict[str, Told] = {}
+    by_exercise: dict[str, ExerciseFeedback] = {}
     before = ""
     for cell in assignment.cells:
         before = cell.grade_id if cell.solution and not cell.grade else before
@@ -82,7 +82,7 @@ def told_by_exercise(
             question = instructors.get(name, cell)
             heading = question.source.lstrip().partition("\n")[0]  # a question has no other name
             label = name if question.code or heading[:1] != "#" else heading.lstrip("# ")
-            entry = by_exercise[name] = Told(name, label)
+            entry = by_exercise[name] = ExerciseFeedback(name, label)
             entry.comment = made_visible(r.comments.get(name, ""))
             stub = released[question.grade_id].strip()
             entry.answers = text_cells_joined(answering_cells(parts, question), stub)
@@ -91,29 +91,29 @@ def told_by_exercise(
     for grade_id in r.cells:
         if grade_id not in {c.grade_id for c in assignment.cells}:
             name = exercise_of(grade_id)
-            entry = by_exercise.setdefault(name, Told(name, name))
+            entry = by_exercise.setdefault(name, ExerciseFeedback(name, name))
             add_result(entry, Cell("", grade_id=grade_id, grade=True), r, report)
     place = {name: n for n, name in enumerate(instructors)}
     return sorted(by_exercise.values(), key=lambda entry: place.get(entry.name, len(place)))
 
 
-def add_result(one: Told, cell: Cell, r: StudentResult, report: Report) -> None:
-    """Adds what one graded cell gave."""
+def add_result(entry: ExerciseFeedback, cell: Cell, r: StudentResult, report: Report) -> None:
+    """Add what one graded cell gave."""
     grade_id = cell.grade_id
     result = r.cells.get(grade_id, CellResult(0.0, cell.points))
-    one.points += result.points
-    one.maximum += result.maximum
+    entry.points += result.points
+    entry.maximum += result.maximum
     scored = grade_id in r.manual
     if scored or grade_id in r.waiting or (not cell.test and grade_id not in r.cells):
-        one.person = "gave" if scored else "waits"
+        entry.person = "gave" if scored else "waits"
     if cell.hides:
         silent = result.message if result.points < result.maximum and not scored else ""
-        one.further = CellResult(result.points, result.maximum, message(silent))
+        entry.further = CellResult(result.points, result.maximum, message(silent))
         return
     verdicts = [v for v in report.verdicts if v.get("cell") == grade_id]
-    one.verdicts += verdicts
+    entry.verdicts += verdicts
     if result.message and not verdicts and not scored and result.points < result.maximum:
-        one.remarks.append(message(result.message))
+        entry.remarks.append(message(result.message))
 
 
 def answering_cells(parts: list[Part], asked: Cell) -> list[Cell]:
@@ -139,7 +139,9 @@ def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
     return [harmless_cell(whole), *(cell for cell in cells if cell.code)]
 
 
-def others(assignment: Assignment, cells: Cells, seen: list[Told]) -> Iterator[Cell]:
+def other_cells(
+    assignment: Assignment, cells: Cells, seen: list[ExerciseFeedback]
+) -> Iterator[Cell]:
     """The student's own cells that answer nothing by themselves: helpers, experiments."""
     released_texts = given_texts(assignment)
     used = {cell.source for exercise in seen for cell in exercise.answers}
