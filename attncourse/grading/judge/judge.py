@@ -54,14 +54,7 @@ def grade_submission(
     """
     require_linux()
     settings = lane_settings(assignment, limits, sandbox, hidden)
-    request = {
-        "notebook": notebook,
-        "assignment": as_json(assignment),
-        "limits": asdict(limits),
-        "student": student,
-        "seed": secrets.randbits(32) if seed is None else seed,
-        "first": {},
-    }
+    request = first_request(notebook, assignment, student, limits, seed)
     earned: dict[str, CellResult] = {}
     report: Report | None = None
     lost: LaneLost | None = None
@@ -83,10 +76,23 @@ def grade_submission(
         return report
     if not lane.work_began:
         raise UserError(f"no lane can start on this machine: the judge {lost}")
-    report = report_without_points(
-        assignment, "interrupted", f"{NOT_RUN_TO_END}: the judge {lost}", student
-    )
+    sentence = f"{NOT_RUN_TO_END}: the judge {lost}"
+    report = report_without_points(assignment, "interrupted", sentence, student)
     return replace(report, cells=report.cells | earned, sandbox=sandbox)
+
+
+def first_request(
+    notebook: bytes, assignment: Assignment, student: str, limits: Limits, seed: int | None
+) -> dict[str, Any]:
+    """Return what a lane is asked the first time, with a fresh seed where none is given."""
+    return {
+        "notebook": notebook,
+        "assignment": as_json(assignment),
+        "limits": asdict(limits),
+        "student": student,
+        "seed": secrets.randbits(32) if seed is None else seed,
+        "first": {},
+    }
 
 
 def ask_lane(
