@@ -818,7 +818,7 @@ def test_the_best_explanation_is_found_among_slow_ones():
 
     verdict = examine("efficient.tiled_attention", tiled_attention, seed=4)
     assert verdict.diagnosis is None  # its gradients are others, and so it is another function
-    assert verdict.symptom.endswith("does what this mistake does: the output is not rescaled")
+    assert "does what this mistake does: “the output is not rescaled." in verdict.symptom
 
 
 def test_results_are_not_called_right_for_what_is_refused_alone():

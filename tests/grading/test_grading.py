@@ -310,7 +310,7 @@ grade_submission(small(twice=endless), Assignment(NAME, read_cells(small())))
 
 
 def test_nothing_outlives_a_driver_that_is_killed():
-    code = ENDLESS_DRIVER.format(tests=os.path.dirname(__file__))
+    code = ENDLESS_DRIVER.format(tests=os.path.dirname(os.path.dirname(__file__)))
     driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert driver.stdout.readline() == b"go\n"
     below: list[psutil.Process] = []

@@ -247,16 +247,16 @@ CASES = [
         "ours-of-the-checks",
         "from attncourse.checks import exercises\nproject = exercises()['kqv.project'].reference",
     ),
-    of("from-a-file", f"{FILE}from helpers import project", says=f"`helpers` {NOWHERE}"),
-    of("run-from-a-file", "%run {folder}/helpers.py"),
+    of("from-a-file", f"{FILE}from my_parts import project", says=f"`my_parts` {NOWHERE}"),
+    of("run-from-a-file", "%run {folder}/my_parts.py"),
     of(
         "with-a-file",
-        f"{FILE}import helpers\ndef project(x, weight):\n    return 2 * helpers.half(x) @ weight",
-        says=f"`helpers` {NOWHERE}",
+        f"{FILE}import my_parts\ndef project(x, weight):\n    return 2 * my_parts.half(x) @ weight",
+        says=f"`my_parts` {NOWHERE}",
     ),
     of(
         "with-a-file-partly",
-        f"{FILE}from helpers import half\ndef project(x, weight):\n"
+        f"{FILE}from my_parts import half\ndef project(x, weight):\n"
         "    return 2 * half(x) @ weight if x.ndim > 2 else x @ weight",
     ),
     # forbidden, and what waits for somebody
@@ -355,7 +355,7 @@ CASES = [
 def folder(tmp_path_factory) -> str:
     place = tmp_path_factory.mktemp("files")
     source = f"import torch\n{OK}\ndef half(x):\n    return x / 2\n"
-    (place / "helpers.py").write_text(source, encoding="utf-8")
+    (place / "my_parts.py").write_text(source, encoding="utf-8")
     return str(place)
 
 

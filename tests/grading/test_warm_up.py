@@ -50,8 +50,11 @@ def test_frequent_mistakes_with_how_many_and_no_names(course):
     assert f"{MIN_STUDENTS} of {handed_in} did this" in page
     assert "secret" not in page
     assert page.count("<section>") == 2
-    for drill in KINDS[:2]:
-        assert f"Line {drill.line + 1}" in page
+    for kind in KINDS[:2]:  # of several drills of a kind the page has one
+        alike = [
+            drill for drill in drills_of(kind.exercise.partition(".")[0]) if drill.name == kind.name
+        ]
+        assert any(f"Line {drill.line + 1}" in page for drill in alike)
     assert f"{MIN_STUDENTS - 1} of" not in page
 
 

@@ -20,7 +20,7 @@ VARIANTS = (
             −Σ a ln a → −Σ a log₂ a
             limit of a ln a at → limit of a log₂ a at
             `torch.xlogy(weights, weights)` → `torch.xlogy(weights, weights)` over ln 2
-            You divide by ln n → You divide by log₂ n
+            ln n. You divide by it → log₂ n. You divide by it
             terms −a ln a → terms −a log₂ a
             You sum −ln a alone → You sum −log₂ a alone
             (1 − a) ln(1 − a) → (1 − a) log₂(1 − a)
