@@ -311,17 +311,17 @@ grade_submission(small(twice=endless), Assignment(NAME, read_cells(small())))
 
 def test_nothing_outlives_a_driver_that_is_killed():
     code = ENDLESS_DRIVER.format(tests=os.path.dirname(os.path.dirname(__file__)))
-    driver = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
-    assert driver.stdout.readline() == b"go\n"
     below: list[psutil.Process] = []
-    until = time.monotonic() + 120
-    while len(below) < 4 and time.monotonic() < until:  # lane, zygote, worker, and the next one
-        below = psutil.Process(driver.pid).children(recursive=True)
-        time.sleep(0.1)
-    assert len(below) >= 4
-    driver.kill()
-    driver.wait()
-    driver.stdout.close()
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as driver:
+        try:
+            assert driver.stdout.readline() == b"go\n"
+            until = time.monotonic() + 120
+            while len(below) < 4 and time.monotonic() < until:  # lane, zygote, worker, next one
+                below = psutil.Process(driver.pid).children(recursive=True)
+                time.sleep(0.1)
+            assert len(below) >= 4
+        finally:
+            driver.kill()
     _, alive = psutil.wait_procs(below, timeout=60)
     assert alive == []
 
