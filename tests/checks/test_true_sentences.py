@@ -283,3 +283,21 @@ def test_none_may_come_from_a_function_that_returns_nothing():
     verdict = examine("transformer.layer_norm", layer_norm, seed=1)
     assert verdict.diagnosis.name == "None is calculated with"
     assert "no `return`" in verdict.diagnosis.explanation
+
+
+# --- digits --------------------------------------------------------------------------------------
+
+
+def test_numbers_that_a_dtype_has_rounded_are_not_called_right():
+    verdict = examine("kqv.project", lambda x, weight: (x @ weight).float(), seed=3)
+    assert verdict.diagnosis.name == "the dtype is another one"
+    assert "The numbers are right to the digits of float32, but" in verdict.diagnosis.explanation
+
+
+def test_whole_numbers_of_another_dtype_have_all_their_digits():
+    def pad_left(sequences, pad):
+        ids, positions, mask = ALL["serving.pad_left"].reference(sequences, pad)
+        return ids, positions.float(), mask
+
+    explanation = examine("serving.pad_left", pad_left, seed=3).diagnosis.explanation
+    assert "The numbers are right, but positions" in explanation

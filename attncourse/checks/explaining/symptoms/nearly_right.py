@@ -21,6 +21,7 @@ KEEP_DTYPE = "keep the dtype of what comes in, make arrays with `dtype=x.dtype`,
 # As torch says it.
 TWO_DTYPES = re.compile("same dtype|expected one dtype|expected scalar type|found dtype")
 
+RETURNED_DTYPE = re.compile(r"returned dtype (\w+)")
 PART = re.compile(r"\w+: ")  # what is said is of one part of a result
 
 
@@ -52,7 +53,9 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
         else f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
     )
     what = said if PART.match(said) else f"it {said}"
-    text = f"The numbers are right, but {what}." if returned_trials else f"It {said}."
+    narrow = None if have_all_digits(returned_trials) else RETURNED_DTYPE.search(said)
+    right = f"right to the digits of {narrow[1]}" if narrow else "right"
+    text = f"The numbers are {right}, but {what}." if returned_trials else f"It {said}."
     mistake = Mistake("the dtype is another one", f"{text} {cure}")
     return Symptom(mistake.name, True, mistake, all=not met)
 
@@ -66,6 +69,12 @@ def only_dtype_differs(wrong: list[Trial]) -> bool:
         and all(map(close, pairs))
         and all(p.kind == "dtype" for p in problems)
     )
+
+
+def have_all_digits(wrong: list[Trial]) -> bool:
+    """True if no number has lost digits: a narrower dtype than the expected one rounds."""
+    pairs = number_pairs(tuple(wrong))
+    return all(largest_difference(pair) <= 1e-9 * scale_of(pair.want) for pair in pairs)
 
 
 def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
