@@ -16,6 +16,7 @@ from drill_links import PRACTICE, SHOWN, drills_by_chapter, drills_by_entry
 from drill_pages import STILL
 from playwright.sync_api import expect
 
+from attncourse.practice.excerpt import excerpt_of
 from helpers.page_visitor import AXE, PHONE, WCAG, WIDE, axe, visitor
 from helpers.project import ROOT
 
@@ -118,7 +119,9 @@ def test_names_are_on_a_phones_screen_after_a_line(browser, built, chapter, reco
         tab.goto(f"{(built / 'book').as_uri()}/practice.html#{drill.id}", wait_until="load")
         tab.locator(f"[data-drill='{drill.id}']").evaluate("box => box.scrollIntoView()")
         before = tab.evaluate("scrollY")
-        line = tab.locator(".ap-stage .ap-code").first.locator(".ap-line").nth(drill.line)
+        line = (
+            tab.locator(".ap-stage .ap-code").first.locator(".ap-line").nth(excerpt_of(drill).line)
+        )
         whole += line.bounding_box()["y"] + line.bounding_box()["height"] <= PHONE["height"]
         line.tap()
         for option in tab.locator(".ap-option").all():
