@@ -187,8 +187,8 @@ def milestones_reached(folder: Path) -> dict[str, int]:
     return {m: known[m] for m in MILESTONES.values() if isinstance(known.get(m), int)}
 
 
-def has_reached(folder: Path, name: str, ours: int) -> None:
-    """Notes that a package's parts have reached a milestone, with so many of ours."""
+def record_milestone(folder: Path, name: str, ours: int) -> None:
+    """Write down that a package's parts have reached a milestone, with so many of ours."""
     replace_file(folder / REACHED, json.dumps(milestones_reached(folder) | {name: ours}) + "\n")
 
 
