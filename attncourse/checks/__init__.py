@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 from attncourse import STEMS
 from attncourse.checks.eligibility import (
     as_graded,
-    elsewhere,
     judged_with_name_put_back,
     not_judged,
     noted,
     settled,
-    slowed_down,
+    why_not_the_graded_one,
+    why_slowed_down,
     why_unjudged,
 )
 from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
@@ -96,7 +96,7 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
     """
     board, exercise = Board(show), find_exercise(target, variant)
     with watched_by_student(target):
-        why = None if is_graded() else elsewhere(exercise, implementation)
+        why = None if is_graded() else why_not_the_graded_one(exercise, implementation)
         hear = None if is_graded() else board.begin
         verdict = (
             not_judged(exercise, why) if why else examined(exercise, implementation, hear=hear)
@@ -157,7 +157,7 @@ def examined(
     around = chapter(exercise.stem)
     if not is_graded():
         implementation = settled(exercise, implementation, around)
-    why = slowed_down() or why_unjudged(exercise, implementation, around, graded=is_graded())
+    why = why_slowed_down() or why_unjudged(exercise, implementation, around, graded=is_graded())
     if why or is_graded():
         verdict = not_judged(exercise, why) if why else judge(exercise, implementation, seed)
         for grader in _graders:

@@ -366,8 +366,8 @@ class CellRuns:
         run = self.newest(name)
         return (run.note or run.below(name)) if run else ""
 
-    def unjudged(self, name: str, value: Any) -> Unjudged | None:
-        """Why what memory holds under a name is not what its newest attempt would give."""
+    def why_unjudged(self, name: str, value: Any) -> Unjudged | None:
+        """Return why a name's value is not what its newest attempt would give; None where it is."""
         run = self.newest(name)
         if run is None:
             return None if value is not ... else never_run(name)

@@ -86,7 +86,11 @@ class JudgeExporter(NotebookExporter):
                 self.stop(f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE})")
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
-        """The notebook to write, and nbgrader's resources."""
+        """Return the notebook to write, and nbgrader's resources.
+
+        nbgrader calls this twice: for what is in ``submitted/``, which is judged, and for what came
+        of it in ``autograded/``, which has its points already and is read as any notebook.
+        """
         ids = resources["nbgrader"]
         place = self.place(ids["assignment"], ids["student"])
         if Path(filename).parent.resolve() == place.resolve():
