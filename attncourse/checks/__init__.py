@@ -90,7 +90,7 @@ def grader_seed() -> int | None:
 
 
 def check(target: str, implementation: Callable, variant: str = "") -> None:
-    """Shows the verdict on ``implementation``; raises ``CheckFailed`` if it is not fully right.
+    """Show the verdict on ``implementation``; raise ``CheckFailed`` if it is not fully right.
 
     How many points there are is shown before the mistake is looked for, where that is final.
     """
@@ -193,7 +193,7 @@ def examined(
 
 
 def progress(stem: str) -> None:
-    """Shows which of a chapter's exercises the checks of this session saw done, and what is next.
+    """Show which of a chapter's exercises the checks of this session saw done, and what is next.
 
     Raises ``ValueError`` for what is no chapter.
     """
@@ -211,7 +211,7 @@ def exercises() -> dict[str, Exercise]:
 
 @contextmanager
 def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
-    """Collects every verdict made inside the ``with`` block: for graders.
+    """Collect every verdict made inside the ``with`` block: for graders.
 
     With a seed, a verdict that asks for fresh cases gets those that follow from it and the target.
     """
@@ -281,7 +281,7 @@ def variants_of(stem: str) -> "tuple[Variant, ...]":
 
 
 def show(thing: Any, **how: Any) -> Any:
-    """Displays it as HTML where a notebook can show it; gives nothing where none can."""
+    """Display it as HTML where a notebook can show it; return None where none can."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is None or not hasattr(shell, "kernel"):

@@ -48,7 +48,7 @@ def absent(stem: str) -> tuple[str, ...]:
 
 @contextmanager
 def without_ours(stem: str) -> Iterator[None]:
-    """A context without ours of this chapter and of those after it.
+    """Take away our functions of this chapter and of those after it, inside the ``with`` block.
 
     They cannot be imported, and what has been imported of them raises ``Absent``.
     """
@@ -71,7 +71,7 @@ def without_ours(stem: str) -> Iterator[None]:
 
 @contextmanager
 def not_importable(name: str) -> Iterator[types.ModuleType | None]:
-    """Has importing a module fail; gives the module, where it is in use."""
+    """Have importing a module fail; yield the module, where it is in use."""
     before = sys.modules.get(name)
     vars(sys)["modules"][name] = None
     try:
@@ -110,7 +110,7 @@ def without_ours_alone(stem: str, implementation: Any) -> AbstractContextManager
 
 @contextmanager
 def lending(ours: Iterable[Callable]) -> Iterator[None]:
-    """Has these of ours be there meanwhile, with all that they call: an answer is given them."""
+    """Have these of ours be there meanwhile, with all that they call: an answer is given them."""
     _lent.update(function for thing in ours for function in functions_reached(thing))
     try:
         yield
@@ -177,7 +177,7 @@ def why_unavailable(stem: str, thing: Any, is_written: Callable[[str], bool]) ->
 
 @contextmanager
 def taken_away(names: dict[str, Any], said: dict[str, str]) -> Iterator[None]:
-    """Has some of these names be bound to nothing meanwhile; whoever reads one is told why."""
+    """Have some of these names be bound to nothing meanwhile; whoever reads one is told why."""
     before = {name: names.pop(name) for name in said}
     _gone.update(said)
     try:
@@ -226,7 +226,7 @@ def nobody_answers(prompt: object = "") -> str:
 
 @contextmanager
 def nobody_there() -> Iterator[None]:
-    """Has ``input()`` and ``breakpoint()`` refuse: a check, which calls often, cannot wait."""
+    """Have ``input()`` and ``breakpoint()`` refuse: a check, which calls often, cannot wait."""
     before = builtins.input, sys.breakpointhook
     builtins.input, sys.breakpointhook = nobody_answers, stop_here
     try:
