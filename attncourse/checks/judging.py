@@ -319,8 +319,8 @@ def paid_beside_error(
     lost = {c.name for c in with_error if not c.passed}
     failed = [c for c in criteria if not c.passed and not c.waits and c.name not in lost]
     marked = tuple(replace(c, follows=c in failed[1:]) for c in criteria)
-    kept = {c.name: c for c in paid_once(tuple(c for c in marked if c.name not in lost))}
-    return tuple(kept.get(c.name, c) for c in marked)
+    others = {c.name: c for c in paid_once(tuple(c for c in marked if c.name not in lost))}
+    return tuple(others.get(c.name, c) for c in marked)
 
 
 def with_two_shown(

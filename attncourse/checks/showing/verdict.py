@@ -239,7 +239,7 @@ class Verdict:
 
     @property
     def consequence(self) -> str:
-        """What is said of the criteria that only follow, with the points that they keep."""
+        """The sentence on the criteria that only follow, with the points that they keep."""
         half = f" and {KEEPS_HALF}" if self.kept_half else ""
         return f"{FOLLOWS}{half} ({criteria_points(self.following)})"
 

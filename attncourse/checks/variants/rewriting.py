@@ -18,7 +18,7 @@ MISFIT = (TypeError, ValueError, IndexError, RuntimeError, AttributeError)
 
 
 class Notation(NamedTuple):
-    """How a value is written in a variant, and how it is read: the two undo each other."""
+    """Two functions that write a value as a variant has it, and read it: they undo each other."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]

@@ -34,7 +34,7 @@ BROKEN = (*handed_in.BROKEN, OSError)
 
 @dataclass
 class ArchiveRoom:
-    """How many more files and bytes the archives in a download may hold, together."""
+    """The files and bytes that the archives in a download may still hold, together."""
 
     files: int = MAX_FILES
     bytes: int = 500_000_000

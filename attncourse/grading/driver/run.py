@@ -34,7 +34,7 @@ NOT_RUN = "could not be run, the machinery failed twice"
 
 @dataclass(frozen=True)
 class Order:
-    """How to run an assignment's submissions. ``force``: also those that the journal has.
+    """Options of a run over an assignment's submissions. ``force`` runs graded ones again.
 
     ``hidden`` are the course's folders, which no submission sees.
     """

@@ -99,7 +99,7 @@ class StudentResult(SubmissionScores):
 
     @property
     def lateness(self) -> str:
-        """How late the submission was and what that costs, in words; empty if it was in time."""
+        """A sentence on how late the submission was and what it costs; empty if it was in time."""
         return lateness_in_words(self.late, self.penalty, self.extension)
 
     @property

@@ -27,7 +27,7 @@ MAX_DRILLS_OF_NOTEBOOK = 99
 
 @dataclass(frozen=True)
 class SavedOutputs:
-    """What the notebooks of a folder show: the mistakes named, most frequent first.
+    """The mistakes that the notebooks of a folder show, most frequent first.
 
     ``notebooks`` are those of the chapter, ``with_outputs`` those of them that hold any output, and
     ``unreadable`` the files that could not be read.
