@@ -16,6 +16,7 @@ import course as settings
 import execution
 import nbformat
 import pytest
+from output_cache import PATIENCE
 
 import book
 from helpers.project import FIXTURE, ROOT, copy_course, run_tool
@@ -264,6 +265,14 @@ def test_a_page_whose_outputs_are_kept_drops_no_others(tmp_path):
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(page)])
         elsewhere.cache_notebook_bundle(CacheBundleIn(notebook, page), check_validity=False)
     assert len(cache.list_cache_records()) == 2
+
+
+def test_a_page_waits_while_another_writes_its_outputs(tmp_path):
+    cache = execution.cache_of(SimpleNamespace(root=tmp_path))
+    for each in (cache, pickle.loads(pickle.dumps(cache))):
+        with each.db.connect() as connection:
+            waits = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
+        assert waits == 1000 * PATIENCE
 
 
 def test_pages_can_be_run_before_they_are_laid_out(spoiled):
