@@ -28,10 +28,11 @@ with-model = { if test "$(MODEL)" != no; then $(BIN)/attncourse model 2>&1 || tr
   ! kill -0 $$! 2> /dev/null || echo "Waiting for the language model (MODEL=no leaves it out) …"; \
   wait; cat .venv/model.log
 
-# $(call beside,one command,its log,another): both at once; what the first says comes at the end.
+# $(call beside,one command,its log,another): both at once. What the first says comes at the end,
+# without what it said of the time left.
 beside = { $(1); } > $(2) 2>&1 & one=$$!; ( $(3) ) || \
   { status=$$?; kill $$one 2> /dev/null || true; wait; exit $$status; }; \
-  wait $$one || { status=$$?; cat $(2) >&2; exit $$status; }; cat $(2)
+  wait $$one || { status=$$?; cat $(2) >&2; exit $$status; }; sed '/ left)*$$/d' $(2)
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
