@@ -52,6 +52,9 @@ def test_an_array_of_which_entries_are_set_is_not_read_by_that():
         ("while True:", "while i < n:", True),
         ("return ( weights ) / total", "return (weights @ X) / total", True),
         ("return f(weights) / total", "return f(weights @ X) / total", False),
+        ("a < 0, 0, a.log()", "a == 0, 0, a.log()", False),  # a line of arguments
+        ("~mask[..., :n], 0", "~mask[..., :n], -math.inf", False),
+        ("total + 1", "total.append(1)", True),
     ],
 )
 def test_what_nobody_would_write_is_refused(wrong, right, odd):

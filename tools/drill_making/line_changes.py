@@ -619,7 +619,7 @@ def is_odd(wrong: str, right: str) -> bool:
     It does nothing with a value, assigns a name to itself, or asks for a constant.
     """
     one, other = statement_in(wrong), statement_in(right)
-    if one is None or other is None:  # a part of a statement
+    if one is None or other is None or is_part_of_statement(other):
         return bool(ODD.search(wrong)) and not ODD.search(right)
     if isinstance(one, ast.Expr):
         names = [called_name(s.value) for s in (one, other) if isinstance(s, ast.Expr)]
@@ -629,6 +629,14 @@ def is_odd(wrong: str, right: str) -> bool:
     if isinstance(one, ast.If | ast.While) and isinstance(one.test, ast.Constant):
         return True
     return bool(ODD.search(wrong)) and not ODD.search(right)
+
+
+def is_part_of_statement(right: ast.stmt) -> bool:
+    """True if a right line is an expression alone, which does nothing unless it is an argument.
+
+    Of a call by itself, such as ``parts.append(x)``, it cannot be told.
+    """
+    return isinstance(right, ast.Expr) and not isinstance(right.value, ast.Call)
 
 
 ODD = re.compile(
