@@ -199,7 +199,11 @@ OVERLAPPING = (
         "the shared turned key is lined up with something else",
     },
     # what readers of thirty drawn by lot found, with what is like it
-    {"the future in place of the past", "what is allowed is not the past"},
+    {
+        "the future in place of the past",
+        "what is allowed is not the past",
+        "every token sees the next one",
+    },
     {"the future in place of the past", "the mask is inverted"},
     {"no eps", "eps is not added to the mean square"},
     {
