@@ -212,6 +212,7 @@ OVERLAPPING = (
         "eps outside the root",
         "the mean is subtracted, and nothing divided",
     },
+    {"a norm at the end", "normalised twice"},
     {"averaged over all queries", "divided by all the attention"},
     {"a guard in the divisor", "the shares do not sum to 1"},
     {"a term is missing", "the diagonal is another"},
