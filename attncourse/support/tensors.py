@@ -67,7 +67,7 @@ def seen(where: Tensor) -> bool:
 
 
 def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the mask and the scores, broadcast to each other.
+    """Return the mask and the scores, as they are; they broadcast to each other.
 
     Raises ``ValueError`` for a mask that is not boolean or does not broadcast to ``(..., m, n)``,
     and for one that hides NaN.
@@ -82,11 +82,13 @@ def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
                 f"mask: expected 1 or {size} along axis {axis} ({names.get(axis, 'a batch axis')}),"
                 f" got {got} in a mask of shape {tuple(mask.shape)}"
             )
-    mask, scores = torch.broadcast_tensors(mask, scores)
-    hidden = scores.isnan() & ~mask
-    if seen(hidden):
-        where = tuple(hidden.nonzero()[0].tolist())
-        raise ValueError(f"scores: expected numbers, the mask hides NaN at {where}")
+    # Every training step asks, and a sum is quickly made: without NaN in it none is hidden.
+    if seen(scores.detach().sum().isnan()):
+        hidden = scores.isnan() & ~mask
+        if seen(hidden):
+            where = tuple(hidden.nonzero()[0].tolist())
+            raise ValueError(f"scores: expected numbers, the mask hides NaN at {where}")
+    # Not broadcast here: what is done to a mask (m, n) alone is done once, not for each head.
     return mask, scores
 
 

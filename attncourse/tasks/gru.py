@@ -64,13 +64,14 @@ class Walk(torch.autograd.Function):
     def forward(read: Tensor, first: Tensor, W: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
         """Return every state, and what the gradients need: the gates and the new values."""
         d, W, bias = first.shape[-1], W.mT.contiguous(), bias.unsqueeze(1)
-        read = read.movedim(2, 0).contiguous()  # (n, ways, b, 3 d)
-        states = torch.empty_like(read[..., :d])
-        gates, news, olds = read[..., : 2 * d].clone(), states.clone(), states.clone()
+        read = read.movedim(2, 0)  # (n, ways, b, 3 d)
+        states, news, olds = (read.new_empty(*read.shape[:-1], d) for _ in range(3))
+        gates = read.new_empty(*read.shape[:-1], 2 * d)
         state = first
         for t in range(len(read)):
             own = torch.baddbmm(bias, state, W)  # (ways, b, 3 d)
-            reset, keep = gates[t].add_(own[..., : 2 * d]).sigmoid_().chunk(2, dim=-1)
+            torch.add(read[t, ..., : 2 * d], own[..., : 2 * d], out=gates[t])
+            reset, keep = gates[t].sigmoid_().chunk(2, dim=-1)
             olds[t] = own[..., 2 * d :]
             torch.addcmul(read[t, ..., 2 * d :], reset, olds[t], out=news[t])
             state = torch.lerp(news[t].tanh_(), state, keep, out=states[t])
