@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-from helpers.dedented_text import dedented
-
 NAME = "01_small"
 
 
@@ -38,29 +36,14 @@ TESTS = (
     graded("points_add", "2 if add(1, 2) == limit else 1 if add(0, 0) == 0 else 0", 2),
     graded(
         "hidden_add",
-        dedented("""
-            # More tests.
-            ### BEGIN HIDDEN TESTS
-            assert add(5, 6) == 11
-            ### END HIDDEN TESTS
-        """),
+        "# More tests.\n### BEGIN HIDDEN TESTS\nassert add(5, 6) == 11\n### END HIDDEN TESTS",
         1,
     ),
     graded("points_twice", "4 * (twice(2) == 4)", 4),
 )
 RIGHT = (
-    dedented("""
-        ### BEGIN SOLUTION
-        def add(a, b):
-            return a + b
-        ### END SOLUTION
-    """),
-    dedented("""
-        ### BEGIN SOLUTION
-        def twice(a):
-            return 2 * a
-        ### END SOLUTION
-    """),
+    "### BEGIN SOLUTION\ndef add(a, b):\n    return a + b\n### END SOLUTION",
+    "### BEGIN SOLUTION\ndef twice(a):\n    return 2 * a\n### END SOLUTION",
 )
 
 
