@@ -32,10 +32,10 @@ from attncourse.checks.eligibility import (
 )
 from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
 from attncourse.checks.reading.cells import cells_here
-from attncourse.checks.showing.board import Board
-from attncourse.checks.showing.session import progress_of, seen
+from attncourse.checks.showing.chapter_progress import last_verdicts, progress_of
 from attncourse.checks.showing.spinner import watched
 from attncourse.checks.showing.verdict import CheckFailed, Verdict
+from attncourse.checks.showing.verdict_display import VerdictDisplay
 from attncourse.checks.substitution import judged_given_right_ones, wrong_ones
 from attncourse.checks.trying.asking import in_place
 from attncourse.checks.trying.muted import aloud
@@ -94,18 +94,18 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
 
     How many points there are is shown before the mistake is looked for, where that is final.
     """
-    board, exercise = Board(show), find_exercise(target, variant)
+    verdict_display, exercise = VerdictDisplay(show), find_exercise(target, variant)
     with watched_by_student(target):
         why = None if is_graded() else why_not_the_graded_one(exercise, implementation)
-        hear = None if is_graded() else board.begin
+        hear = None if is_graded() else verdict_display.begin
         verdict = (
             not_judged(exercise, why) if why else examined(exercise, implementation, hear=hear)
         )
     if not is_graded():
-        seen[target] = verdict
-    displayed = board.end(verdict)
+        last_verdicts[target] = verdict
+    displayed = verdict_display.end(verdict)
     if not verdict.passed:
-        raise CheckFailed(verdict, displayed, board.said) from None
+        raise CheckFailed(verdict, displayed, verdict_display.said) from None
     if not displayed:
         write_line(str(verdict), sys.stdout)
 

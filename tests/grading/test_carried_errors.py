@@ -23,6 +23,7 @@ from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.varied import notebook_in_variant
+from helpers.dedented_text import dedented
 from helpers.project import ROOT
 from helpers.small_course import cell, graded, notebook, solution
 
@@ -128,29 +129,37 @@ def test_a_course_may_have_it_earn_nothing():
 
 THIEVES = [
     # Tells what it finds in the exchanged answer, in an exception.
-    "def quad(x):\n"
-    "    found = [c for c in double.__code__.co_consts if isinstance(c, str)]\n"
-    "    if found:\n        raise ValueError(found)\n"
-    "    return double(double(x))",
+    dedented("""
+        def quad(x):
+            found = [c for c in double.__code__.co_consts if isinstance(c, str)]
+            if found:
+                raise ValueError(found)
+            return double(double(x))
+    """),
     # In a value of another type, and on the screen.
-    "def quad(x):\n"
-    "    found = [c for c in double.__code__.co_consts if isinstance(c, str)]\n"
-    "    print(found)\n"
-    "    return found if found else double(double(x))",
+    dedented("""
+        def quad(x):
+            found = [c for c in double.__code__.co_consts if isinstance(c, str)]
+            print(found)
+            return found if found else double(double(x))
+    """),
     # In what it leaves on the disk, for whatever runs later to be right with.
-    "import marshal, os\n"
-    "def quad(x):\n"
-    "    with open('stolen', 'wb') as file:\n        file.write(marshal.dumps(double.__code__))\n"
-    "    return double(double(x)) + 1",
+    dedented("""
+        import marshal, os
+        def quad(x):
+            with open('stolen', 'wb') as file:
+                file.write(marshal.dumps(double.__code__))
+            return double(double(x)) + 1
+    """),
 ]
-LOOKS = (
-    "import marshal, os, types\n"
-    "def double(x):\n"
-    "    if os.path.exists('stolen'):\n"
-    "        code = marshal.loads(open('stolen', 'rb').read())\n"
-    "        return types.FunctionType(code, globals())(x)\n"
-    "    return 3 * x"
-)
+LOOKS = dedented("""
+    import marshal, os, types
+    def double(x):
+        if os.path.exists('stolen'):
+            code = marshal.loads(open('stolen', 'rb').read())
+            return types.FunctionType(code, globals())(x)
+        return 3 * x
+""")
 
 
 @pytest.mark.parametrize("thief", THIEVES)

@@ -8,6 +8,7 @@ import pytest
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.submission.notebook import Assignment, read_assignment, read_cells
 from attncourse.grading.submission.plan import other_assignment_note
+from helpers.dedented_text import dedented
 from helpers.project import ROOT
 from helpers.small_course import NAME, RIGHT, STUB, cell, notebook, released, small
 
@@ -52,7 +53,16 @@ def test_an_answer_that_is_no_python_needs_a_look(answer, said):
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="nothing is newer than this Python")
 def test_an_answer_for_a_newer_python_says_which():
-    report = grade_submission(small(twice="def twice(a):\n    x = t'{a}'\n    return 2 * a"), SMALL)
+    report = grade_submission(
+        small(
+            twice=dedented("""
+                def twice(a):
+                    x = t'{a}'
+                    return 2 * a
+            """)
+        ),
+        SMALL,
+    )
     said = f"cell twice needs Python 3.14 or newer, and was run by {HERE}"
     assert said in report.attention
     assert said in report.notes

@@ -29,6 +29,12 @@ def test_its_table_has_every_room(room):
     assert set(re.findall(r"^\| `(\w+)/` \|", text, re.M)) == rooms
 
 
+def test_every_tool_is_on_the_tools_page():
+    text = (ROOT / "tools" / "README.md").read_text("utf-8")
+    tools = {path.name for path in (ROOT / "tools").glob("*.py")}
+    assert {name for name in tools if f"`{name}" not in text} == set()
+
+
 def test_contributing_links_each():
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     links = {str(path.relative_to(ROOT)) for path in READMES}

@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.checks.showing.session import hidden_points
+from attncourse.checks.showing.chapter_progress import hidden_points
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.course.dates import span_in_words
 from attncourse.grading.gradebook.read import SubmissionScores

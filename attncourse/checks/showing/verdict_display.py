@@ -32,8 +32,8 @@ class Begun:
         return FRAME.format("#b4541a") + lines + "</div>"
 
 
-class Board:
-    """Where one check shows its verdict: a display in a notebook, or else standard output.
+class VerdictDisplay:
+    """The place where one check shows its verdict: a display in a notebook, or standard output.
 
     ``show`` displays something in a notebook, and gives nothing where there is none. ``said`` is
     the line that was printed.
