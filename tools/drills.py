@@ -2,6 +2,7 @@
 
     python tools/drills.py kqv --seed 5     adds what is missing to practice/drills/kqv.json
     python tools/drills.py kqv.project      the same of one exercise
+    python tools/drills.py --refresh kqv    looks for better examples, and for fairer wrong names
     python tools/drills.py --prove          proves all that are kept, on three seeds
     python tools/drills.py --count          how many there are, by chapter and kind
 
@@ -26,6 +27,7 @@ from drill_making.candidates import candidates_by_hand, candidates_of
 from drill_making.child import Child, ChildEnded
 from drill_making.choosing import WANTED_EACH, DrillChoice, chosen_drills, with_ids
 from drill_making.proving import drill_problem
+from drill_making.refreshing import refreshed
 
 from attncourse import STEMS
 from attncourse.checks import Exercise, exercises
@@ -42,13 +44,18 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="chapters by their stems, exercises; none: all")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--by-hand", action="store_true", help="try no changes by program")
+    parser.add_argument("--refresh", action="store_true", help="of drills, too, by their ids")
     parser.add_argument("--prove", action="store_true")
     parser.add_argument("--count", action="store_true")
     given = parser.parse_args()
-    unknown = [name for name in given.names if name not in {*STEMS, *exercises()}]
+    ids = {drill.id for stem in STEMS for drill in drills_of(stem)} if given.refresh else set()
+    unknown = [name for name in given.names if name not in {*STEMS, *exercises(), *ids}]
     if unknown:
         parser.error(f"no chapter or exercise is called {unknown[0]}; chapters: {', '.join(STEMS)}")
     names = given.names or list(STEMS)
+    if given.refresh:
+        refresh({*names}, given.seed)
+        return
     targets = [target for target in exercises() if {target, target.partition(".")[0]} & {*names}]
     stems = list(dict.fromkeys(target.partition(".")[0] for target in targets))
     if given.prove:
@@ -94,6 +101,26 @@ def with_what_lacks(
     names = {drill.name for drill in chosen.drills}
     candidates = candidates_of(chapter, exercise, seed, names, lacks)
     return chosen_drills(exercise, candidates, seed, chosen.drills)
+
+
+def refresh(names: set[str], seed: int) -> None:
+    """Refreshes drills, named by their ids, exercises or chapters; prints which changed."""
+    with Child(refreshed) as child:
+        for stem in STEMS:
+            drills = [*drills_of(stem)]
+            changed = 0
+            for place, drill in enumerate(drills):
+                if not {drill.id, drill.exercise, stem} & names:
+                    continue
+                try:
+                    drills[place] = child.ask(drill, seed)
+                except ChildEnded:
+                    print(f"{drill.id}: it ends the process", flush=True)
+                if drills[place] != drill:
+                    changed += 1
+                    print(f"{drill.id} changed", flush=True)
+            if changed:
+                write(stem, seed, drills)
 
 
 def still_true(drills: Sequence[Drill], seed: int) -> Iterator[Drill]:

@@ -582,6 +582,29 @@ def test_close_results_have_enough_decimals():
     assert markup.decimals_that_tell([0.123, "nan"], [0.124, 1.0]) == 3
     assert markup.decimals_that_tell({"raised": "ValueError"}, [1.0]) == 2
     assert markup.decimals_that_tell([[True]], [[False]]) == 2
+    assert markup.decimals_that_tell([2.82843, 0.1], [2.82842, 0.1]) == 5
+    assert markup.decimals_that_tell([1e-7, 0.5], [0, 0.6]) == 2  # a power of ten is one already
+    assert markup.decimals_that_tell([0.12341, 1.0], [0.12342, 2.0]) == 4
+
+
+def test_an_input_does_not_look_whole():
+    """What is near a whole number, or near 0, is written with as many decimals as show it."""
+    assert markup.decimals_of_input([[0.5, 1.25], [3, 4]]) == 2
+    assert markup.decimals_of_input([0.9999, 0.5]) == 4
+    assert markup.decimals_of_input([[0.002, 0.5]]) == 3
+    assert markup.decimals_of_input([1e-7, 0.5]) == 2
+    example = DrillExample("f(x)", "", [{"name": "x", "value": [0.002, 1.5]}], [1], [2])
+    assert texts(soup(markup.example_html(example)).table) == [["0.002", "1.500"]]
+
+
+def test_shapes_are_said_where_they_differ():
+    """A row, and a matrix of one row, are drawn alike."""
+    example = DrillExample("f(x)", "", [], [[1, 2]], [1, 2])
+    said = [p.get_text() for p in soup(markup.example_html(example)).select(".ap-pair p")]
+    assert said == ["gives (1, 2)", "should give (2,)"]
+    alike = DrillExample("f(x)", "", [], [[1, 3]], [[1, 2]])
+    said = [p.get_text() for p in soup(markup.example_html(alike)).select(".ap-pair p")]
+    assert said == ["gives", "should give"]
 
 
 def test_larger_cells_are_darker_different_ones_underlined():

@@ -133,6 +133,31 @@ def test_each_of_two_known_mistakes_is_paid_for_once(target, names):
     assert points(exercise, both, 3) == verdict.earned  # asked why or not
 
 
+@pytest.mark.parametrize(
+    ("target", "slip", "error"),
+    [
+        ("kqv.AttentionHead", "the weights come back too", "weights is missing"),
+        ("gpt.sample_token", "an axis of length 1 is left", "temperature 0 divides by 0"),
+        ("efficient.tiled_attention", "a softmax in every tile", "the mask is transposed"),
+    ],
+)
+def test_a_slip_beside_an_error_keeps_what_the_error_leaves(target, slip, error):
+    """What only raises loses all that it breaks; of the rest the slip is paid for once."""
+    both, each = together(ALL[target], slip, error)
+    verdict = examine(target, both, seed=3)
+    assert {verdict.diagnosis.name, verdict.rest} == {slip, error}
+    alone = [examine(target, wrong, seed=3) for wrong in each]
+    broken = {c.name for c in alone[1].criteria if not c.passed}
+    assert not any(c.earned or c.follows for c in verdict.criteria if c.name in broken)
+    shown, *follows = [c for c in verdict.criteria if not c.passed and c.name not in broken]
+    assert shown.earned == 0
+    assert not shown.follows
+    assert all(c.follows for c in follows)
+    assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
+    assert 0 < verdict.earned <= min(one.earned for one in alone)
+    assert points(ALL[target], both, 3) == verdict.earned  # asked why or not
+
+
 def test_what_is_said_before_the_long_search_is_what_is_earned():
     both, _ = together(ATTENTION, "no scale", "the mask is inverted")
 

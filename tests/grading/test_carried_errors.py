@@ -9,7 +9,7 @@ import pytest
 from attncourse import STEMS
 from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.judging import judge
-from attncourse.checks.trying.unavailable import NOWHERE
+from attncourse.checks.trying.unavailable import FILE_ABSENT
 from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.judge import missing_names
 from attncourse.grading.judge.carried_errors import (
@@ -262,7 +262,7 @@ def test_what_is_given_is_right_in_every_variant(stem, variant, name):
 
 def test_a_library_that_the_grader_lacks_is_the_headline():
     """What stands above the fold is read: that a name is not defined is what came of it."""
-    sentence = f"`einops` {NOWHERE}"
+    sentence = f"`einops` {FILE_ABSENT}"
     undefined = "raised NameError: name 'rearrange' is not defined"
     verdict = {
         "reason": undefined,

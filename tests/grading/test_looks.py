@@ -7,7 +7,7 @@ import pytest
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.submission.notebook import Assignment, read_assignment, read_cells
-from attncourse.grading.submission.plan import another
+from attncourse.grading.submission.plan import other_assignment_note
 from helpers.project import ROOT
 from helpers.small_course import NAME, RIGHT, STUB, cell, notebook, released, small
 
@@ -67,7 +67,7 @@ def test_another_chapters_notebook_is_known_by_content(path):
         solved = ROOT / "solutions" / other.parent.name / other.name
         assignment = read_assignment(solved, solved.read_bytes())
         for data in (path.read_bytes(), without_marks(path)):
-            said = another(read_cells(data), assignment)
+            said = other_assignment_note(read_cells(data), assignment)
             title = json.loads(path.read_bytes())["cells"][0]["source"][0].strip("# \n")
             assert said == (
                 ""
@@ -100,4 +100,4 @@ def title_of(data: bytes) -> str:
     "cells", [[], [cell(RIGHT[0])], [cell("# Notes", code=False), cell("print(1)")]]
 )
 def test_a_notebook_without_tests_is_not_taken_for_another_s(cells):
-    assert another(read_cells(notebook(*cells)), SMALL) == ""
+    assert other_assignment_note(read_cells(notebook(*cells)), SMALL) == ""

@@ -19,7 +19,7 @@ from attncourse.grading.submission.notebook import (
     read_cells,
     read_submission_cells,
 )
-from attncourse.grading.submission.plan import another, plan
+from attncourse.grading.submission.plan import other_assignment_note, plan
 from attncourse.grading.submission.source import made_python, names
 from attncourse.grading.submission.text import MAX_FILE_BYTES, sides
 from corpus.damaged import FILE, conflict
@@ -343,4 +343,4 @@ def test_no_text_is_gone_through_again_and_again(text):
 def test_a_heading_is_looked_for_once():
     cells = (Cell("\n" * 300_000 + "x", code=False), Cell('check("scoring.bilinear", f)'))
     asked = Assignment("01_small", (Cell("f()", grade_id="points_f", grade=True, locked=True),))
-    assert "this is the notebook of scoring" in another(cells, asked)
+    assert "this is the notebook of scoring" in other_assignment_note(cells, asked)

@@ -12,7 +12,7 @@ import pytest
 
 from attncourse.checks import exercises
 from attncourse.checks.reading.cells import KEEPS, went_on
-from attncourse.checks.trying.unavailable import DEBUGGER, NOBODY, NOWHERE, SENTENCE
+from attncourse.checks.trying.unavailable import CHAPTER_ABSENT, DEBUGGER, FILE_ABSENT, NOBODY
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 from attncourse.grading.student.selfcheck import check_cells
@@ -25,7 +25,7 @@ HEAD = "import math\nimport torch\nfrom torch import nn\nfrom attncourse.checks 
 OK = "def project(x, weight):\n    return x @ weight"
 BODY = "def project(x, weight):\n    {}\n    return x @ weight"
 CHECK = "check('kqv.project', project)"
-OURS = SENTENCE.format("kqv")
+OURS = CHAPTER_ABSENT.format("kqv")
 SCORES = "def attention_scores(query, key):\n    return {}query @ key.mT"
 ATTENTION = """\
 def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
@@ -247,12 +247,12 @@ CASES = [
         "ours-of-the-checks",
         "from attncourse.checks import exercises\nproject = exercises()['kqv.project'].reference",
     ),
-    of("from-a-file", f"{FILE}from my_parts import project", says=f"`my_parts` {NOWHERE}"),
+    of("from-a-file", f"{FILE}from my_parts import project", says=f"`my_parts` {FILE_ABSENT}"),
     of("run-from-a-file", "%run {folder}/my_parts.py"),
     of(
         "with-a-file",
         f"{FILE}import my_parts\ndef project(x, weight):\n    return 2 * my_parts.half(x) @ weight",
-        says=f"`my_parts` {NOWHERE}",
+        says=f"`my_parts` {FILE_ABSENT}",
     ),
     of(
         "with-a-file-partly",

@@ -52,6 +52,9 @@ def test_an_array_of_which_entries_are_set_is_not_read_by_that():
         ("while True:", "while i < n:", True),
         ("return ( weights ) / total", "return (weights @ X) / total", True),
         ("return f(weights) / total", "return f(weights @ X) / total", False),
+        ("a < 0, 0, a.log()", "a == 0, 0, a.log()", False),  # a line of arguments
+        ("~mask[..., :n], 0", "~mask[..., :n], -math.inf", False),
+        ("total + 1", "total.append(1)", True),
     ],
 )
 def test_what_nobody_would_write_is_refused(wrong, right, odd):
@@ -66,6 +69,12 @@ def test_what_nobody_would_write_is_refused(wrong, right, odd):
         ("ok = 1 <= k <= k", "ok = 1 <= k <= n", True),
         ("y = x.transpose(-3, -3)", "y = x.transpose(-4, -3)", True),
         ("y = np.swapaxes(x, -1, -1)", "y = np.swapaxes(x, -1, -2)", True),
+        ("y = x[..., :]", "y = x[..., :k]", True),
+        ("y = x[0:]", "y = x[1:]", True),
+        ("x[:] = 0", "x[:n] = 0", False),
+        ("y = x[:, None]", "y = x[None]", False),
+        ("y = np.array([v for v in x])", "y = np.array([v / s for v in x])", True),
+        ("y = [v for v in x if v]", "y = [v for v in x if v > 1]", False),
         ("y = x - 1", "y = x + 1", False),
         ("y = x + 0", "y = x + 0; z = 1", False),
         ("y = x * x", "y = x * n", False),

@@ -10,7 +10,7 @@ import pytest
 from helpers.project import ROOT
 
 PACKAGE = ROOT / "attncourse"
-READMES = sorted(PACKAGE.rglob("README.md"))
+READMES = [*sorted(PACKAGE.rglob("README.md")), ROOT / "tools" / "README.md"]
 NAMED = re.compile(r"`((?:\.\./)*[\w/]+\.\w+)(?::([\w.]+))?`")
 
 

@@ -15,12 +15,14 @@ from drill_making.child import Child, ChildEnded
 from drill_making.examples import example_of, example_place
 from drill_making.line_changes import is_odd, other_lines_changed
 from drill_making.proving import (
+    as_checked,
     fewer_draws,
     implementation_of,
     limited,
     named_mistake,
     passes_quickly,
 )
+from drill_making.refused import is_refused
 from drill_making.wrong_names import WANTED, draws_of, twins_of, wrong_names
 
 MOST = 12  # drills of an exercise
@@ -58,7 +60,8 @@ def chosen_drills(
     chosen = DrillChoice(exercise, seed, [*standing])
     by_name: dict[str, list[Candidate]] = {}
     for candidate in candidates:
-        if is_odd(candidate.change.wrong, candidate.change.right):
+        change = candidate.change
+        if is_odd(change.wrong, change.right) or is_refused(exercise.target, change.wrong):
             continue
         by_name.setdefault(candidate.name, []).append(candidate)
     order = sorted(by_name, key=lambda name: min((c.is_easy, c.change.rank) for c in by_name[name]))
@@ -126,12 +129,18 @@ def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | st
         return "no example"
     draws = {seed: named.trials, **draws_of(exercise, wrong, (seed + 100,))}
     names = wrong_names(
-        exercise, named.mistake, draws, place, random.Random(f"{seed} {answer.text} {change.wrong}")
+        exercise,
+        named.mistake,
+        draws,
+        place,
+        random.Random(f"{seed} {answer.text} {change.wrong}"),
+        answer.lines,
     )
     if len(names) < WANTED:
         return "too few wrong names"
     twins = twins_of(exercise, named.trials, names, seed)
-    place = example_place(exercise, named.trials, twins)
+    with as_checked():
+        place = example_place(exercise, named.trials, twins, wrong)
     assert place is not None, "a case that can be read stays one"
     if mended_elsewhere(exercise, candidate, named.trials, seed):
         return "another line mends it"

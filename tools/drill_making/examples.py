@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from attncourse.checks import Exercise
+from attncourse.checks.exercise import Case
 from attncourse.checks.judging import value_as_typed
 from attncourse.checks.trying.compare import as_numbers, is_array
-from attncourse.checks.trying.outcome import named_arguments
+from attncourse.checks.trying.outcome import named_arguments, run
 from attncourse.checks.trying.trials import Trial
 
 MOST_NUMBERS = 30  # of an array that is shown
@@ -22,25 +24,72 @@ NOTHING = 1e-12  # beside 1, a number that only rounding has made
 MOST_PARTS = 4  # of several results
 LONGEST_TEXT = 160
 TWIN = 40.0  # the effort that a wrong name with the same result is worth
+MOST_COMPUTED = 6  # cases that are computed again, those that are read most quickly
+COMPUTED = 0.02  # how far a result may be off that is computed with what is shown
 UNSEEN = 120.0  # that of an argument whose numbers are not shown, so that nobody can compute
 NO_TWINS: Mapping[int, int] = MappingProxyType({})
 
 
 def example_place(
-    exercise: Exercise, trials: tuple[Trial, ...], twins: Mapping[int, int] = NO_TWINS
+    exercise: Exercise,
+    trials: tuple[Trial, ...],
+    twins: Mapping[int, int] = NO_TWINS,
+    implementation: Callable | None = None,
 ) -> int | None:
     """Return the place of the failing case that is read most quickly; None where none can be.
 
     ``twins`` says in which cases how many of the wrong names give the very result that came: such
-    a case does not show which of them is right.
+    a case does not show which of them is right. Of an ``implementation``, the wrong code, one of
+    the first cases is taken in which the numbers that are shown give the results that are shown.
     """
-    failing = [
+    failing = sorted(
         (reading_effort(exercise, t) + TWIN * twins.get(i, 0), i)
         for i, t in enumerate(trials)
         if t.stands_out and t.outcome.kind in ("value", "raised")
-    ]
-    best = min(failing, default=None)
-    return best[1] if best and math.isfinite(best[0]) else None
+    )
+    places = [place for effort, place in failing if math.isfinite(effort)]
+    if implementation is not None:
+        for place in places[:MOST_COMPUTED]:
+            if can_be_computed(exercise, trials[place], implementation):
+                return place
+    return places[0] if places else None
+
+
+def can_be_computed(exercise: Exercise, trial: Trial, implementation: Callable) -> bool:
+    """True if both results come out of the arguments as they are shown, with their few digits."""
+    case = case_as_shown(trial.case)
+    for function, outcome in (
+        (exercise.reference, trial.expected),
+        (implementation, trial.outcome),
+    ):
+        again = run(exercise, function, case, watched=False)
+        if again.kind != outcome.kind:
+            return False
+        numbers, others = as_numbers(again.value), as_numbers(outcome.value)
+        if numbers is None or others is None:
+            continue
+        if numbers.shape != others.shape:
+            return False
+        if not np.allclose(numbers, others, rtol=COMPUTED, atol=COMPUTED, equal_nan=True):
+            return False
+    return True
+
+
+def case_as_shown(case: Case) -> Case:
+    """Return a case with the digits of its arrays that are shown."""
+    args = tuple(array_as_shown(value) for value in case.args)
+    kwargs = {name: array_as_shown(value) for name, value in case.kwargs.items()}
+    return replace(case, args=args, kwargs=kwargs)
+
+
+def array_as_shown(value: Any) -> Any:
+    """Return an array of the digits that are shown; anything else as it is."""
+    if not is_array(value) or "float" not in str(value.dtype):
+        return value
+    rounded = value.detach().clone() if hasattr(value, "detach") else value.copy()
+    for place in np.ndindex(tuple(value.shape)):
+        rounded[place] = float(f"{float(value[place]):.{DIGITS[0]}g}")
+    return rounded.requires_grad_() if getattr(value, "requires_grad", False) else rounded
 
 
 def reading_effort(exercise: Exercise, trial: Trial) -> float:

@@ -619,7 +619,7 @@ def is_odd(wrong: str, right: str) -> bool:
     It does nothing with a value, assigns a name to itself, or asks for a constant.
     """
     one, other = statement_in(wrong), statement_in(right)
-    if one is None or other is None:  # a part of a statement
+    if one is None or other is None or is_part_of_statement(other):
         return bool(ODD.search(wrong)) and not ODD.search(right)
     if isinstance(one, ast.Expr):
         names = [called_name(s.value) for s in (one, other) if isinstance(s, ast.Expr)]
@@ -629,6 +629,14 @@ def is_odd(wrong: str, right: str) -> bool:
     if isinstance(one, ast.If | ast.While) and isinstance(one.test, ast.Constant):
         return True
     return bool(ODD.search(wrong)) and not ODD.search(right)
+
+
+def is_part_of_statement(right: ast.stmt) -> bool:
+    """True if a right line is an expression alone, which does nothing unless it is an argument.
+
+    Of a call by itself, such as ``parts.append(x)``, it cannot be told.
+    """
+    return isinstance(right, ast.Expr) and not isinstance(right.value, ast.Call)
 
 
 ODD = re.compile(
@@ -641,7 +649,7 @@ def does_nothing(wrong: str, right: str) -> bool:
     """True if wrong code has an operation without effect that the right code has not.
 
     A 0 is added, a value is compared with itself or taken from itself, an axis changes places with
-    itself.
+    itself, a slice takes all there is, a list is made of each entry as it is.
     """
     before, after = ({*idle_operations(ast.parse(code))} for code in (right, wrong))
     return not after <= before
@@ -662,10 +670,26 @@ def idle_operations(tree: ast.AST) -> Iterator[str]:
         elif isinstance(node, ast.Call) and method_name(node) in ("swapaxes", "transpose"):
             axes = [ast.dump(n) for n in node.args[-2:]]
             is_idle = len(axes) == 2 and axes[0] == axes[1]
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            places = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            is_idle = all(is_all_of_axis(place) for place in places)
+        elif isinstance(node, ast.ListComp | ast.GeneratorExp):
+            loop = node.generators[0]
+            is_alone = len(node.generators) == 1 and not loop.ifs
+            is_idle = is_alone and ast.unparse(node.elt) == ast.unparse(loop.target)
         else:
             continue
         if is_idle:
             yield ast.unparse(node)
+
+
+def is_all_of_axis(place: ast.expr) -> bool:
+    """True for an index that takes all of an axis, or of several: ``:``, ``0:`` or ``...``."""
+    if isinstance(place, ast.Constant):
+        return place.value is ...
+    if not isinstance(place, ast.Slice) or place.upper or place.step:
+        return False
+    return place.lower is None or getattr(place.lower, "value", None) == 0
 
 
 def statement_in(line: str) -> ast.stmt | None:

@@ -22,7 +22,8 @@ from attncourse.checks.trying.trials import Trial, draw, problem_with, trials_of
 from attncourse.checks.trying.watch import forbidding
 from attncourse.practice.drills import Drill
 from drill_making.line_changes import does_nothing, other_lines_changed
-from drill_making.overlapping import overlap
+from drill_making.overlapping import is_fair_name, overlap
+from drill_making.refused import is_refused
 
 LIMIT = 5.0  # seconds for one call: a change may make a loop that never ends
 FIRST = 3  # cases that are tried first
@@ -162,8 +163,13 @@ def problem_in_words(drill: Drill) -> str:
     also = [name for name in drill.wrong_names if overlap(name, drill.name)]
     if also:
         return f"a wrong name may be true in words: {', '.join(also)}"
+    unfair = [name for name in drill.wrong_names if not is_fair_name(name, drill.right)]
+    if unfair:
+        return f"a wrong name is true of the right code, or of much: {', '.join(unfair)}"
     if does_nothing("\n".join(drill.code), "\n".join(drill.right)):
         return "its line does nothing, which gives it away"
+    if is_refused(drill.exercise, drill.code[drill.line]):
+        return "its line is one of those that readers refused"
     return ""
 
 

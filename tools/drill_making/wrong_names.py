@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -16,13 +16,12 @@ from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import Outcome
 from attncourse.checks.trying.trials import Trial, try_out
 from drill_making.examples import shown
-from drill_making.overlapping import overlap
+from drill_making.overlapping import is_fair_name, overlap
 from drill_making.proving import as_checked, true_names
 
 WANTED = 3
 SAME = 1e-6  # the difference of results that nobody sees
 AMONG = 6  # of the likeliest, of which so many are drawn
-ALWAYS_VAGUE = re.compile(r"^something\b")
 VAGUE = re.compile(r"^(an?|the )?\s*(other|another|wrong)\b|does not follow|not (low|far) enough")
 
 
@@ -32,11 +31,14 @@ def wrong_names(
     draws: dict[int, tuple[Trial, ...]],
     place: int,
     luck: random.Random,
+    right: Sequence[str],
+    kept: Sequence[str] = (),
 ) -> list[str]:
     """Return three names of other mistakes; fewer where the exercise has not so many.
 
     ``draws`` is what the code did in the cases of some seeds, ``place`` the case of the first that
-    is shown. A name that is true in one of them is none.
+    is shown. A name that is true in one of them is none. ``right`` is the right code, and ``kept``
+    are names that the drill has already.
     """
     true = {mistake.name}
     for seed, trials in draws.items():
@@ -51,12 +53,14 @@ def wrong_names(
         for other in exercise.mistakes:
             if other.name in true or is_vague_beside(other, own):
                 continue
-            if overlap(other.name, mistake.name):
+            if overlap(other.name, mistake.name) or not is_fair_name(other.name, right):
+                continue
+            if other.name in kept:
                 continue
             outcome = first[other.name].trial(place).outcome
             tier, distance = belief(trials[place], outcome)
             tiers.setdefault(tier, []).append((distance, other.name))
-    chosen: list[str] = []
+    chosen = [*kept]
     for tier in sorted(tiers):
         names = [name for _, name in sorted(tiers[tier])][:AMONG]
         wanted = min(WANTED - len(chosen), len(names))
@@ -123,11 +127,8 @@ def decisions_of(mistake: Mistake) -> set[str]:
 def is_vague_beside(other: Mistake, own: set[str]) -> bool:
     """True for a name that is true in words of another mistake.
 
-    *Another power of d_k* is true of a mistake in the same decision, *something is done to the
-    vectors* of many.
+    *Another power of d_k* is true of a mistake in the same decision.
     """
-    if ALWAYS_VAGUE.search(other.name):
-        return True
     return bool(VAGUE.search(other.name)) and (not own or bool(own & decisions_of(other)))
 
 

@@ -27,7 +27,8 @@ ROLES |= {"weights": "weight", "A": "weight"}
 BREAK = re.compile(r"[(\[](?=[^)\]<])")  # where a line may go on below; no tag has such a sign
 DOT = re.compile(r'<span class="o">\.</span>')
 TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
-DECIMALS, MOST_DECIMALS = 2, 4  # of a number in a table; more where two results differ little
+DECIMALS, MOST_DECIMALS = 2, 4  # of a number in a table
+FINEST = 8  # decimals of two results that differ by less
 WIDE_NUMBER, SMALL_NUMBER = 1e5, 1e-3  # from and below which a number is written with a power
 
 
@@ -66,8 +67,23 @@ def decimals_that_tell(got: Any, want: Any) -> int:
     """Return how many decimals two results may need so that what differs looks different."""
     pairs = list(zip(numbers_in(got), numbers_in(want), strict=False))
     apart = [(a, b) for a, b in pairs if a != b]
+    for most in range(DECIMALS, FINEST + 1):
+        differ = [number_html(a, most) != number_html(b, most) for a, b in apart]
+        if all(differ):
+            return most
+        if most >= MOST_DECIMALS and any(differ):  # what differs is underlined: one is enough
+            return most
+    return DECIMALS
+
+
+def decimals_of_input(value: Any) -> int:
+    """Return how many decimals the numbers of an input need, so that none looks like a whole one.
+
+    0.9999 is not written as 1.00, nor 0.002 as 0.00: what the code makes of it is another result.
+    """
+    broken = [n for n in numbers_in(value) if n != round(n)]
     for most in range(DECIMALS, MOST_DECIMALS):
-        if all(f"{a:.{most}f}" != f"{b:.{most}f}" for a, b in apart):
+        if all(float(f"{n:.{most}f}") != round(n) for n in broken if abs(n) >= SMALL_NUMBER):
             return most
     return MOST_DECIMALS
 
@@ -179,19 +195,32 @@ def example_html(example: DrillExample) -> str:
     """Show what goes in, what comes out and what should."""
     inputs = "".join(
         f"<div><p><code>{escape(one['name'])}</code></p>"
-        f"{value_html(one['value'], one['name'])}</div>"
+        f"{value_html(one['value'], one['name'], None, decimals_of_input(one['value']))}</div>"
         for one in example.inputs
     )
     got, want = example.got, example.want
     most = decimals_that_tell(got, want)
     look = ' class="ap-weight"' if is_map(want) else ""  # both, or the look would tell
+    shapes = [shape_html(value) for value in (got, want)]
+    first, second = shapes if shapes[0] != shapes[1] else ("", "")
     results = (
-        f"<div{look}><p>gives</p>{value_html(got, 'gives', want, most)}</div>"
-        f"<div{look}><p>should give</p>{value_html(want, 'should give', None, most)}</div>"
+        f"<div{look}><p>gives{first}</p>{value_html(got, 'gives', want, most)}</div>"
+        f"<div{look}><p>should give{second}</p>"
+        f"{value_html(want, 'should give', None, most)}</div>"
     )
     note = f"<p>{inline_html(example.note)}</p>" if example.note else ""
     call = f'<p class="ap-call"><code>{escape(example.call)}</code></p>'
     return f'{call}<div class="ap-pair">{inputs}{results}</div>{note}'
+
+
+def shape_html(value: Any) -> str:
+    """Return the shape of an array that is shown, as what follows a heading; of others nothing."""
+    shape = []
+    while isinstance(value, list) and value:
+        shape.append(len(value))
+        value = value[0]
+    inside = f"{shape[0]}," if len(shape) == 1 else ", ".join(map(str, shape))
+    return f" <code>({inside})</code>" if shape else ""
 
 
 def code_rows(lines: Sequence[str]) -> list[tuple[int, str]]:

@@ -47,7 +47,7 @@ class Board:
         self.said = ""
 
     def begin(self, verdict: Verdict) -> None:
-        """Shows the first line."""
+        """Show the first line."""
         begun = Begun(verdict)
         self.display = self.show(begun, display_id=True)
         if not self.display:
@@ -55,7 +55,7 @@ class Board:
             write_line(self.said, self.out)
 
     def end(self, verdict: Verdict) -> bool:
-        """Puts the verdict in the place of its first line; says whether it is displayed."""
+        """Put the verdict in the place of its first line; return whether it is displayed."""
         if not self.display:
             return bool(self.show(verdict))
         self.display.update(verdict)

@@ -1,5 +1,7 @@
 """Chapter 13: right answers in steps, and wrong lines for them."""
 
+import math
+
 import torch
 
 
@@ -26,7 +28,15 @@ def token_in_steps(logits, temperature=1.0, top_k=None, top_p=None, generator=No
     return drawn.reshape(logits.shape[:-1])
 
 
-RIGHT = {"gpt.sample_token": [token_in_steps]}
+def perplexity_in_steps(losses, counts):
+    total, tokens = 0.0, 0
+    for loss, count in zip(losses, counts, strict=True):
+        total += float(loss) * int(count)
+        tokens += int(count)
+    return math.exp(total / tokens)
+
+
+RIGHT = {"gpt.sample_token": [token_in_steps], "gpt.perplexity": [perplexity_in_steps]}
 KEPT = "kept = filter_logits(scaled, top_k, top_p)"
 SHARES = "shares = kept.softmax(dim=-1)"
 DRAWN = "drawn = torch.multinomial(rows, 1, generator=generator)"
@@ -83,6 +93,10 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("return logits", "return logits.gather(-1, order)"),
     ),
     "gpt.perplexity": (
+        ("total += float(loss) * int(count)", "total += float(loss)"),
+        ("tokens += int(count)", "tokens += 1"),
+        ("return math.exp(total / tokens)", "return math.exp(total)"),
+        ("return math.exp(total / tokens)", "return math.exp(-total / tokens)"),
         (
             "return math.exp(total / sum((int(count) for count in counts)))",
             "return math.exp(total)",

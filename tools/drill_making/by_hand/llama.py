@@ -17,7 +17,20 @@ def merge_in_steps(symbols, ranks):
             i += 1
 
 
-RIGHT = {"llama.merge_pairs": [merge_in_steps]}
+def pairs_in_steps(weight, n_heads):
+    n_rows, _ = weight.shape
+    if n_rows % n_heads or n_rows // n_heads % 2:
+        raise ValueError(f"{n_rows} rows make no {n_heads} heads of even width")
+    half = n_rows // n_heads // 2
+    order = []
+    for h in range(n_heads):
+        first = 2 * half * h
+        for i in range(half):
+            order += [first + i, first + half + i]
+    return weight[order]
+
+
+RIGHT = {"llama.merge_pairs": [merge_in_steps], "llama.pairs_from_halves": [pairs_in_steps]}
 QUERY = "query = apply_rope(query, positions, self.base)"
 KEY = "key = apply_rope(key, positions, self.base)"
 MASK = "mask = causal_mask(n) if mask is None else mask"
@@ -25,6 +38,7 @@ MIXED = "mixed = scaled_dot_product_attention(query, key, value, mask | empty)"
 OUT = "return layers.W_o(merge_heads(mixed.masked_fill(empty, 0)))"
 ATTEND = "x = x + self.attend(self.norm_1(x), mask, positions)"
 FEED = "return x + self.feed_forward(self.norm_2(x))"
+ORDER = "order += [first + i, first + half + i]"
 BEST = "best = min(known, key=ranks.get)"
 JOINED = "pieces[i : i + 2] = [pieces[i] + pieces[i + 1]]"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -133,6 +147,9 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("_, i = min(found)", "_, i = found[-1]"),
     ),
     "llama.pairs_from_halves": (
+        (ORDER, "order += [first + half + i, first + i]"),
+        (ORDER, "order += [first + i, first + 2 * half - 1 - i]"),
+        ("first = 2 * half * h", "first = 0"),
         (
             "halves = weight.reshape(n_heads, 2, -1, d_in)",
             "halves = weight.reshape(n_heads, 2, -1, d_in).flip(1)",

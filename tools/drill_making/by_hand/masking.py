@@ -1,6 +1,26 @@
-"""Chapter 10: wrong lines for right answers."""
+"""Chapter 10: right answers in steps, and wrong lines for them."""
 
+import torch
+
+
+def padding_by_comparing(lengths, max_length):
+    positions = torch.arange(max_length)
+    ends = lengths.unsqueeze(-1)
+    allowed = positions < ends
+    return allowed.unsqueeze(-2)
+
+
+RIGHT = {"masking.padding_mask": [padding_by_comparing]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "masking.padding_mask": (
+        ("allowed = positions < ends", "allowed = positions <= ends"),
+        ("allowed = positions < ends", "allowed = positions >= max_length - ends"),
+        ("allowed = positions < ends", "allowed = positions >= ends"),
+        ("positions = torch.arange(max_length)", "positions = torch.arange(1, max_length + 1)"),
+        ("positions = torch.arange(max_length)", "positions = torch.arange(int(lengths.max()))"),
+        ("ends = lengths.unsqueeze(-1)", "ends = lengths.sort().values.unsqueeze(-1)"),
+        ("return allowed.unsqueeze(-2)", "return allowed.unsqueeze(1)"),
+    ),
     "masking.leak": (
         ("worst = max(worst, seen.max().item())", "worst = max(worst, seen.mean().item())"),
         ("worst = max(worst, seen.max().item())", "worst = max(worst, seen.sum().item())"),

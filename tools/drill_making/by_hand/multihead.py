@@ -1,6 +1,9 @@
 """Chapter 9: right answers in steps, and wrong lines for them."""
 
+import math
+
 import torch
+from torch import nn
 
 
 def split_by_slices(x, n_heads):
@@ -54,14 +57,49 @@ def merge_by_token(x):
     return torch.stack(rows, dim=-2)
 
 
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads, bias=True):
+        super().__init__()
+        self.n_heads = n_heads
+        self.W_q = nn.Linear(d_model, d_model, bias=bias)
+        self.W_k = nn.Linear(d_model, d_model, bias=bias)
+        self.W_v = nn.Linear(d_model, d_model, bias=bias)
+        self.W_o = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(self, x):
+        layers = (self.W_q, self.W_k, self.W_v)
+        q, k, v = (split_in_two_steps(layer(x), self.n_heads) for layer in layers)
+        mixed = (q @ k.mT / math.sqrt(q.shape[-1])).softmax(dim=-1) @ v
+        return self.W_o(merge_by_axes(mixed))
+
+
+def batched_in_steps(naive):
+    n_heads = len(naive.heads)
+    bias = naive.W_o.bias is not None
+    batched = MultiHeadAttention(naive.W_o.in_features, n_heads, bias=bias)
+    with torch.no_grad():
+        for name in ("W_q", "W_k", "W_v"):
+            layers = [getattr(head, name) for head in naive.heads]
+            target = getattr(batched, name)
+            target.weight.copy_(torch.cat([layer.weight for layer in layers]))
+            if bias:
+                target.bias.copy_(torch.cat([layer.bias for layer in layers]))
+    batched.W_o.load_state_dict(naive.W_o.state_dict())
+    return batched
+
+
 RIGHT = {
+    "multihead.naive_to_batched": [batched_in_steps],
     "multihead.split_heads": [split_by_slices, split_in_two_steps, split_by_chunks],
     "multihead.merge_heads": [merge_by_axes, merge_by_heads, merge_by_token],
 }
+WEIGHT_ROWS = "target.weight.copy_(torch.cat([layer.weight for layer in layers]))"
+BIAS_ROWS = "target.bias.copy_(torch.cat([layer.bias for layer in layers]))"
 SLICE = "heads[..., h, :, :] = x[..., h * width : (h + 1) * width]"
 PARTS = "parts = x.reshape(*batch, n, n_heads, width)"
 MERGED = "return by_token.reshape(*batch, n, h * d_head)"
 LAYERS = "layers = [getattr(head, name) for head in naive.heads]"
+STATE = 'f"W_o.{part}": tensor for part, tensor in naive.W_o.state_dict().items()'
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "multihead.split_heads": (
         (SLICE, "heads[..., h, :, :] = x[..., h::n_heads]"),
@@ -124,9 +162,38 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "multihead.naive_to_batched": (
+        ("batched.W_o.load_state_dict(naive.W_o.state_dict())", "batched.W_o = naive.W_o"),
+        ("n_heads = len(naive.heads)", "n_heads = naive.heads[0].W_q.out_features"),
+        (WEIGHT_ROWS, "target.weight.copy_(torch.cat([layer.weight for layer in layers[::-1]]))"),
+        (WEIGHT_ROWS, "target.weight.copy_(sum(h.weight for h in layers).repeat(n_heads, 1))"),
+        (
+            WEIGHT_ROWS,
+            "target.weight.copy_(torch.stack([h.weight for h in layers], dim=1).flatten(0, 1))",
+        ),
+        (BIAS_ROWS, "target.bias.copy_(torch.cat([layer.bias for layer in layers[::-1]]))"),
+        (BIAS_ROWS, "target.bias.copy_(layers[0].bias.repeat(n_heads))"),
+        ("target = getattr(batched, name)", 'target = getattr(batched, "W_v")'),
         (LAYERS, 'layers = [getattr(head, "W_q") for head in naive.heads]'),
         (LAYERS, "layers = [getattr(head, name) for head in naive.heads[::-1]]"),
         (LAYERS, "layers = [getattr(naive.heads[0], name) for head in naive.heads]"),
+        (LAYERS, 'layers = [getattr(head, "W_k") for head in naive.heads]'),
+        (STATE, 'f"W.{part}": tensor for part, tensor in naive.W_o.state_dict().items()'),
+        (
+            "batched.load_state_dict(state, strict=False)",
+            "batched.load_state_dict(state, strict=False, assign=True)",
+        ),
+        (
+            "naive.W_o.in_features, len(naive.heads), bias=bias",
+            "naive.W_o.in_features, naive.heads[0].W_q.out_features, bias=bias",
+        ),
+        (
+            "[getattr(layer, part) for layer in layers]",
+            "[getattr(layer, part) for layer in layers[::-1]]",
+        ),
+        (
+            "[getattr(layer, part) for layer in layers]",
+            "[getattr(layers[0], part) for layer in layers]",
+        ),
         ('for name in ("W_q", "W_k", "W_v"):', 'for name in ("W_q", "W_k"):'),
         ('for name in ("W_q", "W_k", "W_v"):', 'for name in ("W_k", "W_v"):'),
         (

@@ -12,7 +12,17 @@ def jacobian_in_steps(p):
     return diagonal - outer
 
 
-RIGHT = {"scaling.softmax_jacobian": [jacobian_in_steps]}
+def entropy_in_steps(weights):
+    is_zero = weights == 0
+    logarithms = weights.masked_fill(is_zero, 1).log()
+    terms = weights * logarithms
+    return -terms.sum(dim=-1)
+
+
+RIGHT = {
+    "scaling.softmax_jacobian": [jacobian_in_steps],
+    "scaling.attention_entropy": [entropy_in_steps],
+}
 QUERY = "query = torch.randn(n_samples, d_k, generator=generator)"
 KEY = "key = torch.randn(n_samples, d_k, generator=generator)"
 SCORES = "scores = (query * key).sum(dim=-1)"
@@ -59,6 +69,16 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ("diagonal = torch.zeros_like(outer)", "diagonal = torch.ones_like(outer)"),
     ),
     "scaling.attention_entropy": (
+        ("is_zero = weights == 0", "is_zero = weights < 0.1"),
+        ("return -terms.sum(dim=-1)", "return terms.sum(dim=-1)"),
+        (
+            "logarithms = weights.masked_fill(is_zero, 1).log()",
+            "logarithms = (1 + weights).log()",
+        ),
+        (
+            "logarithms = weights.masked_fill(is_zero, 1).log()",
+            "logarithms = weights.clamp(min=0.01).log()",
+        ),
         ("information = torch.where(", "information = -torch.where("),
         (
             "return (a * information).sum(-1).to(weights.dtype)",

@@ -126,6 +126,11 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "sequences.bootstrap_interval": (
+        ("tail = 100 * (1 - level) / 2", "tail = 100 * (1 - level)"),
+        (
+            "return tuple(np.percentile(values, [tail, 100 - tail]))",
+            "return tuple(np.percentile(values, [100 - tail, tail]))",
+        ),
         (ENDS, "low, high = np.quantile(found, [1 - level, level])"),
         (ENDS, "low, high = np.quantile(found, [level / 2, 1 - level / 2])"),
         (ENDS, "low, high = np.quantile(found, [(1 + level) / 2, (1 - level) / 2])"),

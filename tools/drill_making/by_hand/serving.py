@@ -2,6 +2,24 @@
 
 LAST = "return (ids, positions.clamp(min=0), causal_mask(n) & real[:, None, :])"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "serving.top_k_gate": (
+        (
+            "weights = logits.gather(-1, chosen).softmax(-1)",
+            "weights = logits.softmax(-1).gather(-1, chosen)",
+        ),
+        (
+            "chosen = logits.argsort(dim=-1, descending=True, stable=True)[..., :k]",
+            "chosen = logits.abs().argsort(dim=-1, descending=True, stable=True)[..., :k]",
+        ),
+        (
+            "chosen = logits.argsort(dim=-1, descending=True, stable=True)[..., :k]",
+            "chosen = logits.argsort(dim=-1, stable=True)[..., -k:]",
+        ),
+        (
+            "weights = logits.gather(-1, chosen).softmax(-1)",
+            "weights = torch.full_like(logits.gather(-1, chosen), 1 / k)",
+        ),
+    ),
     "serving.pad_left": (
         ("real = positions >= 0", "real = positions > 0"),
         ("real = positions >= 0", "real = ids != pad"),

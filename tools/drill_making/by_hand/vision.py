@@ -1,5 +1,21 @@
-"""Chapter 15: wrong lines for right answers."""
+"""Chapter 15: right answers in steps, and wrong lines for them."""
 
+import torch
+
+
+def windows_in_steps(x, window):
+    *batch, H, W, d = x.shape
+    if H % window or W % window:
+        raise ValueError(f"a window of {window} does not divide {H} × {W} tokens")
+    windows = []
+    for r in range(0, H, window):
+        for s in range(0, W, window):
+            tokens = x[..., r : r + window, s : s + window, :]
+            windows.append(tokens.reshape(*batch, window * window, d))
+    return torch.stack(windows, dim=-3)
+
+
+RIGHT = {"vision.window_partition": [windows_in_steps]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "vision.patchify": (
         ("x = x.movedim((-4, -2), (-5, -4))", "x = x.movedim((-2, -4), (-5, -4))"),
@@ -28,6 +44,12 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "vision.window_partition": (
+        (
+            "windows.append(tokens.reshape(*batch, window * window, d))",
+            "windows.append(tokens.transpose(-3, -2).reshape(*batch, window * window, d))",
+        ),
+        ("for s in range(0, W, window):", "for s in range(0, H, window):"),
+        ("return torch.stack(windows, dim=-3)", "return torch.stack(windows, dim=1)"),
         ("x = x.transpose(-4, -3)", "x = x.movedim((-3, -5), (-5, -4))"),
         ("for r in range(0, H, window)", "for r in range(0, H - window + 1)"),
         ("x = x.transpose(-4, -3)", "x = x.transpose(2, 3)"),
