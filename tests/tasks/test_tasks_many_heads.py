@@ -28,7 +28,7 @@ def test_the_answer_is_the_digit_of_the_asked_pair():
             assert sorted(letters) == list(range(8))
 
 
-def test_a_lesson_is_its_questions_in_order_whenever_they_are_asked_for():
+def test_a_lesson_is_its_questions_whenever_they_are_asked():
     drawn = generator(3)
     wanted = [questions(4, drawn, runs=2) for _ in range(3)]
     taught = Lesson(4, 2, seed=3)
