@@ -148,6 +148,8 @@ def test_what_is_kept_is_whole(stem):
         assert drill.section == index()[drill.exercise].page
         assert drill.heading in exercise.section
         assert drill.example.got != drill.example.want
+        weights = [one["value"] for one in drill.example.inputs if "." in one["name"]]
+        assert not any(isinstance(value, dict) for value in weights)  # all of them, or none
         assert drill.example.call
 
 
