@@ -107,20 +107,21 @@ def refresh(names: set[str], seed: int) -> None:
     """Refreshes drills, named by their ids, exercises or chapters; prints which changed."""
     with Child(refreshed) as child:
         for stem in STEMS:
-            drills = [*drills_of(stem)]
-            changed = 0
-            for place, drill in enumerate(drills):
+            changed: dict[str, Drill] = {}
+            for drill in drills_of(stem):
                 if not {drill.id, drill.exercise, stem} & names:
                     continue
                 try:
-                    drills[place] = child.ask(drill, seed)
+                    new = child.ask(drill, seed)
                 except ChildEnded:
                     print(f"{drill.id}: it ends the process", flush=True)
-                if drills[place] != drill:
-                    changed += 1
+                    continue
+                if new != drill:
+                    changed[drill.id] = new
                     print(f"{drill.id} changed", flush=True)
             if changed:
-                write(stem, seed, drills)
+                drills_of.cache_clear()  # another process may have written the file meanwhile
+                write(stem, seed, [changed.get(drill.id, drill) for drill in drills_of(stem)])
 
 
 def still_true(drills: Sequence[Drill], seed: int) -> Iterator[Drill]:

@@ -11,10 +11,11 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
+from drill_making import candidates
 from drill_making.candidates import name_of_changes
 from drill_making.choosing import with_ids
 from drill_making.examples import example_of, example_place
-from drill_making.line_changes import LineChange
+from drill_making.line_changes import BY_HAND, LineChange
 from drill_making.proving import (
     drill_problem,
     implementation_of,
@@ -147,6 +148,8 @@ def test_what_is_kept_is_whole(stem):
         assert drill.section == index()[drill.exercise].page
         assert drill.heading in exercise.section
         assert drill.example.got != drill.example.want
+        weights = [one["value"] for one in drill.example.inputs if "." in one["name"]]
+        assert not any(isinstance(value, dict) for value in weights)  # all of them, or none
         assert drill.example.call
 
 
@@ -171,6 +174,17 @@ def test_a_change_is_named_as_its_drill_is():
     answer = RightAnswer(drill.exercise, "\n".join(drill.right), drill.setup, "a drill")
     change = LineChange(drill.line, drill.code[drill.line], drill.mended[0], 1)
     assert name_of(answer, change) == (drill.name, drill.easy)
+
+
+def test_a_line_by_hand_is_named_however_many_are_like_it(monkeypatch):
+    monkeypatch.setattr(candidates, "ALIKE", 1)
+    drill = next(d for d in drills_of("kqv") if d.name == "divided by d_k")
+    name_of = name_of_changes(limited(exercises()[drill.exercise]), SEED)
+    answer = RightAnswer(drill.exercise, "\n".join(drill.right), drill.setup, "a drill")
+    change = LineChange(drill.line, drill.code[drill.line], drill.mended[0], 1)
+    assert name_of(answer, change)
+    assert name_of(answer, change) is None
+    assert name_of(answer, replace(change, rank=BY_HAND)) == (drill.name, drill.easy)
 
 
 def test_drills_keep_their_ids():

@@ -11,6 +11,7 @@ from course import Chapter
 from attncourse.checks import Exercise
 from drill_making.child import Child, ChildEnded
 from drill_making.line_changes import (
+    BY_HAND,
     LineChange,
     changes_by_hand,
     does_nothing,
@@ -114,7 +115,8 @@ def name_of_changes(
     """Return a function that gives the name of a change of an answer, and whether it is easy.
 
     It returns None where the checks have no name, where the answer itself is not right in a
-    process of its own, and for what does the same as some changes before.
+    process of its own, and for what does the same as some changes before in the first cases. Of
+    lines by hand each is tried: the first cases may be such as show none of them.
     """
     seen: dict[str, Counter[bytes]] = {}
     right: dict[str, bool] = {}
@@ -132,7 +134,8 @@ def name_of_changes(
         alike = fingerprint(first)
         counts = seen.setdefault(text, Counter())
         counts[alike] += 1
-        if counts[alike] > ALIKE or not may_be_known(exercise, first, seed):
+        is_one_of_many = counts[alike] > ALIKE and change.rank > BY_HAND
+        if is_one_of_many or not may_be_known(exercise, first, seed):
             return None
         with fewer_draws():
             named = named_mistake(exercise, wrong, seed)

@@ -69,7 +69,8 @@ def chosen_drills(
         for turn, name in itertools.product(range(OF_ONE_NAME), order):
             if sum(drill.name == name for drill in chosen.drills) > turn:
                 continue
-            if turn and (len(chosen.drills) >= WANTED_EACH or len(by_name[name]) <= turn):
+            there = len(by_name[name]) + sum(drill.name == name for drill in standing)
+            if turn and (len(chosen.drills) >= WANTED_EACH or there <= turn):
                 continue
             take_one(chosen, child, by_name[name])
     return chosen

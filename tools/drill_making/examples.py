@@ -27,6 +27,7 @@ TWIN = 40.0  # the effort that a wrong name with the same result is worth
 MOST_COMPUTED = 6  # cases that are computed again, those that are read most quickly
 COMPUTED = 0.02  # how far a result may be off that is computed with what is shown
 UNSEEN = 120.0  # that of an argument whose numbers are not shown, so that nobody can compute
+UNSHOWN = "weights drawn at random"  # the note of a module of which none are shown
 NO_TWINS: Mapping[int, int] = MappingProxyType({})
 
 
@@ -143,13 +144,27 @@ def example_of(exercise: Exercise, trial: Trial) -> dict[str, Any]:
     case = trial.case
     named = named_arguments(exercise, case)
     typed = [n if is_array(v) else f"{n}={value_as_typed(v)}" for n, v in named]
-    return {
+    example = {
         "call": case.shown or f"{exercise.name}({', '.join(typed)})",
         "note": case.note,
         "inputs": [{"name": n, "value": shown(v)} for n, v in named if is_array(v)],
         "got": outcome_shown(trial),
         "want": expected_shown(trial),
     }
+    return without_weights(example)
+
+
+def without_weights(example: dict[str, Any]) -> dict[str, Any]:
+    """Return an example without a module's weights where not all of them can be shown.
+
+    Nobody computes with some of them, and they hide what can be compared.
+    """
+    weights = [one for one in example["inputs"] if "." in one["name"]]
+    if not any(isinstance(one["value"], dict) for one in weights):
+        return example
+    note = f"{example['note']}; {UNSHOWN}" if example["note"] else UNSHOWN
+    others = [one for one in example["inputs"] if one not in weights]
+    return example | {"inputs": others, "note": note}
 
 
 def expected_shown(trial: Trial) -> Any:

@@ -34,6 +34,7 @@ SILLY = re.compile(
     r"|\)\(|\bself, self\b|\.T\.mT|\.mT\.T|\+ 1\[|\bFalse -|keepdim=True, keepdim|\*\* 2 \*\* "
 )
 LIBRARIES = {"torch", "np", "math", "F"}
+BY_HAND = 0  # the rank of a line that was written by hand
 OPTION = 3  # the rank of a wrong option in the place of an expression
 MOST_COMBINATIONS = 12  # of pieces of the code that a wrong option is given
 
@@ -106,7 +107,7 @@ def changes_by_hand(text: str, exercise: Exercise) -> Iterator[LineChange]:
         for row, line in enumerate(text.splitlines()):
             if line.strip() == right:
                 indent = line[: len(line) - len(line.lstrip())]
-                yield LineChange(row, indent + wrong, line, 0)
+                yield LineChange(row, indent + wrong, line, BY_HAND)
 
 
 def other_lines_changed(text: str, line: int) -> Iterator[str]:

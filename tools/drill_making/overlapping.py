@@ -203,11 +203,12 @@ OVERLAPPING = (
         "the future in place of the past",
         "what is allowed is not the past",
         "every token sees the next one",
+        "the mask is inverted",
     },
-    {"the future in place of the past", "the mask is inverted"},
     {"no eps", "eps is not added to the mean square"},
     {
         "no eps",
+        "another eps",
         "eps is not added to the variance",
         "eps outside the root",
         "the mean is subtracted, and nothing divided",

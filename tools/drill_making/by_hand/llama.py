@@ -99,9 +99,6 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         (JOINED, "pieces[i : i + 2] = [pieces[i + 1] + pieces[i]]"),
         (JOINED, 'pieces[i : i + 2] = [f"{pieces[i]} {pieces[i + 1]}"]'),
         (JOINED, "pieces[i : i + 3] = [pieces[i] + pieces[i + 1]]"),
-        ("i = 0", "i = 1"),
-        ("while i < len(pieces) - 1:", "while i < len(pieces) - 2:"),
-        ("if (pieces[i], pieces[i + 1]) == best:", "if pieces[i] + pieces[i + 1] in best:"),
         (
             "if (pieces[i], pieces[i + 1]) == best:",
             'if pieces[i] + pieces[i + 1] == "".join(best):',
