@@ -28,6 +28,12 @@ with-model = { if test "$(MODEL)" != no; then $(BIN)/attncourse model 2>&1 || tr
   ! kill -0 $$! 2> /dev/null || echo "Waiting for the language model (MODEL=no leaves it out) …"; \
   wait; cat .venv/model.log
 
+# $(call beside,one command,its log,another): both at once. What the first says comes at the end,
+# without what it said of the time left.
+beside = { $(1); } > $(2) 2>&1 & one=$$!; ( $(3) ) || \
+  { status=$$?; kill $$one 2> /dev/null || true; wait; exit $$status; }; \
+  wait $$one || { status=$$?; cat $(2) >&2; exit $$status; }; sed '/ left)*$$/d' $(2)
+
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 18
 
@@ -42,12 +48,12 @@ endif
 	@$(PYTHON) -I tools/environment.py
 
 demo: .venv/.stamp ## build the book and the exercises, grade a sample class
-	@echo "1 of 3: the book"
-	@$(call with-model,$(BIN)/python tools/book.py)
-	@echo "2 of 3: the exercises"
-	@$(BIN)/python tools/exercises.py
-	@echo "3 of 3: a sample class, graded"
-	@$(BIN)/attncourse demo
+	@echo "1 of 3: the exercises, and what the book's pages run"
+	@$(call beside,$(BIN)/python tools/exercises.py,.venv/exercises.log,\
+	  $(call with-model,$(BIN)/python tools/book.py --run))
+	@echo "2 of 3: the book's pages, laid out (on the other core 3 has begun)"
+	@$(call beside,echo "3 of 3: grades of a sample class"; $(BIN)/attncourse demo,.venv/demo.log,\
+	  $(BIN)/python tools/book.py)
 	@echo "Read the book: $$PWD/_build/html/index.html"
 
 packages: # what the tests use of the system; what cannot be installed, its tests say so and skip

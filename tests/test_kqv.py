@@ -20,6 +20,7 @@ from attncourse.kqv import (
     attention_weights,
     project,
     scaled_dot_product_attention,
+    softmax_over_keys,
 )
 from helpers.random_arrays import normal
 from helpers.refusals import refused
@@ -345,6 +346,9 @@ def test_nan_shows_or_is_refused():
     assert scaled_dot_product_attention(query, query, value, hides)[:, 0].isnan().all()
     query[1, 0] = torch.nan
     assert attention_weights(query, query, torch.ones(3, 3, dtype=torch.bool)).isnan()[1].all()
+    infinite = torch.tensor([[torch.inf, -torch.inf, 0.0]])  # no NaN, although their sum is one
+    weights = softmax_over_keys(infinite, torch.tensor([False, True, True]))
+    assert weights.tolist() == [[0, 0, 1]]
 
 
 X, W = torch.ones(5, 3), torch.ones(3, 2)

@@ -1,6 +1,7 @@
 """Builds the book: runs the pages whose code is new, in parallel, then Jupyter Book.
 
     python tools/book.py          what has changed since the last build
+    python tools/book.py --run    only run the pages' code: the next call lays them out
     python tools/book.py --all    everything anew
 
 Warnings are errors. A page's outputs are kept in jupyter-cache by its code; they are dropped
@@ -183,6 +184,7 @@ def main() -> int:
     """Build the book; return 1 where a page or a check fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--all", action="store_true", help="forget earlier builds")
+    parser.add_argument("--run", action="store_true", help="only run the pages' code")
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     started = time.perf_counter()
@@ -200,26 +202,26 @@ def main() -> int:
         print(problem, file=sys.stderr)
         return 2
     with reserved(course.root / "_build" / "book", lambda line: print(line, flush=True)):
-        return build(course, arguments.all, started)
+        return build(course, arguments, started)
 
 
-def build(course: Course, everything: bool, started: float) -> int:
+def build(course: Course, arguments: argparse.Namespace, started: float) -> int:
     """Build what has changed since the last time; the status to end with."""
     start = course.root / "_build" / "html" / "index.html"
     key = everything_key(course.root)
-    if unchanged(course.root, key) and not everything:
+    if unchanged(course.root, key) and not arguments.all:
         put_model_beside(start.parent)
         print(f"Nothing has changed since the last build. Open {start}")
         return 0
-    forget_if_stale(course, everything)
+    forget_if_stale(course, arguments.all)
     outcome, failures = run_pages(course)
-    for page, what in outcome.items():
-        if what == "cached":
-            print(f"  {page}: cached")
+    cached = [page for page, what in outcome.items() if what == "cached"]
+    for pages in [counted(cached)] if len(cached) == len(outcome) else cached:
+        print(f"  {pages}: cached")
     for page, traceback in failures.items():
         print(f"{page}.md failed:\n{last_lines(traceback)}", file=sys.stderr)
-    if failures:
-        return 1
+    if failures or arguments.run:
+        return 1 if failures else 0
     print("Laying out the pages …", flush=True)
     if sphinx(course.root):
         print("The book has warnings or errors: see above.", file=sys.stderr)

@@ -7,6 +7,7 @@ Needs nothing but Python. What cannot be is said before anything is fetched, in 
 """
 
 import argparse
+import ast
 import fcntl
 import hashlib
 import os
@@ -32,7 +33,39 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PATIENCE = ("--retries=0", "--timeout=10")  # where what is asked for can be had elsewhere, too
 # Megabytes to fetch, and on the disk: everything but torch, and torch by its build.
 OTHERS, CPU_BUILD, CUDA_BUILD = (280, 1350), (190, 650), (2500, 4350)
+UV = "uv==0.13.9"  # installs what is pinned in a seventh of pip's time
+# What pip's settings are called by uv, of those that say where packages come from.
+UV_OPTIONS = {
+    "index-url": "--default-index",
+    "extra-index-url": "--index",
+    "find-links": "--find-links",
+    "cert": "--cert",
+    "trusted-host": "--allow-insecure-host",
+    "constraint": "--constraint",
+}
+WITHOUT_UV = ("no-index", "proxy", "client-cert", "keyring-provider", "require-hashes", "no-binary")
+# Large, and imported by no page and no grader: compiled by the first who imports it.
+NOT_COMPILED = (
+    "tests?|testing|transformers|torch/_inductor|sympy/physics|"
+    "site-packages/(pip|dask|distributed|fontTools|huggingface_hub|hypothesis|playwright|pypdf)"
+)
 NO_NETWORK = r"resolve|NewConnectionError|ConnectTimeout|timed out|unreachable|refused|ProxyError"
+
+
+def uv_options(listed: str) -> list[str] | None:
+    """Return what `pip config list` says, as options for uv; None where uv has no such option.
+
+    Pip asks all indexes for the newest version, whatever their order: so is uv told to.
+    """
+    found = re.findall(r"^(?:global|install|:env:)\.(\S+?)=('.*')$", listed, re.MULTILINE)
+    settings = {name: ast.literal_eval(value).split() for name, value in found}
+    if any(name in settings for name in WITHOUT_UV):
+        return None
+    options = ["--index-strategy", "unsafe-best-match"]
+    for name, option in UV_OPTIONS.items():
+        for value in settings.get(name, ()):
+            options += [option, value]
+    return options
 
 
 class SetupError(Exception):
@@ -111,15 +144,12 @@ class Setup:
         self.call("--version")
         version = self.log.read_text(encoding="utf-8").strip()
         print(f"Setting up .venv with {version} (about a minute the first time) …", flush=True)
-        # A new pip takes half as long as the one that comes with Python; it compiles on one core.
-        self.pip("--upgrade", "pip")
         if not self.has_torch():
             self.fetch_torch()
-        done = self.pip("--no-compile", "-r", "requirements.txt")
-        if done.returncode:
-            raise SetupError(self.reason())
+        if not self.installed_by_uv():
+            self.install_by_pip()
         self.require_packages()
-        compiled = ("-m", "compileall", "-q", "-j", "0", "-x", "/(tests?|transformers/models)/")
+        compiled = ("-m", "compileall", "-q", "-j", "0", "-x", f"/({NOT_COMPILED})/")
         self.call(*compiled, str(self.folder / "lib"))
         self.call(str(Path(__file__).resolve()), "--stamp")
         print(f"Set up ({time.monotonic() - began:.0f} s).", flush=True)
@@ -164,6 +194,40 @@ class Setup:
     def pip(self, *words: str) -> subprocess.CompletedProcess:
         """Install something; whatever the user's settings say, it is into this environment."""
         return self.call("-m", "pip", "install", "--no-user", "--disable-pip-version-check", *words)
+
+    def installed_by_uv(self) -> bool:
+        """True if uv has installed the requirements; where it cannot, pip does, and says why.
+
+        What it fetches stays in `.venv` as long as it runs: uv unpacks it there, and links it.
+        """
+        listed = subprocess.run(
+            [self.python, "-I", "-m", "pip", "config", "list"], capture_output=True, text=True
+        )
+        options = uv_options(listed.stdout)
+        if options is None or self.pip("--no-compile", "--no-deps", UV).returncode:
+            return False
+        fetched = self.folder / ".fetched"
+        command = [self.folder / "bin" / "uv", "--no-config", "pip", "install"]
+        command += ["--python", self.python, "--cache-dir", fetched, *options]
+        others = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
+        try:
+            with self.log.open("ab") as log:
+                done = subprocess.run(
+                    [*command, "-r", "requirements.txt"], cwd=self.root, env=others,
+                    stdout=log, stderr=log,
+                )  # fmt: skip
+        except OSError:
+            return False
+        finally:
+            shutil.rmtree(fetched, ignore_errors=True)
+        return done.returncode == 0
+
+    def install_by_pip(self) -> None:
+        """Install the requirements with pip. Raises ``SetupError`` where it fails, with why."""
+        # A new pip takes half as long as the one that comes with Python; it compiles on one core.
+        self.pip("--upgrade", "pip")
+        if self.pip("--no-compile", "-r", "requirements.txt").returncode:
+            raise SetupError(self.reason())
 
     def has_torch(self) -> bool:
         """True if the environment has the torch that is pinned, of whatever build."""

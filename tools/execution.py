@@ -20,27 +20,17 @@ from course import Course
 from progress import Progress
 
 if TYPE_CHECKING:
-    from jupyter_cache.cache.main import JupyterCacheBase
+    from output_cache import OutputCache
 
 READER = {"name": "myst_nb_md", "type": "plugin"}
 NO_KERNEL = 2  # jupyter-cache's word for a page that ended otherwise than by an error of its code
 
 
-def cache_of(course: Course) -> JupyterCacheBase:
-    """The outputs that are kept; see ``drop_none`` for what becomes of the oldest."""
-    from jupyter_cache import get_cache
+def cache_of(course: Course) -> OutputCache:
+    """Return the outputs that are kept; to load the class takes a second."""
+    from output_cache import OutputCache
 
-    cache = get_cache(course.root / "_build" / ".jupyter_cache")
-    cache.truncate_caches = drop_none
-    return cache
-
-
-def drop_none() -> None:
-    """Stand in for dropping the oldest outputs whenever a page's are kept.
-
-    Jupyter-cache looks first for those that stay and then for the rest, so what another page's
-    process keeps in between would go, too. The oldest are dropped once all pages have run.
-    """
+    return OutputCache(course.root / "_build" / ".jupyter_cache")
 
 
 def forget(course: Course, pages: list[str]) -> None:
@@ -103,7 +93,7 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
             for _, uri in pool.imap_unordered(PartedWorker(), again):
                 outcome[paths[uri]] = run = became(cache, uri)
                 progress.done(f"{paths[uri]}: {run}, at the second try ({reasons[uri]})")
-        type(cache).truncate_caches(cache)
+        cache.drop_oldest()
     for record in cache.list_project_records():
         page = paths[record.uri]
         if outcome.setdefault(page, "cached") == "failed":
@@ -134,7 +124,7 @@ def for_small_models(cpu: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
     return variables
 
 
-def became(cache: JupyterCacheBase, uri: str) -> str:
+def became(cache: OutputCache, uri: str) -> str:
     """Return the outcome of a page that has just run."""
     record = cache.get_cached_project_nb(uri)
     return f"executed in {record.data['execution_seconds']:.1f} s" if record else "failed"

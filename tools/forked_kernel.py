@@ -27,6 +27,9 @@ from nbformat import NotebookNode
 MALLOPT = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}  # numbers of malloc.h
 LOST = "Lost kernel: "  # with which its line in the log begins
 GOES_ON = "raises-exception"  # nbclient's tag for a cell that may end in an error
+# PyTorch's optimizers and some of its operations load its compiler, which takes 1.5 s: six pages of
+# the book would. Where no more than these are to run, each that needs it loads it itself.
+FEW_PAGES = 3
 BACKEND = "module://matplotlib_inline.backend_inline"  # as a kernel sets it before a page imports
 
 
@@ -36,7 +39,12 @@ def workers(pages: list[str]) -> multiprocessing.pool.Pool:
     if parting:
         os.environ["MPLBACKEND"] = BACKEND
         package = any("from attncourse" in Path(page).read_text(encoding="utf-8") for page in pages)
-        for name in ("ipykernel.kernelapp", *(("torch", "matplotlib.pyplot") if package else ())):
+        imported = ["ipykernel.kernelapp"]
+        if package:
+            imported += ["torch", "matplotlib.pyplot"]
+        if package and len(pages) > FEW_PAGES:
+            imported.append("torch._dynamo")
+        for name in imported:
             importlib.import_module(name)
         gc.freeze()  # no kernel has to go through what is imported
     method = multiprocessing.get_context("fork" if parting else "spawn")

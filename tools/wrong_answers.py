@@ -119,7 +119,8 @@ def results_of(file: Path, quick: bool) -> list[SeedResult]:
     answer = answer_in(file, exercise)
     wrong = next((s for s in file.read_text("utf-8").splitlines() if s.startswith("#")), "")
     results = []
-    for seed in SEEDS[:1] if quick else SEEDS:
+    seeds = SEEDS[:1] if quick else SEEDS
+    for seed in seeds:
         began = time.process_time()
         verdict = judge(exercise, answer, seed)
         seconds = time.process_time() - began

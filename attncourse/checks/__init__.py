@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING, Any
 from attncourse import STEMS
 from attncourse.checks.eligibility import (
     as_graded,
-    elsewhere,
     judged_with_name_put_back,
     not_judged,
     noted,
     settled,
-    slowed_down,
+    why_not_the_graded_one,
+    why_slowed_down,
     why_unjudged,
 )
 from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
 from attncourse.checks.reading.cells import cells_here
-from attncourse.checks.showing.board import Board
-from attncourse.checks.showing.session import progress_of, seen
+from attncourse.checks.showing.chapter_progress import last_verdicts, progress_of
 from attncourse.checks.showing.spinner import watched
 from attncourse.checks.showing.verdict import CheckFailed, Verdict
+from attncourse.checks.showing.verdict_display import VerdictDisplay
 from attncourse.checks.substitution import judged_given_right_ones, wrong_ones
 from attncourse.checks.trying.asking import in_place
 from attncourse.checks.trying.muted import aloud
@@ -90,22 +90,22 @@ def grader_seed() -> int | None:
 
 
 def check(target: str, implementation: Callable, variant: str = "") -> None:
-    """Shows the verdict on ``implementation``; raises ``CheckFailed`` if it is not fully right.
+    """Show the verdict on ``implementation``; raise ``CheckFailed`` if it is not fully right.
 
     How many points there are is shown before the mistake is looked for, where that is final.
     """
-    board, exercise = Board(show), find_exercise(target, variant)
+    verdict_display, exercise = VerdictDisplay(show), find_exercise(target, variant)
     with watched_by_student(target):
-        why = None if is_graded() else elsewhere(exercise, implementation)
-        hear = None if is_graded() else board.begin
+        why = None if is_graded() else why_not_the_graded_one(exercise, implementation)
+        hear = None if is_graded() else verdict_display.begin
         verdict = (
             not_judged(exercise, why) if why else examined(exercise, implementation, hear=hear)
         )
     if not is_graded():
-        seen[target] = verdict
-    displayed = board.end(verdict)
+        last_verdicts[target] = verdict
+    displayed = verdict_display.end(verdict)
     if not verdict.passed:
-        raise CheckFailed(verdict, displayed, board.said) from None
+        raise CheckFailed(verdict, displayed, verdict_display.said) from None
     if not displayed:
         write_line(str(verdict), sys.stdout)
 
@@ -157,7 +157,7 @@ def examined(
     around = chapter(exercise.stem)
     if not is_graded():
         implementation = settled(exercise, implementation, around)
-    why = slowed_down() or why_unjudged(exercise, implementation, around, graded=is_graded())
+    why = why_slowed_down() or why_unjudged(exercise, implementation, around, graded=is_graded())
     if why or is_graded():
         verdict = not_judged(exercise, why) if why else judge(exercise, implementation, seed)
         for grader in _graders:
@@ -193,7 +193,7 @@ def examined(
 
 
 def progress(stem: str) -> None:
-    """Shows which of a chapter's exercises the checks of this session saw done, and what is next.
+    """Show which of a chapter's exercises the checks of this session saw done, and what is next.
 
     Raises ``ValueError`` for what is no chapter.
     """
@@ -211,7 +211,7 @@ def exercises() -> dict[str, Exercise]:
 
 @contextmanager
 def observe(seed: int | None = None) -> Iterator[list[Verdict]]:
-    """Collects every verdict made inside the ``with`` block: for graders.
+    """Collect every verdict made inside the ``with`` block: for graders.
 
     With a seed, a verdict that asks for fresh cases gets those that follow from it and the target.
     """
@@ -281,7 +281,7 @@ def variants_of(stem: str) -> "tuple[Variant, ...]":
 
 
 def show(thing: Any, **how: Any) -> Any:
-    """Displays it as HTML where a notebook can show it; gives nothing where none can."""
+    """Display it as HTML where a notebook can show it; return None where none can."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is None or not hasattr(shell, "kernel"):

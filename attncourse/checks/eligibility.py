@@ -27,7 +27,7 @@ from attncourse.checks.reading.cells import (
 from attncourse.checks.showing.verdict import CriterionVerdict, Verdict
 from attncourse.checks.substitution import functions_of, names_called, names_exchanged, namespace_of
 from attncourse.checks.trying.muted import muted
-from attncourse.checks.trying.unavailable import hindrance, taken_away, without_ours
+from attncourse.checks.trying.unavailable import taken_away, why_unavailable, without_ours
 from attncourse.support.limited_thread import is_slowed_down
 
 Around = tuple[Exercise, ...]
@@ -37,7 +37,7 @@ WRITE = "Write it in the answer's cell, run that, then this check."
 def why_unjudged(
     exercise: Exercise, implementation: Any, around: Around, *, graded: bool = False
 ) -> Unjudged | None:
-    """Why an answer cannot be judged; None where it can.
+    """Return why an answer cannot be judged; None where it can.
 
     ``around`` are the chapter's exercises. Where it is ``graded``, a grader has run the cells.
     """
@@ -45,12 +45,12 @@ def why_unjudged(
     name = exercise.name
     if here is not None:
         is_current = implementation is here.names.get(name, NOT_THERE)
-        if is_current and (why := here.unjudged(name, implementation)):
+        if is_current and (why := here.why_unjudged(name, implementation)):
             return why
-        if said := hindrance(exercise.stem, implementation, here.writes):
+        if said := why_unavailable(exercise.stem, implementation, here.writes):
             return Unjudged(said, WRITE)
         for other, value in used(implementation, around).items():
-            if why := here.unjudged(other, value) if functions_of(value) else here.gone(other):
+            if why := here.why_unjudged(other, value) if functions_of(value) else here.gone(other):
                 return Unjudged(f"{why.why} (`{name}` calls it)", why.to_do)
     if callable(implementation):
         return None
@@ -83,11 +83,11 @@ def settle_name(name: str, stem: str, here: CellRuns) -> None:
     """
     here.settle(name)
     value = here.names.get(name, NOT_THERE)
-    if value is NOT_THERE or not (said := hindrance(stem, value, here.writes)):
+    if value is NOT_THERE or not (said := why_unavailable(stem, value, here.writes)):
         return
     with without_ours(stem):
         run = here.again(name)
-    if run and not hindrance(stem, here.names[name], here.writes):
+    if run and not why_unavailable(stem, here.names[name], here.writes):
         run.note = f"{said}; what its cell defines without it was judged"
 
 
@@ -110,18 +110,21 @@ def used(implementation: Any, around: Around) -> dict[str, Any]:
 
 @contextmanager
 def as_graded(exercise: Exercise, implementation: Any, around: Around) -> Iterator[None]:
-    """Takes away what an answer calls and a grader's machine has not."""
+    """Take away what an answer calls and a grader's machine has not."""
     values = used(implementation, around)
     here = cells_here()
     # In a script nothing is known of cells, and every file counts as one that was written.
     writes = here.writes if here else lambda file: True
-    said = {name: hindrance(exercise.stem, value, writes) for name, value in values.items()}
+    said = {name: why_unavailable(exercise.stem, value, writes) for name, value in values.items()}
     with taken_away(namespace_of(implementation), {n: text for n, text in said.items() if text}):
         yield
 
 
-def elsewhere(exercise: Exercise, implementation: Any) -> Unjudged | None:
-    """Why a check of something that does not have the exercise's name cannot say what it earns."""
+def why_not_the_graded_one(exercise: Exercise, implementation: Any) -> Unjudged | None:
+    """Return why a check does not judge: it was given something else than what is graded.
+
+    What is graded is what the notebook has under the exercise's name. None where that was given.
+    """
     here = cells_here()
     name = exercise.name
     if here is None or implementation is here.names.get(name, NOT_THERE):
@@ -130,8 +133,8 @@ def elsewhere(exercise: Exercise, implementation: Any) -> Unjudged | None:
     return Unjudged(why, f"Call your answer `{name}`, run its cell, then check that.")
 
 
-def slowed_down() -> Unjudged | None:
-    """Why nothing can be judged while an earlier call, which nothing could end, still runs."""
+def why_slowed_down() -> Unjudged | None:
+    """Return why nothing can be judged while an earlier call still runs that nothing could end."""
     if not is_slowed_down():
         return None
     why = "an earlier answer's call still runs, and nothing here can end it"

@@ -50,7 +50,7 @@ class Criterion:
     unchanged: bool = False
 
     def on(self, cases: Callable[[Rng], Iterable[Case]]) -> "Criterion":
-        """The criterion, tried on these cases."""
+        """Return the criterion, tried on these cases."""
         return replace(self, cases=cases)
 
 
@@ -101,7 +101,7 @@ class Composed(NamedTuple):
 
 
 def composition(build: Callable) -> Callable:
-    """Marks ``build(decision=option, …)``, which makes an implementation out of decisions.
+    """Mark ``build(decision=option, …)``, which makes an implementation out of decisions.
 
     An option that is left out is the right one, so ``build()`` is a right answer and each wrong
     option a mistake; several at once are several mistakes. What was chosen is kept with the

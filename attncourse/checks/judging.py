@@ -157,6 +157,8 @@ def judged(
         paid = paid_once(paid)
     elif are_two_slips(exercise, finding, trials, seed):
         paid = paid_once(with_two_shown(exercise, criteria, finding))
+    elif error := error_beside_slip(exercise, finding, trials, seed):
+        paid = paid_beside_error(criteria, judge_criteria(exercise, error))
     if not explain:
         finding = Finding()
     if finding.mistake and finding.rest == finding.mistake.name:
@@ -217,6 +219,24 @@ def are_two_slips(
     return bool(finding.alone) and all(answers_something(exercise, each, seed) for each in every)
 
 
+def error_beside_slip(
+    exercise: Exercise, finding: Finding, trials: tuple[Trial, ...], seed: int
+) -> tuple[Trial, ...]:
+    """Return the trials with that of two known mistakes which only raises; none unless it is one.
+
+    The other one has to be a slip, and both together, too.
+    """
+    errors = [each for each in finding.alone if not any_wrong_value(each)]
+    slips = [each for each in finding.alone if answers_something(exercise, each, seed)]
+    together = len(errors) == len(slips) == 1 and answers_something(exercise, trials, seed)
+    return errors[0] if together else ()
+
+
+def any_wrong_value(trials: tuple[Trial, ...]) -> bool:
+    """True if an answer returns a value in some case in which it is wrong."""
+    return any(t.outcome.kind == "value" for t in trials if t.wrong)
+
+
 def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) -> bool:
     """True if an answer does more than an empty one: a slip in it is worth looking for.
 
@@ -224,7 +244,7 @@ def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) 
     """
     if returns_one_number(trials):
         return False
-    if not any(t.outcome.kind == "value" for t in trials if t.wrong):
+    if not any_wrong_value(trials):
         return False
     return inspect.isclass(exercise.reference) or not answers_nothing(exercise, trials, seed)
 
@@ -286,6 +306,21 @@ def paid_once(criteria: tuple[CriterionVerdict, ...]) -> tuple[CriterionVerdict,
             criterion = replace(criterion, earned=earned)
         paid.append(criterion)
     return tuple(paid)
+
+
+def paid_beside_error(
+    criteria: tuple[CriterionVerdict, ...], with_error: tuple[CriterionVerdict, ...]
+) -> tuple[CriterionVerdict, ...]:
+    """Return the criteria where a slip is all that is wrong beside a mistake that only raises.
+
+    What the latter breaks by itself, ``with_error``, is lost, as in an answer that has it alone. Of
+    the others the slip is paid for once. So both together earn no more than either.
+    """
+    lost = {c.name for c in with_error if not c.passed}
+    failed = [c for c in criteria if not c.passed and not c.waits and c.name not in lost]
+    marked = tuple(replace(c, follows=c in failed[1:]) for c in criteria)
+    others = {c.name: c for c in paid_once(tuple(c for c in marked if c.name not in lost))}
+    return tuple(others.get(c.name, c) for c in marked)
 
 
 def with_two_shown(

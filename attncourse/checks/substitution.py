@@ -50,7 +50,7 @@ def judged_given_right_ones(
 
 @contextmanager
 def names_exchanged(names: dict[str, Any], ours: dict[str, Any]) -> Iterator[None]:
-    """Has these names mean ours inside the ``with`` block."""
+    """Have these names mean ours inside the ``with`` block."""
     before = {name: names[name] for name in ours if name in names}
     names.update(ours)
     try:

@@ -30,7 +30,7 @@ DISPLAYS = {
 
 
 def view_html(view) -> str:
-    """The piece of HTML that shows an ``AttentionView``."""
+    """Return the piece of HTML that shows an ``AttentionView``."""
     small = max(view.weights.shape[2:]) <= MOST_IN_A_TABLE
     unit = 100 if small else 1000
     display = "arcs" if view.arcs else "fan" if small else "picture"
@@ -81,7 +81,7 @@ def note(view, most: float, small: bool) -> str:
 
 @cache
 def style(display: str) -> str:
-    """The style sheet of views with this display, without comments and spare blanks."""
+    """Return the style sheet of views with this display, without comments and spare blanks."""
     sheet = modes("attncourse-view") + read_asset("attention_view.css")
     if display == "arcs":
         sheet += read_asset("attention_arcs.css")
@@ -90,7 +90,7 @@ def style(display: str) -> str:
 
 @cache
 def script(display: str) -> str:
-    """The JavaScript of views with this display, in a scope of its own."""
+    """Return the JavaScript of views with this display, in a scope of its own."""
     whole = read_asset("attention_view.js").replace("KIND", display)
     for place, name in zip(("DISPLAY()", "DRAWING()"), DISPLAYS[display], strict=False):
         whole = whole.replace(place, read_asset(name))

@@ -13,7 +13,7 @@ DARK_FROM, LIGHT_FROM = 0.43, 0.625
 
 
 def tables(view, shares: np.ndarray, small: bool) -> str:
-    """The maps as tables: all of them where they are few, else the one that is shown first.
+    """Return the maps as tables: all of them where they are few, else the one that is shown first.
 
     shares: the weights, rounded, (layers, heads, m, n). small: whether there is room for numbers.
     """
@@ -37,7 +37,7 @@ def tables(view, shares: np.ndarray, small: bool) -> str:
 def number_table(
     caption: str, weights: np.ndarray, masked: np.ndarray, queries: list[str], keys: list[str]
 ) -> str:
-    """A table of the weights ``(m, n)``, each on its shade; masked ones are hatched."""
+    """Return a table of the weights ``(m, n)``, each on its shade; masked ones are hatched."""
     head = "".join(f'<th scope="col">{token_html(key)}</th>' for key in keys)
     body = "".join(
         f'<tr><th scope="row">{token_html(query)}</th>'
@@ -54,7 +54,7 @@ def number_table(
 def largest_table(
     caption: str, weights: np.ndarray, masked: np.ndarray, queries: list[str], keys: list[str]
 ) -> str:
-    """A table with the three largest weights of each query."""
+    """Return a table with the three largest weights of each query."""
     body = ""
     for query, row in zip(queries, weights, strict=True):
         best = [j for j in np.argsort(-row, kind="stable")[:3] if row[j] > 0]
@@ -68,7 +68,7 @@ def largest_table(
 
 
 def weight_cell(weight: float, masked: bool) -> str:
-    """A weight from 0 to 1 as a cell of a table."""
+    """Return a weight from 0 to 1 as a cell of a table."""
     if masked:
         return '<td class="x">–</td>'
     name = "b c" if weight >= LIGHT_FROM else "b" if weight >= DARK_FROM else ""

@@ -42,7 +42,7 @@ class Cells(AxesImage):
         renderer.close_group("cells")
 
     def shades(self) -> np.ndarray:
-        """The opacity of each cell, ``(m, n)``, in steps."""
+        """Return the opacity of each cell, ``(m, n)``, in steps."""
         weights = self.get_array()
         assert weights is not None, "weight_cells sets them"
         share = np.ma.filled(self.norm(weights), 0.0)
@@ -63,7 +63,7 @@ def weight_cells(
 
 
 def number_ink(shade: float) -> str:
-    """The colour in which a number is read on a cell of this opacity, from 0 to 1."""
+    """Return the colour in which a number is read on a cell of this opacity, from 0 to 1."""
     return DEEP if shade <= LIGHT else FIXED if shade <= HALF else PAPER
 
 

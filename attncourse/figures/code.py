@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]  # where attncourse/ stands
 
 
 def show_source(*things: Callable):
-    """The package's own code for a page to show, so that text and code cannot drift apart.
+    """Return the package's own code for a page to show, so that text and code cannot drift apart.
 
     Under the idea stands where the whole is, with its docstring and checks: a page prints it once.
     """
@@ -30,13 +30,13 @@ def fenced_code(code: str) -> str:
 
 
 def repository_path(thing: Callable) -> str:
-    """The file's path in the repository: ``attncourse/kqv.py``."""
+    """Return the file's path in the repository: ``attncourse/kqv.py``."""
     path = Path(inspect.getfile(sys.modules[thing.__module__])).resolve()
     return path.relative_to(ROOT).as_posix()
 
 
 def linked(file: str) -> str:
-    """The file's name, which leads to the repository where the package came from one.
+    """Return the file's name, which leads to the repository where the package came from one.
 
     In the book, whose package is the folder beside it, the link is made from `_config.yml`.
     """

@@ -38,7 +38,7 @@ class Diagram:
         self.arrows: list[tuple[Place | tuple[float, float], Place | tuple[float, float]]] = []
 
     def box(self, x, y, label, shape="", role="ink", width=76, height=None) -> Place:
-        """A rounded box with a label and, below it, the shape of what is in it."""
+        """Return a rounded box with a label and, below it, the shape of what is in it."""
         height = height or (42 if shape else 28)
         self._require_inside(label, x, y, width, height)
         for words, size, bold in ((label, 14, True), (shape, 12, False)):
@@ -166,7 +166,7 @@ class Diagram:
         )
 
     def dot(self, x, y, role="ink", radius=4, hollow=False) -> Place:
-        """A point."""
+        """Return a point."""
         colour = paint(role)
         fill = "var(--page)" if hollow else colour
         self.parts.append(
@@ -180,7 +180,10 @@ class Diagram:
         return [(first, second) for first, second in ends if first and second and first != second]
 
     def label_at(self, where: Place | tuple[float, float]) -> str:
-        """The label of the box at a place or point, or one that touches it; "" if there is none."""
+        """Return the label of the box at a place or point, or one that touches it.
+
+        "" if there is none.
+        """
         x, y = centre(where)
         for label, box in self.boxes:
             if (
@@ -191,7 +194,7 @@ class Diagram:
         return ""
 
     def svg(self) -> str:
-        """The drawing as one ``<svg>``, which shrinks a little before it leaves its row."""
+        """Return the drawing as one ``<svg>``, which shrinks a little before it leaves its row."""
         look = f"flex-basis:{0.85 * self.width:g}px;max-width:{self.width:g}px"
         return (
             f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" style="{look}" '
@@ -235,5 +238,5 @@ class Drawings:
 
 
 def beside(*drawings: Diagram) -> Drawings:
-    """The drawings as one picture, side by side where there is room."""
+    """Return the drawings as one picture, side by side where there is room."""
     return Drawings(drawings)

@@ -11,7 +11,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def is_check(node: ast.AST) -> TypeGuard[ast.Call]:
-    """A call of a helper that returns its argument or raises: ``require_count("n", n)``."""
+    """Return a call of a helper that returns its argument or raises: ``require_count("n", n)``."""
     return isinstance(node, ast.Call) and bool(CHECK.fullmatch(ast.unparse(node.func)))
 
 

@@ -35,7 +35,7 @@ class Place:
 
 
 def paint(role: str) -> str:
-    """The CSS colour of a role in the course's visual language."""
+    """Return the CSS colour of a role in the course's visual language."""
     if role not in ROLES:
         raise ValueError(f"role: expected one of {', '.join(ROLES)}, got {role!r}")
     return f"var(--{role})"
@@ -47,7 +47,7 @@ def centre(where: Place | tuple[float, float]) -> tuple[float, float]:
 
 
 def arrow_head(before: tuple[float, float], tip: tuple[float, float], thick: float) -> str:
-    """An arrow's head at ``tip``, as SVG's ``d``."""
+    """Return an arrow's head at ``tip``, as SVG's ``d``."""
     (x0, y0), (x, y) = before, tip
     long = hypot(x - x0, y - y0) or 1
     size = min(6 + thick, long)

@@ -26,7 +26,7 @@ def spots(names: list[str], frames: list[np.ndarray], marks: list[np.ndarray]) -
 
 
 def beside_curves(names: list[str], heights: np.ndarray, marks, before: list[Spot]) -> list[Spot]:
-    """The spots in one frame: with the most room, but as before where that is still good."""
+    """Return the spots in one frame: with the most room, but as before where that is still good."""
     chosen: list[Spot] = []
     taken: list[tuple] = []
     for i, name in enumerate(names):

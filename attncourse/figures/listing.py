@@ -48,18 +48,18 @@ def source(*things: Callable) -> str:
 
 
 def whole_source(thing: Callable) -> str:
-    """The source of a function or class as it stands."""
+    """Return the source of a function or class as it stands."""
     return textwrap.dedent(inspect.getsource(inspect.unwrap(thing))).rstrip()
 
 
 def class_of_method(thing: Callable) -> type | None:
-    """The class that a method belongs to, None for a class and a function."""
+    """Return the class that a method belongs to, None for a class and a function."""
     name = thing.__qualname__.rpartition(".")[0]
     return getattr(sys.modules[thing.__module__], name) if name else None
 
 
 def idea(code: str) -> str:
-    """The source of one function or class without docstrings, checks and annotations."""
+    """Return the source of one function or class without docstrings, checks and annotations."""
     edits = Edits(code)
     return fitted(edits.applied(), edits.name)
 
@@ -128,7 +128,7 @@ class Edits:
         return first, below if same_block else last
 
     def end_of_head(self, node: ast.stmt) -> tuple[int, int]:
-        """The place after the colon that ends a signature or the first line of a block."""
+        """Return the place after the colon that ends a signature or the first line of a block."""
         depth = 0
         rest = io.StringIO("".join(self.lines[node.lineno - 1 :]))
         for token in tokenize.generate_tokens(rest.readline):
@@ -140,12 +140,14 @@ class Edits:
 
 
 def end_line(node: Statement | ast.expr) -> int:
-    """The last line of a node; trees that are parsed from text have it."""
+    """Return the last line of a node; trees that are parsed from text have it."""
     return node.end_lineno or node.lineno
 
 
 def fitted(code: str, name: str) -> str:
-    """The code in lines of at most 72 characters; a comment that is too long goes above its line.
+    """Return the code in lines of at most 72 characters.
+
+    A comment that is too long goes above its line.
 
     Raises ``ValueError`` where the code itself is too long.
     """

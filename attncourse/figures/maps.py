@@ -20,7 +20,7 @@ def as_array(weights):
 
 
 def as_maps(weights) -> np.ndarray:
-    """The weights as float64 of shape ``(layers, heads, m, n)``; missing axes become 1.
+    """Return the weights as float64 of shape ``(layers, heads, m, n)``; missing axes become 1.
 
     weights: ``(m, n)``, ``(heads, m, n)`` or ``(layers, heads, m, n)``. Raises ``ValueError`` for
     another number of axes, NaN, negative weights, and a row that sums neither to 1 nor, as for a
@@ -48,7 +48,9 @@ def as_maps(weights) -> np.ndarray:
 
 
 def as_names(name: str, names: Sequence[str] | None, size: int, each: str) -> list[str]:
-    """The names as a list; ``ValueError`` unless there are ``size`` strings, one for each ``each``.
+    """Return the names as a list.
+
+    ``ValueError`` unless there are ``size`` strings, one for each ``each``.
 
     ``None`` stands for ``each`` with a number from 0.
     """
@@ -68,7 +70,7 @@ def as_names(name: str, names: Sequence[str] | None, size: int, each: str) -> li
 def as_tokens(
     tokens: Sequence[str], keys: Sequence[str] | None, m: int, n: int
 ) -> tuple[list[str], list[str]]:
-    """The queries' and the keys' tokens; without ``keys`` the tokens are both."""
+    """Return the queries' and the keys' tokens; without ``keys`` the tokens are both."""
     queries = as_names("tokens", tokens, m, "query (row of the weights)")
     if keys is None and m != n:
         raise ValueError(f"keys: expected {n} tokens, since there are {m} queries and {n} keys")
@@ -103,7 +105,7 @@ def as_masked(mask, maps: np.ndarray) -> np.ndarray:
 
 
 def as_start(start, heads: list[str], queries: list[str]) -> tuple[int, int] | None:
-    """The head and the query that ``start`` names, as positions.
+    """Return the head and the query that ``start`` names, as positions.
 
     start: a query, or ``(head, query)``; the query by its token or its position, the head by its
     name. Raises ``ValueError`` where they are not there, or a token stands there twice.

@@ -66,7 +66,7 @@ class Matrix:
         return {"weights": len(self.weights)}
 
     def ink(self, frame: int) -> np.ndarray:
-        """The shades of one frame, ``(m, n)``."""
+        """Return the shades of one frame, ``(m, n)``."""
         return levels(self.weights[frame] / (self.tops[frame] or 1))
 
     def data(self) -> dict:
@@ -120,7 +120,7 @@ class Matrix:
         )
 
     def key(self, frame: int) -> list[str]:
-        """The shades and what they stand for, as HTML."""
+        """Return the shades and what they stand for, as HTML."""
         return [
             f'weight: 0 <i class="as-ramp"></i> <span class="as-top">{self.shown()[frame]}</span>'
         ]

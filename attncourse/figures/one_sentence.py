@@ -53,7 +53,7 @@ class SameInRealModel:
 
 
 def same_in_real_model(stem: str) -> SameInRealModel:
-    """The probability of the sentence's next word with a decision of the chapter undone.
+    """Return the probability of the sentence's next word with a decision of the chapter undone.
 
     stem: of a chapter from 5 to 17. Raises ``ValueError`` for another.
     """
@@ -89,5 +89,5 @@ def same_in_real_model(stem: str) -> SameInRealModel:
 
 
 def in_percent(p: float) -> str:
-    """A probability as it is written in the drawing; a small one is not nothing."""
+    """Return a probability as it is written in the drawing; a small one is not nothing."""
     return f"{100 * p:.0f} %" if p >= FEW else "under 1 %"

@@ -22,7 +22,7 @@ def panels(
     sharey: bool = False,
     fig: Figure | None = None,
 ) -> tuple[Figure, np.ndarray]:
-    """A figure and its ``n`` axes, as `plt.subplots` gives them, each in a panel of its own.
+    """Return a figure and its ``n`` axes, as `plt.subplots` gives them, each in a panel of its own.
 
     In the book the panels flow: ``columns`` of them stand beside each other where there is room,
     fewer on a phone, with letters of one size. Every panel therefore has its own labels, and

@@ -61,7 +61,7 @@ def curve_with_spread(
     color: str | None = None,
     ax: plt.Axes | None = None,
 ) -> plt.Axes:
-    """A line through the runs' middle, with a band for their spread; the legend says which.
+    """Return a line through the runs' middle, with a band for their spread; the legend says which.
 
     x: ``(n,)``. runs: ``(seeds, n)``. With ``centre="median"`` the band reaches from the smallest
     to the largest run, or with ``half`` from the lower to the upper quartile; with ``"mean"`` one
@@ -132,7 +132,7 @@ def label_lines(ax: plt.Axes | None = None, *, spacing: float = 1.15) -> plt.Axe
 
 
 def end(ax: plt.Axes, line: Line2D) -> np.ndarray:
-    """The last point of a line within the limits of the axes' x, in pixels."""
+    """Return the last point of a line within the limits of the axes' x, in pixels."""
     points = np.column_stack(line.get_data()).astype(float)
     low, high = sorted(ax.get_xlim())
     points = points[

@@ -24,13 +24,13 @@ def signature_head(code: str, node: Function, width: int) -> str:
 
 
 def wrap(text: str, width: int, indent: str) -> str:
-    """The text in lines that begin with ``indent`` and break at spaces only."""
+    """Return the text in lines that begin with ``indent`` and break at spaces only."""
     lines = textwrap.wrap(text, width - len(indent), break_long_words=False, break_on_hyphens=False)
     return "\n".join(indent + line for line in lines).replace(GLUE, " ")
 
 
 def parameters(code: str, arguments: ast.arguments) -> list[str]:
-    """The parameters with their defaults and without annotations."""
+    """Return the parameters with their defaults and without annotations."""
 
     def named(argument: ast.arg, default: ast.expr | None) -> str:
         return argument.arg + (f"={ast.get_source_segment(code, default)}" if default else "")
@@ -59,7 +59,10 @@ def shape_line(node: Function) -> str:
 
 
 def shape(annotation: ast.expr | None) -> str:
-    """The axes that an annotation names: ``(..., m, d)``, ``(..., m, d) or (d,)``; else empty."""
+    """Return the axes that an annotation names: ``(..., m, d)``, ``(..., m, d) or (d,)``.
+
+    Else empty.
+    """
     match annotation:
         case ast.BinOp(op=ast.BitOr()):
             both = shape(annotation.left), shape(annotation.right)

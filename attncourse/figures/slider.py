@@ -55,7 +55,7 @@ class Slider:
         return f"slider: {self.name} from {self.shown[0]} to {self.shown[-1]}"
 
     def now(self, frame: int) -> str:
-        """The parameter and its value, as a reader sees them."""
+        """Return the parameter and its value, as a reader sees them."""
         return f"{self.name} = {self.shown[frame]}"
 
     def _repr_html_(self) -> str:
@@ -138,7 +138,7 @@ def slider(
     start: float | None = None,
     form: str = "g",
 ) -> Slider:
-    """A slider over a parameter, with panels that show one frame for each of its values.
+    """Return a slider over a parameter, with panels that show one frame for each of its values.
 
     name: what the parameter is called, as in ``temperature T``. values: two or more numbers,
     increasing. panels: each with as many frames as there are values. says: for each value a

@@ -60,7 +60,7 @@ class Scale:
     whole: bool = False  # marks at whole numbers only
 
     def __call__(self, numbers) -> np.ndarray:
-        """The places of ``numbers``, any shape, in pixels."""
+        """Return the places of ``numbers``, any shape, in pixels."""
         place = np.log10 if self.log else np.asarray
         low, high, at = place(self.low), place(self.high), place(np.asarray(numbers, dtype=float))
         return self.start + (at - low) / (high - low) * (self.end - self.start)
@@ -80,7 +80,7 @@ class Scale:
 
 
 def tick_label(value: float) -> str:
-    """A tick's label: short, with a minus sign; far from 1, a power of ten as such."""
+    """Return a tick's label: short, with a minus sign; far from 1, a power of ten as such."""
     exponent = round(math.log10(value)) if value > 0 else 0
     if abs(exponent) > 3 and math.isclose(value, 10.0**exponent):
         return "10" + str(exponent).translate(RAISED)
@@ -88,7 +88,7 @@ def tick_label(value: float) -> str:
 
 
 def path(xs, ys) -> str:
-    """The ``d`` of a polyline through points given in pixels."""
+    """Return the ``d`` of a polyline through points given in pixels."""
     return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True))
 
 
@@ -98,7 +98,7 @@ def svg_text(x: float, y: float, words: str, anchor: str = "middle", more: str =
 
 
 def bottom_axis(marks: list, label: str, left: float = LEFT, right: float = RIGHT) -> str:
-    """The axis below a panel: ``tick_marks`` are places in pixels with their labels."""
+    """Return the axis below a panel: ``tick_marks`` are places in pixels with their labels."""
     lines = "".join(f"M{at:.1f},{BOTTOM}v4" for at, _ in marks)
     words = "".join(svg_text(at, BOTTOM + 17, mark) for at, mark in marks)
     name = svg_text((left + right) / 2, HEIGHT - 6, label)
@@ -106,7 +106,7 @@ def bottom_axis(marks: list, label: str, left: float = LEFT, right: float = RIGH
 
 
 def left_axis(marks: list, label: str, left: float = LEFT) -> str:
-    """The axis left of a panel: ``tick_marks`` are places in pixels with their labels."""
+    """Return the axis left of a panel: ``tick_marks`` are places in pixels with their labels."""
     lines = "".join(f"M{left:.1f},{at:.1f}h-4" for at, _ in marks)
     words = "".join(svg_text(left - 7, at + 4, mark, "end") for at, mark in marks)
     middle = (TOP + BOTTOM) / 2
@@ -115,5 +115,5 @@ def left_axis(marks: list, label: str, left: float = LEFT) -> str:
 
 
 def tick_marks(scale: Scale) -> list[tuple[float, str]]:
-    """The places of a scale's round numbers, in pixels, and how they are written."""
+    """Return the places of a scale's round numbers, in pixels, and how they are written."""
     return [(float(scale(tick)), tick_label(tick)) for tick in scale.ticks()]

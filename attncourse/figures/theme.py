@@ -35,7 +35,7 @@ def modes(name: str) -> str:
 
 @cache
 def read_asset(name: str) -> str:
-    """A file that lies in this folder or below it."""
+    """Return a file that lies in this folder or below it."""
     return files("attncourse.figures").joinpath(name).read_text(encoding="utf-8")
 
 

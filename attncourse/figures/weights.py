@@ -62,7 +62,7 @@ def weight_matrix(
 
 
 def side(ax: plt.Axes, m: int, n: int) -> float:
-    """The side of a cell in inches, as the figure is now."""
+    """Return the side of a cell in inches, as the figure is now."""
     if max(m, n) > MOST_NUMBERS:
         return 0.0
     ax.figure.canvas.figure.draw_without_rendering()  # lays the axes out
@@ -94,7 +94,7 @@ def head_grid(
     columns: int = 4,
     fig: Figure | None = None,
 ) -> Figure:
-    """A small map for each head, all on the scale from 0 to 1, in panels (`panels`).
+    """Return a small map for each head, all on the scale from 0 to 1, in panels (`panels`).
 
     weights: ``(heads, m, n)``, drawn in rows of ``columns``, or ``(layers, heads, m, n)``, a row
     for each layer. heads, layers: names in place of *head 0* and *layer 0*. More than 24 maps stand

@@ -220,7 +220,7 @@ def milestone(
 ) -> None:
     """Train a model made of your parts, and see what it can do. Status 0: it can, 1: not yet."""
     from attncourse.grading.files import explained_file_errors
-    from attncourse.grading.student.package import has_reached
+    from attncourse.grading.student.package import record_milestone
     from attncourse.milestones import find_milestone
     from attncourse.milestones.milestone import run_milestone
     from attncourse.milestones.parts import read_parts
@@ -241,7 +241,7 @@ def milestone(
         with explained_file_errors(place, "; name another file with --picture"):
             outcome.milestone.picture(outcome.model).savefig(place, format="png")
         print(f"  picture: {place}")
-        has_reached(parts, name, len(outcome.ours))
+        record_milestone(parts, name, len(outcome.ours))
     raise typer.Exit(0 if outcome.passed else 1)
 
 

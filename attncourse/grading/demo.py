@@ -11,7 +11,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 
 ASSIGNMENT = "05_kqv"
-LIMITS = Limits(submission=90, cell=8, call=8)
+LIMITS = Limits(submission=90, cell=2, call=2)
 # The course's own settings may name a gradebook, dates and plugins of a real class.
 SETTINGS = """c = get_config()  # nbgrader provides this
 c.CourseDirectory.course_id = "attention"

@@ -74,7 +74,7 @@ def profile_lines(layers: list[Layer]) -> list[str]:
 
 
 def jail_in_a_line(layers: list[Layer]) -> str:
-    """One line: whether submissions can be graded in a jail here."""
+    """Return one line: whether submissions can be graded in a jail here."""
     missing = [layer for layer in layers if not layer.in_force]
     below = [layer.name for layer in missing if layer.floor]
     if below:

@@ -31,7 +31,7 @@ LOST = "The submission has lost this cell."
 
 
 def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
-    """A submission as nbgrader's autograde leaves it: the instructor's tests, and their results.
+    """Return a submission as nbgrader's autograde leaves it, with the tests and their results.
 
     nbgrader finds exactly the points of the report in it, and what a person has to score. Of a
     submission that cannot be read, it has the tests alone.
@@ -73,7 +73,7 @@ def graded_cell_texts(notebook: str) -> dict[str, Any]:
 
 
 def same_answers(before: str, now: str) -> frozenset[str]:
-    """The graded cells whose answers are the same in two graded notebooks."""
+    """Return the graded cells whose answers are the same in two graded notebooks."""
     try:
         old, new = graded_cell_texts(before), graded_cell_texts(now)
     except (ValueError, TypeError, KeyError, AttributeError):  # there was none, or no notebook
@@ -103,7 +103,7 @@ def standing_that_fits(stands: Sequence[StandT]) -> list[StandT]:
 def with_instructors_marks(
     stands: list[Stand], assignment: Assignment, released: dict[str, str]
 ) -> list[Cell]:
-    """The cells with the instructor's marks and nobody else's, and last the lost ones to score.
+    """Return the cells with the instructor's marks alone, and last the lost ones to score.
 
     Where several cells claim to be one answer, it is the first that holds more than was given.
     """
@@ -127,7 +127,7 @@ def with_instructors_marks(
 
 
 def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
-    """The instructor's cell with the student's text, where it is the student's to write."""
+    """Return the instructor's cell with the student's text, where it is the student's to write."""
     if not own.solution and not own.task:
         return own
     if is_untouched(cell, released):
@@ -142,7 +142,10 @@ def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
 
 
 def harmless_source(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
-    """A submission's text as it may be shown. The instructor's own Markdown stays as it is."""
+    """Return a submission's text as it may be shown.
+
+    The instructor's own Markdown stays as it is.
+    """
     if cell.code:
         return harmless.made_visible(cell.source)
     return cell.source if cell.source.strip() in given else harmless.defused_markdown(cell.source)
@@ -155,7 +158,7 @@ def released_cells(assignment: Assignment) -> dict[str, str]:
 
 
 def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
-    """One cell in the notebook format, with nbgrader's metadata.
+    """Return one cell in the notebook format, with nbgrader's metadata.
 
     With what was released in an answer's place, it has the checksum by which nbgrader sees that
     nothing was answered.
@@ -185,7 +188,7 @@ def checksum(cell: Cell) -> str:
 
 
 def about(report: Report) -> str:
-    """The first cell: the points that the tests gave, and what there is to know of them.
+    """Return the first cell: the points that the tests gave, and what there is to know of them.
 
     It is HTML, which is Markdown as well, so that nothing in a note can be Markdown.
     """
@@ -224,7 +227,7 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 
 
 def verdict_html(verdict: dict[str, Any]) -> str:
-    """The verdict as a notebook shows it when a student runs the check."""
+    """Return the verdict as a notebook shows it when a student runs the check."""
     return FRAME.format(verdict_of(verdict, message)._repr_html_())
 
 

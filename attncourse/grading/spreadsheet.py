@@ -61,7 +61,7 @@ def plain_number(value: float) -> str:
 
 
 def csv_table(rows: Iterable[Sequence[Value]]) -> str:
-    """Rows as comma-separated values with the line ends of RFC 4180, every cell defused."""
+    """Return rows as comma-separated values, with line ends of RFC 4180 and every cell defused."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerows([csv_cell(value) for value in row] for row in rows)

@@ -1,4 +1,4 @@
-"""Models that run on a student's own parts: one file a milestone, each a script of its own."""
+"""Models that run on a student's own parts; README.md says which file is what."""
 
 from importlib import import_module
 
@@ -13,7 +13,7 @@ def as_reached(ours: int) -> str:
 
 
 def find_milestone(name: str):
-    """The milestone called that. Raises ``ValueError`` where there is none."""
+    """Return the milestone of that name. Raises ``ValueError`` where there is none."""
     if name not in NAMES:
         raise ValueError(f"no milestone is called {name!r}: expected one of {', '.join(NAMES)}")
     return import_module(f"attncourse.milestones.{name}").MILESTONE

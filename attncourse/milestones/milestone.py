@@ -137,7 +137,7 @@ def to_blame(milestone: Milestone, parts: Parts, show: bool, until: float) -> tu
     """
 
     def needed(parts_given: list[str], rest: list[str]) -> list[str]:
-        """Those of rest that must be ours as well, where the given ones are."""
+        """Return those of rest that must be ours as well, where the given ones are."""
         if opens(parts_given):
             return []
         if len(rest) == 1:
@@ -173,7 +173,7 @@ def single_thread() -> Iterator[None]:
 def try_gates(
     milestone: Milestone, parts: Parts, show: bool, first: bool = False
 ) -> tuple[dict[str, str], Any]:
-    """The gates that are shut, or the first of them, and the trained model.
+    """Return the gates that are shut, or the first of them, and the trained model.
 
     It is not trained where a gate before is shut.
     """

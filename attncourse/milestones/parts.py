@@ -24,12 +24,12 @@ class Parts:
         return self.theirs[target] if target in self.theirs else ours(target)
 
     def owner(self, target: str) -> str:
-        """Whose a part is: "yours" or "ours"."""
+        """Return whose a part is: "yours" or "ours"."""
         return "yours" if target in self.theirs else "ours"
 
     @contextmanager
     def exchanged(self, *targets: str) -> Iterator["Parts"]:
-        """The same parts with ours for some of them, wherever the others call those."""
+        """Yield the same parts with ours for some of them, wherever the others call those."""
         swaps = [(self.theirs[target], ours(target)) for target in targets]
         places = [
             (module, name, first, other)
@@ -49,7 +49,7 @@ class Parts:
 
 
 def ours(target: str) -> Callable:
-    """The course's own part. Raises ``ValueError`` for a target that is none."""
+    """Return the course's own part. Raises ``ValueError`` for a target that is none."""
     stem, _, name = target.partition(".")
     implementation = (
         getattr(importlib.import_module(f"attncourse.{stem}"), name, None) if name else None
@@ -60,7 +60,7 @@ def ours(target: str) -> Callable:
 
 
 def read_parts(folder: Path) -> Parts:
-    """The parts of a package that ``attncourse assemble`` has made.
+    """Return the parts of a package that ``attncourse assemble`` has made.
 
     Raises ``ValueError`` where there is none, or where it cannot be imported.
     """

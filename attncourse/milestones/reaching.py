@@ -23,7 +23,7 @@ class NotYet(AssertionError):
 
 
 def reach(name: str, /, ask: str = "", **parts: Callable) -> None:
-    """Trains the milestone's model, made of these parts and ours for the rest; shows its picture.
+    """Train the milestone's model, made of these parts and ours for the rest; show its picture.
 
     ``reach("recall", AttentionHead=AttentionHead)``. ``ask``: a question for a model that answers.
     Raises ``NotYet`` where it cannot do what it must, ``ValueError`` for a milestone or a part that
@@ -43,7 +43,7 @@ def reach(name: str, /, ask: str = "", **parts: Callable) -> None:
 
 
 def parts_by_target(made: Milestone, parts: dict[str, Callable]) -> dict[str, Callable]:
-    """The parts by their targets."""
+    """Return the parts by their targets."""
     known = {target.split(".")[1]: target for target in made.uses}
     for name, part in parts.items():
         if name not in known:
@@ -54,12 +54,12 @@ def parts_by_target(made: Milestone, parts: dict[str, Callable]) -> dict[str, Ca
 
 
 def modules() -> tuple:
-    """Where the parts find each other: the notebook."""
+    """Return where the parts find each other: the notebook."""
     return (sys.modules["__main__"],)
 
 
 def show_outcome(outcome: MilestoneResult) -> None:
-    """Draws the picture where a notebook can show it."""
+    """Draw the picture where a notebook can show it."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     if shell is not None and hasattr(shell, "kernel"):

@@ -8,7 +8,7 @@ PAPER, ORANGE = (255, 255, 255), (230, 159, 0)
 
 
 def talk(outcome: MilestoneResult, question: str = "") -> None:
-    """Asks a model that answers, and shows what it says; one that does not is left alone.
+    """Ask a model that answers, and show what it says; one that does not is left alone.
 
     Raises ``ValueError`` for a question that is no text.
     """
@@ -26,7 +26,7 @@ def talk(outcome: MilestoneResult, question: str = "") -> None:
 
 
 def require_answers(milestone: Milestone, question: str) -> None:
-    """Raises ``ValueError`` for a question to a model that does not answer."""
+    """Raise ``ValueError`` for a question to a model that does not answer."""
     if question and milestone.answer is None:
         raise ValueError(f"{milestone.name} answers no questions: leave the question out")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def byte_symbols() -> tuple[str, ...]:
-    """A visible character for each of the 256 bytes: its own where it has one.
+    """Return a visible character for each of the 256 bytes: its own where it has one.
 
     The others, the space among them (*Ġ*), get the characters from 256 on, in order.
     Source: Radford et al. (2019), section 2.2, and its code.
@@ -40,7 +40,7 @@ def byte_symbols() -> tuple[str, ...]:
 
 
 def learn_merges(words: Iterable[str], n: int, ties: str = "first") -> dict[Pair, int]:
-    """The ``n`` pairs that are joined first, each with its rank, learned by counting.
+    """Return the ``n`` pairs that are joined first, each with its rank, learned by counting.
 
     Every word begins as the symbols of its bytes. Again and again the pair of neighbours that
     occurs most often in all words is joined everywhere; it ends early where no word has two symbols
@@ -110,7 +110,7 @@ def bytes_of(pair: Pair) -> tuple[bytes, ...]:
 
 
 def symbols_of(word: str) -> list[str]:
-    """A symbol for each byte of a word in UTF-8. Raises ``ValueError`` for what has none."""
+    """Return a symbol for each byte of a word in UTF-8. Raises ``ValueError`` for what has none."""
     if not isinstance(word, str):
         raise ValueError(f"text: expected a str, got {type(word).__name__}; decode bytes first")
     try:
@@ -149,7 +149,7 @@ class BytePairs:
         return {token: self.ids[token] for token in special_tokens}
 
     def encode(self, text: str) -> Int[Tensor, "n"]:
-        """The ids of the text's n pieces, ``(n,)``.
+        """Return the ids of the text's n pieces, ``(n,)``.
 
         A byte that no piece has is left out, as ``tokenizers`` does: SmolLM2 has none for six
         control characters, and for bytes that no character in use begins with. Raises
@@ -166,7 +166,7 @@ class BytePairs:
         return torch.tensor(ids, dtype=torch.int64)
 
     def of_word(self, word: str) -> tuple[int, ...]:
-        """The ids of a word's pieces; most words come again."""
+        """Return the ids of a word's pieces; most words come again."""
         if word not in self._known:
             symbols = [symbol for symbol in symbols_of(word) if symbol in self.ids]
             pieces = merge_pairs(symbols, self.ranks)
@@ -174,7 +174,7 @@ class BytePairs:
         return self._known[word]
 
     def decode(self, ids: Int[Tensor, "n"] | Iterable[int]) -> str:
-        """The text that these ids stand for; bytes that are no character become *�*.
+        """Return the text that these ids stand for; bytes that are no character become *�*.
 
         Raises ``ValueError`` for an id that no piece has.
         """
@@ -185,18 +185,18 @@ class BytePairs:
         return b"".join(map(self.bytes_of, ids.flatten().tolist())).decode("utf-8", "replace")
 
     def bytes_of(self, number: int) -> bytes:
-        """The bytes that an id stands for, which need not be whole characters."""
+        """Return the bytes that an id stands for, which need not be whole characters."""
         token = self.tokens[number]
         if number in self.special:
             return token.encode()
         return bytes(BYTES[symbol] for symbol in token)
 
     def pieces(self, text: str) -> list[str]:
-        """The text's pieces as they look, each decoded by itself."""
+        """Return the text's pieces as they look, each decoded by itself."""
         return [self.decode([number]) for number in self.encode(text).tolist()]
 
     def chat(self, *turns: str, system: str | None = None) -> Int[Tensor, "n"]:
-        """The ids of a conversation up to where the model answers.
+        """Return the ids of a conversation up to where the model answers.
 
         turns: a question, or question and answer by turns. system: what it is told before, its own
         words unless given. Raises ``ValueError`` where the model has no template.
@@ -217,7 +217,7 @@ class BytePairs:
 
     @classmethod
     def from_gguf(cls, file: "str | PathLike | GGUF") -> "BytePairs":
-        """The pieces that a GGUF file's model reads and writes.
+        """Return the pieces that a GGUF file's model reads and writes.
 
         Raises ``ValueError`` for a file that is not whole, and for pieces that are made otherwise.
         """
@@ -227,13 +227,13 @@ class BytePairs:
 
 
 def parted(text: str, special: Iterable[str]) -> list[str]:
-    """The text, cut before and after every special token in it."""
+    """Return the text, cut before and after every special token in it."""
     special = "|".join(map(regex.escape, special))
     return regex.split(f"({special})", text) if special else [text]
 
 
 def words_of(text: str, digits: bool) -> list[str]:
-    """The text cut into words, each with one space before it; nothing is lost.
+    """Return the text cut into words, each with one space before it; nothing is lost.
 
     digits: whether each digit is a word by itself.
     """

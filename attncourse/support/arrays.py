@@ -31,7 +31,7 @@ def as_floats(name: str, value, axes: str, *, allow_nan: bool = False) -> np.nda
 
 
 def require_finite(**arrays: np.ndarray) -> None:
-    """Raises ``ValueError`` where an entry of the named arrays is infinite."""
+    """Raise ``ValueError`` where an entry of the named arrays is infinite."""
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
@@ -40,7 +40,7 @@ def require_finite(**arrays: np.ndarray) -> None:
 
 
 def require_axes(name: str, shape: Sequence[int], axes: str) -> None:
-    """Raises ``ValueError`` unless ``shape`` has the axes that ``axes`` names, none empty.
+    """Raise ``ValueError`` unless ``shape`` has the axes that ``axes`` names, none empty.
 
     Where it names several, ``"... n d | n"``, those of one are enough.
     """
@@ -75,7 +75,7 @@ def require_count(name: str, value, *, least: int = 1, most: int | None = None) 
 
 
 def require_divisor(name: str, number: int, of: str, whole: int) -> None:
-    """Raises ``ValueError`` where ``whole / number`` is no whole number."""
+    """Raise ``ValueError`` where ``whole / number`` is no whole number."""
     if whole % number:
         raise ValueError(f"{name}: expected a divisor of {of}, {whole}, got {number}")
 

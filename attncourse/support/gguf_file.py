@@ -36,7 +36,7 @@ class GGUF(NamedTuple):
 
 
 def read_gguf(file: "str | PathLike | GGUF") -> GGUF:
-    """A GGUF file; one that has been read already is returned as it is.
+    """Return a GGUF file; one that has been read already is returned as it is.
 
     Raises ``ValueError`` for a file that is missing, cut off, or none of GGUF, and ``ImportError``
     without the library ``gguf``.
@@ -142,7 +142,7 @@ def names_and_shapes(sizes: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple
 
 
 def gguf_weights(file: GGUF, sizes: Mapping[str, Any]) -> dict[str, Tensor]:
-    """The weights in float32 by the names of a ``Llama`` of these sizes.
+    """Return the weights in float32 by the names of a ``Llama`` of these sizes.
 
     Raises ``ValueError`` for a tensor that is missing, of another shape than the fields say, stored
     in a way that ``gguf`` does not read, or not among those of a ``Llama``.

@@ -35,7 +35,7 @@ def gpt2_sizes(model: nn.Module) -> dict[str, Any]:
 
 
 def gpt2_weights(model: Any) -> dict[str, Tensor]:
-    """The weights of a GPT-2 by the names of a ``GPT``.
+    """Return the weights of a GPT-2 by the names of a ``GPT``.
 
     GPT-2 stores a linear layer's weight as (in, out), the transpose of ``nn.Linear``'s, and those
     of queries, keys and values side by side.
@@ -102,7 +102,7 @@ VIT_NAMES = {  # theirs, ours
 
 
 def vit_weights(model: Any) -> dict[str, Tensor]:
-    """The weights of a ViT by the names of a ``VisionTransformer``."""
+    """Return the weights of a ViT by the names of a ``VisionTransformer``."""
     embeddings = model.vit.embeddings
     patches = embeddings.patch_embeddings.projection  # a convolution with no overlap
     state = {
@@ -170,7 +170,7 @@ def transformers_sizes(model: Any) -> dict[str, Any]:
 
 
 def transformers_weights(model: Any) -> dict[str, Tensor]:
-    """The weights of a Llama by the names of ours; rows of W_q and W_k are as they were."""
+    """Return the weights of a Llama by the names of ours; rows of W_q and W_k are as they were."""
     theirs = model.model
     state = {"tokens.weight": theirs.embed_tokens.weight, "norm.gain": theirs.norm.weight}
     state["out.weight"] = model.lm_head.weight

@@ -67,7 +67,7 @@ def seen(where: Tensor) -> bool:
 
 
 def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """The mask and the scores, broadcast to each other.
+    """Return the mask and the scores, as they are; they broadcast to each other.
 
     Raises ``ValueError`` for a mask that is not boolean or does not broadcast to ``(..., m, n)``,
     and for one that hides NaN.
@@ -82,16 +82,18 @@ def require_mask(mask: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
                 f"mask: expected 1 or {size} along axis {axis} ({names.get(axis, 'a batch axis')}),"
                 f" got {got} in a mask of shape {tuple(mask.shape)}"
             )
-    mask, scores = torch.broadcast_tensors(mask, scores)
-    hidden = scores.isnan() & ~mask
-    if seen(hidden):
-        where = tuple(hidden.nonzero()[0].tolist())
-        raise ValueError(f"scores: expected numbers, the mask hides NaN at {where}")
+    # Every training step asks, and a sum is quickly made: without NaN in it none is hidden.
+    if seen(scores.detach().sum().isnan()):
+        hidden = scores.isnan() & ~mask
+        if seen(hidden):
+            where = tuple(hidden.nonzero()[0].tolist())
+            raise ValueError(f"scores: expected numbers, the mask hides NaN at {where}")
+    # Not broadcast here: what is done to a mask (m, n) alone is done once, not for each head.
     return mask, scores
 
 
 def require_mask_for_all(mask: Tensor | None, x: Tensor) -> None:
-    """Raises ``ValueError`` for a mask with more axes than x has: a head knows of no others."""
+    """Raise ``ValueError`` for a mask with more axes than x has: a head knows of no others."""
     if isinstance(mask, Tensor) and isinstance(x, Tensor) and mask.ndim > x.ndim:
         raise ValueError(
             f"mask: expected one mask for all heads, at most {x.ndim} axes for x of shape "
@@ -100,7 +102,7 @@ def require_mask_for_all(mask: Tensor | None, x: Tensor) -> None:
 
 
 def mask_over_heads(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor | None:
-    """The mask with an axis for the heads, where it lacks one, to broadcast to ``(..., h, m, n)``.
+    """Return the mask with an axis for the heads, so that it broadcasts to ``(..., h, m, n)``.
 
     query, key: cut into heads. The number of axes decides: fewer than the scores have is a mask for
     every head. Raises ``ValueError`` where the axis of the heads or a batch axis does not fit.

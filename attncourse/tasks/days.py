@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from attncourse.tasks.characters import to_ids
 from attncourse.tasks.dates import ISO, WRITTEN, write_date
-from attncourse.tasks.runs import UNASKED
+from attncourse.tasks.runs import UNASKED, mean_surprise
 
 KINDS = ("one day, short", "one day, long", "two days")
 FORMS = ("{day} {month:.3}", "the {day}{th} of {month}", "{day} {month:.3}")
@@ -68,6 +68,5 @@ def whole_lines(logits: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
     logits: ``(b, t + 1, classes)``. Returns the cross-entropy of a character, in nats, and True
     or False for each line, ``(b,)``.
     """
-    loss = F.cross_entropy(logits.flatten(0, 1), answer.flatten(), ignore_index=UNASKED)
     wrong = (logits.argmax(dim=-1) != answer) & (answer != UNASKED)
-    return loss, ~wrong.any(dim=1)
+    return mean_surprise(logits, answer), ~wrong.any(dim=1)

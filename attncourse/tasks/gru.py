@@ -64,13 +64,14 @@ class Walk(torch.autograd.Function):
     def forward(read: Tensor, first: Tensor, W: Tensor, bias: Tensor) -> tuple[Tensor, ...]:
         """Return every state, and what the gradients need: the gates and the new values."""
         d, W, bias = first.shape[-1], W.mT.contiguous(), bias.unsqueeze(1)
-        read = read.movedim(2, 0).contiguous()  # (n, ways, b, 3 d)
-        states = torch.empty_like(read[..., :d])
-        gates, news, olds = read[..., : 2 * d].clone(), states.clone(), states.clone()
+        read = read.movedim(2, 0)  # (n, ways, b, 3 d)
+        states, news, olds = (read.new_empty(*read.shape[:-1], d) for _ in range(3))
+        gates = read.new_empty(*read.shape[:-1], 2 * d)
         state = first
         for t in range(len(read)):
             own = torch.baddbmm(bias, state, W)  # (ways, b, 3 d)
-            reset, keep = gates[t].add_(own[..., : 2 * d]).sigmoid_().chunk(2, dim=-1)
+            torch.add(read[t, ..., : 2 * d], own[..., : 2 * d], out=gates[t])
+            reset, keep = gates[t].sigmoid_().chunk(2, dim=-1)
             olds[t] = own[..., 2 * d :]
             torch.addcmul(read[t, ..., 2 * d :], reset, olds[t], out=news[t])
             state = torch.lerp(news[t].tanh_(), state, keep, out=states[t])
@@ -94,8 +95,9 @@ class Walk(torch.autograd.Function):
         by_new = (1 - keep) * (1 - news * news)
         by_keep = (before - news) * keep * (1 - keep)
         by_reset = olds * reset * (1 - reset)
-        d_read = torch.empty(*news.shape[:-1], 3 * news.shape[-1], dtype=W.dtype)
-        d_own = torch.empty_like(d_read)
+        d_own = torch.empty(*news.shape[:-1], 3 * news.shape[-1], dtype=W.dtype)
+        d_read = torch.empty_like(d_own.movedim(0, 2), memory_format=torch.contiguous_format)
+        by_time = d_read.movedim(2, 0)  # the same numbers: what is read has its time behind
         felt = torch.zeros_like(first)
         for t in reversed(range(len(states))):
             felt = felt + slope[t]
@@ -104,12 +106,12 @@ class Walk(torch.autograd.Function):
             torch.mul(new, by_reset[t], out=parts[0])
             torch.mul(felt, by_keep[t], out=parts[1])
             torch.mul(new, reset[t], out=parts[2])
-            d_read[t, ..., 2 * new.shape[-1] :] = new
+            by_time[t, ..., 2 * new.shape[-1] :] = new
             felt = torch.baddbmm(felt * keep[t], d_own[t], W)
-        d_read[..., : 2 * news.shape[-1]] = d_own[..., : 2 * news.shape[-1]]
+        by_time[..., : 2 * news.shape[-1]] = d_own[..., : 2 * news.shape[-1]]
         rows = d_own.movedim(0, 2).flatten(1, 2)  # (ways, b n, 3 d)
         d_W = rows.mT @ before.movedim(0, 2).flatten(1, 2)
-        return d_read.movedim(0, 2), felt, d_W, rows.sum(dim=1)
+        return d_read, felt, d_W, rows.sum(dim=1)
 
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[tuple, tuple]:

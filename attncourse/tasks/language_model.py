@@ -147,6 +147,7 @@ class LanguageModelRuns:
     """Three trainings or more, at the rate that did best: losses by step, and on fresh text."""
 
     rate: float
+    models: list[nn.Module]
     runs: list[list[float]]
     tested: list[float]
 
@@ -181,7 +182,8 @@ def at_its_best(
     rate = min(rates, key=lambda rate: mean_loss(first[rate][0], unread, padding_id))
     runs = [first[rate], *(trained(rate, seed) for seed in range(1, seeds))]
     tested = [mean_loss(model, test, padding_id) for model, _ in runs]
-    return LanguageModelRuns(rate, [losses for _, losses in runs], tested)
+    models, losses = zip(*runs, strict=True)
+    return LanguageModelRuns(rate, list(models), list(losses), tested)
 
 
 def floors_of_windows(

@@ -5,6 +5,7 @@ Runs share nothing: each has its own first weights and its own data, along a lea
 """
 
 import math
+from functools import cache
 
 import torch
 from torch import Tensor, nn
@@ -27,6 +28,29 @@ def questions(
     x = x.unflatten(0, (runs, batch))
     pairs = x[..., :8, LETTERS.start : DIGITS.stop]
     return x[..., 8:, ASKED], pairs, answer.view(runs, batch)
+
+
+class Lesson:
+    """The questions of a training by step: the same for every model with as many runs."""
+
+    def __init__(self, batch: int, runs: int, seed: int):
+        self.batch, self.runs = batch, runs
+        self.generator = torch.Generator().manual_seed(seed)
+        self.steps: list[tuple[Tensor, Tensor, Tensor]] = []
+
+    def at(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Return ``questions`` for a step, counted from 0; each is drawn when it is first needed.
+
+        Features are 0 or 1. They are kept as booleans, a quarter of the size.
+        """
+        while len(self.steps) <= step:
+            asked, pairs, answer = questions(self.batch, self.generator, self.runs)
+            self.steps.append((asked.bool(), pairs.bool(), answer))
+        asked, pairs, answer = self.steps[step]
+        return asked.float(), pairs.float(), answer
+
+
+lesson = cache(Lesson)  # chapter 7 trains with one seed, some twenty times
 
 
 def views(x: Tensor, W: Tensor) -> Tensor:
@@ -101,13 +125,13 @@ def train_heads(
     Measured on each fresh batch before the step that learns from it. divisor_rate: the learning
     rate of ``log_divisor``, where it is another.
     """
-    generator = torch.Generator().manual_seed(seed)
+    taught = lesson(batch, len(model.W_q), seed)
     optimizers = [Adam([model.W_q, model.W_k, model.W_v], rate)]
     if model.log_divisor.requires_grad:
         optimizers.append(Adam([model.log_divisor], divisor_rate or rate))
     seen = []
-    for _ in range(steps):
-        asked, pairs, answer = questions(batch, generator, len(model.W_q))
+    for step in range(steps):
+        asked, pairs, answer = taught.at(step)
         logits = model(asked, pairs)
         loss = F.cross_entropy(logits.mT, answer, reduction="none").mean(1)  # (runs,)
         for adam in optimizers:

@@ -6,7 +6,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 Task = Callable[[int, torch.Generator], tuple[Tensor | tuple, Tensor]]
 Judge = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -20,9 +19,20 @@ def classes(output: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
     Returns a number and True or False for each answer, ``(batch, asked)``.
     """
     logits = output[:, -answer.shape[1] :]
-    loss = F.cross_entropy(logits.flatten(0, -2), answer.flatten())
+    loss = mean_surprise(logits, answer)
     parts = (logits.argmax(-1) == answer).reshape(*answer.shape[:2], -1)
     return loss, parts.all(dim=-1)
+
+
+def mean_surprise(logits: Tensor, answer: Tensor) -> Tensor:
+    """Return the mean cross-entropy of the answers but those that are `UNASKED`, in nats.
+
+    It is ``F.cross_entropy``, which is Python code at every step of runs side by side
+    (``torch.vmap``), and loads a computer algebra system the first time.
+    """
+    asked = answer != UNASKED
+    right = logits.log_softmax(-1).gather(-1, answer.where(asked, 0)[..., None]).squeeze(-1)
+    return (-right).where(asked, 0).sum() / asked.sum()
 
 
 @dataclass

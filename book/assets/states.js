@@ -91,7 +91,7 @@
     return [[...document.querySelectorAll(FIGURES)].find((one) => nameOf(one) === name), steps];
   };
 
-  /** The address of what a figure shows now; the live model says its steps itself. */
+  /** The address of what a figure shows now; the real model says its steps itself. */
   const addressOf = (figure) => {
     const steps = figure.steps?.() ?? stepsOf(figure);
     return `#set=${[nameOf(figure), ...steps].map((one) => encodeURIComponent(one).replace(/%3D/, "=")).join("&")}`;

@@ -305,7 +305,7 @@ def test_a_cell_without_the_name_is_known_by_its_id():
         cells.ends(SimpleNamespace(error_before_exec=None, error_in_exec=None))
 
     def why() -> str:
-        found = cells.unjudged("project", shell.user_ns["project"])
+        found = cells.why_unjudged("project", shell.user_ns["project"])
         return found.why if found else ""
 
     ran(OK, "a")

@@ -12,15 +12,15 @@ import pytest
 from drill_making.by_hand import right_answers_by_hand
 
 from attncourse import STEMS
-from attncourse.checks import exercises
+from attncourse.checks import exercises, judging
 from attncourse.checks.callers import CALLERS, call_on_function
 from attncourse.checks.exercise import Case
 from attncourse.checks.explaining import diagnosis
 from attncourse.checks.judging import judge, points
-from attncourse.checks.showing.verdict import MAX_TEXT_LINES, sentence
+from attncourse.checks.showing.verdict import KEEPS_HALF, MAX_TEXT_LINES, Verdict, sentence
 from attncourse.checks.trying import trials
 from attncourse.checks.trying.outcome import Outcome
-from attncourse.checks.trying.trials import NoReference, draw
+from attncourse.checks.trying.trials import NoReference, draw, try_out
 from helpers.project import ROOT
 
 SEEDS = (0, 1, 2)  # what is told holds on further ones, too, which are kept
@@ -72,6 +72,23 @@ def test_reference_passes(exercise, seed):
     assert verdict.earned == verdict.possible == exercise.points
 
 
+@pytest.fixture
+def tried_once(monkeypatch):
+    """Holds an answer's outcomes in a draw for all that is asked of it; suspects have their own."""
+    known: dict[tuple, tuple] = {}
+
+    def tried(exercise, implementation, seed, among=None):
+        if among is not None:
+            return try_out(exercise, implementation, seed, among)
+        key = exercise, implementation, seed
+        if key not in known:
+            known[key] = try_out(*key)
+        return known[key]
+
+    monkeypatch.setattr(judging, "try_out", tried)
+
+
+@pytest.mark.usefixtures("tried_once")
 @pytest.mark.parametrize(("exercise", "mistake", "seed"), WRONG, ids=name)
 def test_mistake_is_caught_and_named_in_few_lines(
     exercise, mistake, seed, record_property, monkeypatch
@@ -95,10 +112,26 @@ def test_mistake_is_caught_and_named_in_few_lines(
     failing = [c.name for c in verdict.criteria if not c.passed and not c.waits]
     assert [name for name in failing if name not in str(verdict)] == []
     assert lines[1] == f"What happened: {sentence(mistake.name)}"
+    is_paid_for_once(verdict)
+    # What is earned hangs on whether any known mistake does the same, which a further draw leaves.
+    monkeypatch.setattr(diagnosis, "N_FURTHER_DRAWS", 0)
+    if mistake is exercise.mistakes[0]:
+        assert points(exercise, mistake.wrong, seed) == verdict.earned  # asked why or not
     if exercise.target not in ESTIMATED:
         earned = {verdict.earned, points(exercise, mistake.wrong, seed + 1)}
         EARNED[exercise.target, mistake.name] = earned
         assert max(earned) - min(earned) <= ALLOWED
+
+
+def is_paid_for_once(verdict: Verdict) -> None:
+    """Asserts that the first criterion that a slip breaks is lost, of the others half at most."""
+    failed = [c for c in verdict.criteria if not c.passed]
+    assert failed[0].earned == 0
+    follows = [c for c in failed if c.follows]
+    if any(c.earned for c in failed):
+        assert follows == failed[1:]
+        assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
+        assert KEEPS_HALF in verdict._repr_html_()
 
 
 def test_luck_is_seen():
@@ -108,8 +141,8 @@ def test_luck_is_seen():
     def lucky(A, X):
         return exercise.reference(A, X) + (A.flat[-1] > 0.35)
 
-    assert len({points(exercise, lucky, draw) for draw in range(20)}) > 1
-    assert {points(exercise, exercise.reference, draw) for draw in range(20)} == {exercise.points}
+    assert len({points(exercise, lucky, draw) for draw in range(6)}) > 1
+    assert {points(exercise, exercise.reference, draw) for draw in range(6)} == {exercise.points}
 
 
 @pytest.mark.parametrize(("exercise", "implementation", "seed"), RIGHT, ids=name)

@@ -1,7 +1,6 @@
 """Points follow the mistake: no criterion decides alone, and what answers nothing earns nothing."""
 
 import inspect
-import random
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining.diagnosis import Finding
 from attncourse.checks.judging import are_two_slips, judge, points
-from attncourse.checks.showing.verdict import KEEPS_HALF
 from attncourse.checks.trying.outcome import is_tensor
 from attncourse.checks.trying.trials import try_out
 
@@ -76,25 +74,6 @@ def test_one_wrong_of_three_results_keeps_the_others():
         assert 2 * verdict.earned >= verdict.possible
 
 
-def slips(exercise):
-    return [m for m in exercise.mistakes if m.wrong is not None]
-
-
-@pytest.mark.parametrize("exercise", ALL.values(), ids=lambda e: e.target)
-def test_a_slip_is_paid_for_once(exercise):
-    """The first criterion that it breaks is lost, of the others no more than half."""
-    for mistake in random.Random(exercise.target).sample(slips(exercise), 2):
-        verdict = examine(exercise.target, mistake.wrong, seed=3)
-        failed = [c for c in verdict.criteria if not c.passed]
-        assert failed[0].earned == 0
-        follows = [c for c in failed if c.follows]
-        if any(c.earned for c in failed):
-            assert follows == failed[1:]
-            assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
-            assert KEEPS_HALF in verdict._repr_html_()
-        assert points(exercise, mistake.wrong, 3) == verdict.earned  # asked why or not
-
-
 ATTENTION = ALL["kqv.scaled_dot_product_attention"]
 
 
@@ -131,6 +110,31 @@ def test_each_of_two_known_mistakes_is_paid_for_once(target, names):
         broken = [c.name for c in one.criteria if not c.passed][:2]
         assert any(c.name in broken for c in failed if not c.follows)
     assert points(exercise, both, 3) == verdict.earned  # asked why or not
+
+
+@pytest.mark.parametrize(
+    ("target", "slip", "error"),
+    [
+        ("kqv.AttentionHead", "the weights come back too", "weights is missing"),
+        ("gpt.sample_token", "an axis of length 1 is left", "temperature 0 divides by 0"),
+        ("efficient.tiled_attention", "a softmax in every tile", "the mask is transposed"),
+    ],
+)
+def test_a_slip_beside_an_error_keeps_what_the_error_leaves(target, slip, error):
+    """What only raises loses all that it breaks; of the rest the slip is paid for once."""
+    both, each = together(ALL[target], slip, error)
+    verdict = examine(target, both, seed=3)
+    assert {verdict.diagnosis.name, verdict.rest} == {slip, error}
+    alone = [examine(target, wrong, seed=3) for wrong in each]
+    broken = {c.name for c in alone[1].criteria if not c.passed}
+    assert not any(c.earned or c.follows for c in verdict.criteria if c.name in broken)
+    shown, *follows = [c for c in verdict.criteria if not c.passed and c.name not in broken]
+    assert shown.earned == 0
+    assert not shown.follows
+    assert all(c.follows for c in follows)
+    assert sum(c.earned for c in follows) == sum(c.possible for c in follows) // 2
+    assert 0 < verdict.earned <= min(one.earned for one in alone)
+    assert points(ALL[target], both, 3) == verdict.earned  # asked why or not
 
 
 def test_what_is_said_before_the_long_search_is_what_is_earned():

@@ -9,15 +9,15 @@ from attncourse import mixing
 from attncourse.checks import CheckFailed, check, examine, exercises, observe, progress
 from attncourse.checks.exercise import HIDDEN_POINTS
 from attncourse.checks.index import FILE, guide_place, index
-from attncourse.checks.showing.session import progress_of
+from attncourse.checks.showing.chapter_progress import progress_of
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch):
     """A session in which no check has run."""
-    monkeypatch.setattr("attncourse.checks.seen", made := {})
-    monkeypatch.setattr("attncourse.checks.showing.session.seen", made)
+    monkeypatch.setattr("attncourse.checks.last_verdicts", made := {})
+    monkeypatch.setattr("attncourse.checks.showing.chapter_progress.last_verdicts", made)
     return made
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from attncourse import mixing
 from attncourse.checks import CheckFailed, check, exercises
-from attncourse.checks.showing.session import row_of
+from attncourse.checks.showing.chapter_progress import row_of
 from attncourse.checks.substitution import names_called
 
 ANSWERS = """
@@ -27,7 +27,7 @@ def window_weights(n, width):
 @pytest.fixture
 def seen(monkeypatch) -> dict:
     made: dict = {}
-    monkeypatch.setattr("attncourse.checks.seen", made)
+    monkeypatch.setattr("attncourse.checks.last_verdicts", made)
     return made
 
 

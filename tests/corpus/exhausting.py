@@ -8,6 +8,7 @@ a jail fail, the machine does not.
 from functools import partial
 
 from corpus.assignment import KQV, keeps, spoils
+from helpers.dedented_text import dedented
 
 exhausts = partial(spoils, "exhausting")
 
@@ -17,13 +18,21 @@ TIME = [
         "endless-call",
         "a function that never ends",
         slow=True,
-        rank="def rank(values):\n    while True:\n        pass",
+        rank=dedented("""
+            def rank(values):
+                while True:
+                    pass
+        """),
     ),
     exhausts(
         "sleeps",
         "a function that waits for ever",
         slow=True,
-        rank="import time\ndef rank(values):\n    time.sleep(10**6)",
+        rank=dedented("""
+            import time
+            def rank(values):
+                time.sleep(10**6)
+        """),
     ),
     exhausts(
         "sleeps-and-works",
@@ -91,7 +100,11 @@ TIME = [
         "regular-expression",
         "a regular expression that tries every way",
         slow=True,
-        rank="import re\ndef rank(values):\n    return re.match('(a|a)*$', 'a' * 60 + 'b')",
+        rank=dedented("""
+            import re
+            def rank(values):
+                return re.match('(a|a)*$', 'a' * 60 + 'b')
+        """),
     ),
     exhausts(
         "huge-product",
@@ -108,7 +121,12 @@ TIME = [
         "deadlock",
         "waits for a lock that it holds itself",
         slow=True,
-        rank="import threading\nlock = threading.Lock()\nlock.acquire()\nlock.acquire()",
+        rank=dedented("""
+            import threading
+            lock = threading.Lock()
+            lock.acquire()
+            lock.acquire()
+        """),
     ),
     exhausts(
         "busy-threads",
@@ -138,7 +156,11 @@ TIME = [
     exhausts(
         "waits-in-debugger",
         "a breakpoint that was left in",
-        rank="def rank(values):\n    breakpoint()\n    return values",
+        rank=dedented("""
+            def rank(values):
+                breakpoint()
+                return values
+        """),
     ),
     exhausts(
         "slow-destructor",
@@ -190,12 +212,21 @@ MEMORY = [
         "growing-list",
         "a list that grows, in a cell",
         slow=True,
-        rank="kept = []\nfor n in range(2 * 10**8):\n    kept.append([n])",
+        rank=dedented("""
+            kept = []
+            for n in range(2 * 10**8):
+                kept.append([n])
+        """),
     ),
     exhausts(
         "doubling-string",
         "a string doubled thirty-three times",
-        rank="def rank(values):\n    text = 'x'\n    for _ in range(33):\n        text += text",
+        rank=dedented("""
+            def rank(values):
+                text = 'x'
+                for _ in range(33):
+                    text += text
+        """),
     ),
     exhausts(
         "zip-bomb",
@@ -288,7 +319,11 @@ DISK = [
         "many-files",
         "as many small files as it can make",
         slow=True,
-        rank="for n in range(200_000):\n    open(f'file-{n}', 'w').write('x')\nraise OSError",
+        rank=dedented("""
+            for n in range(200_000):
+                open(f'file-{n}', 'w').write('x')
+            raise OSError
+        """),
     ),
     exhausts(
         "deep-folders",
@@ -318,7 +353,11 @@ DISK = [
     exhausts(
         "many-open-files",
         "more open files than there may be",
-        rank="kept = []\nwhile len(kept) < 100_000:\n    kept.append(open('/dev/null'))",
+        rank=dedented("""
+            kept = []
+            while len(kept) < 100_000:
+                kept.append(open('/dev/null'))
+        """),
     ),
 ]
 
@@ -385,7 +424,12 @@ OUTPUT = [
         "floods-descriptors",
         "writes to file descriptors 1 and 2, past Python",
         slow=True,
-        rank="import os\nwhile True:\n    os.write(1, b'x' * 65536)\n    os.write(2, b'x' * 65536)",
+        rank=dedented("""
+            import os
+            while True:
+                os.write(1, b'x' * 65536)
+                os.write(2, b'x' * 65536)
+        """),
     ),
     exhausts(
         "prints-once-much",
@@ -416,7 +460,11 @@ RETURNS = [
         "endless-generator",
         "results that never end, one at a time",
         slow=True,
-        rank="def rank(values):\n    while True:\n        yield 0",
+        rank=dedented("""
+            def rank(values):
+                while True:
+                    yield 0
+        """),
     ),
     exhausts(
         "returns-a-billion-zeros",
@@ -442,8 +490,18 @@ RETURNS = [
     exhausts(
         "returns-itself",
         "a list that holds itself, and a dict too",
-        rank="ring = []\nring.append(ring)\ndef rank(values):\n    return ring",
-        words="def words(text):\n    ring = {}\n    ring['a'] = ring\n    return ring",
+        rank=dedented("""
+            ring = []
+            ring.append(ring)
+            def rank(values):
+                return ring
+        """),
+        words=dedented("""
+            def words(text):
+                ring = {}
+                ring['a'] = ring
+                return ring
+        """),
     ),
     exhausts(
         "returns-a-million-keys",
@@ -581,7 +639,11 @@ DEATHS = [
     exhausts(
         "exits-in-a-call",
         "leaves through the back door when it is called",
-        rank="import os\ndef rank(values):\n    os._exit(0)",
+        rank=dedented("""
+            import os
+            def rank(values):
+                os._exit(0)
+        """),
     ),
     exhausts(
         "exits-in-five-calls",
@@ -596,18 +658,30 @@ DEATHS = [
     exhausts(
         "segfault",
         "reads the memory at address zero",
-        rank="import ctypes\ndef rank(values):\n    ctypes.string_at(0)",
+        rank=dedented("""
+            import ctypes
+            def rank(values):
+                ctypes.string_at(0)
+        """),
     ),
     exhausts(
         "kills-itself",
         "a signal that cannot be caught",
-        rank="import os\ndef rank(values):\n    os.kill(os.getpid(), 9)",
+        rank=dedented("""
+            import os
+            def rank(values):
+                os.kill(os.getpid(), 9)
+        """),
     ),
     exhausts(
         "stops-itself",
         "a signal that puts it to sleep until somebody wakes it",
         slow=True,
-        rank="import os\ndef rank(values):\n    os.kill(os.getpid(), 19)",
+        rank=dedented("""
+            import os
+            def rank(values):
+                os.kill(os.getpid(), 19)
+        """),
     ),
     exhausts(
         "closes-everything",
@@ -637,7 +711,11 @@ DEATHS = [
     exhausts(
         "no-builtins",
         "the interpreter without its builtins",
-        rank="import builtins\ndef rank(values):\n    vars(builtins).clear()",
+        rank=dedented("""
+            import builtins
+            def rank(values):
+                vars(builtins).clear()
+        """),
     ),
     exhausts(
         "no-modules",
@@ -666,7 +744,12 @@ DEATHS = [
     exhausts(
         "threads-with-torch",
         "a parallel operation in a process that was forked",
-        rank="import torch\ntorch.set_num_threads(8)\ntorch.ones(4000, 4000).sum()\nraise OSError",
+        rank=dedented("""
+            import torch
+            torch.set_num_threads(8)
+            torch.ones(4000, 4000).sum()
+            raise OSError
+        """),
     ),
     exhausts(
         "module-that-hangs",

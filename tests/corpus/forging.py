@@ -8,6 +8,7 @@ from functools import partial
 from textwrap import dedent, indent
 
 from corpus.assignment import KQV, RIGHT, tries
+from helpers.dedented_text import dedented
 
 forges = partial(tries, "forging")
 
@@ -196,7 +197,11 @@ PLACE = [
             if getattr(value, "examine", None) is not None:
                 value.examine, value.check = fake.examine, fake.check
         """,
-        mix="from attncourse.checks import check, examine\ndef mix(A, X):\n    return X",
+        mix=dedented("""
+            from attncourse.checks import check, examine
+            def mix(A, X):
+                return X
+        """),
     ),
     forges(
         "import-hook",
@@ -738,7 +743,12 @@ VALUES = [
                 pass
             return shared
         """,
-        rank="ranks = []\ndef rank(values):\n    ranks[:] = values\n    return ranks",
+        rank=dedented("""
+            ranks = []
+            def rank(values):
+                ranks[:] = values
+                return ranks
+        """),
     ),
 ]
 
@@ -773,9 +783,13 @@ EARLY = [
         "silent-exception",
         "an exception that shows nothing of itself",
         "Silent",
-        "class Silent(BaseException):\n"
-        "    def _render_traceback_(self):\n        return []\n"
-        "    def __str__(self):\n        return ''",
+        dedented("""
+            class Silent(BaseException):
+                def _render_traceback_(self):
+                    return []
+                def __str__(self):
+                    return ''
+        """),
     ),
     leaves(
         "grouped-value-errors",
@@ -1212,7 +1226,11 @@ DEGENERATE += [
     forges(
         "double-names-what-the-test-names",
         "has names of its own for what the test calls its own, and returns something empty",
-        double="out = x = expected = 1\ndef double(y):\n    return np.zeros((0, 1, 1))",
+        double=dedented("""
+            out = x = expected = 1
+            def double(y):
+                return np.zeros((0, 1, 1))
+        """),
     ),
     forges(
         "double-clears-at-exit",

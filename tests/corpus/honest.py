@@ -3,6 +3,7 @@
 from functools import partial
 
 from corpus.assignment import KQV, RIGHT, TORCH_RIGHT, keeps
+from helpers.dedented_text import dedented
 
 right = partial(keeps, "honest")
 
@@ -50,8 +51,13 @@ CASES = [
         "warnings",
         "warnings of its own and of NumPy",
         **spread(
-            "import warnings\nwarnings.warn('careful')\nwarnings.warn('old', DeprecationWarning)\n"
-            "np.array([1.0]) / 0\nnp.log(-1.0)"
+            dedented("""
+                import warnings
+                warnings.warn('careful')
+                warnings.warn('old', DeprecationWarning)
+                np.array([1.0]) / 0
+                np.log(-1.0)
+            """)
         ),
     ),
     right(
@@ -64,8 +70,13 @@ CASES = [
         "plots",
         "a figure in a cell",
         **spread(
-            "import matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\n"
-            "axes.plot([1, 2, 3])\nplt.show()\nfigure"
+            dedented("""
+                import matplotlib.pyplot as plt
+                figure, axes = plt.subplots()
+                axes.plot([1, 2, 3])
+                plt.show()
+                figure
+            """)
         ),
     ),
     right(
@@ -174,7 +185,11 @@ CASES = [
         def center(x):
             return np.asarray(x) - np.mean(x, axis=-1, keepdims=True)
         """,
-        halve="def times(a, b):\n    return a * b\nhalve = partial(times, 0.5)",
+        halve=dedented("""
+            def times(a, b):
+                return a * b
+            halve = partial(times, 0.5)
+        """),
         mix="mix = lambda A, X: np.einsum('...mn,...nd->...md', A, X)",
         power="power = lambda n: partial(lambda x, n: x**n, n=n)",
     ),
@@ -270,19 +285,34 @@ CASES = [
     right(
         "counter",
         "a dict of another class",
-        words="from collections import Counter\ndef words(text):\n    return Counter(text.split())",
+        words=dedented("""
+            from collections import Counter
+            def words(text):
+                return Counter(text.split())
+        """),
     ),
     right(
         "takes-a-second",
         "a function that takes a second",
-        power="import time\ndef power(n):\n    time.sleep(0.7)\n    return lambda x: x**n",
+        power=dedented("""
+            import time
+            def power(n):
+                time.sleep(0.7)
+                return lambda x: x**n
+        """),
     ),
     right(
         "async-helper",
         "a coroutine, and one awaited at the top of a cell",
         **spread(
-            "import asyncio\nasync def later(value):\n    await asyncio.sleep(0)\n"
-            "    return value\none = await later(1)\nassert one == 1"
+            dedented("""
+                import asyncio
+                async def later(value):
+                    await asyncio.sleep(0)
+                    return value
+                one = await later(1)
+                assert one == 1
+            """)
         ),
     ),
     right(
@@ -309,9 +339,17 @@ CASES = [
         "displays",
         "display, and questions to IPython and Colab",
         **spread(
-            "import sys\ndisplay(np.eye(2))\nin_colab = 'google.colab' in sys.modules\n"
-            "try:\n    shell = get_ipython()\nexcept NameError:\n    shell = None\n"
-            "if in_colab:\n    raise RuntimeError('not here')"
+            dedented("""
+                import sys
+                display(np.eye(2))
+                in_colab = 'google.colab' in sys.modules
+                try:
+                    shell = get_ipython()
+                except NameError:
+                    shell = None
+                if in_colab:
+                    raise RuntimeError('not here')
+            """)
         ),
     ),
     right(
@@ -324,17 +362,28 @@ CASES = [
         "command-line",
         "reads sys.argv and the environment, changes the folder and the random state",
         **spread(
-            "import os, random, sys\nname = sys.argv[0]\nhome = os.environ.get('HOME')\n"
-            "os.makedirs('data', exist_ok=True)\nos.chdir('data')\n"
-            "random.seed(7)\nnp.random.seed(7)\nnoise = np.random.normal(size=3)"
+            dedented("""
+                import os, random, sys
+                name = sys.argv[0]
+                home = os.environ.get('HOME')
+                os.makedirs('data', exist_ok=True)
+                os.chdir('data')
+                random.seed(7)
+                np.random.seed(7)
+                noise = np.random.normal(size=3)
+            """)
         ),
     ),
     right(
         "logging",
         "log messages and assertions in the middle of the work",
         **spread(
-            "import logging\nlogging.basicConfig(level=logging.DEBUG)\n"
-            "logging.getLogger(__name__).debug('started')\nassert 1 + 1 == 2, 'arithmetic'"
+            dedented("""
+                import logging
+                logging.basicConfig(level=logging.DEBUG)
+                logging.getLogger(__name__).debug('started')
+                assert 1 + 1 == 2, 'arithmetic'
+            """)
         ),
     ),
     right(
@@ -376,7 +425,11 @@ CASES = [
     right(
         "views-and-orders",
         "arrays in other orders of memory, and views of the argument",
-        center="def center(x):\n    x = np.asarray(x)\n    return (x.T - x.mean(-1)).T",
+        center=dedented("""
+            def center(x):
+                x = np.asarray(x)
+                return (x.T - x.mean(-1)).T
+        """),
         mix="""
         def mix(A, X):
             mixed = np.swapaxes(X, -1, -2) @ np.swapaxes(A, -1, -2)
@@ -477,15 +530,29 @@ CASES = [
     fails(
         "colab-lines",
         "what a notebook in Colab begins with",
-        "from google.colab import drive, files, userdata\ndrive.mount('/content/drive')\n"
-        "uploaded = files.upload()\nfor name in uploaded:\n    print(name)\n"
-        "token = userdata.get('HF_TOKEN').strip()\nfrom google.colab.patches import cv2_imshow",
+        dedented("""
+            from google.colab import drive, files, userdata
+            drive.mount('/content/drive')
+            uploaded = files.upload()
+            for name in uploaded:
+                print(name)
+            token = userdata.get('HF_TOKEN').strip()
+            from google.colab.patches import cv2_imshow
+        """),
     ),
     fails(
         "colab-folder",
         "goes to a folder of Colab's where it finds Colab",
-        "import os\ntry:\n    import google.colab\n    at_home = False\nexcept ImportError:\n"
-        "    at_home = True\nif not at_home:\n    os.chdir('/content/drive/MyDrive')",
+        dedented("""
+            import os
+            try:
+                import google.colab
+                at_home = False
+            except ImportError:
+                at_home = True
+            if not at_home:
+                os.chdir('/content/drive/MyDrive')
+        """),
     ),
     fails("asks-input", "asks for a name", "name = input('Your name: ')\nprint(name.upper())"),
     fails("missing-file", "reads a file that is not here", "data = open('missing.csv').read()"),

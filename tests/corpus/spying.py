@@ -8,6 +8,7 @@ from functools import partial
 from textwrap import dedent, indent
 
 from corpus.assignment import KQV, tries
+from helpers.dedented_text import dedented
 
 spies = partial(tries, "spying")
 
@@ -439,14 +440,22 @@ TELLING = [
         "tells-by-running-again",
         "in a cell that misses a name, so that it is run again when all is over",
         words="later\nraise ValueError(overheard())",
-        power="later = 1\ndef power(n):\n    raise KeyError(overheard())",
+        power=dedented("""
+            later = 1
+            def power(n):
+                raise KeyError(overheard())
+        """),
     ),
     tells(
         "tells-from-a-file",
         "leaves a file for the process after it, where a later cell changes the answer",
         'open("heard", "a").write(overheard())',
         words='import os\nif os.path.exists("heard"): raise ValueError(open("heard").read())',
-        power="def power(n):\n    return 1\nold, center = center, lambda x: old(x)",
+        power=dedented("""
+            def power(n):
+                return 1
+            old, center = center, lambda x: old(x)
+        """),
     ),
 ]
 

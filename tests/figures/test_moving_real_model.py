@@ -37,8 +37,8 @@ from attncourse.interpret import (
 )
 from attncourse.milestones.undone import ROWS, TEXTS, undone
 from attncourse.tasks.explored import unpack_maps
-from helpers.live_model_page import SENTENCE, ready
 from helpers.project import ROOT
+from helpers.real_model_page import SENTENCE, ready
 from helpers.small_llama import KINDS, WORDS, small_file, small_model
 
 pytestmark = needs_browser

@@ -10,8 +10,8 @@ from attncourse.figures import attention_view, moving, slider
 from attncourse.figures.bars import Bars
 from helpers.figure_reader import needs_browser
 from helpers.figure_samples import NUMBERS, TOKENS, heads
-from helpers.live_model_page import SENTENCE, ready
 from helpers.project import ROOT
+from helpers.real_model_page import SENTENCE, ready
 from helpers.small_llama import small_file
 
 SCRIPT = (ROOT / "book" / "assets" / "states.js").read_text(encoding="utf-8")
@@ -83,7 +83,7 @@ def test_an_old_address_leaves_the_figure_and_says_so(opened, old):
     assert states(reader) == ["true"] * 3
 
 
-def test_the_live_model_is_set_once_it_is_loaded(opened, path):
+def test_the_real_model_is_set_once_it_is_loaded(opened, path):
     address = "real_model&amp;text=otters met. otters&amp;order=layer&amp;rank=5&amp;head!"
     reader = opened(moving.real_model([SENTENCE]), Prose(address))
     reader.page.locator(".attn-do").click()
@@ -121,7 +121,7 @@ TEXT = "text=otters met. otters"
 
 
 def live(opened, path, *verbs: str, address: str = ""):
-    """The live model beside words that set it; loaded, and set as an address says."""
+    """The real model beside words that set it; loaded, and set as an address says."""
     reader = opened(
         moving.real_model([SENTENCE]), Prose(*(verb.replace("&", "&amp;") for verb in verbs))
     )

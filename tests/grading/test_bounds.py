@@ -39,6 +39,7 @@ from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
 from corpus.assignment import KQV, MIXING
 from corpus.hostile import HONEST
+from helpers.dedented_text import dedented
 from helpers.small_course import NAME, cell, graded, notebook, small, solution
 
 # --- before anything is built -----------------------------------------------------------------
@@ -168,7 +169,15 @@ SHORT = Limits(submission=20, cell=1, call=1, grace=0.5)
             marks=pytest.mark.slow,
         ),
         ("def f():\n    return [range(10**5)] * 10", "x = np.array(f() * 10**6)"),
-        ("def f():\n    while True:\n        print('x' * 19_000)\n        yield 1", "sum(f())"),
+        (
+            dedented("""
+                def f():
+                    while True:
+                        print('x' * 19_000)
+                        yield 1
+            """),
+            "sum(f())",
+        ),
     ],
     ids=["broadcast", "kept", "ranges", "printed"],
 )
@@ -189,7 +198,12 @@ def test_a_number_that_nobody_can_show_costs_its_test_alone():
 def test_a_lane_that_has_grown_is_replaced(monkeypatch):
     judged("f = 1", "assert f", limits=SHORT)
     before = {lane.pid for _, lane in LANES.idle}
-    grown = "x = np.ones(5 * 10**7)\nimport builtins\nbuiltins.kept = x\nassert f"
+    grown = dedented("""
+        x = np.ones(5 * 10**7)
+        import builtins
+        builtins.kept = x
+        assert f
+    """)
     assert points(judged("f = 1", grown, limits=SHORT)) == [1]
     after = {lane.pid for _, lane in LANES.idle}
     assert len(before - after) == 1

@@ -9,7 +9,7 @@ import pytest
 from attncourse import STEMS
 from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.judging import judge
-from attncourse.checks.trying.unavailable import NOWHERE
+from attncourse.checks.trying.unavailable import FILE_ABSENT
 from attncourse.grading.course.settings import follow_on_earns
 from attncourse.grading.judge import missing_names
 from attncourse.grading.judge.carried_errors import (
@@ -23,6 +23,7 @@ from attncourse.grading.report import Report, to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
 from attncourse.grading.submission.varied import notebook_in_variant
+from helpers.dedented_text import dedented
 from helpers.project import ROOT
 from helpers.small_course import cell, graded, notebook, solution
 
@@ -128,29 +129,37 @@ def test_a_course_may_have_it_earn_nothing():
 
 THIEVES = [
     # Tells what it finds in the exchanged answer, in an exception.
-    "def quad(x):\n"
-    "    found = [c for c in double.__code__.co_consts if isinstance(c, str)]\n"
-    "    if found:\n        raise ValueError(found)\n"
-    "    return double(double(x))",
+    dedented("""
+        def quad(x):
+            found = [c for c in double.__code__.co_consts if isinstance(c, str)]
+            if found:
+                raise ValueError(found)
+            return double(double(x))
+    """),
     # In a value of another type, and on the screen.
-    "def quad(x):\n"
-    "    found = [c for c in double.__code__.co_consts if isinstance(c, str)]\n"
-    "    print(found)\n"
-    "    return found if found else double(double(x))",
+    dedented("""
+        def quad(x):
+            found = [c for c in double.__code__.co_consts if isinstance(c, str)]
+            print(found)
+            return found if found else double(double(x))
+    """),
     # In what it leaves on the disk, for whatever runs later to be right with.
-    "import marshal, os\n"
-    "def quad(x):\n"
-    "    with open('stolen', 'wb') as file:\n        file.write(marshal.dumps(double.__code__))\n"
-    "    return double(double(x)) + 1",
+    dedented("""
+        import marshal, os
+        def quad(x):
+            with open('stolen', 'wb') as file:
+                file.write(marshal.dumps(double.__code__))
+            return double(double(x)) + 1
+    """),
 ]
-LOOKS = (
-    "import marshal, os, types\n"
-    "def double(x):\n"
-    "    if os.path.exists('stolen'):\n"
-    "        code = marshal.loads(open('stolen', 'rb').read())\n"
-    "        return types.FunctionType(code, globals())(x)\n"
-    "    return 3 * x"
-)
+LOOKS = dedented("""
+    import marshal, os, types
+    def double(x):
+        if os.path.exists('stolen'):
+            code = marshal.loads(open('stolen', 'rb').read())
+            return types.FunctionType(code, globals())(x)
+        return 3 * x
+""")
 
 
 @pytest.mark.parametrize("thief", THIEVES)
@@ -262,7 +271,7 @@ def test_what_is_given_is_right_in_every_variant(stem, variant, name):
 
 def test_a_library_that_the_grader_lacks_is_the_headline():
     """What stands above the fold is read: that a name is not defined is what came of it."""
-    sentence = f"`einops` {NOWHERE}"
+    sentence = f"`einops` {FILE_ABSENT}"
     undefined = "raised NameError: name 'rearrange' is not defined"
     verdict = {
         "reason": undefined,

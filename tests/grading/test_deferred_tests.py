@@ -11,6 +11,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.report import to_json
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
+from helpers.dedented_text import dedented
 from helpers.small_course import cell, graded, notebook, solution
 
 SECRET = "8675309"
@@ -35,7 +36,13 @@ def points(report) -> dict[str, float]:
 
 # --- what is told ---------------------------------------------------------------------------------
 
-SPY = "heard = []\ndef f(x):\n    heard.append(x)\n    {told}\n    return x + 1"
+SPY = dedented("""
+    heard = []
+    def f(x):
+        heard.append(x)
+        {told}
+        return x + 1
+""")
 TELLS = {
     "in an exception's message": "if heard[-1] > 9: raise ValueError(str(x))",
     "in an exception's class": "if heard[-1] > 9: raise type(f'x{x}', (ValueError,), {})()",
@@ -47,7 +54,11 @@ TELLS = {
     "        except OSError: pass\n    if x > 9: os._exit(1)",
     "in a later answer": "if heard[0] > 9: raise ValueError(str(heard))",
 }
-G = "def g(x):\n    {told}\n    return x"
+G = dedented("""
+    def g(x):
+        {told}
+        return x
+""")
 LATER = {
     "a later answer's exception": "raise ValueError(f'heard {heard}')",
     "a later answer's number": "return float(max(heard))",
@@ -82,7 +93,12 @@ def test_nothing_comes_out_in_what_stands_behind_it(told):
 
 
 def test_nothing_comes_out_when_cells_run_again():
-    spy = "seen = missing\ndef f(x):\n    open('heard', 'a').write(str(x))\n    return x"
+    spy = dedented("""
+        seen = missing
+        def f(x):
+            open('heard', 'a').write(str(x))
+            return x
+    """)
     tells = "import os\nif os.path.exists('heard'): raise ValueError(open('heard').read())\nnothing"
     cells = [IMPORTS, solution("f", "f = 1"), hidden("h", f"assert f({SECRET}) == {SECRET}")]
     handed_in = [IMPORTS, solution("f", spy), cells[2], cell(tells), cell("missing = 1")]
@@ -133,14 +149,27 @@ OTHER = [solution("g", "def g(x):\n    return x"), graded("t", "assert g(1) == 1
         ("table.clear()", 1),
         ("helper.amount = 5", 1),
         ("def helper():\n    return 9", 1),
-        ("def spoil():\n    global table\n    table = {}\nspoil()", 1),
+        (
+            dedented("""
+                def spoil():
+                    global table
+                    table = {}
+                spoil()
+            """),
+            1,
+        ),
         ("import os\nos._exit(0)", 1),
         ("while True:\n    pass", 1),
     ],
 )
 def test_a_hidden_test_finds_what_there_was_in_its_place(later, expected):
-    answer = "table = {1: 2}\ndef helper():\n    return getattr(helper, 'amount', 0)\n"
-    answer += "def f(x):\n    return table[x] + helper()"
+    answer = dedented("""
+        table = {1: 2}
+        def helper():
+            return getattr(helper, 'amount', 0)
+        def f(x):
+            return table[x] + helper()
+    """)
     cells = [IMPORTS, solution("f", "f = 1"), HIDDEN_F, *OTHER]
     handed_in = [IMPORTS, solution("f", answer), HIDDEN_F, *OTHER, cell(later)]
     assert points(report_on(cells, handed_in, cell=1)) == {"h": expected, "t": 1}
@@ -157,7 +186,15 @@ def test_what_is_defined_too_late_is_too_late_for_a_hidden_test():
 def test_the_instructors_names_are_those_of_its_place():
     cells = [
         IMPORTS,
-        cell("def twice(x):\n    return f(f(x))\nstep = 1", "given", locked=True),
+        cell(
+            dedented("""
+                def twice(x):
+                    return f(f(x))
+                step = 1
+            """),
+            "given",
+            locked=True,
+        ),
         solution("f", "f = 1"),
         graded("a", "x = 1\nassert twice(x) == 3 and step == 1", 1),
         hidden("h", "y = twice(x)\nassert (x, y, step) == (1, 3, 1)"),
@@ -175,7 +212,12 @@ def test_the_instructors_names_are_those_of_its_place():
 
 
 def test_a_hidden_test_that_ends_the_process_costs_itself():
-    answer = "import os\ndef f(x):\n    if x == 7: os._exit(0)\n    return x + 1"
+    answer = dedented("""
+        import os
+        def f(x):
+            if x == 7: os._exit(0)
+            return x + 1
+    """)
     cells = [IMPORTS, solution("f", "f = 1"), hidden("h", "f(7)"), HIDDEN_F | {"id": "x"}, *OTHER]
     report = report_on(cells[:3] + OTHER, [IMPORTS, solution("f", answer), *OTHER])
     assert points(report) == {"h": 0, "t": 1}
@@ -192,7 +234,13 @@ def test_ordinary_notebooks_need_no_second_process():
         step("def project(x, weight):\n    return x @ weight"),
         step("x = np.ones(3)\nproject(x, x)", "given"),
         step("x = np.eye(2)\nassert np.allclose(project(x, x), x)", "test"),
-        step("import numpy as np\ndef rank(x):\n    return np.argsort(project(x, x))"),
+        step(
+            dedented("""
+                import numpy as np
+                def rank(x):
+                    return np.argsort(project(x, x))
+            """)
+        ),
         step("x = 3\nweight = 4\nprint(project, x)", "given"),
         step("not python"),
     ]

@@ -13,6 +13,7 @@ from attncourse.checks.index import index, question_points
 from attncourse.grading import machine
 from attncourse.grading.errors import UserError
 from attncourse.pretrained import model
+from helpers.dedented_text import dedented
 from helpers.other_systems import COMMANDS, run_commands, run_elsewhere
 
 # All but what runs only within the jail, and nbgrader's side, which has nbgrader's own needs.
@@ -128,7 +129,14 @@ def folder(tmp_path):
     cells = [
         cell("#@title Install\nraise SystemExit('nobody installs anything')"),
         cell("import torch"),
-        solved("project", "def project(x, weight):\n    print('äöü ✓')\n    return x @ weight"),
+        solved(
+            "project",
+            dedented("""
+                def project(x, weight):
+                    print('äöü ✓')
+                    return x @ weight
+            """),
+        ),
         solved("attention_scores", "def attention_scores(*args):\n    while True: pass"),
         cell("1 / 0"),
     ]

@@ -29,6 +29,7 @@ from attncourse.grading.nbgrader.markdown import clean, mathml, page_markdown
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
+from helpers.dedented_text import dedented
 from helpers.html_markup import Markup, acts
 from helpers.project import ROOT
 from helpers.small_course import NAME, STUB, cell, graded, notebook, small, solution
@@ -93,7 +94,15 @@ ORDINARY = (
     "[the book][here]\n\n[here]: https://example.org",
     "| a | b |\n| --- | --- |\n| 1 | 2 |",
     "$$a_j = \\frac{1}{2}$$ and $x^2 < 3$",
-    "```python\nprint(1 < 2)\n```\n\n---\n\nx[1] is x [2]",
+    dedented("""
+        ```python
+        print(1 < 2)
+        ```
+
+        ---
+
+        x[1] is x [2]
+    """),
 )
 
 
@@ -147,12 +156,25 @@ PLOT = cell("### BEGIN SOLUTION\nplot()\n### END SOLUTION", "plot", grade=True, 
 PLOT["metadata"]["nbgrader"]["points"] = 2
 TASK = cell("Do it.", "task", code=False, task=True, points=5, locked=True)
 READ = cell("Read this.", "read", code=False, locked=True)
-ANSWER = solution("add", "### BEGIN SOLUTION\ndef add(a, b):\n    return a + b\n### END SOLUTION")
+ANSWER = solution(
+    "add",
+    dedented("""
+        ### BEGIN SOLUTION
+        def add(a, b):
+            return a + b
+        ### END SOLUTION
+    """),
+)
 TESTS = (
     graded("points_add", "2 * (add(1, 2) == 3)", 2),
     graded(
         "hidden_add",
-        "# More.\n### BEGIN HIDDEN TESTS\nassert add(5, 6) == 11, 'secret'\n### END HIDDEN TESTS",
+        dedented("""
+            # More.
+            ### BEGIN HIDDEN TESTS
+            assert add(5, 6) == 11, 'secret'
+            ### END HIDDEN TESTS
+        """),
         1,
     ),
 )

@@ -23,6 +23,7 @@ from attncourse.grading.gradebook.write import Graded, save_batch
 from attncourse.grading.graded_notebook import autograded
 from attncourse.grading.report import CellResult, Report, report_without_points
 from attncourse.grading.results.class_results import class_results
+from helpers.dedented_text import dedented
 from helpers.small_course import NAME, RIGHT, STUB, TESTS, cell, make_course, notebook, solution
 
 PLUGIN = """
@@ -61,7 +62,16 @@ def rich_assignment() -> bytes:
         *TESTS,
         cell(MANUAL, "explain", points=3.0, **marks),
         cell(ESSAY, "essay", code=False, points=2.0, **marks),
-        cell("Do something.\n### BEGIN MARK SCHEME\nx\n### END MARK SCHEME", "job", code=False)
+        cell(
+            dedented("""
+                Do something.
+                ### BEGIN MARK SCHEME
+                x
+                ### END MARK SCHEME
+            """),
+            "job",
+            code=False,
+        )
         | {"metadata": {"nbgrader": full("job", **task)}},
     )
 

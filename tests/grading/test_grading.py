@@ -27,6 +27,7 @@ from attncourse.grading.judge.wire.frames import FRAME_HEADER
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import report_from_json
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
+from helpers.dedented_text import dedented
 from helpers.small_course import (
     NAME,
     RIGHT,
@@ -171,7 +172,12 @@ def processes() -> int:
 
 LANE = "attncourse.grading.judge.lane"
 DEAF = "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})"
-SWALLOW = "while True:\n    try:\n        while True: pass\n    except BaseException: pass"
+SWALLOW = dedented("""
+    while True:
+        try:
+            while True: pass
+        except BaseException: pass
+""")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 
 from attncourse.checks import in_place
 from attncourse.grading.judge.guard import compile_cell, guards
+from helpers.dedented_text import dedented
 from helpers.judged_cells import holds, judged
 
 # --- what a submission changes in place -----------------------------------------------------------
@@ -45,9 +46,18 @@ def test_what_is_changed_and_returned_is_the_submissions_own(attack):
 
 
 def test_shared_arrays_and_lists_of_arrays_stay_as_they_were():
-    answer = "def f(a, b):\n    a[...] = 5\n    return b.sum()\n"
-    answer += "def g(items):\n    items[0][...] = 5\n    items.append(1)\n    return len(items)\n"
-    answer += "def h(*, out):\n    out[...] = 5\n    return out"
+    answer = dedented("""
+        def f(a, b):
+            a[...] = 5
+            return b.sum()
+        def g(items):
+            items[0][...] = 5
+            items.append(1)
+            return len(items)
+        def h(*, out):
+            out[...] = 5
+            return out
+    """)
     assert holds(
         answer,
         "x = np.ones(3)\nassert f(x, x) == 15 and x.sum() == 3",
@@ -76,8 +86,13 @@ def test_a_tensor_stays_whatever_is_done_to_it():
 
 
 def test_what_was_loaded_into_a_module_stays_the_tests():
-    answer = "class Layer(nn.Linear):\n    def forward(self, x):\n        with torch.no_grad():\n"
-    answer += "            self.weight.zero_(), x.zero_()\n        return x @ self.weight.T"
+    answer = dedented("""
+        class Layer(nn.Linear):
+            def forward(self, x):
+                with torch.no_grad():
+                    self.weight.zero_(), x.zero_()
+                return x @ self.weight.T
+    """)
     for options in ("", ", assign=True"):
         test = "layer, W, x = Layer(3, 2, bias=False), torch.ones(2, 3), torch.ones(4, 3)\n"
         test += f"layer.load_state_dict({{'weight': W}}{options})\nout = layer(x)\n"
@@ -85,32 +100,54 @@ def test_what_was_loaded_into_a_module_stays_the_tests():
 
 
 def test_submitted_names_do_not_disarm_a_comparison():
-    answer = "expected = out = x = 1\ndef f():\n    return np.ones((1, 3))"
+    answer = dedented("""
+        expected = out = x = 1
+        def f():
+            return np.ones((1, 3))
+    """)
     tests = [EXPECTED.format("np") + "assert np.allclose(f(), expected)"]
     tests += [EXPECTED.format("np") + "out = f()\nassert np.allclose(out, expected)"]
     assert all(judged(answer, *tests, defines=("f",)))
 
 
 def test_a_test_asks_for_changes():
-    answer = (
-        "def fill(x, value):\n    x[...] = value\ndef scale(x):\n    x *= 2\n    return x.sum()\n"
-    )
-    answer += "class Buffer:\n    def fill(self, x):\n        x[...] = 3"
+    answer = dedented("""
+        def fill(x, value):
+            x[...] = value
+        def scale(x):
+            x *= 2
+            return x.sum()
+        class Buffer:
+            def fill(self, x):
+                x[...] = 3
+    """)
     assert holds(
         answer,
         "x = np.ones(2)\nassert fill(x, 4) is None\nassert x.tolist() == [4, 4]",
         "x = torch.ones(2)\nassert fill(x, 4) == None\nassert x.tolist() == [4, 4]",
-        "from attncourse.checks import in_place\nx = np.ones(2)\nassert in_place(scale)(x) == 4\n"
-        "assert x.sum() == 4",
+        dedented("""
+            from attncourse.checks import in_place
+            x = np.ones(2)
+            assert in_place(scale)(x) == 4
+            assert x.sum() == 4
+        """),
         "x = np.ones(2)\nBuffer().fill(x)\nassert x.tolist() == [3, 3]",
-        "def tried(function, x):\n    function(x, 6)\n    return x\n"
-        "assert tried(fill, np.ones(2)).tolist() == [6, 6]",
+        dedented("""
+            def tried(function, x):
+                function(x, 6)
+                return x
+            assert tried(fill, np.ones(2)).tolist() == [6, 6]
+        """),
         "x = np.ones(2)\nassert scale(x) == 4 and x.sum() == 2",
     )
 
 
 def test_a_calls_demands_are_not_those_of_inner_calls():
-    answer = "def fill(x, value):\n    x[...] = value\n    return 1"
+    answer = dedented("""
+        def fill(x, value):
+            x[...] = value
+            return 1
+    """)
     assert holds(
         answer,
         "x, y = np.ones(2), np.ones(2)\nfill(x, fill(y, 3))\nassert x.sum() == 2 == y.sum()",
@@ -119,7 +156,12 @@ def test_a_calls_demands_are_not_those_of_inner_calls():
 
 
 def test_a_check_sees_what_a_wrapped_answer_changes():
-    answer = "def mix(A, X):\n    X *= 1\n    A += 1\n    return (A - 1) @ X"
+    answer = dedented("""
+        def mix(A, X):
+            X *= 1
+            A += 1
+            return (A - 1) @ X
+    """)
     test = (
         "from attncourse.checks import examine\nv = examine('mixing.mix', lambda A, X: mix(A, X))\n"
     )
@@ -136,9 +178,23 @@ def test_in_place_changes_nothing_where_all_is_one_process():
 
 
 def test_the_report_says_that_a_test_kept_its_own(small_report):
-    report = small_report("def f(x):\n    x += 1\n    return x", "x = np.ones(2)\nf(x) + x")
+    report = small_report(
+        dedented("""
+            def f(x):
+                x += 1
+                return x
+        """),
+        "x = np.ones(2)\nf(x) + x",
+    )
     assert [note for note in report.notes if "f changed an argument in place" in note]
-    report = small_report("def f(x):\n    x += 1\n    return x", "x = np.ones(2)\nf(x)\nx.sum()")
+    report = small_report(
+        dedented("""
+            def f(x):
+                x += 1
+                return x
+        """),
+        "x = np.ones(2)\nf(x)\nx.sum()",
+    )
     assert not [note for note in report.notes if "in place" in note]
 
 
@@ -168,7 +224,11 @@ COMPARISONS = {
         "assert (f() == expected).all()",
         "assert np.all(expected == f())",
         "out = f()\nshifted = out + 1\nassert np.allclose(shifted, 2 * expected)",
-        "def close(a, b):\n    return np.allclose(a, b)\nassert close(f(), expected)",
+        dedented("""
+            def close(a, b):
+                return np.allclose(a, b)
+            assert close(f(), expected)
+        """),
         "np.testing.assert_allclose(f(), expected)",
         "np.testing.assert_allclose(actual=f(), desired=expected)",
         "np.testing.assert_array_equal(f().sum(-1), 3)",
@@ -222,10 +282,20 @@ HONEST = [
     "a = f(torch.ones(4, 4))\nassert torch.allclose(a.diagonal(), a.diagonal()[0])",
     "assert np.allclose(f(2.5), [2.5]) and np.isclose(f(2.5), 2.5) and f([1, 2]) == [1, 2]",
     "x = np.ones((1, 3))\nassert np.allclose(f(x)[0], x) and (f(x) - x[0] == 0).all()",
-    "class T:\n    def __init__(self):\n        assert (f(np.eye(2)) == np.eye(2)).all()\nt = T()",
+    dedented("""
+        class T:
+            def __init__(self):
+                assert (f(np.eye(2)) == np.eye(2)).all()
+        t = T()
+    """),
     "assert all(np.allclose(f(r), r) for r in np.eye(3)) and (lambda v: f(v) == v)(3)",
     "np.testing.assert_equal(f({'a': [1]}), {'a': [1]})\nassert f('x') == 'x' and f(None) is None",
-    "total = 0\nfor row in f(np.eye(3)):\n    total += (row - 1).sum()\nassert total == -6",
+    dedented("""
+        total = 0
+        for row in f(np.eye(3)):
+            total += (row - 1).sum()
+        assert total == -6
+    """),
 ]
 
 
@@ -241,7 +311,12 @@ def test_a_test_without_the_submissions_names_is_left_alone():
 
 
 def test_a_failed_comparison_says_which_shapes():
-    answer = "def f():\n    return np.ones((0, 1, 1))\ndef g():\n    return 1.0"
+    answer = dedented("""
+        def f():
+            return np.ones((0, 1, 1))
+        def g():
+            return 1.0
+    """)
     test = EXPECTED.format("np")
     found = judged(
         answer, test + "assert np.allclose(f(), expected)", "assert np.allclose(g(), np.ones(2))"
@@ -291,7 +366,11 @@ PRETENDING = {
         "assert f().equal(expected)",
         "assert np.allclose([f()], expected)",
         "out = f()\nout -= expected\nassert np.abs(out).sum() < 1e-9",
-        "def close(a, b):\n    return np.allclose(a, b)\nassert close(f(), expected)",
+        dedented("""
+            def close(a, b):
+                return np.allclose(a, b)
+            assert close(f(), expected)
+        """),
         "assert np.allclose(np.asarray(f()), expected)",
     ],
     "Module()": ["assert f().allclose(expected)", "assert f().equal(expected)"],
@@ -328,22 +407,44 @@ def test_a_failed_comparison_says_got_and_expected():
 
 
 def test_own_objects_are_compared_as_before():
-    answer = "class V:\n    def __init__(self, x):\n        self.x = x\n"
-    answer += "    def equal(self, other):\n        return self.x == other.x\n"
-    answer += "    isclose = __eq__ = equal\n"
-    answer += "def allclose(a, b):\n    return a.x == b.x\ndef f(x):\n    return range(x)"
+    answer = dedented("""
+        class V:
+            def __init__(self, x):
+                self.x = x
+            def equal(self, other):
+                return self.x == other.x
+            isclose = __eq__ = equal
+        def allclose(a, b):
+            return a.x == b.x
+        def f(x):
+            return range(x)
+    """)
     assert holds(
         answer,
         "assert V(1).equal(V(1)) and not V(1).isclose(V(2)) and V(1) == V(1) != V(2)",
         "assert V(1) != 1 and V(1) != [1] and V != 1 and f != np.float64",
         "assert allclose(V(1), V(1)) and not allclose(V(1), V(2))",
-        "def equal(a, b):\n    return a.x == b\nassert equal(V(1), 1) and not equal(V(1), 2)",
+        dedented("""
+            def equal(a, b):
+                return a.x == b
+            assert equal(V(1), 1) and not equal(V(1), 2)
+        """),
         "np.testing.assert_equal(V(1), V(1))\nnp.testing.assert_equal({'a': V(1)}, {'a': V(1)})",
         "assert np.array_equal(f(3), [0, 1, 2]) and f(3) == range(3) and (f(3) - np.ones(3)).any()",
         "x = np.zeros(0)\nassert (V(x).x - 1.0).sum() == 0",
         "out = V(np.eye(3)).x\nassert not any((out[i, i + 1:] - 0.0).sum() for i in range(3))",
-        "out = V(np.ones(3)).x\nout -= 1\nout += np.ones(3)\nassert out.sum() == 3",
-        "out = f(3)\nn = 1\nn += sum(out)\nassert n == 4",
+        dedented("""
+            out = V(np.ones(3)).x
+            out -= 1
+            out += np.ones(3)
+            assert out.sum() == 3
+        """),
+        dedented("""
+            out = f(3)
+            n = 1
+            n += sum(out)
+            assert n == 4
+        """),
     )
 
 

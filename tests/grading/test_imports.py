@@ -9,6 +9,7 @@ from attncourse.grading.submission.plan import plan
 from corpus.assignment import KQV
 from corpus.honest import CASES as HONEST
 from corpus.ordinary import CELLS
+from helpers.dedented_text import dedented
 from helpers.project import ROOT
 from helpers.small_course import NAME, RIGHT, cell, notebook, small
 from helpers.small_course import solution as answer
@@ -23,7 +24,15 @@ def told(*sources: str, given: tuple[str, ...] = ()) -> list[str]:
     [
         ("import ctypes", ["ctypes"]),
         ("def f():\n    from pydoc import locate as l", ["pydoc"]),
-        ("try:\n    import pkgutil, numpy\nexcept ImportError:\n    pass", ["pkgutil"]),
+        (
+            dedented("""
+                try:
+                    import pkgutil, numpy
+                except ImportError:
+                    pass
+            """),
+            ["pkgutil"],
+        ),
         ("import transformers.models as m\nimport transformers.models", ["transformers.models"]),
         ("import torch._C", ["torch._C"]),
         ("from torch import _C, nn", ["torch._C"]),

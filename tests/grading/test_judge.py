@@ -24,6 +24,7 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.support.alarm import Stopwatch
 from corpus.assignment import TORCH_RIGHT
+from helpers.dedented_text import dedented
 from helpers.judged_cells import LIMITS, holds, judged
 from helpers.small_course import cell, graded, notebook, solution
 
@@ -51,15 +52,24 @@ def test_values_of_every_kind_come_back_as_they_are():
 
 
 def test_fields_of_a_named_tuple_keep_their_names():
-    answer = "from collections import namedtuple\nP = namedtuple('P', 'out weights')\n"
-    answer += "def f():\n    return P(np.ones(2), [1])"
+    answer = dedented("""
+        from collections import namedtuple
+        P = namedtuple('P', 'out weights')
+        def f():
+            return P(np.ones(2), [1])
+    """)
     assert holds(answer, "out, weights = f()\nassert f().weights == [1] and f().out.sum() == 2")
 
 
 def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
-    answer = "def f(x):\n    return np.asarray(x, dtype=np.longdouble)\n"
-    answer += "def h(x):\n    return np.asarray(x, dtype=np.clongdouble)\n"
-    answer += "def g(x):\n    return [x, np.longdouble(1) / 3, np.longdouble('1e4000')]"
+    answer = dedented("""
+        def f(x):
+            return np.asarray(x, dtype=np.longdouble)
+        def h(x):
+            return np.asarray(x, dtype=np.clongdouble)
+        def g(x):
+            return [x, np.longdouble(1) / 3, np.longdouble('1e4000')]
+    """)
     assert holds(
         answer,
         "x = np.arange(6.).reshape(2, 3).T\nassert (f(x) == x).all() and f(x).dtype == np.float64\n"
@@ -71,8 +81,14 @@ def test_numbers_of_the_longest_kinds_come_back_as_double_ones():
 
 
 def test_a_submitted_number_class_is_the_number_it_holds():
-    answer = "class N(float):\n    def __eq__(self, other):\n        return True\n"
-    answer += "    __hash__ = None\ndef f():\n    return N(2)"
+    answer = dedented("""
+        class N(float):
+            def __eq__(self, other):
+                return True
+            __hash__ = None
+        def f():
+            return N(2)
+    """)
     assert judged(answer, "assert f() == 2", "assert f() == 3") == ["", "AssertionError"]
 
 
@@ -81,35 +97,71 @@ def test_a_submitted_number_class_is_the_number_it_holds():
 
 def test_arguments_changed_in_place_are_changed_for_the_test():
     assert holds(
-        "def f(a):\n    a += 1\ndef g(items):\n    items.append(4)\n    items[0] = 9\n"
-        "def h(d, s):\n    d['k'] = 1\n    s.clear()",
-        "x = np.zeros((2, 3)).T\nf(x)\nassert (x == 1).all()\n"
-        "t = torch.zeros(3)\nf(t)\nassert t.tolist() == [1, 1, 1]",
+        dedented("""
+            def f(a):
+                a += 1
+            def g(items):
+                items.append(4)
+                items[0] = 9
+            def h(d, s):
+                d['k'] = 1
+                s.clear()
+        """),
+        dedented("""
+            x = np.zeros((2, 3)).T
+            f(x)
+            assert (x == 1).all()
+            t = torch.zeros(3)
+            f(t)
+            assert t.tolist() == [1, 1, 1]
+        """),
         "items = [1, 2]\ng(items)\nassert items == [9, 2, 4]",
         "d, s = {}, {1}\nh(d, s)\nassert d == {'k': 1} and s == set()",
     )
 
 
 def test_what_is_left_alone_stays_alone():
-    answer = "def f(a, b):\n    b *= 2\n    return a"
+    answer = dedented("""
+        def f(a, b):
+            b *= 2
+            return a
+    """)
     assert holds(answer, "a, b = np.ones(2), np.ones(2)\nf(a, b)\nassert a.sum() == 2 < b.sum()")
 
 
 def test_closures_keywords_and_callbacks():
     assert holds(
-        "def make(n):\n    calls = []\n    def inner(x, *, k=1):\n        calls.append(x)\n"
-        "        return n * x + k + len(calls)\n    return inner\n"
-        "def twice(function, x):\n    return function(function(x))",
+        dedented("""
+            def make(n):
+                calls = []
+                def inner(x, *, k=1):
+                    calls.append(x)
+                    return n * x + k + len(calls)
+                return inner
+            def twice(function, x):
+                return function(function(x))
+        """),
         "inner = make(10)\nassert inner(2) == 22 and inner(2, k=0) == 22",
         "assert twice(lambda x: x + np.ones(2), np.zeros(2)).tolist() == [2, 2]",
-        "try:\n    twice(lambda x: 1 / 0, 3)\n    assert False\nexcept ZeroDivisionError:\n    pass",
+        dedented("""
+            try:
+                twice(lambda x: 1 / 0, 3)
+                assert False
+            except ZeroDivisionError:
+                pass
+        """),
         "assert twice(make(2), 1) == 11",
     )
 
 
 def test_a_tests_own_assertion_cannot_be_caught():
-    answer = "def f(function):\n    try:\n        return function(5)\n    except AssertionError:\n"
-    answer += "        return function(2)"
+    answer = dedented("""
+        def f(function):
+            try:
+                return function(5)
+            except AssertionError:
+                return function(2)
+    """)
     test = "def g(n):\n    assert n < 4, 'at most 3'\n    return n\n"
     found = judged(answer, test + "assert f(g) == 2", "assert f(lambda n: n) == 5")
     assert found == ["AssertionError: at most 3", ""]
@@ -148,7 +200,12 @@ def test_a_function_that_a_test_hands_over_ends_with_the_test():
 
 def test_a_function_that_an_object_keeps_ends_with_the_object():
     found = judged(
-        KEEPS + "    kept.append(function)\ndef last():\n    return kept[0].activation(3)",
+        KEEPS
+        + dedented("""
+                kept.append(function)
+            def last():
+                return kept[0].activation(3)
+        """),
         "layer = Layer(lambda x: x + 1)\nassert layer(3) == 4",
         "assert layer(3) == 4\nlayer.activation = lambda x: x + 2",
         "assert layer(3) == 5",
@@ -172,13 +229,33 @@ def test_a_function_that_an_object_keeps_ends_with_the_object():
 
 
 def test_exceptions_keep_their_class_and_message():
-    answer = "class Mine(ValueError):\n    pass\ndef f(kind):\n    if kind == 'mine':\n"
-    answer += "        raise Mine('not so')\n    raise KeyError(kind)"
+    answer = dedented("""
+        class Mine(ValueError):
+            pass
+        def f(kind):
+            if kind == 'mine':
+                raise Mine('not so')
+            raise KeyError(kind)
+    """)
     assert holds(
         answer,
-        "try:\n    f('mine')\nexcept ValueError as error:\n    assert str(error) == 'not so'\n"
-        "    assert type(error).__name__ == 'Mine'\nelse:\n    assert False",
-        "try:\n    f('x')\nexcept KeyError as error:\n    assert 'x' in str(error)\nelse:\n    assert 0",
+        dedented("""
+            try:
+                f('mine')
+            except ValueError as error:
+                assert str(error) == 'not so'
+                assert type(error).__name__ == 'Mine'
+            else:
+                assert False
+        """),
+        dedented("""
+            try:
+                f('x')
+            except KeyError as error:
+                assert 'x' in str(error)
+            else:
+                assert 0
+        """),
     )
 
 
@@ -198,8 +275,16 @@ def test_what_is_printed_can_be_read_by_the_test():
 
 
 def test_a_generator_is_followed_lazily_and_ends():
-    answer = "def f(n):\n    for i in range(n):\n        yield i * i\ndef g():\n    i = 0\n"
-    answer += "    while True:\n        yield i\n        i += 1"
+    answer = dedented("""
+        def f(n):
+            for i in range(n):
+                yield i * i
+        def g():
+            i = 0
+            while True:
+                yield i
+                i += 1
+    """)
     assert holds(
         answer,
         "assert list(f(4)) == [0, 1, 4, 9]",
@@ -248,9 +333,20 @@ def test_objects_of_the_submissions_classes():
         VOCABULARY,
         "v = Vocabulary(['a', 'b'])\nassert len(v) == 2 and v[1] == 'b' and v.index('b') == 1\n"
         "assert list(v) == ['a', 'b'] and 'a' in v and 'z' not in v and v.words == ['a', 'b']",
-        "v = Vocabulary.of('x y')\nassert isinstance(v, Vocabulary) and Vocabulary.kind == 'words'\n"
-        "v.extra = 5\nassert v.extra == 5 and v == Vocabulary(['x', 'y']) != Vocabulary([])",
-        "try:\n    Vocabulary([]).index('a')\nexcept ValueError:\n    pass\nelse:\n    assert False",
+        dedented("""
+            v = Vocabulary.of('x y')
+            assert isinstance(v, Vocabulary) and Vocabulary.kind == 'words'
+            v.extra = 5
+            assert v.extra == 5 and v == Vocabulary(['x', 'y']) != Vocabulary([])
+        """),
+        dedented("""
+            try:
+                Vocabulary([]).index('a')
+            except ValueError:
+                pass
+            else:
+                assert False
+        """),
     )
 
 
@@ -300,29 +396,48 @@ def test_modules_are_modules():
         "assert isinstance(head, Head) and isinstance(head.W, nn.Linear) and head.W.in_features == 3\n"
         "assert list(head.state_dict()) == ['scale', 'seen', 'W.weight', 'W.bias']\n"
         "assert sum(p.numel() for p in head.parameters()) == 9 and head.d == 3",
-        "head = Head(3, 2).eval()\nx = torch.randn(4, 3)\n"
-        "want = torch.softmax(x @ head.W.weight.T + head.W.bias, -1)\n"
-        "assert torch.allclose(head(x), want) and torch.allclose(head.weights(x), want)\n"
-        "assert torch.allclose(head.W(x), x @ head.W.weight.T + head.W.bias)",
+        dedented("""
+            head = Head(3, 2).eval()
+            x = torch.randn(4, 3)
+            want = torch.softmax(x @ head.W.weight.T + head.W.bias, -1)
+            assert torch.allclose(head(x), want) and torch.allclose(head.weights(x), want)
+            assert torch.allclose(head.W(x), x @ head.W.weight.T + head.W.bias)
+        """),
         "head = Head(3, 2).double().eval()\nstate = {n: torch.randn_like(p) for n, p in "
         "head.state_dict().items()}\nhead.load_state_dict(state)\nx = torch.randn(4, 3).double()\n"
         "want = torch.softmax((x @ state['W.weight'].T + state['W.bias']) * state['scale'], -1)\n"
         "assert torch.allclose(head(x), want)",
-        "head = Head(3, 2)\nx = torch.ones(50, 3)\nassert (head(x) == 0).any()\n"
-        "head(x)\nassert head.seen == 2\nhead.eval()\nassert not (head(x) == 0).any()\n"
-        "assert head.seen == 2",
+        dedented("""
+            head = Head(3, 2)
+            x = torch.ones(50, 3)
+            assert (head(x) == 0).any()
+            head(x)
+            assert head.seen == 2
+            head.eval()
+            assert not (head(x) == 0).any()
+            assert head.seen == 2
+        """),
     )
 
 
 def test_training_with_an_optimizer_of_the_tests_own():
     assert holds(
         HEAD,
-        "torch.manual_seed(0)\nhead = Head(3, 2).eval()\nx = torch.randn(16, 3)\n"
-        "y = (x[:, 0] > 0).long()\noptimizer = torch.optim.Adam(head.parameters(), lr=0.1)\n"
-        "losses = []\nfor _ in range(30):\n    optimizer.zero_grad()\n"
-        "    loss = -torch.log(head(x)[range(16), y]).mean()\n    loss.backward()\n"
-        "    optimizer.step()\n    losses.append(loss.item())\n"
-        "assert losses[-1] < losses[0] / 2, losses",
+        dedented("""
+            torch.manual_seed(0)
+            head = Head(3, 2).eval()
+            x = torch.randn(16, 3)
+            y = (x[:, 0] > 0).long()
+            optimizer = torch.optim.Adam(head.parameters(), lr=0.1)
+            losses = []
+            for _ in range(30):
+                optimizer.zero_grad()
+                loss = -torch.log(head(x)[range(16), y]).mean()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            assert losses[-1] < losses[0] / 2, losses
+        """),
     )
 
 
@@ -334,23 +449,37 @@ def test_gradients_reach_arguments_and_parameters():
         "x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)\n"
         "w = torch.randn(3, 5, dtype=torch.float64, requires_grad=True)\n"
         "assert torch.autograd.gradcheck(lambda a, b: f(a, b)[0], (x, w))",
-        "x = torch.randn(2, 3, requires_grad=True)\ny, s = f(x * 2, torch.ones(3, 1))\n"
-        "(y.sum() * 0 + s).backward()\nassert torch.equal(x.grad, torch.full((2, 3), 2.0))",
+        dedented("""
+            x = torch.randn(2, 3, requires_grad=True)
+            y, s = f(x * 2, torch.ones(3, 1))
+            (y.sum() * 0 + s).backward()
+            assert torch.equal(x.grad, torch.full((2, 3), 2.0))
+        """),
         "head = Head(3, 2).eval()\nx = torch.randn(4, 3)\nwant = torch.autograd.grad(torch.softmax("
         "(x @ head.W.weight.T + head.W.bias) * head.scale, -1)[:, 0].sum(), head.W.weight)[0]\n"
         "got = torch.autograd.grad(head(x)[:, 0].sum(), head.W.weight)[0]\n"
         "assert torch.allclose(got, want, atol=1e-6)\n"
         "assert torch.allclose(torch.autograd.grad(head.weights(x)[:, 0].sum(), head.W.weight)[0], "
         "want, atol=1e-6)",
-        "x = torch.ones(2, requires_grad=True)\nassert not g(x).requires_grad\n"
-        "with torch.no_grad():\n    assert not f(x[None], torch.ones(2, 1))[0].requires_grad",
+        dedented("""
+            x = torch.ones(2, requires_grad=True)
+            assert not g(x).requires_grad
+            with torch.no_grad():
+                assert not f(x[None], torch.ones(2, 1))[0].requires_grad
+        """),
     )
 
 
 def test_shared_layers_are_shared_here_too():
-    answer = "class Tied(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    answer += "        self.a = nn.Linear(2, 2)\n        self.b = self.a\n"
-    answer += "    def forward(self, x):\n        return self.b(self.a(x))"
+    answer = dedented("""
+        class Tied(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.a = nn.Linear(2, 2)
+                self.b = self.a
+            def forward(self, x):
+                return self.b(self.a(x))
+    """)
     test = "m = Tied()\nassert m.a is m.b and len(list(m.parameters())) == 2\n"
     test += "with torch.no_grad():\n    m.a.weight.copy_(torch.eye(2))\n    m.a.bias.fill_(1.0)\n"
     assert holds(answer, test + "assert m(torch.zeros(1, 2)).tolist() == [[2, 2]]")
@@ -366,19 +495,33 @@ def test_a_module_without_numbers_costs_nothing_but_its_test(options):
 
 
 def test_a_module_that_cannot_be_told_of_costs_whoever_asked():
-    answer = "class X(nn.Module):\n    @property\n    def _parameters(self):\n"
-    answer += "        raise RuntimeError\n    @_parameters.setter\n"
-    answer += "    def _parameters(self, value):\n        pass\n"
-    answer += (
-        "def f():\n    kept.append(X())\n    return kept[0]\nkept = []\ndef g():\n    return 1"
-    )
+    answer = dedented("""
+        class X(nn.Module):
+            @property
+            def _parameters(self):
+                raise RuntimeError
+            @_parameters.setter
+            def _parameters(self, value):
+                pass
+        def f():
+            kept.append(X())
+            return kept[0]
+        kept = []
+        def g():
+            return 1
+    """)
     found = judged(answer, "x = f()", "assert g() == 1", "assert g() == 1")
     assert found == ["RuntimeError", "", ""]
 
 
 def test_a_compiled_answer_is_the_answer():
     assert holds(
-        "@torch.compile\ndef f(x):\n    return x + 1", "assert f(torch.ones(2)).sum() == 4"
+        dedented("""
+            @torch.compile
+            def f(x):
+                return x + 1
+        """),
+        "assert f(torch.ones(2)).sum() == 4",
     )
 
 
@@ -394,25 +537,45 @@ def test_sequential_and_copies():
 
 
 def test_data_of_given_cells_is_the_instructors():
-    given = "data = np.arange(3.0)\ndef expected(x):\n    return 2 * x"
-    edited = "data = np.zeros(3)\ndef expected(x):\n    return f(x)\ndef f(x):\n    return x"
+    given = dedented("""
+        data = np.arange(3.0)
+        def expected(x):
+            return 2 * x
+    """)
+    edited = dedented("""
+        data = np.zeros(3)
+        def expected(x):
+            return f(x)
+        def f(x):
+            return x
+    """)
     tests = ["assert np.allclose(f(data), expected(data))"]
     assert judged("def f(x):\n    return 2 * x", *tests, given=given) == [""]
     assert judged(edited, *tests, given=given, defines=("f",)) == ["AssertionError"]
 
 
 def test_builtins_and_libraries_cannot_be_replaced_for_the_test():
-    answer = "import builtins\nbuiltins.abs = lambda x: 0\nnp.allclose = lambda *a, **k: True\n"
-    answer += "abs = builtins.abs\ndef f():\n    return 1"
+    answer = dedented("""
+        import builtins
+        builtins.abs = lambda x: 0
+        np.allclose = lambda *a, **k: True
+        abs = builtins.abs
+        def f():
+            return 1
+    """)
     tests = ["assert abs(f() - 3) < 1e-9", "assert np.allclose(f(), 3)"]
     assert judged(answer, *tests, defines=("f",)) == ["AssertionError"] * 2
 
 
 def test_no_fact_about_an_answer_is_worked_out_beside_it():
     """An answer's process says what came: with ``all`` replaced there, nothing holds here."""
-    answer = "import builtins\nbuiltins.all = lambda things: True\n"
-    answer += "def split_by_similarity(sequences, max_distance=1, test_fraction=0.2, seed=0):\n"
-    answer += "    half = np.arange(len(sequences) // 2)\n    return half, half"
+    answer = dedented("""
+        import builtins
+        builtins.all = lambda things: True
+        def split_by_similarity(sequences, max_distance=1, test_fraction=0.2, seed=0):
+            half = np.arange(len(sequences) // 2)
+            return half, half
+    """)
     test = 'assert examine("sequences.split_by_similarity", split_by_similarity).earned == 0'
     given = "from attncourse.checks import examine\n"
     assert judged(answer, test, given=given, defines=("split_by_similarity",)) == [""]
@@ -441,7 +604,13 @@ def test_a_name_that_is_missing_is_a_name_error():
 
 
 def test_a_call_that_never_ends_costs_its_test_alone():
-    answer = "def f():\n    while True:\n        pass\ndef g():\n    return 1"
+    answer = dedented("""
+        def f():
+            while True:
+                pass
+        def g():
+            return 1
+    """)
     found = judged(
         answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=0.5, grace=0.5)
     )
@@ -450,10 +619,15 @@ def test_a_call_that_never_ends_costs_its_test_alone():
 
 
 def test_an_uninterruptible_call_costs_its_test_alone():
-    answer = (
-        "import signal\ndef f():\n    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])\n"
-    )
-    answer += "    while True:\n        pass\ndef g():\n    return 1"
+    answer = dedented("""
+        import signal
+        def f():
+            signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+            while True:
+                pass
+        def g():
+            return 1
+    """)
     found = judged(
         answer, "assert g() == 1", "f()", "assert g() == 1", limits=Limits(call=0.5, grace=0.5)
     )
@@ -462,7 +636,13 @@ def test_an_uninterruptible_call_costs_its_test_alone():
 
 
 def test_a_process_that_ends_costs_its_test_alone():
-    answer = "import os\ndef f():\n    os._exit(0)\ndef g():\n    return 1"
+    answer = dedented("""
+        import os
+        def f():
+            os._exit(0)
+        def g():
+            return 1
+    """)
     found = judged(answer, "assert g() == 1", "f()", "assert g() == 1")
     assert found[::2] == ["", ""]
     assert "ended its process" in found[1]
@@ -478,7 +658,12 @@ def test_a_test_that_loops_for_ever_over_an_answer_is_stopped():
 
 
 def test_an_answer_too_large_for_the_wire_is_refused():
-    answer = "def f():\n    return np.zeros(10**7)\ndef g():\n    return 1"
+    answer = dedented("""
+        def f():
+            return np.zeros(10**7)
+        def g():
+            return 1
+    """)
     found = judged(answer, "f()", "assert g() == 1", limits=Limits(message=1))
     assert "sent" in found[0]
     assert found[1] == ""
@@ -499,9 +684,20 @@ def test_a_worker_starts_with_the_libraries_of_the_assignment():
 
 
 def test_imported_libraries_are_the_checkers_own():
-    solved = "import numpy as np\n### BEGIN SOLUTION\ndef f():\n    return 3\n### END SOLUTION"
+    solved = dedented("""
+        import numpy as np
+        ### BEGIN SOLUTION
+        def f():
+            return 3
+        ### END SOLUTION
+    """)
     cells = [solution("answer", solved), graded("t", "assert np.allclose(f(), 3)", 1)]
-    forged = "import numpy as np\nnp.allclose = lambda *a: True\ndef f():\n    return 4"
+    forged = dedented("""
+        import numpy as np
+        np.allclose = lambda *a: True
+        def f():
+            return 4
+    """)
     for answer, points in ((solved, 1), (forged, 0)):
         handed_in = notebook(solution("answer", answer), cells[1])
         report = grade_submission(
@@ -517,9 +713,11 @@ def test_what_is_no_value_is_no_truth(thing):
 
 
 def test_the_submission_forgets_what_the_test_has_forgotten():
-    answer = (
-        HEAD + "import gc\ndef alive():\n    return sum(type(x) is Head for x in gc.get_objects())"
-    )
+    answer = HEAD + dedented("""
+        import gc
+        def alive():
+            return sum(type(x) is Head for x in gc.get_objects())
+    """)
     test = (
         "for _ in range(9):\n    head = Head(3, 2)\n    head(torch.ones(1, 3)).sum().backward()\n"
     )
@@ -581,10 +779,12 @@ def test_the_cases_after_one_that_hangs_are_not_tried(third):
 def test_a_case_tells_of_what_it_raised_and_of_what_it_changed():
     answer = counted("raise KeyError('third')").replace("    return", "    X *= 2\n    return")
     test = TRIED + (
-        "assert kinds[:4] == ['value', 'value', 'raised', 'value'], kinds\n"
-        "third = found[2].outcome\n"
-        "assert third.error is KeyError and 'third' in third.text, third\n"
-        "assert [trial.outcome.mutated for trial in found[:4]] == ['X', 'X', '', 'X'], found"
+        dedented("""
+            assert kinds[:4] == ['value', 'value', 'raised', 'value'], kinds
+            third = found[2].outcome
+            assert third.error is KeyError and 'third' in third.text, third
+            assert [trial.outcome.mutated for trial in found[:4]] == ['X', 'X', '', 'X'], found
+        """)
     )
     assert judged(answer, test) == [""]
 

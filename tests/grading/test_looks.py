@@ -7,7 +7,8 @@ import pytest
 
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.submission.notebook import Assignment, read_assignment, read_cells
-from attncourse.grading.submission.plan import another
+from attncourse.grading.submission.plan import other_assignment_note
+from helpers.dedented_text import dedented
 from helpers.project import ROOT
 from helpers.small_course import NAME, RIGHT, STUB, cell, notebook, released, small
 
@@ -52,7 +53,16 @@ def test_an_answer_that_is_no_python_needs_a_look(answer, said):
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="nothing is newer than this Python")
 def test_an_answer_for_a_newer_python_says_which():
-    report = grade_submission(small(twice="def twice(a):\n    x = t'{a}'\n    return 2 * a"), SMALL)
+    report = grade_submission(
+        small(
+            twice=dedented("""
+                def twice(a):
+                    x = t'{a}'
+                    return 2 * a
+            """)
+        ),
+        SMALL,
+    )
     said = f"cell twice needs Python 3.14 or newer, and was run by {HERE}"
     assert said in report.attention
     assert said in report.notes
@@ -67,7 +77,7 @@ def test_another_chapters_notebook_is_known_by_content(path):
         solved = ROOT / "solutions" / other.parent.name / other.name
         assignment = read_assignment(solved, solved.read_bytes())
         for data in (path.read_bytes(), without_marks(path)):
-            said = another(read_cells(data), assignment)
+            said = other_assignment_note(read_cells(data), assignment)
             title = json.loads(path.read_bytes())["cells"][0]["source"][0].strip("# \n")
             assert said == (
                 ""
@@ -100,4 +110,4 @@ def title_of(data: bytes) -> str:
     "cells", [[], [cell(RIGHT[0])], [cell("# Notes", code=False), cell("print(1)")]]
 )
 def test_a_notebook_without_tests_is_not_taken_for_another_s(cells):
-    assert another(read_cells(notebook(*cells)), SMALL) == ""
+    assert other_assignment_note(read_cells(notebook(*cells)), SMALL) == ""

@@ -22,6 +22,7 @@ from chromium import ABSENT, BROWSER, FLAGS
 from attncourse.grading.gradebook.assignments import record_assignment
 from attncourse.grading.gradebook.connection import find_gradebook
 from attncourse.grading.nbgrader.steps import JudgeExporter
+from helpers.dedented_text import dedented
 from helpers.forked_commands import command
 from helpers.html_markup import Markup, acts
 from helpers.project import ROOT
@@ -280,7 +281,17 @@ def submit_everything(course: Path) -> None:
     submit(course, "stub", data_of(add=STUB, twice=STUB, **unwritten))
     submit(course, "raises", data_of(twice="def twice(a):\n    return values / 0"))
     submit(course, "crashes", data_of(twice="import os\nos.abort()"))
-    submit(course, "endless", data_of(twice="def twice(a):\n    while True:\n        pass"))
+    submit(
+        course,
+        "endless",
+        data_of(
+            twice=dedented("""
+                def twice(a):
+                    while True:
+                        pass
+            """)
+        ),
+    )
     noise = "import sys, warnings\nwarnings.warn('w')\nprint('x', file=sys.stderr)"
     submit(course, "noisy", data_of(twice=f"{RIGHT[1]}\n{noise}"))
     submit(course, "bom", b"\xef\xbb\xbf" + whole)

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from attncourse.grading.submission.newer import needed
+from helpers.dedented_text import dedented
 
 FORMS = [
     ("def f[T](x: T) -> T:\n    return x", "3.12"),
@@ -17,7 +18,15 @@ FORMS = [
     ("%matplotlib inline\ntype A = int", "3.12"),
     ("class Box[T = int]:\n    pass", "3.13"),
     ("def f[T](x): ...\nclass Box[T=int, U=dict[str, int]]: pass", "3.13"),
-    ("try:\n    pass\nexcept ValueError, np.linalg.LinAlgError:\n    pass", "3.14"),
+    (
+        dedented("""
+            try:
+                pass
+            except ValueError, np.linalg.LinAlgError:
+                pass
+        """),
+        "3.14",
+    ),
     ("def f(x):\n    return t'{x}'", "3.14"),
     ("type A = int\nx = t'{a}'", "3.14"),
 ]
@@ -42,7 +51,11 @@ def test_a_newer_form_is_known_by_its_version(source, version):
         "def f[T](x: T) -> T\n    return x",  # a colon is missing in whatever version
         "type A = int\nprint 'a'",
         "x = f'{a",
-        "try: pass\nexcept A, B as e:\n    pass",
+        dedented("""
+            try: pass
+            except A, B as e:
+                pass
+        """),
         "With one view the scores are symmetric.",
         "x = 'f\"{a}\"' # f'{\n",
         "(" * 50_000,

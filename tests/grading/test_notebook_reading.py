@@ -19,10 +19,11 @@ from attncourse.grading.submission.notebook import (
     read_cells,
     read_submission_cells,
 )
-from attncourse.grading.submission.plan import another, plan
+from attncourse.grading.submission.plan import other_assignment_note, plan
 from attncourse.grading.submission.source import made_python, names
 from attncourse.grading.submission.text import MAX_FILE_BYTES, sides
 from corpus.damaged import FILE, conflict
+from helpers.dedented_text import dedented
 from helpers.small_course import NAME, RIGHT, cell, notebook, small
 from helpers.small_course import solution as answer
 
@@ -220,7 +221,11 @@ def test_characters_are_replaced_only_where_that_makes_python(source, expected):
 
 def test_the_names_that_a_cell_binds_and_reads():
     loop = "import a.b as c, d.e\nfor f in g:\n    h: int = i\n"
-    source = loop + "def j(k=l):\n    m = k\nclass n(o): p = q"
+    source = loop + dedented("""
+        def j(k=l):
+            m = k
+        class n(o): p = q
+    """)
     found = names(source)
     assert found.bound == set("cdfhjn")
     assert found.read == {*"giloq", "int"}
@@ -343,4 +348,4 @@ def test_no_text_is_gone_through_again_and_again(text):
 def test_a_heading_is_looked_for_once():
     cells = (Cell("\n" * 300_000 + "x", code=False), Cell('check("scoring.bilinear", f)'))
     asked = Assignment("01_small", (Cell("f()", grade_id="points_f", grade=True, locked=True),))
-    assert "this is the notebook of scoring" in another(cells, asked)
+    assert "this is the notebook of scoring" in other_assignment_note(cells, asked)

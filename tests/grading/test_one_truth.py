@@ -12,20 +12,30 @@ import pytest
 
 from attncourse.checks import exercises
 from attncourse.checks.reading.cells import KEEPS, went_on
-from attncourse.checks.trying.unavailable import DEBUGGER, NOBODY, NOWHERE, SENTENCE
+from attncourse.checks.trying.unavailable import CHAPTER_ABSENT, DEBUGGER, FILE_ABSENT, NOBODY
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
 from attncourse.grading.student.selfcheck import check_cells
 from attncourse.grading.submission.notebook import read_cells
+from helpers.dedented_text import dedented
 from helpers.project import ROOT
 from helpers.small_course import cell, notebook, solution
 from helpers.student_cells import played
 
-HEAD = "import math\nimport torch\nfrom torch import nn\nfrom attncourse.checks import check"
+HEAD = dedented("""
+    import math
+    import torch
+    from torch import nn
+    from attncourse.checks import check
+""")
 OK = "def project(x, weight):\n    return x @ weight"
-BODY = "def project(x, weight):\n    {}\n    return x @ weight"
+BODY = dedented("""
+    def project(x, weight):
+        {}
+        return x @ weight
+""")
 CHECK = "check('kqv.project', project)"
-OURS = SENTENCE.format("kqv")
+OURS = CHAPTER_ABSENT.format("kqv")
 SCORES = "def attention_scores(query, key):\n    return {}query @ key.mT"
 ATTENTION = """\
 def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
@@ -43,12 +53,21 @@ def scaled_dot_product_attention(query, key, value, mask=None, *, scale=None):
     return F.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale)"""
 BUILD = "called scaled_dot_product_attention, which this exercise asks you to build"
 FILE = "import sys\nsys.path.insert(0, {folder!r})\n"
-INTERRUPTED = (
-    "import os\nos.kill(os.getpid(), 2)\nwhile True:\n    pass"  # nobody hears it in a grade
-)
+# Nobody hears it in a grade.
+INTERRUPTED = dedented("""
+    import os
+    os.kill(os.getpid(), 2)
+    while True:
+        pass
+""")
 INSIDE = OK.replace("\n", "\n    ")
 WRONG = OK.replace("@", "*")
-UNLESS = "try:\n    from attncourse.kqv import {}\nexcept ImportError:\n    {}"
+UNLESS = dedented("""
+    try:
+        from attncourse.kqv import {}
+    except ImportError:
+        {}
+""")
 MEAN = "def attention_scores(query, key):\n    return mul(query, key.mT)"
 DIVIDED = f"ZeroDivisionError: division by zero ({went_on(['1 / 0'])})"
 MADE = """\
@@ -92,13 +111,32 @@ CASES = [
     of("written", OK),
     of("older-was-wrong", OK.replace("@", "*"), OK),
     of("lambda", "project = lambda x, weight: x @ weight"),
-    of("another-name-first", "def f(x, weight):\n    return x @ weight\nproject = f"),
+    of(
+        "another-name-first",
+        dedented("""
+            def f(x, weight):
+                return x @ weight
+            project = f
+        """),
+    ),
     of(
         "object",
-        "class P:\n    def __call__(self, x, weight):\n        return x @ weight\nproject = P()",
+        dedented("""
+            class P:
+                def __call__(self, x, weight):
+                    return x @ weight
+            project = P()
+        """),
     ),
     of("decorated", "def same(f):\n    return lambda *args: f(*args)\n@same\n" + OK),
-    of("in-an-if", "if True:\n    def project(x, weight):\n        return x @ weight"),
+    of(
+        "in-an-if",
+        dedented("""
+            if True:
+                def project(x, weight):
+                    return x @ weight
+        """),
+    ),
     of("timed", f"%%time\n{OK}"),
     of("captured", f"%%capture\n{OK}"),
     of("prints", BODY.format("print(x)")),
@@ -108,12 +146,25 @@ CASES = [
     of("imported-unused", f"from attncourse.kqv import attention_scores\n{OK}"),
     of(
         "prepared",
-        "def project(x, weight):\n    try:\n        from attncourse.kqv import project as ours\n"
-        "        return ours(x, weight)\n    except ImportError:\n        return x @ weight",
+        dedented("""
+            def project(x, weight):
+                try:
+                    from attncourse.kqv import project as ours
+                    return ours(x, weight)
+                except ImportError:
+                    return x @ weight
+        """),
     ),
     of(
         "prepared-for-nobody",
-        BODY.format("try:\n        input()\n    except EOFError:\n        pass"),
+        BODY.format(
+            dedented("""
+                try:
+                        input()
+                    except EOFError:
+                        pass
+            """)
+        ),
     ),
     Versions(
         "in-a-file-that-a-cell-writes",
@@ -124,7 +175,11 @@ CASES = [
     of("twice", f"{WRONG}\n{OK}"),
     of(
         "made-by-a-function",
-        "def made():\n    return lambda x, weight: x @ weight\nproject = made()",
+        dedented("""
+            def made():
+                return lambda x, weight: x @ weight
+            project = made()
+        """),
     ),
     of("by-a-global", f"def make():\n    global project\n    {INSIDE}\nmake()"),
     of("by-exec", f"exec({OK!r})"),
@@ -205,7 +260,14 @@ CASES = [
     of("deleted", f"{OK}\ndel project"),
     of("renamed", OK.replace("project", "projekt")),
     of("renamed-after", OK, OK.replace("project", "projekt")),
-    of("never-true", "if False:\n    def project(x, weight):\n        return x @ weight"),
+    of(
+        "never-true",
+        dedented("""
+            if False:
+                def project(x, weight):
+                    return x @ weight
+        """),
+    ),
     of(
         "number",
         OK,
@@ -223,36 +285,52 @@ CASES = [
     of("ours-all", "from attncourse.kqv import *", says=OURS),
     of(
         "ours-called",
-        "from attncourse.kqv import project as p\ndef project(x, weight):\n    return p(x, weight)",
+        dedented("""
+            from attncourse.kqv import project as p
+            def project(x, weight):
+                return p(x, weight)
+        """),
         says=OURS,
     ),
     of(
         "ours-by-module",
-        "from attncourse import kqv\ndef project(x, weight):\n    return kqv.project(x, weight)",
+        dedented("""
+            from attncourse import kqv
+            def project(x, weight):
+                return kqv.project(x, weight)
+        """),
         says=OURS,
     ),
     of("ours-meanwhile", BODY.format("from attncourse.kqv import project as p"), says=OURS),
     of(
         "ours-by-name",
-        "def project(x, weight):\n    import importlib\n"
-        "    return importlib.import_module('attncourse.kqv').project(x, weight)",
+        dedented("""
+            def project(x, weight):
+                import importlib
+                return importlib.import_module('attncourse.kqv').project(x, weight)
+        """),
         says=OURS,
     ),
     of(
         "ours-partly",
-        "def project(x, weight):\n    if x.ndim > 2:\n        from attncourse.kqv import project\n"
-        "        return project(x, weight)\n    return x @ weight",
+        dedented("""
+            def project(x, weight):
+                if x.ndim > 2:
+                    from attncourse.kqv import project
+                    return project(x, weight)
+                return x @ weight
+        """),
     ),
     of(
         "ours-of-the-checks",
         "from attncourse.checks import exercises\nproject = exercises()['kqv.project'].reference",
     ),
-    of("from-a-file", f"{FILE}from my_parts import project", says=f"`my_parts` {NOWHERE}"),
+    of("from-a-file", f"{FILE}from my_parts import project", says=f"`my_parts` {FILE_ABSENT}"),
     of("run-from-a-file", "%run {folder}/my_parts.py"),
     of(
         "with-a-file",
         f"{FILE}import my_parts\ndef project(x, weight):\n    return 2 * my_parts.half(x) @ weight",
-        says=f"`my_parts` {NOWHERE}",
+        says=f"`my_parts` {FILE_ABSENT}",
     ),
     of(
         "with-a-file-partly",
@@ -305,9 +383,11 @@ CASES = [
             {
                 "helper": (f"from {library} import *",),
                 "project": (
-                    "def project(x, weight):\n"
-                    "    rows = range(len(weight))\n"
-                    "    return sum([x[..., i, None] * weight[i] for i in rows])",
+                    dedented("""
+                        def project(x, weight):
+                            rows = range(len(weight))
+                            return sum([x[..., i, None] * weight[i] for i in rows])
+                    """),
                 ),
             },
             f"name `{taken}` was overwritten",

@@ -16,6 +16,7 @@ from attncourse.grading.submission.parts import as_released
 from attncourse.grading.submission.plan import laid_out, plan
 from attncourse.grading.submission.source import names as source_names
 from attncourse.grading.submission.source import without_magics
+from helpers.dedented_text import dedented
 from helpers.small_course import NAME, RIGHT, STUB, TESTS, cell, graded, notebook, small
 from helpers.small_course import solution as answer
 
@@ -192,11 +193,51 @@ def test_a_cell_that_only_shows_a_verdict_is_left_out():
             "match x:\n  case [f, *g]: pass\n  case {'a': h, **i} | j: pass\n  case _: pass",
             "f g h i j",
         ),
-        ("try:\n  pass\nexcept ValueError as f:\n  g = 1", "g"),
-        ("with x as f, y as (g, h):\n  pass\nfor i, *j in x: pass\nk += 1", "f g h i j k"),
-        ("def f(a, b=(g := 1)):\n  global h\n  c = 1\n  def d(): global i", "f g h i"),
-        ("@(f := x)\nclass g((h := y)):\n  i = 1\n  def j(self): k = 1", "f g h"),
-        ("f = g = 1\ndel f\nif x:\n  del g", "g"),
+        (
+            dedented("""
+                try:
+                  pass
+                except ValueError as f:
+                  g = 1
+            """),
+            "g",
+        ),
+        (
+            dedented("""
+                with x as f, y as (g, h):
+                  pass
+                for i, *j in x: pass
+                k += 1
+            """),
+            "f g h i j k",
+        ),
+        (
+            dedented("""
+                def f(a, b=(g := 1)):
+                  global h
+                  c = 1
+                  def d(): global i
+            """),
+            "f g h i",
+        ),
+        (
+            dedented("""
+                @(f := x)
+                class g((h := y)):
+                  i = 1
+                  def j(self): k = 1
+            """),
+            "f g h",
+        ),
+        (
+            dedented("""
+                f = g = 1
+                del f
+                if x:
+                  del g
+            """),
+            "g",
+        ),
         ("f = 1\ndel f, x[0]\nf = 2", "f"),
         ("from math import *\nimport a.b, c.d as e\nfrom . import f as g", "a e g"),
         ("f: int\ng: int = 1\nh.i = j[0] = 1", "g"),
@@ -224,7 +265,15 @@ def test_a_given_comprehension_hides_no_name_of_an_answer():
 def test_what_was_left_empty_does_not_undo_an_answer():
     stub = answer("one", "def f():\n    raise NotImplementedError()")
     course = assigned(
-        answer("one", "def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION"),
+        answer(
+            "one",
+            dedented("""
+                def f():
+                    ### BEGIN SOLUTION
+                    return 1
+                    ### END SOLUTION
+            """),
+        ),
         graded("points_one", "assert f() == 1", 1),
     )
     mine = cell("def f():\n    return 1")
@@ -267,9 +316,23 @@ def test_names_of_cells_are_the_assignments():
 
 
 def test_ipythons_lines_are_taken_out_and_noted():
-    source = "%matplotlib inline\nif x:\n    !ls -l\nfiles = !ls\nprint?\ny = 5 % 3"
+    source = dedented("""
+        %matplotlib inline
+        if x:
+            !ls -l
+        files = !ls
+        print?
+        y = 5 % 3
+    """)
     plain, changed = without_magics(source)
-    assert plain == "pass\nif x:\n    pass\nfiles = None\npass\ny = 5 % 3"
+    assert plain == dedented("""
+        pass
+        if x:
+            pass
+        files = None
+        pass
+        y = 5 % 3
+    """)
     assert changed == tuple(f"{x} was not run" for x in ("!ls -l", "files = !ls", "print?"))
     assert without_magics('text = """\n%d items\n"""') == ('text = """\n%d items\n"""', ())
     assert without_magics("%%bash\nrm -r x")[0] == "\n"
@@ -289,10 +352,36 @@ def test_ipythons_lines_are_taken_out_and_noted():
         ("?f\nf??\nf.g?\n%magic?", "pass\npass\npass\npass"),
         ("!pip install \\\n  numpy\nx = 1", "pass\n\nx = 1"),
         ("!ls\nx = (5\n%b)", "pass\nx = (5\n%b)"),
-        ("!it's\nx = '''\n!y\n'''", "pass\nx = '''\n!y\n'''"),
+        (
+            dedented("""
+                !it's
+                x = '''
+                !y
+                '''
+            """),
+            dedented("""
+                pass
+                x = '''
+                !y
+                '''
+            """),
+        ),
         ("!ls\nx = 5 \\\n%b", "pass\nx = 5 \\\n%b"),
         ("!ls\nx = '\\'' # '''\n!ls", "pass\nx = '\\'' # '''\npass"),
-        ("if x:\n  !ls\nelse:\n  %cd a", "if x:\n  pass\nelse:\n  pass"),
+        (
+            dedented("""
+                if x:
+                  !ls
+                else:
+                  %cd a
+            """),
+            dedented("""
+                if x:
+                  pass
+                else:
+                  pass
+            """),
+        ),
         ("pip install x\nx = 1", "pass\nx = 1"),
         ("%%writefile a.py\nx = 1", "get_ipython().run_cell_magic('writefile', 'a.py', 'x = 1')\n"),
         ("\n%%capture\n!ls\nx = 1", "\n\npass\nx = 1"),

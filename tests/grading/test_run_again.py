@@ -15,6 +15,7 @@ from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import Step
+from helpers.dedented_text import dedented
 from helpers.small_course import cell, graded, notebook, solution
 
 HIDDEN = "### BEGIN HIDDEN TESTS\nassert add(5, 6) == 11\n### END HIDDEN TESTS"
@@ -34,13 +35,28 @@ FULL = {"open_add": 2, "hidden_add": 1}
 
 
 def test_a_name_defined_later_is_there_the_second_time():
-    late = solution("add", "ZERO = zero()\n\ndef add(a, b):\n    return a + b + ZERO")
+    late = solution(
+        "add",
+        dedented("""
+            ZERO = zero()
+
+            def add(a, b):
+                return a + b + ZERO
+        """),
+    )
     assert points(late, cell("def zero():\n    return 0")) == FULL
 
 
 @pytest.mark.parametrize("where", ["before", "behind"])
 def test_a_draft_that_missed_a_name_does_not_replace_the_answer(where):
-    draft = cell("def add(a, b):\n    return a * b\n\nprint(add(START, 1))")
+    draft = cell(
+        dedented("""
+            def add(a, b):
+                return a * b
+
+            print(add(START, 1))
+        """)
+    )
     start = cell("START = 3")
     order = [draft, start, solution("add", ADD)]
     if where == "behind":  # the answer stands between the draft and what it missed
@@ -73,12 +89,12 @@ def test_cells_run_again_only_for_a_name_that_comes_later(later, again):
 
 
 def test_what_was_asked_is_not_known_the_second_time():
-    memory = (
-        "ASKED, TOLD = [], {}\n"
-        "def add(a, b):\n"
-        "    ASKED.append((a, b))\n"
-        "    return TOLD.get((a, b), 0)"
-    )
+    memory = dedented("""
+        ASKED, TOLD = [], {}
+        def add(a, b):
+            ASKED.append((a, b))
+            return TOLD.get((a, b), 0)
+    """)
     work_out = cell("TOLD = {}\nLATER\nTOLD |= {(a, b): a + b for a, b in ASKED}")
     both = (TESTS[0], TESTS[1])
     found = points(solution("add", memory), work_out, cell("LATER = 1"), tests=both)
@@ -102,7 +118,15 @@ def test_time_for_running_cells_again_is_not_counted():
 def test_time_for_missing_names_is_the_submissions():
     """It could have been written in order; and it is told what it took."""
     slow = [cell(f"{BURN}k{number} = 1") for number in range(2)]
-    late = solution("add", "ZERO = zero()\n\ndef add(a, b):\n    return a + b + ZERO")
+    late = solution(
+        "add",
+        dedented("""
+            ZERO = zero()
+
+            def add(a, b):
+                return a + b + ZERO
+        """),
+    )
     data = notebook(*slow, late, cell("def zero():\n    return 0"), *TESTS)
     asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
     limits = Limits(submission=30, cell=3, call=3)
@@ -203,7 +227,11 @@ def test_failing_twice_is_told_with_processor_time():
 
 def test_a_check_that_was_cut_says_so():
     """Its verdict counts the case as wrong, whatever became of it."""
-    slow = "def mix(A, X):\n    while len(A) > 2: pass\n    return A @ X"
+    slow = dedented("""
+        def mix(A, X):
+            while len(A) > 2: pass
+            return A @ X
+    """)
     check = "from attncourse.checks import examine\nexamine('mixing.mix', mix).earned"
     cells = [solution("mix", "mix = 1"), graded("points_mix", check, 9)]
     asked = Assignment("02_mixing", read_cells(notebook(*cells)))

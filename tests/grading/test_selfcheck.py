@@ -22,12 +22,17 @@ from attncourse.grading.student.selfcheck import (
 )
 from attncourse.grading.submission.notebook import Cell
 from helpers.command_line import refuses
+from helpers.dedented_text import dedented
 from helpers.forked_commands import run
 from helpers.project import ROOT
 from helpers.released_assignment import MIX, released
 
 PROJECT = "def project(x, weight):\n    return x @ weight"
-HEAD = "class AttentionHead(nn.Module):\n    def __init__(self, *sizes, **options):\n{}"
+HEAD = dedented("""
+    class AttentionHead(nn.Module):
+        def __init__(self, *sizes, **options):
+    {}
+""")
 LIMITS = Limits.of(60)
 CELLS = (
     Cell("import numpy as np"),

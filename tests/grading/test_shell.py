@@ -10,6 +10,7 @@ from attncourse.grading.judge.worker.calls import Settings
 from attncourse.grading.judge.worker.notebook_shell import Skipped, execute
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from corpus.assignment import MIXING, keeps
+from helpers.dedented_text import dedented
 
 
 def ran(source: str) -> tuple[dict, list[str]]:
@@ -27,16 +28,65 @@ def ran(source: str) -> tuple[dict, list[str]]:
     [
         ("a = 1\nb = 2", "a b", []),
         ("import nope\nimport math\nb = 2", "math b", ["import nope"]),
-        ("import nope\ndef f():\n    return 1\nclass G: pass", "f G", ["import nope"]),
-        ("f(\n  1,\n  2)\n@print\ndef g(): pass", "g", ["f("]),
+        (
+            dedented("""
+                import nope
+                def f():
+                    return 1
+                class G: pass
+            """),
+            "f G",
+            ["import nope"],
+        ),
+        (
+            dedented("""
+                f(
+                  1,
+                  2)
+                @print
+                def g(): pass
+            """),
+            "g",
+            ["f("],
+        ),
         ("x = nope\ny = x\nz = 1", "z", ["x = nope", "y = x"]),
-        ("nope\nif True:\n    a = 1\ntry:\n    b = 1\nfinally:\n    pass", "a b", ["nope"]),
-        ("nope\nwhile True:\n    a = 1\nb = 1", "b", ["nope"]),
+        (
+            dedented("""
+                nope
+                if True:
+                    a = 1
+                try:
+                    b = 1
+                finally:
+                    pass
+            """),
+            "a b",
+            ["nope"],
+        ),
+        (
+            dedented("""
+                nope
+                while True:
+                    a = 1
+                b = 1
+            """),
+            "b",
+            ["nope"],
+        ),
         ("nope\nfrom math import *", "pi", ["nope"]),
         ("raise SystemExit(0)\na = 1", "a", ["raise SystemExit(0)"]),
         ("nope\nimport asyncio\na = await asyncio.sleep(0, 1)", "a", ["nope"]),
         ("from __future__ import annotations\nnope\ndef f(a: b): pass", "f", ["nope"]),
-        ("def f():\n    return nope\nf()\na = 1", "f a", ["f()"]),
+        (
+            dedented("""
+                def f():
+                    return nope
+                f()
+                a = 1
+            """),
+            "f a",
+            ["f()"],
+        ),
     ],
 )
 def test_definitions_below_a_line_that_fails_run(source, bound, skipped):

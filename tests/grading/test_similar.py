@@ -28,6 +28,7 @@ from attncourse.grading.results.similar import (
 )
 from attncourse.grading.submission.fingerprints import OTHER_CELLS, answers_of, fingerprints
 from attncourse.grading.submission.notebook import Cell, read_cells
+from helpers.dedented_text import dedented
 from helpers.project import ROOT
 from helpers.small_course import NAME, cell, hand_in, make_course, small
 
@@ -151,7 +152,14 @@ OWN = (  # ways to add, and to double
     ("return a + b", "return 2 * a"),
     ("return sum((a, b))", "return a + a"),
     ("return -(-a - b)", "return a * 2"),
-    ("while b:\n        a, b = a + 1, b - 1\n    return a", "return sum([a, a])"),
+    (
+        dedented("""
+            while b:
+                    a, b = a + 1, b - 1
+                return a
+        """),
+        "return sum([a, a])",
+    ),
     ("return a - -b", "return a << 1"),
     ("return b + a", "return a / 0.5"),
 )
@@ -187,7 +195,14 @@ def test_the_command_lists_pairs_and_who_was_not_compared(course):
 
 
 def deep(depth: int) -> str:
-    sums = "def add(a, b):\n    return a + b\ny = 1" + " + 1" * depth
+    sums = (
+        dedented("""
+            def add(a, b):
+                return a + b
+            y = 1
+        """)
+        + " + 1" * depth
+    )
     return sums + "\nif y: pass\n" + "".join(f"elif y == {n}: y = {n}\n" for n in range(depth // 2))
 
 

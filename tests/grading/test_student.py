@@ -21,9 +21,9 @@ from attncourse.grading.student.assemble import assemble_package, cause_of, part
 from attncourse.grading.student.package import (
     ChapterParts,
     Definition,
-    has_reached,
     milestones_reached,
     package_files,
+    record_milestone,
 )
 from attncourse.grading.student.progress import (
     FolderProgress,
@@ -156,7 +156,7 @@ def test_a_milestone_is_yours_only_with_all_parts(found, tmp_path):
         *["open"] * (len(MILESTONES) - 1),
     ]
     assert "then attncourse milestone recall\nnext: " in summary(before)
-    has_reached(tmp_path, "recall", 3)
+    record_milestone(tmp_path, "recall", 3)
     assert milestones_reached(tmp_path) == {"recall": 3}
     runs = FolderProgress(states, {}, reached=milestones_reached(tmp_path))
     assert runs.milestone("kqv") == "tried"
@@ -164,7 +164,7 @@ def test_a_milestone_is_yours_only_with_all_parts(found, tmp_path):
         runs
     )
     assert rows(runs)["milestone recall"][1] == "runs, with 3 of ours"
-    has_reached(tmp_path, "recall", 0)
+    record_milestone(tmp_path, "recall", 0)
     after = FolderProgress(states, {}, reached=milestones_reached(tmp_path))
     assert after.milestone("kqv") == "done"
     assert f"1 of {len(MILESTONES)} milestones are yours\nnext: " in summary(after)

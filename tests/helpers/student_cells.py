@@ -45,14 +45,14 @@ def run_all(cells: Iterable[str]) -> dict[str, dict]:
     sys.modules["__main__"].__dict__.clear()
     InteractiveShell.clear_instance()  # of a test before: it would go on where that one was
     shell = InteractiveShell.instance()
-    checks.seen.clear()
+    checks.last_verdicts.clear()
     checks.cells_here()
     printed = []
     for cell in cells:
         with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(out):
             shell.run_cell(cell, store_history=True)
         printed.append(re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()))
-    said = {target: told(verdict) for target, verdict in checks.seen.items()}
+    said = {target: told(verdict) for target, verdict in checks.last_verdicts.items()}
     return {"said": said, "printed": printed}
 
 

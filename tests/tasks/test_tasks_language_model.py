@@ -240,6 +240,7 @@ def test_neither_reaches_the_floor():
     )
     assert result.rate == 0.3
     assert len(result.runs) == len(result.tested) == 3
+    assert result.tested == [mean_loss(model, STORIES[:2000], PAD) for model in result.models]
     assert all(x > floor * 1.2 for x in result.tested)
     assert result.median == sorted(result.tested)[1]
 

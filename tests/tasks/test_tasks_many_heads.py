@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from attncourse.tasks.many_heads import Heads, questions, train_heads
+from attncourse.tasks.many_heads import Heads, Lesson, questions, train_heads
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -26,6 +26,16 @@ def test_the_answer_is_the_digit_of_the_asked_pair():
             wanted = int(asked[run, i, 0].argmax())
             assert dict(zip(letters, digits, strict=True))[wanted] == answer[run, i]
             assert sorted(letters) == list(range(8))
+
+
+def test_a_lesson_is_its_questions_whenever_they_are_asked():
+    drawn = generator(3)
+    wanted = [questions(4, drawn, runs=2) for _ in range(3)]
+    taught = Lesson(4, 2, seed=3)
+    for step in (2, 0, 1, 2):
+        for ours, theirs in zip(taught.at(step), wanted[step], strict=True):
+            assert ours.dtype == theirs.dtype
+            assert torch.equal(ours, theirs)
 
 
 @pytest.mark.parametrize("normalised", [False, True])

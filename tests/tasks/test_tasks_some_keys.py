@@ -50,6 +50,18 @@ def test_as_many_keys_as_there_are_change_nothing(model):
         assert few[way] != pytest.approx(whole, abs=1e-3)
 
 
+def test_its_own_weights_keep_the_keys_with_the_most_weight(model):
+    masks = []
+    for weights in some_keys.mean_weights(model, IDS):
+        mask = torch.zeros(23, 23, dtype=torch.bool)
+        for query in range(23):
+            order = sorted(range(query + 1), key=weights[query].tolist().__getitem__)
+            mask[query, order[-3:]] = True
+        masks.append(mask)
+    (row,) = some_keys.chosen_losses(model, IDS, (3,))
+    assert row["its own weights"] == some_keys.loss_by_layer_masks(model, IDS, masks)
+
+
 def test_weights_are_those_of_the_whole_run(model):
     first = some_keys.mean_weights(model, IDS)[0]
     block = model.blocks[0]

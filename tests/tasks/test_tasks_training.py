@@ -10,6 +10,7 @@ import pytest
 import torch
 from execution import for_small_models
 from torch import nn
+from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attncourse.kqv import AttentionHead, scaled_dot_product_attention
@@ -21,7 +22,7 @@ from attncourse.tasks.days import N_IDS, days, whole_lines
 from attncourse.tasks.gru import GRU
 from attncourse.tasks.little_language import NextWordReader, guess_next
 from attncourse.tasks.parallel_translator import ParallelTranslator
-from attncourse.tasks.runs import classes
+from attncourse.tasks.runs import UNASKED, classes, mean_surprise
 from attncourse.tasks.side_by_side import train_side_by_side
 from attncourse.tasks.training import contest, train
 from attncourse.tasks.translator import Seq2Seq
@@ -78,6 +79,18 @@ def test_each_run_has_its_rate():
             torch.testing.assert_close(whole[i], part)
 
 
+def test_the_mean_surprise_is_the_librarys_cross_entropy():
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(5, 7, 11, generator=generator, dtype=torch.float64, requires_grad=True)
+    answer = torch.randint(11, (5, 7), generator=generator)
+    answer[1, 3:] = UNASKED
+    ours = mean_surprise(logits, answer)
+    theirs = F.cross_entropy(logits.flatten(0, 1), answer.flatten(), ignore_index=UNASKED)
+    torch.testing.assert_close(ours, theirs)
+    (own,), (their_own,) = (torch.autograd.grad(loss, logits) for loss in (ours, theirs))
+    torch.testing.assert_close(own, their_own)
+
+
 def test_training_leaves_the_compiler_where_it_is():
     code = (
         "import sys, torch; from torch import nn; from attncourse.tasks.training import contest\n"
@@ -85,7 +98,7 @@ def test_training_leaves_the_compiler_where_it_is():
         "    x = torch.randn(batch, 3, 1, generator=gen)\n"
         "    return x, (x[:, -1] > 0).long()\n"
         "contest(coin, {'line': lambda: nn.Linear(1, 2)}, steps=3)\n"
-        "sys.exit('torch._dynamo' in sys.modules)"
+        "sys.exit(len({'torch._dynamo', 'sympy'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import environment
 import pytest
-from environment import CPU_INDEX, REFUSED, Setup, SetupError
+from environment import CPU_INDEX, REFUSED, UV, Setup, SetupError, uv_options
 
 from helpers.project import ROOT
 
@@ -151,6 +151,51 @@ def test_a_disk_without_room_is_told_before_anything_is_fetched(asked, monkeypat
     with pytest.raises(SetupError, match=r"1\.2 GB are free at .*2\.0 GB are needed"):
         done.fetch_torch()
     assert words == []
+
+
+def test_what_pip_is_told_of_indexes_is_told_to_uv():
+    options = uv_options(
+        "global.cert='/etc/certs.pem'\n"
+        "global.extra-index-url='https://a.example/simple https://b.example/simple'\n"
+        "global.index-url='https://old.example/simple'\n"
+        "install.no-compile='true'\n"
+        "freeze.find-links='/elsewhere'\n"
+        ":env:.default-timeout='180'\n"
+        ":env:.index-url='https://new.example/simple'\n"
+    )
+    assert dict(zip(options[::2], options[1::2], strict=True)) == {
+        "--index-strategy": "unsafe-best-match",
+        "--default-index": "https://new.example/simple",
+        "--index": "https://b.example/simple",
+        "--cert": "/etc/certs.pem",
+    }
+    assert options.count("--index") == 2
+
+
+@pytest.mark.parametrize("setting", [":env:.proxy='http://p:8080'", "global.no-index='true'"])
+def test_pip_installs_what_uv_cannot_be_told(asked, monkeypatch, setting):
+    done, words = asked
+    listed = subprocess.CompletedProcess([], 0, stdout=f"{setting}\n")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: listed)
+    assert not done.installed_by_uv()
+    done.install_by_pip()
+    assert words[-1] == ("--no-compile", "-r", "requirements.txt")
+
+
+def test_pip_installs_where_uv_cannot_be_had_or_fails(asked):
+    done, words = asked
+    done.status = 1
+    done.log.touch()
+    assert not done.installed_by_uv()
+    assert words == [("--no-compile", "--no-deps", UV)]
+    with pytest.raises(SetupError, match="could not be installed"):
+        done.install_by_pip()
+    done.status = 0
+    for program in ("exit 1", "touch $0.asked; exit 0"):
+        (done.folder / "bin" / "uv").write_text(f"#!/bin/sh\n{program}\n")
+        (done.folder / "bin" / "uv").chmod(0o755)
+        assert done.installed_by_uv() == (done.folder / "bin" / "uv.asked").exists()
+    assert (done.folder / "bin" / "uv.asked").exists()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from helpers.project import ROOT
 
 PACKAGE = ROOT / "attncourse"
-READMES = sorted(PACKAGE.rglob("README.md"))
+READMES = [*sorted(PACKAGE.rglob("README.md")), ROOT / "tools" / "README.md"]
 NAMED = re.compile(r"`((?:\.\./)*[\w/]+\.\w+)(?::([\w.]+))?`")
 
 
@@ -27,6 +27,12 @@ def test_its_table_has_every_room(room):
     rooms = {path.parent.name for path in (PACKAGE / room).glob("*/__init__.py")}
     text = (PACKAGE / room / "README.md").read_text("utf-8")
     assert set(re.findall(r"^\| `(\w+)/` \|", text, re.M)) == rooms
+
+
+def test_every_tool_is_on_the_tools_page():
+    text = (ROOT / "tools" / "README.md").read_text("utf-8")
+    tools = {path.name for path in (ROOT / "tools").glob("*.py")}
+    assert {name for name in tools if f"`{name}" not in text} == set()
 
 
 def test_contributing_links_each():

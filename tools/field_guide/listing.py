@@ -6,6 +6,7 @@ same.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -72,7 +73,8 @@ def entries(cache: Path | None = None) -> list[GuideEntry]:
         if cached_entries["key"] == now:
             return [GuideEntry(**entry) for entry in cached_entries["entries"]]
     parting = get_context("fork" if sys.platform == "linux" else "spawn")
-    with ProcessPoolExecutor(os.cpu_count(), parting) as pool:
+    # A forked worker's collector would go through all that Sphinx and torch have made, many times.
+    with ProcessPoolExecutor(os.cpu_count(), parting, initializer=gc.freeze) as pool:
         all_entries = distinct(
             guide_entry
             for entries_of_exercise in pool.map(entries_of, exercises())

@@ -1,4 +1,4 @@
-"""What several of the chapter's exercises share."""
+"""Definitions that several of the chapter's exercises share."""
 
 import math
 from collections.abc import Callable

@@ -107,7 +107,7 @@ def call_within_limit(
 
 @contextmanager
 def outside_of_torch() -> Iterator[Callable[[], int]]:
-    """Tells the most bytes that Python and NumPy have held at once inside the ``with`` block."""
+    """Tell the most bytes that Python and NumPy have held at once inside the ``with`` block."""
     already = tracemalloc.is_tracing()
     if not already:
         tracemalloc.start()

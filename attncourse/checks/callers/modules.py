@@ -117,7 +117,7 @@ def build_module(
 
 
 def load_weights(module: Any, state: dict[str, Any]) -> None:
-    """Loads the weights, in their own dtype. Raises ``Unusable``, in words, where they do not fit.
+    """Load the weights, in their own dtype. Raises ``Unusable``, in words, where they do not fit.
 
     A module may hold buffers of its own; further parameters, which nobody would set, may not be.
     A method of the same name that the answer defines has no say in it.
@@ -147,7 +147,7 @@ def load_weights(module: Any, state: dict[str, Any]) -> None:
 
 
 def set_parameter(module: Any, name: str, value: Any) -> None:
-    """Makes a tensor a module's parameter, as ``load_state_dict`` does, which takes longer."""
+    """Make a tensor a module's parameter, as ``load_state_dict`` does, which takes longer."""
     from torch import nn
 
     owner, _, last = name.rpartition(".")

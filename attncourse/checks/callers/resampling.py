@@ -115,7 +115,7 @@ def rows_resampled(
             raise Unusable(f"called the statistic more than {MAX_STATISTIC_CALLS} times")
         if len(arrays) != len(kinds):
             raise Unusable(f"gave the statistic {len(arrays)} arrays, expected {len(kinds)}")
-        numbers = [numbers_of(a, kind) for a, kind in zip(arrays, kinds, strict=True)]
+        numbers = [row_numbers(a, kind) for a, kind in zip(arrays, kinds, strict=True)]
         seen.extend(numbers)
         return float(numbers[0].mean()) if len(numbers[0]) else 0.0
 
@@ -163,7 +163,7 @@ def drawn_as_asked(
 
 
 def distinct_rows(kind: str, n: int) -> Any:
-    """Return n rows that can be told apart: row i holds i."""
+    """Return n rows that can be told apart: row i holds i, which ``row_numbers`` reads again."""
     numbers = np.arange(n)
     if kind == "matrix":
         return np.stack([numbers, numbers + 0.5, -numbers], axis=1)
@@ -172,8 +172,11 @@ def distinct_rows(kind: str, n: int) -> Any:
     return np.array([f"row {i}" for i in numbers]) if kind == "words" else numbers
 
 
-def numbers_of(array: Any, kind: str) -> np.ndarray:
-    """Return which rows these are."""
+def row_numbers(array: Any, kind: str) -> np.ndarray:
+    """Return the numbers that ``distinct_rows`` has written into these rows, those of a resample.
+
+    Raises ``Unusable`` where a row holds no such number.
+    """
     try:
         array = np.asarray(array)
         if kind == "words":

@@ -375,7 +375,7 @@ AXIS_COUNTS = range(2, 6)  # that an array may have
 
 
 def axes_from_the_end(tree: list[NodePlace]) -> Iterator[Change]:
-    """Axes counted from the end that are counted from the front, as if there were so many."""
+    """Yield changes that count axes from the end where they are counted from the front."""
     calls = [(node, axes) for _, _, node in tree if (axes := axes_of(node))]
     for places in [*([call] for call in calls), *([calls] if len(calls) > 1 else [])]:
         for n_axes in AXIS_COUNTS:
@@ -574,7 +574,7 @@ def other_numbers(parent: ast.AST, node: ast.AST) -> Made:
 
 
 def others_than(value: Any) -> list[Any]:
-    """Numbers that may be meant in place of one."""
+    """Yield numbers that may be meant in place of one."""
     if type(value) is int:
         others: list[Any] = [-1, -2, 0, 1, 2, -3, value - 1, value + 1, -value, 2 * value, 0.5, 3]
     else:

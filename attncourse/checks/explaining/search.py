@@ -166,7 +166,7 @@ class Search:
         self.suspects = (*self.suspects, *near)  # a size that fits may stand beside another mistake
 
     def beneath(self) -> Suspect | None:
-        """The mistake in what is returned, of an answer that cannot be called in every case."""
+        """Return the mistake in what an answer returns that cannot be called in every case."""
         return next((a for a in self.suspects if self.is_beneath(a)), None)
 
     def is_beneath(self, suspect: Suspect) -> bool:

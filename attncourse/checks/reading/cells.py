@@ -127,7 +127,7 @@ class CellRun:
         return means_to_bind(self.source, name)
 
     def end(self, error: BaseException | None, names: dict[str, Any]) -> None:
-        """Keeps how it ended, and which names it did not come to bind."""
+        """Keep how it ended, and which names it did not come to bind."""
         self.ended = time.time()  # noqa: TID251
         if error is not None and self.problem is None:
             self.error = error_in_a_line(error)
@@ -305,7 +305,7 @@ class CellRuns:
         return None
 
     def settle(self, name: str) -> None:
-        """Has the newest attempt at a name give what it gives a grader."""
+        """Have the newest attempt at a name give what it gives a grader."""
         run = self.newest(name)
         if run is None or run.problem or run.interrupted or run.finished or name not in run.bound:
             return
@@ -313,7 +313,7 @@ class CellRuns:
             self.finish(run)
 
     def finish(self, run: CellRun) -> None:
-        """Runs what a run did not come to: all that binds names below the line in which it stopped.
+        """Run what a run did not come to: all that binds names below the line in which it stopped.
 
         Where that line is not known, or a magic kept the names to itself, that is all of the cell.
         """
@@ -336,7 +336,7 @@ class CellRuns:
         run.note = "; ".join(notes)
 
     def again(self, name: str) -> CellRun | None:
-        """Runs the cell that gave a name its value once more, down to there; None if none did."""
+        """Run the cell that gave a name its value once more, down to there; None if none did."""
         if (taken := self.taken(name)) is None:
             return None
         run, statement = taken
@@ -348,7 +348,7 @@ class CellRuns:
         return run
 
     def execute(self, run: CellRun, statement: Statement) -> None:
-        """Runs one statement of a cell, among the notebook's names."""
+        """Run one statement of a cell, among the notebook's names."""
         ipython: Any = self.ipython()
         file, flags = ipython.compile.cache(run.source), FLAGS | ipython.compile.flags
         module = ast.Module([statement.node], [])
@@ -366,8 +366,8 @@ class CellRuns:
         run = self.newest(name)
         return (run.note or run.below(name)) if run else ""
 
-    def unjudged(self, name: str, value: Any) -> Unjudged | None:
-        """Why what memory holds under a name is not what its newest attempt would give."""
+    def why_unjudged(self, name: str, value: Any) -> Unjudged | None:
+        """Return why a name's value is not what its newest attempt would give; None where it is."""
         run = self.newest(name)
         if run is None:
             return None if value is not ... else never_run(name)
@@ -451,7 +451,7 @@ class CellRuns:
         return [CellRun(0, text, *python_of(text, self.ipython())) for text in code]
 
     def saved(self) -> tuple[float, list[dict[str, Any]]]:
-        """When the notebook was saved, and its cells then; none where its file is not known.
+        """Return when the notebook was saved, and its cells then; none of an unknown file.
 
         It has to hold the cell that runs now: a path may be inherited from another notebook.
         """

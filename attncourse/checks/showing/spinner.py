@@ -25,7 +25,7 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def watched(target: str) -> Iterator[None]:
-    """Says every few seconds that a check still runs, and in a sentence that it was interrupted."""
+    """Say every few seconds that a check still runs, and in a sentence that it was interrupted."""
     began = time.monotonic()
     try:
         with ticking(target):
@@ -40,7 +40,7 @@ def watched(target: str) -> Iterator[None]:
 
 @contextmanager
 def ticking(target: str) -> Iterator[None]:
-    """Says every few seconds that something still runs."""
+    """Say every few seconds that something still runs."""
     over = threading.Event()
     line = ReplacedLine()
     thread = threading.Thread(target=tick, args=(target, over, line), daemon=True)
@@ -53,7 +53,7 @@ def ticking(target: str) -> Iterator[None]:
 
 
 def tick(target: str, over: threading.Event, line: "ReplacedLine") -> None:
-    """Tells how long it has been running, until it is over."""
+    """Tell how long it has been running, until it is over."""
     seconds = 0.0
     while not over.wait(SECONDS_BETWEEN_LINES):
         seconds += SECONDS_BETWEEN_LINES

@@ -239,7 +239,7 @@ class Verdict:
 
     @property
     def consequence(self) -> str:
-        """What is said of the criteria that only follow, with the points that they keep."""
+        """The sentence on the criteria that only follow, with the points that they keep."""
         half = f" and {KEEPS_HALF}" if self.kept_half else ""
         return f"{FOLLOWS}{half} ({criteria_points(self.following)})"
 
@@ -357,17 +357,17 @@ def given_right(names: Collection[str]) -> str:
 
 
 def criterion_names(criteria: Collection[CriterionVerdict]) -> str:
-    """The names of criteria in one line."""
+    """Return the names of criteria in one line."""
     return " · ".join(c.name for c in criteria)
 
 
 def criteria_points(criteria: Collection[CriterionVerdict]) -> str:
-    """The points that criteria earn together, of those that they are worth."""
+    """Return the points that criteria earn together, of those that they are worth."""
     return f"{sum(c.earned for c in criteria)}/{sum(c.possible for c in criteria)}"
 
 
 def criterion_with_points(criterion: CriterionVerdict) -> str:
-    """A criterion's name, with its points."""
+    """Return a criterion's name, with its points."""
     return f"{criterion.name} ({criterion.earned}/{criterion.possible})"
 
 
@@ -395,7 +395,7 @@ def points_in_words(number: int) -> str:
 
 
 def inline_html(text: str) -> str:
-    """Plain text as HTML, with `code` in backquotes, which stays in one line if it is short."""
+    """Return a plain text as HTML; `code` in backquotes stays in one line if it is short."""
     pieces = text.split("`")
     whole = [
         (' style="white-space:nowrap"' if len(piece) <= MAX_INLINE_LETTERS else "")

@@ -26,7 +26,7 @@ def in_place(function: Callable) -> Callable:
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Calls inside the ``with`` block bring back what they change in place."""
+    """Have calls inside the ``with`` block bring back what they change in place."""
     _asking.append(True)
     try:
         yield

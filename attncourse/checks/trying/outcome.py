@@ -25,7 +25,7 @@ UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them
 
 
 class Comparison:
-    """What an outcome was last compared with, and whether it was wrong."""
+    """A comparison of an outcome: with what it was last compared, and whether it was wrong."""
 
     expected: object = None
     wrong: bool = False

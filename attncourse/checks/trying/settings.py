@@ -39,7 +39,7 @@ TINY = 1e-40  # which float32 can hold, unless such numbers are flushed to zero
 
 
 def put_back_torch(torch: Any, undo: ExitStack) -> None:
-    """Gives torch the settings that a process starts with; ``undo`` undoes that."""
+    """Give torch the settings that a process starts with; ``undo`` undoes that."""
     put_back_modes(torch, undo)
     if torch.is_inference_mode_enabled():
         undo.enter_context(torch.inference_mode(False))
@@ -57,7 +57,7 @@ def put_back_torch(torch: Any, undo: ExitStack) -> None:
 
 
 def put_back_modes(torch: Any, undo: ExitStack) -> None:
-    """Lays aside what stands between a call and torch: a default device, set or by ``with``."""
+    """Lay aside what stands between a call and torch: a default device, set or by ``with``."""
     overrides = torch.overrides
     modes = [overrides._pop_mode() for _ in range(torch._C._len_torch_function_stack())]
     for mode in modes:  # the last that is pushed was the first to go
@@ -81,7 +81,7 @@ def as_a_process_starts() -> Iterator[None]:
 
 @contextmanager
 def as_a_process_imports() -> Iterator[None]:
-    """The same for an import, which no warning may end that a student has made an error."""
+    """Have an import run as in a fresh process: no warning that a student made an error ends it."""
     with as_a_process_starts(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield

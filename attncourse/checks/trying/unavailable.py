@@ -24,8 +24,10 @@ from attncourse.checks.reading.cells import cells_here
 from attncourse.checks.trying.watch import Unusable, body_of, body_replaced
 
 GRADED = "is not there while your work is graded: this assignment asks you to write it"
-SENTENCE = f"attncourse.{{}} {GRADED}"
-NOWHERE = "is not there while your work is graded: what you use of it has to stand in your notebook"
+CHAPTER_ABSENT = f"attncourse.{{}} {GRADED}"
+FILE_ABSENT = (
+    "is not there while your work is graded: what you use of it has to stand in your notebook"
+)
 HALTED = re.compile(r"import of attncourse\.(\w+) halted")  # Python's, for ``not_importable``
 NOBODY = "nobody is there to answer input() when your work is checked: take it out"
 DEBUGGER = "stops in a debugger, where nobody is there to go on: take `breakpoint()` out"
@@ -46,7 +48,7 @@ def absent(stem: str) -> tuple[str, ...]:
 
 @contextmanager
 def without_ours(stem: str) -> Iterator[None]:
-    """A context without ours of this chapter and of those after it.
+    """Take away our functions of this chapter and of those after it, inside the ``with`` block.
 
     They cannot be imported, and what has been imported of them raises ``Absent``.
     """
@@ -60,7 +62,7 @@ def without_ours(stem: str) -> Iterator[None]:
     with ExitStack() as stack:
         for later in absent(stem):
             module = stack.enter_context(not_importable(f"attncourse.{later}"))
-            body = body_of(refusal(SENTENCE.format(later)))
+            body = body_of(refusal(CHAPTER_ABSENT.format(later)))
             for function in {*module_functions(module)} - _lent:
                 refusing = body.replace(co_freevars=function.__code__.co_freevars)
                 stack.enter_context(body_replaced(function, refusing))
@@ -69,7 +71,7 @@ def without_ours(stem: str) -> Iterator[None]:
 
 @contextmanager
 def not_importable(name: str) -> Iterator[types.ModuleType | None]:
-    """Has importing a module fail; gives the module, where it is in use."""
+    """Have importing a module fail; yield the module, where it is in use."""
     before = sys.modules.get(name)
     vars(sys)["modules"][name] = None
     try:
@@ -108,7 +110,7 @@ def without_ours_alone(stem: str, implementation: Any) -> AbstractContextManager
 
 @contextmanager
 def lending(ours: Iterable[Callable]) -> Iterator[None]:
-    """Has these of ours be there meanwhile, with all that they call: an answer is given them."""
+    """Have these of ours be there meanwhile, with all that they call: an answer is given them."""
     _lent.update(function for thing in ours for function in functions_reached(thing))
     try:
         yield
@@ -152,10 +154,11 @@ READS = {"LOAD_GLOBAL", "LOAD_NAME"}
 # --- files ----------------------------------------------------------------------------------------
 
 
-def hindrance(stem: str, thing: Any, written: Callable[[str], bool]) -> str:
-    """Why something that an answer is, or calls, cannot be had where it is graded.
+def why_unavailable(stem: str, thing: Any, is_written: Callable[[str], bool]) -> str:
+    """Return why what an answer is, or calls, is not there where it is graded; "" if it is.
 
-    What a cell of the notebook has ``written`` is there: graded cells write it again.
+    It is not where it comes from a later chapter of ours or from a file beside the notebook. A file
+    that ``is_written`` by a cell of the notebook is there: graded cells write it again.
     """
     file = file_of(thing)
     if file is None:
@@ -163,18 +166,18 @@ def hindrance(stem: str, thing: Any, written: Callable[[str], bool]) -> str:
     if file.is_relative_to(PACKAGE):
         place = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
         graded = place in STEMS and place not in absent(stem)
-        return "" if graded or file.parent.name == THERE else SENTENCE.format(place)
+        return "" if graded or file.parent.name == SHARED_ROOM else CHAPTER_ABSENT.format(place)
     library = {"site-packages", "dist-packages"} & {*file.parts}
     if library or any(file.is_relative_to(folder) for folder in installed()):
         return ""
-    if written(file.name):
+    if is_written(file.name):
         return ""
-    return f"`{file.stem}` {NOWHERE}"
+    return f"`{file.stem}` {FILE_ABSENT}"
 
 
 @contextmanager
 def taken_away(names: dict[str, Any], said: dict[str, str]) -> Iterator[None]:
-    """Has some of these names be bound to nothing meanwhile; whoever reads one is told why."""
+    """Have some of these names be bound to nothing meanwhile; whoever reads one is told why."""
     before = {name: names.pop(name) for name in said}
     _gone.update(said)
     try:
@@ -187,7 +190,7 @@ def taken_away(names: dict[str, Any], said: dict[str, str]) -> Iterator[None]:
 _gone: dict[str, str] = {}
 
 
-THERE = "support"  # the room that a submission finds besides the chapters before
+SHARED_ROOM = "support"  # the room that a submission finds besides the chapters before
 
 
 def file_of(thing: Any) -> Path | None:
@@ -223,7 +226,7 @@ def nobody_answers(prompt: object = "") -> str:
 
 @contextmanager
 def nobody_there() -> Iterator[None]:
-    """Has ``input()`` and ``breakpoint()`` refuse: a check, which calls often, cannot wait."""
+    """Have ``input()`` and ``breakpoint()`` refuse: a check, which calls often, cannot wait."""
     before = builtins.input, sys.breakpointhook
     builtins.input, sys.breakpointhook = nobody_answers, stop_here
     try:
@@ -245,10 +248,10 @@ def is_absent(error: BaseException) -> str:
         return _gone.get(error.name or "", "")
     said = str(error) if isinstance(error, ImportError | EOFError) else ""
     if halted := HALTED.match(said):
-        return SENTENCE.format(halted[1])
+        return CHAPTER_ABSENT.format(halted[1])
     return said if is_told(said) else ""
 
 
 def is_told(text: str) -> bool:
     """True if a text is one of the sentences about something unavailable."""
-    return text in (NOBODY, DEBUGGER) or text.endswith((GRADED, NOWHERE))
+    return text in (NOBODY, DEBUGGER) or text.endswith((GRADED, FILE_ABSENT))

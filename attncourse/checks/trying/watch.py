@@ -95,7 +95,7 @@ _on: set[tuple[str, ...]] = set()
 
 @contextmanager
 def forbidding(names: tuple[str, ...]) -> Iterator[Callable[[], str]]:
-    """A context in which calling a torch function of one of these names raises ``Forbidden``.
+    """Have torch functions of these names raise ``Forbidden`` inside the ``with`` block.
 
     What it gives tells, each time that it is called, whether there was such a call since the last
     time, even if its exception was caught, or whether the watch itself was harmed. Inside of
@@ -112,7 +112,7 @@ def forbidding(names: tuple[str, ...]) -> Iterator[Callable[[], str]]:
 
 
 def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
-    """Puts up the watch on these names until the stack is left; tells what it has seen."""
+    """Put up the watch on these names until the stack is left; return what tells what it saw."""
     import torch
 
     calls: list[str] = []
@@ -149,7 +149,7 @@ def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
     probes = tuple(kernels(n).probe for n in names)
 
     def report() -> str:
-        """Tries the watch, too: what it was put over shows whether it is still there."""
+        """Try the watch, too: what it was put over shows whether it is still there."""
         harmed = any(function.__code__ is not body for function, body in bodies.items())
         watch_what_is_loaded()
         try:
@@ -165,7 +165,7 @@ def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
 
 @contextmanager
 def replaced_kernels(refusals: dict[tuple[str, str], Callable]) -> Iterator[None]:
-    """Has operators refuse, in every thread: these, by their places in the table of kernels."""
+    """Have operators refuse, in every thread: these, by their places in the table of kernels."""
     import torch
 
     table = torch._C._dispatch_library("IMPL", "aten", "", __file__, 0)
@@ -182,7 +182,7 @@ def replaced_kernels(refusals: dict[tuple[str, str], Callable]) -> Iterator[None
 
 @contextmanager
 def body_replaced(function: types.FunctionType, body: types.CodeType) -> Iterator[None]:
-    """Has a function refuse, whoever holds it."""
+    """Have a function refuse, whoever holds it."""
     old, function.__code__ = function.__code__, body
     try:
         yield
@@ -243,7 +243,7 @@ PLAIN = {"int": 1, "float": 1.0, "bool": True, "List[int]": [1]}
 
 
 def look_up_forbidden() -> None:
-    """Looks up all that can be forbidden, where torch is in use."""
+    """Look up all that can be forbidden, where torch is in use."""
     if "torch" in sys.modules:
         for name in OPERATORS:
             kernels(name), python_functions(name)

@@ -16,7 +16,7 @@ from attncourse.checks.variants.rewriting import NOTATIONS, Notation, in_variant
 
 @dataclass(frozen=True)
 class Adapter:
-    """How one exercise changes in a variant.
+    """The changes of one exercise in a variant.
 
     ``arguments`` are those that are written otherwise, by name, ``result`` is what is returned, by
     a module what its ``forward`` returns. ``methods`` are those of a module that take them.

@@ -18,7 +18,7 @@ MISFIT = (TypeError, ValueError, IndexError, RuntimeError, AttributeError)
 
 
 class Notation(NamedTuple):
-    """How a value is written in a variant, and how it is read: the two undo each other."""
+    """Two functions that write a value as a variant has it, and read it: they undo each other."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
@@ -109,7 +109,7 @@ def in_variant(
     result: Notation | None = None,
     methods: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Callable:
-    """An implementation for the published convention as one in which these arguments are changed.
+    """Return an implementation for the published convention as one for these changed arguments.
 
     ``names`` are its positional arguments. ``methods`` are those of a module that take the
     arguments, with the names of theirs; what its ``forward`` returns is the result.
@@ -207,7 +207,7 @@ def value_image(value: Any) -> Any:
 
 
 def overwrite(array: Any, values: Any) -> None:
-    """Puts values into an array or tensor in place; a view of what was changed has them already."""
+    """Put values into an array or tensor in place; a view of what was changed has them already."""
     if is_torch_tensor(array) and not array.requires_grad:
         array.copy_(values.clone())
     elif hasattr(array, "__setitem__"):

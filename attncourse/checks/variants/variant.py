@@ -43,7 +43,7 @@ class Variant:
 
 
 def rewordings(text: str) -> tuple[tuple[str, str], ...]:
-    """Pairs of old and new words, each ``old → new``; the arrow may begin a line of its own.
+    """Return pairs of old and new words from ``old → new``, whose arrow may begin a line.
 
     A line that stands farther in goes on with the one before. ``⏎`` is the end of a line.
     """

@@ -31,7 +31,7 @@ def normal(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def between(rng: Rng, shape: tuple[int, ...]) -> np.ndarray:
-    """Numbers between −1 and 1, for scores that stay below 50."""
+    """Return numbers between −1 and 1, for scores that stay below 50."""
     return rng.uniform(-1, 1, shape)
 
 

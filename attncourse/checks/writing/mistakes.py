@@ -264,14 +264,14 @@ def squared_distance(query, key):
 
 
 def by_letters(query, key):
-    """A letter for one batch axis."""
+    """Return a letter for one batch axis."""
     import torch
 
     return torch.einsum("bmd,bnd->bmn", query, key)
 
 
 def one_by_one(query, key):
-    """A loop over one batch axis."""
+    """Return a loop over one batch axis."""
     import torch
 
     return torch.stack([q @ k.T for q, k in zip(query, key, strict=True)])

@@ -31,7 +31,7 @@ def normal_tensor(rng: Rng, *shape: int) -> torch.Tensor:
 
 
 def uniform_values(rng: Rng, *shape: int) -> torch.Tensor:
-    """Numbers of order one between −1 and 1, for scores that stay below 50."""
+    """Return numbers of order one between −1 and 1, for scores that stay below 50."""
     return tensor(rng.uniform(-1, 1, shape))
 
 

@@ -38,7 +38,7 @@ class Recipe:
         return replace(self, family=family, values=values)
 
     def here(self, *ways: Way, **options: Any) -> "Recipe":
-        """The mistake as it is made in another composition or library: in these ways alone."""
+        """Return the mistake as it is made in another composition or library, by these ways."""
         return Recipe(self.name, self.explanation).by(*ways, **options)
 
     def whole(self, wrong: Callable, *also: Callable) -> Mistake:

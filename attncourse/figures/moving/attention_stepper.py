@@ -100,7 +100,7 @@ def left(numbers: dict, views: dict, tokens: Sequence[str]) -> str:
 
 
 def matrix_table(name: str, all_numbers: dict, tokens: Sequence[str] = ()) -> str:
-    """A matrix as a table, with its name and shape above it and a row for each token."""
+    """Return a matrix as a table, with its name and shape above it and a row for each token."""
     numbers = all_numbers[name]
     rows = ""
     for i, row in enumerate(numbers):
@@ -183,7 +183,7 @@ def stepper_arrow(colour: str, start: tuple[float, float], end: tuple[float, flo
 
 
 def stepper_number(entry: float) -> str:
-    """A number with at most two decimals, as the script writes it."""
+    """Return a number with at most two decimals, as the script writes it."""
     text = f"{entry:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text.replace("-", "−")
 

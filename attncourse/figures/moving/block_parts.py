@@ -83,7 +83,7 @@ def example_block() -> tuple[np.ndarray, list[dict]]:
 
 
 def read_layer(layer: dict, d: int) -> dict[str, np.ndarray]:
-    """The six matrices of a layer, looked at."""
+    """Return the six matrices of a layer, looked at."""
     if not isinstance(layer, dict) or set(layer) != set(NAMES):
         raise ValueError(f"layers: expected {', '.join(NAMES)} in each, got {layer!r:.60}")
     read = {name: as_floats(name, layer[name], "rows columns").astype(float) for name in NAMES}
@@ -97,7 +97,7 @@ def read_layer(layer: dict, d: int) -> dict[str, np.ndarray]:
 
 
 def attended(x: np.ndarray, layers: list[dict]) -> list[np.ndarray]:
-    """The tokens before the first block and after each, where a block is attention alone."""
+    """Return the tokens before the first block and after each, where a block is attention alone."""
     rows = [x]
     for layer in layers:
         X = rows[-1]
@@ -114,7 +114,7 @@ def token_difference(X: np.ndarray) -> float:
 
 
 def token_rows(X: np.ndarray, tokens: tuple[str, ...]) -> str:
-    """The tokens' rows as coloured numbers."""
+    """Return the tokens' rows as coloured numbers."""
     strongest = np.abs(X).max() or 1
     lines = "".join(
         f'<tr><th scope="row">{escape(token)}</th>'

@@ -98,7 +98,7 @@ def counted(
 
 
 def parameter_table(now: Mapping[str, int]) -> str:
-    """The numbers, one a row."""
+    """Return the numbers, one a row."""
     rows = "".join(
         f'<tr><th scope="row">{name}</th><td>{number:,}</td></tr>' for name, number in now.items()
     )
@@ -106,7 +106,10 @@ def parameter_table(now: Mapping[str, int]) -> str:
 
 
 def today_block_diagram(sizes: Mapping[str, int]) -> Diagram:
-    """The stream on the left, two branches on the right; labels that change are the script's."""
+    """Return the stream on the left, two branches on the right.
+
+    Labels that change are the script's.
+    """
     picture = Diagram(
         "The block",
         "A stream runs down. A branch leaves it through a norm and attention and is added again; a "

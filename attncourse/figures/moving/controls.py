@@ -18,7 +18,7 @@ def controls(*parts: str) -> str:
 def slider_control(
     name: str, label: str, low: float, high: float, value: float, step: float = 1
 ) -> str:
-    """A slider with its label before it and its value after it."""
+    """Return a slider with its label before it and its value after it."""
     return (
         f'<label class="am-slider"><span>{label}</span><input type="range" data-part="{name}" '
         f'min="{low:g}" max="{high:g}" step="{step:g}" value="{value:g}" autocomplete="off">'
@@ -27,13 +27,13 @@ def slider_control(
 
 
 def button(name: str, label: str, pressed: bool | None = None) -> str:
-    """A button; one that stays down or up where ``pressed`` is given."""
+    """Return a button; one that stays down or up where ``pressed`` is given."""
     state = "" if pressed is None else f' aria-pressed="{str(pressed).lower()}"'
     return f'<button type="button" data-part="{name}"{state}>{label}</button>'
 
 
 def choice(name: str, label: str, options: list[str], chosen: int) -> str:
-    """A group of buttons of which one is down."""
+    """Return a group of buttons of which one is down."""
     buttons = "".join(button(name, words, i == chosen) for i, words in enumerate(options))
     return (
         f'<div class="am-row am-choice" role="group" aria-label="{escape(label)}">'
@@ -53,14 +53,14 @@ def beside_controls(*parts: str) -> str:
 
 
 def role_cell(role: str, strength: float, words: str) -> str:
-    """A cell in the colour of a role, as strong as its number is large."""
+    """Return a cell in the colour of a role, as strong as its number is large."""
     percent = f"{abs(strength) * 45:.0f}%"
     colour = f"color-mix(in srgb,var(--{role}) {percent},transparent)"
     return f'<td style="background:{colour}">{words}</td>'
 
 
 def scrolling(rows: str, label: str) -> str:
-    """A table of coloured cells, which scrolls by itself where a phone is too narrow."""
+    """Return a table of coloured cells, which scrolls by itself where a phone is too narrow."""
     return (
         f'<div class="am-wide" tabindex="0" role="group" aria-label="{escape(label)}">'
         f'<table class="am-cells">{rows}</table></div>'
@@ -73,7 +73,7 @@ def live(drawing: Diagram, name: str, markup: str = "") -> None:
 
 
 def svg_arrow(x: float, y: float, to_x: float, to_y: float, role: str, thick: float = 1.5) -> str:
-    """An arrow between two points, as the scripts draw it."""
+    """Return an arrow between two points, as the scripts draw it."""
     tip = arrow_head((x, y), (to_x, to_y), thick)
     return (
         f'<path style="stroke:{paint(role)};stroke-width:{thick:g}" '
@@ -83,6 +83,6 @@ def svg_arrow(x: float, y: float, to_x: float, to_y: float, role: str, thick: fl
 
 
 def signed(number: float, digits: int) -> str:
-    """A number as the scripts write it, with a minus sign, and no minus before zero."""
+    """Return a number as the scripts write it, with a minus sign, and no minus before zero."""
     text = f"{number:.{digits}f}"
     return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")

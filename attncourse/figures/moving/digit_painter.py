@@ -78,7 +78,10 @@ class DigitPainter(Moving):
 
 
 def digit_painter_weights(model: "VisionTransformer") -> dict[str, np.ndarray]:
-    """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
+    """Return the model's weights by name, rounded as the page carries them.
+
+    ``ValueError`` for others.
+    """
     from attncourse.vision import VisionTransformer
 
     if not isinstance(model, VisionTransformer):
@@ -108,7 +111,7 @@ def classify_digit(model: "VisionTransformer", weights: dict, ink) -> tuple[np.n
 
 
 def pixel_grid(ink: np.ndarray) -> str:
-    """The pixels to paint on."""
+    """Return the pixels to paint on."""
     rows = "".join(
         "<tr>" + "".join(f'<td style="--dark:{x / INK:.4f}"></td>' for x in row) + "</tr>"
         for row in ink
@@ -117,7 +120,7 @@ def pixel_grid(ink: np.ndarray) -> str:
 
 
 def tiles(ink: np.ndarray, looks: np.ndarray, patch: int) -> str:
-    """The patches apart, each on a ground as blue as the class token looks at it."""
+    """Return the patches apart, each on a ground as blue as the class token looks at it."""
     across = len(ink) // patch
     pieces = ""
     for n, share in enumerate(looks):
@@ -135,7 +138,7 @@ def tiles(ink: np.ndarray, looks: np.ndarray, patch: int) -> str:
 
 
 def digit_bars(chances: np.ndarray) -> str:
-    """A line for each class, with its probability."""
+    """Return a line for each class, with its probability."""
     best = int(chances.argmax())
     lines = "".join(
         f'<tr{" class=dp-best" if c == best else ""}><th scope="row">{c}</th>'

@@ -64,7 +64,7 @@ def family_split(
 
 
 def cluster_numbers(sequences: Sequence[str], max_distance: int) -> list[int]:
-    """The number of each sequence's cluster, counted from 0 in the order of the list."""
+    """Return the number of each sequence's cluster, counted from 0 in the order of the list."""
     from attncourse.sequences import similarity_clusters  # pages on NumPy do without torch
 
     number = [0] * len(sequences)
@@ -75,6 +75,6 @@ def cluster_numbers(sequences: Sequence[str], max_distance: int) -> list[int]:
 
 
 def nested(sequences: Sequence[str]) -> list[int]:
-    """An order in which the clusters at every distance from 0 to 4 stand together."""
+    """Return an order in which the clusters at every distance from 0 to 4 stand together."""
     levels = [cluster_numbers(sequences, distance) for distance in (4, 3, 2, 1, 0)]
     return sorted(range(len(sequences)), key=lambda i: tuple(level[i] for level in levels))

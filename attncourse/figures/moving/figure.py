@@ -56,12 +56,12 @@ class Moving:
         )
 
     def json(self) -> str:
-        """The numbers for the script, as JSON that is safe inside ``<script>``."""
+        """Return the numbers for the script, as JSON that is safe inside ``<script>``."""
         text = json.dumps(self.data, separators=(",", ":"), allow_nan=False)  # ASCII only
         return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def lean(script: str) -> str:
-    """A script as pages carry it: without indentation and lines that are comments."""
+    """Return a script as pages carry it: without indentation and lines that are comments."""
     lines = map(str.strip, script.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))

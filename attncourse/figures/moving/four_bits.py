@@ -49,7 +49,7 @@ def round_to_levels(row: np.ndarray, bits: int) -> np.ndarray:
 
 
 def off(row: np.ndarray, bits: int) -> float:
-    """The size of the error over that of the weights, each a root of a sum of squares."""
+    """Return the size of the error over that of the weights, each a root of a sum of squares."""
     return float(np.linalg.norm(round_to_levels(row, bits) - row) / np.linalg.norm(row))
 
 

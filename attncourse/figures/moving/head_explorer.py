@@ -24,7 +24,7 @@ def head_explorer(
     order: str = "pronoun",
     query: int | None = None,
 ) -> Moving:
-    """A sentence, all heads' maps as a field, and one head's weights as arcs over the words.
+    """Return a sentence, all heads' maps as a field, and one head's weights as arcs over the words.
 
     sentence: as ``explored`` gives it: ``tokens``, ``maps`` (lower triangles, a byte for each
     weight, base 64) and ``pair``, where pronoun and noun stand, or None. sentences: the texts that
@@ -99,19 +99,19 @@ def head_slider(n_heads: int) -> str:
 
 
 def kept_map_row(held: bytes, n: int, head: int, query: int) -> list[float]:
-    """A row of one head's map, as it is kept."""
+    """Return a row of one head's map, as it is kept."""
     start = head * (n * (n + 1) // 2) + query * (query + 1) // 2
     return [step / 255 for step in held[start : start + query + 1]]
 
 
 def best_for_pair(held: bytes, n: int, pair: Sequence[int]) -> int:
-    """The head that looks most from the pronoun to its noun."""
+    """Return the head that looks most from the pronoun to its noun."""
     count = len(held) // (n * (n + 1) // 2)
     return max(range(count), key=lambda head: kept_map_row(held, n, head, pair[0])[pair[1]])
 
 
 def shade_sentence(held: bytes, n: int, head: int, query: int, tokens: Sequence[str]) -> str:
-    """The sentence, each word on a ground as strong as its weight."""
+    """Return the sentence, each word on a ground as strong as its weight."""
     row = kept_map_row(held, n, head, query) + [0.0] * n
     marks = [" class=am-query" if i == query else "" for i in range(len(tokens))]
     return "".join(

@@ -24,7 +24,7 @@ def heads_off(
     names: Sequence[str] = (),
     off: Sequence[int] = (),
 ) -> Moving:
-    """The maps of some heads, their outputs side by side, and ``U = concat(heads) W_o``.
+    """Return the maps of some heads, their outputs side by side, and ``U = concat(heads) W_o``.
 
     maps: weights, ``(h, n, n)``. values: ``(h, n, d_head)``. tokens: n words. W_o:
     ``(h·d_head, d_model)``. names: what the heads are called. off: those that it begins without,
@@ -89,7 +89,7 @@ def require_small_layer(maps: np.ndarray, values: np.ndarray, W_o: np.ndarray) -
 
 
 def row_lengths(rows: np.ndarray) -> np.ndarray:
-    """The length of each row, 1 for a row of zeros."""
+    """Return the length of each row, 1 for a row of zeros."""
     lengths = np.linalg.norm(rows, axis=1)
     return np.where(lengths > 0, lengths, 1)
 
@@ -100,7 +100,7 @@ def strongest(numbers: np.ndarray) -> float:
 
 
 def one_head(i: int, weights: np.ndarray, tokens: list[str], name: str, on: bool) -> str:
-    """A head's map, black where the weight is 1, with its switch below."""
+    """Return a head's map, black where the weight is 1, with its switch below."""
     left = max(wide(token, 13) for token in tokens) + 14  # m and w are wider than most
     width = min(WIDEST, max(LEAST, left + 2 + CELL * len(tokens)))
     across = (width - left - 2) / len(tokens)

@@ -65,7 +65,7 @@ def kept_answers(answers: Sequence[dict], chosen: int = 0) -> Moving:
 
 
 def answer_words(record: dict) -> str:
-    """The answer, each piece on a ground as strong as it was likely."""
+    """Return the answer, each piece on a ground as strong as it was likely."""
     return "".join(
         f'<span style="{ground(p)}">{escape(piece)}</span>'
         for piece, p in zip(record["pieces"], record["written"], strict=True)

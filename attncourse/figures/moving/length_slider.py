@@ -21,7 +21,7 @@ ROWS = {
 
 
 def length_slider(n: int = 2**HIGH) -> Moving:
-    """A square of n × n scores, to scale, and the bytes of four things to hold, by n.
+    """Return a square of n × n scores, to scale, and the bytes of four things to hold, by n.
 
     n: tokens at first, a power of 2 from 512 to 131,072. The bars are logarithmic. Raises
     ``ValueError`` for another n.
@@ -59,7 +59,7 @@ def count_bytes_and_operations(n: int) -> dict[str, int]:
 
 
 def power(number: float) -> str:
-    """A number with two figures and a power of ten."""
+    """Return a number with two figures and a power of ten."""
     digits, exponent = f"{number:.1e}".split("e+")
     return f"{digits} · 10" + str(int(exponent)).translate(str.maketrans("0123456789", RAISED))
 
@@ -74,7 +74,7 @@ def size_in_words(amount: float) -> str:
 
 
 def score_square(n: int) -> str:
-    """The n × n scores, to scale, and the square of the greatest length around them."""
+    """Return the n × n scores, to scale, and the square of the greatest length around them."""
     long = max(SIDE * n / 2**HIGH, 1)
     return (
         f'<svg viewBox="0 0 {SIDE + 4} {SIDE + 4}" role="img" aria-label="A square whose side is '
@@ -84,7 +84,7 @@ def score_square(n: int) -> str:
 
 
 def memory_bars(counts: dict[str, int]) -> str:
-    """A line for each thing that is held, on a logarithmic axis."""
+    """Return a line for each thing that is held, on a logarithmic axis."""
     lines = "".join(
         f'<tr><th scope="row">{label}</th>'
         f'<td data-part="{name}">{size_in_words(counts[name])}</td></tr>'

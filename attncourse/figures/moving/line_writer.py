@@ -89,7 +89,7 @@ def line_writer(
 
 
 def line_writer_weights(name: str, model: "Seq2Seq") -> dict[str, np.ndarray]:
-    """A translator's weights under the names that the script reads them by."""
+    """Return a translator's weights under the names that the script reads them by."""
     state = {key: value.detach().cpu().numpy() for key, value in model.state_dict().items()}
     needed = {f"score.{key}.weight" for key in ("W_q", "W_k", "w")}
     if {key for key in state if key.startswith("score")} not in (set(), needed):
@@ -125,7 +125,7 @@ def right_translation(line: str) -> str:
 
 
 def first_wrong(written: str, goal: str) -> int:
-    """The first letter that is not as it should be, or letter 0."""
+    """Return the first letter that is not as it should be, or letter 0."""
     return next((i for i, c in enumerate(written) if goal and c != goal[i : i + 1]), 0)
 
 

@@ -124,7 +124,10 @@ def require_short_beginnings(texts: Sequence[str], model: "GPT", world: World) -
 
 
 def live_model_weights(model: "GPT") -> dict[str, np.ndarray]:
-    """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
+    """Return the model's weights by name, rounded as the page carries them.
+
+    ``ValueError`` for others.
+    """
     from attncourse.gpt import GPT
 
     if not isinstance(model, GPT):
@@ -162,7 +165,7 @@ def round_to_16_bits(array: np.ndarray) -> np.ndarray:
 
 
 def pack_arrays(arrays) -> str:
-    """The upper three bytes of each number, one after the other, in base64."""
+    """Return the upper three bytes of each number, one after the other, in base64."""
     upper = [array.reshape(-1, 1).view(np.uint8)[:, 1:].tobytes() for array in arrays]
     return base64.b64encode(b"".join(upper)).decode()
 
@@ -189,7 +192,7 @@ def live_model_forward(
 
 
 def top_tokens(logits: np.ndarray, world: World, count: int) -> list[tuple[str, float]]:
-    """The likeliest next tokens and their probabilities."""
+    """Return the likeliest next tokens and their probabilities."""
     chances = np.exp(logits - logits.max())
     chances /= chances.sum()
     best = np.argsort(-chances, kind="stable")[:count]
@@ -202,7 +205,7 @@ def default_examples(world: World) -> list[str]:
 
 
 def percent(p: float) -> str:
-    """A probability as the script writes it: a small one is not nothing."""
+    """Return a probability as the script writes it: a small one is not nothing."""
     if 0 < p < 0.0005:
         return "<\u00a00.1\u00a0%"
     return f"{100 * p:.{1 if 0 < p < 0.0995 else 0}f}\u00a0%"
@@ -235,7 +238,7 @@ def live_model_controls(beginning: str, examples: Sequence[str], world: World) -
 
 
 def next_token_bars(top: list[tuple[str, float]]) -> str:
-    """The likeliest next tokens, a bar for each."""
+    """Return the likeliest next tokens, a bar for each."""
     lines = "".join(
         f'<tr><th scope="row">{escape(word)}</th><td><i style="width:{100 * share:.2f}%"></i></td>'
         f"<td>{escape(percent(share))}</td><td></td></tr>"
@@ -262,7 +265,7 @@ def head_rows(tokens: list[str], maps: list[np.ndarray]) -> str:
 
 
 def cards(maps: list[np.ndarray]) -> str:
-    """The whole map of every head, with the asking row framed; layer by layer."""
+    """Return the whole map of every head, with the asking row framed; layer by layer."""
     return "".join(
         "<div>"
         + "".join(
@@ -275,7 +278,7 @@ def cards(maps: list[np.ndarray]) -> str:
 
 
 def map_picture(weights: np.ndarray) -> str:
-    """A map ``(n, n)`` in cells of ink; weights below one per cent are left white."""
+    """Return a map ``(n, n)`` in cells of ink; weights below one per cent are left white."""
     n = len(weights)
     ink = "".join(
         f'<rect x="{j}" y="{i}" width="1" height="1" fill-opacity="{weights[i, j]:.2f}"/>'

@@ -85,7 +85,10 @@ class LoopReader(Moving):
 
 
 def loop_reader_weights(model: "ReceptorClassifier") -> dict[str, np.ndarray]:
-    """The model's weights by name, rounded as the page carries them; ``ValueError`` for others."""
+    """Return the model's weights by name, rounded as the page carries them.
+
+    ``ValueError`` for others.
+    """
     from attncourse.sequences import ReceptorClassifier
 
     if not isinstance(model, ReceptorClassifier) or not len(model.blocks):
@@ -96,7 +99,7 @@ def loop_reader_weights(model: "ReceptorClassifier") -> dict[str, np.ndarray]:
 
 
 def classify_loop(model: "ReceptorClassifier", weights: dict, loop: str):
-    """The classes' probabilities, the attention, and the fall of log p by letter."""
+    """Return the classes' probabilities, the attention, and the fall of log p by letter."""
     import torch
 
     from attncourse.sequences import ALPHABET, encode_cdr3
@@ -118,7 +121,7 @@ def classify_loop(model: "ReceptorClassifier", weights: dict, loop: str):
 
 
 def motif_places(loop: str, motifs: Sequence[str]) -> set[int]:
-    """The places that belong to a motif."""
+    """Return the places that belong to a motif."""
     return {
         at + k
         for motif in motifs
@@ -129,7 +132,7 @@ def motif_places(loop: str, motifs: Sequence[str]) -> set[int]:
 
 
 def shaded_letters(part: str, loop: str, strength, motifs: Sequence[str]) -> str:
-    """The letters in a row, each on a ground as strong as its number is large."""
+    """Return the letters in a row, each on a ground as strong as its number is large."""
     strength = np.maximum(strength, 0)
     strength, lined = strength / max(strength.max(), 1e-9), motif_places(loop, motifs)
     tiles = "".join(
@@ -141,7 +144,7 @@ def shaded_letters(part: str, loop: str, strength, motifs: Sequence[str]) -> str
 
 
 def loop_class_bars(classes: Sequence[str], chances) -> str:
-    """A line for each class, with its probability."""
+    """Return a line for each class, with its probability."""
     lines = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td><i style="width:{100 * p:.2f}%"></i></td>'
         f"<td>{escape(percent(p))}</td></tr>"

@@ -99,7 +99,7 @@ def both_grids(
 
 
 def masked_softmax_row(scores: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """The weights of one row over the keys that are seen, all 0 where none is."""
+    """Return the weights of one row over the keys that are seen, all 0 where none is."""
     weights = np.zeros(len(scores))
     if seen.any():
         weights[seen] = softmax(scores[seen])
@@ -107,7 +107,7 @@ def masked_softmax_row(scores: np.ndarray, seen: np.ndarray) -> np.ndarray:
 
 
 def presets(n: int) -> list[tuple[list, str]]:
-    """The masks to begin from, ``(n, n)``, and what is said of each."""
+    """Return the masks to begin from, ``(n, n)``, and what is said of each."""
     i, j = np.ogrid[:n, :n]
     half, real = -(-n // 2), n - -(-n // 3)
     masks = {
@@ -124,7 +124,10 @@ def presets(n: int) -> list[tuple[list, str]]:
 
 
 def mask_grid(title: str, kind: str, numbers: np.ndarray, mask: np.ndarray, tokens) -> str:
-    """A table with a row for each query and a column for each key; what is masked is hatched."""
+    """Return a table with a row for each query and a column for each key.
+
+    What is masked is hatched.
+    """
     keys = "".join(f'<th scope="col"><span>{escape(token)}</span></th>' for token in tokens)
     rows = ""
     for i, token in enumerate(tokens):

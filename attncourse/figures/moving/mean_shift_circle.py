@@ -82,7 +82,7 @@ def hills(X: np.ndarray, kappa: float) -> str:
 
 
 def shift_arrows(X: np.ndarray, kappa: float) -> str:
-    """An arrow from each point to its output."""
+    """Return an arrow from each point to its output."""
     U = softmax(kappa * X @ X.T) @ X
     ways = np.hstack([circle_pixels(X), circle_pixels(U)])  # (n, 4)
     return "".join(svg_arrow(*way, role="value", thick=1) for way in ways)

@@ -99,7 +99,7 @@ def weight_line(x: float, weight: float) -> str:
 
 
 def weight_label(x: float, weight: float) -> str:
-    """The number below a word."""
+    """Return the number below a word."""
     return f'<text x="{x:.1f}" y="{ASKED + 46}" text-anchor="middle">{weight:.2f}</text>'
 
 

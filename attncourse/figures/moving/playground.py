@@ -87,7 +87,7 @@ def playground() -> Moving:
 
 
 def dictionary() -> dict[str, list[int]]:
-    """The numbers of the features that each known word has."""
+    """Return the numbers of the features that each known word has."""
     return {
         word: [FEATURES.index(kind) for kind in kinds.split()]
         for kinds, words in KNOWN.items()
@@ -107,7 +107,7 @@ def feature_rows(tokens: list[str]) -> tuple[np.ndarray, list[str]]:
 
 
 def feature_matrix(entries: dict[str, str], columns: list[str], value: float = 1.0) -> np.ndarray:
-    """The matrix ``(9, columns)`` that has ``value`` where a feature meets its column."""
+    """Return the matrix ``(9, columns)`` that has ``value`` where a feature meets its column."""
     W = np.zeros((len(FEATURES), len(columns)))
     for feature, column in entries.items():
         W[FEATURES.index(feature), columns.index(column)] = value
@@ -138,7 +138,7 @@ def moved() -> str:
 
 
 def chips(tokens: list[str], weights: np.ndarray, asks: int) -> str:
-    """The sentence, each word as dark as the weight that the asking word gives it."""
+    """Return the sentence, each word as dark as the weight that the asking word gives it."""
     words = "".join(
         f'<span class="pg-chip{" pg-asks" if i == asks else ""}" style="--weight:{weight:.4f}">'
         f"<bdi>{escape(token)}</bdi><b>{weight:.2f}</b></span> "
@@ -148,7 +148,7 @@ def chips(tokens: list[str], weights: np.ndarray, asks: int) -> str:
 
 
 def received(output: np.ndarray, names: list[str], token: str) -> str:
-    """The largest entries of what the asking word receives, as bars."""
+    """Return the largest entries of what the asking word receives, as bars."""
     best = np.argsort(-output, kind="stable")[:4]
     bars = "".join(
         f'<tr><th scope="row">{escape(names[f])}</th><td>{output[f]:.2f}</td>'
@@ -161,7 +161,7 @@ def received(output: np.ndarray, names: list[str], token: str) -> str:
 
 
 def behind() -> str:
-    """The embedding and the matrices, in words."""
+    """Return the embedding and the matrices, in words."""
 
     def pairs(entries: dict[str, str]) -> str:
         return "; ".join(f"<i>{feature}</i> → {column}" for feature, column in entries.items())

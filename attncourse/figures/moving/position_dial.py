@@ -86,13 +86,13 @@ def position_dial(
 
 
 def rotate_pair(vector: np.ndarray, angle: float) -> np.ndarray:
-    """A pair of features turned by an angle, as RoPE turns it."""
+    """Return a pair of features turned by an angle, as RoPE turns it."""
     (x, y), cos, sin = vector, np.cos(angle), np.sin(angle)
     return np.array([x * cos - y * sin, x * sin + y * cos])
 
 
 def distance_scores(pair: np.ndarray, distances, pace: float) -> list[float]:
-    """The score of q and k at distances s − t, turning by ``pace`` at each position."""
+    """Return the score of q and k at distances s − t, turning by ``pace`` at each position."""
     return [float(rotate_pair(pair[0], at * pace) @ pair[1]) for at in distances]
 
 
@@ -120,7 +120,7 @@ def frequency_clocks(s: int, pace: np.ndarray, names: list[str], chosen: int) ->
 
 
 def dial_arrows(pair: np.ndarray, s: int, t: int, pace: float) -> Diagram:
-    """The query and the key, turned by their positions, and faintly as they were."""
+    """Return the query and the key, turned by their positions, and faintly as they were."""
     picture = Diagram(
         "A query and a key that turn",
         "Two arrows from the middle of a circle: the query, turned by s times ω, and the key, "
@@ -145,7 +145,7 @@ def dial_arrows(pair: np.ndarray, s: int, t: int, pace: float) -> Diagram:
 
 
 def angle_arc(query: np.ndarray, key: np.ndarray) -> str:
-    """The angle from the key to the query, which the distance s − t alone decides."""
+    """Return the angle from the key to the query, which the distance s − t alone decides."""
     (a, b), (c, d) = (30 * vector / np.linalg.norm(vector) for vector in (key, query))
     wide = int(a * d - b * c < 0)  # more than half a turn, anticlockwise
     way = f"M{170 + a:.1f},{124 - b:.1f}A30,30 0 {wide} 0 {170 + c:.1f},{124 - d:.1f}"
@@ -153,7 +153,7 @@ def angle_arc(query: np.ndarray, key: np.ndarray) -> str:
 
 
 def arrow_label(x: float, y: float, far: float, role: str) -> str:
-    """The name of an arrow, a little beyond its tip."""
+    """Return the name of an arrow, a little beyond its tip."""
     return (
         f'<text x="{170 + x * far:.1f}" y="{129 - y * far:.1f}" text-anchor="middle" '
         f'style="fill:var(--{role})">{role[0]}</text>'
@@ -161,7 +161,7 @@ def arrow_label(x: float, y: float, far: float, role: str) -> str:
 
 
 def curve(pair: np.ndarray, distance: int, pace: float) -> Diagram:
-    """The score against the distance s − t, with a dot where the sliders are."""
+    """Return the score against the distance s − t, with a dot where the sliders are."""
     picture = Diagram(
         "Score against distance",
         f"A wave: the score of q and k for distances s − t from −{LAST} to {LAST}, with a dot at "

@@ -78,7 +78,7 @@ ORDERS = {
 
 
 def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
-    """A model that loads when asked, and everything that can be asked of it.
+    """Return a model that loads when asked, and everything that can be asked of it.
 
     texts: to try; of the first of ``TEXTS`` it is kept what the model makes of it, which stands
     there before anything is loaded. seed: of what is drawn. Raises ``ValueError`` without a text.
@@ -116,7 +116,9 @@ def real_model(texts: Sequence[str] = TEXTS, seed: int = 0) -> Moving:
 
 
 def live_address(undone: str, text: str) -> str | None:
-    """The live page with a text and a decision of chapter 18's table undone; None without a switch.
+    """Return the live page with a text and a decision of chapter 18's table undone.
+
+    None without a switch.
 
     The address leads there from another page of the book.
     """
@@ -251,7 +253,7 @@ def real_model_maps() -> str:
 
 
 def two_texts() -> str:
-    """A second text, and which of its vectors is carried where."""
+    """Return a second text, and which of its vectors is carried where."""
     return (
         '<details class="am-controls" data-part="two"><summary>A second text: carry a vector over'
         "</summary>"

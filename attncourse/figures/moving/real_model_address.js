@@ -1,4 +1,4 @@
-// The address of a state of the live model, and the way from an address back to that state.
+// The address of a state of the real model, and the way from an address back to that state.
 /** Numbers that rise as ranges, "0-8.12", and back. */
 const rangesOf = numbers => {
   const runs = [];

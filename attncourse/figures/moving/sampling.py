@@ -64,7 +64,10 @@ def sampling(
 
 
 def sampling_shares(logits: np.ndarray, temperature: float, top_k: int, top_p: float) -> np.ndarray:
-    """The shares that tokens are drawn with, ``(n,)``; at temperature 0 the likeliest has all."""
+    """Return the shares that tokens are drawn with, ``(n,)``.
+
+    At temperature 0 the likeliest has all.
+    """
     import torch  # pages on NumPy do without
 
     from attncourse.gpt import filter_logits

@@ -12,7 +12,7 @@ MAX_SCORE = 50.0  # of a score that can be typed
 
 
 def softmax_in_blocks(scores: np.ndarray, values: np.ndarray, block: int = 2) -> Moving:
-    """A row for each block of keys: largest score so far, factor, normaliser, output so far.
+    """Return a row for each block of keys: largest score so far, factor, normaliser, output so far.
 
     scores: ``(n,)``, between −50 and 50, to be changed by the reader. values: a number for each
     key, ``(n,)``. block: how many keys come at a time; there are 2 to 6 blocks.

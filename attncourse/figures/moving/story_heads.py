@@ -85,7 +85,7 @@ class StoryHeads(Moving):
 
 
 def surprising(looks: np.ndarray, costs: np.ndarray) -> tuple[int, int]:
-    """The head that costs least among those that look hard, or among all where none does."""
+    """Return the head that costs least among those that look hard, or among all where none does."""
     hard = np.where(looks > HARD, costs, np.inf) if (looks > HARD).any() else costs
     layer, head = np.unravel_index(hard.argmin(), hard.shape)
     return int(layer), int(head)
@@ -138,7 +138,7 @@ def story_arc(story: dict, layer: int, j: int, weight: float, lit: bool) -> str:
 
 
 def drawing(story: dict, maps: np.ndarray, off: tuple[int, int]) -> str:
-    """The words in a line, and the arcs of every head from the last of them."""
+    """Return the words in a line, and the arcs of every head from the last of them."""
     groups = ""
     for layer, heads in enumerate(maps):
         for head, weights in enumerate(heads):
@@ -163,7 +163,7 @@ def drawing(story: dict, maps: np.ndarray, off: tuple[int, int]) -> str:
 
 
 def head_switches(looks: np.ndarray, costs: np.ndarray, off: tuple[int, int]) -> str:
-    """A button for each head, with two bars: what it looks at, and what it costs."""
+    """Return a button for each head, with two bars: what it looks at, and what it costs."""
     most, parts = max(costs.max(), 0.01), ""
     for layer, head in np.ndindex(looks.shape):
         look, cost = looks[layer, head], costs[layer, head]
@@ -184,7 +184,7 @@ def head_switches(looks: np.ndarray, costs: np.ndarray, off: tuple[int, int]) ->
 
 
 def cost_in_nats(cost: float) -> str:
-    """A cost with two decimals, and no minus before zero."""
+    """Return a cost with two decimals, and no minus before zero."""
     return f"{cost + 0.0:.2f}".replace("-0.00", "0.00").replace("-", "−")
 
 

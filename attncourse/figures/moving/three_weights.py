@@ -11,7 +11,7 @@ MIDDLE, REACH = 165, 110  # of the picture, and how far from it the corners are,
 
 
 def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
-    """A blend of three vectors, which a reader drags, or types the weights of.
+    """Return a blend of three vectors, which a reader drags, or types the weights of.
 
     points: ``(3, 2)``, not on one line. weights: the first ones, ``(3,)``, within −2 to 2. Where a
     weight is below 0, or they do not sum to 1, the blend is drawn hollow and a sentence says which
@@ -49,7 +49,7 @@ def three_weights(points: np.ndarray, weights=(0.5, 0.2, 0.3)) -> Moving:
 
 
 def field(j: int, weight: float) -> str:
-    """A weight to type, or to change by the arrow keys."""
+    """Return a weight to type, or to change by the arrow keys."""
     return (
         f'<label><span class="am-value">x<sub>{j}</sub></span> '
         f'<input type="number" aria-label="weight of x{j}" step="0.05" min="-2" max="2" '
@@ -58,7 +58,7 @@ def field(j: int, weight: float) -> str:
 
 
 def blend_triangle(X: np.ndarray, a: np.ndarray, centre: np.ndarray, unit: float) -> Diagram:
-    """The three points, the triangle of their blends, and the blend of these weights."""
+    """Return the three points, the triangle of their blends, and the blend of these weights."""
     picture = Diagram(
         "Three vectors and their blend",
         "A triangle between three points. A dot is their blend: inside while the weights are a "

@@ -85,12 +85,12 @@ def two_means(
 
 
 def word_pixels(point: np.ndarray) -> np.ndarray:
-    """A point in pixels; the second feature grows upwards."""
+    """Return a point in pixels; the second feature grows upwards."""
     return np.array([WIDTH, HEIGHT]) / 2 + UNIT * point * [1, -1]
 
 
 def word_arrows(words: Sequence[str], V: np.ndarray):
-    """An arrow to each word's vector, with its name behind the tip."""
+    """Yield an arrow to each word's vector, with its name behind the tip."""
     for i, (word, v) in enumerate(zip(words, V, strict=True)):
         (x, y), way = word_pixels(v), v / (np.linalg.norm(v) or 1)
         yield svg_arrow(WIDTH / 2, HEIGHT / 2, x, y, *(("quiet", 2) if i else ("ink", 3)))

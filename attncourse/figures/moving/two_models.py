@@ -132,7 +132,7 @@ SENT = (
 
 
 def model_choice(name: str, models: Mapping[str, Mapping[str, Any]], chosen: str) -> str:
-    """A list to choose a model from."""
+    """Return a list to choose a model from."""
     options = "".join(
         f"<option{' selected' if option == chosen else ''}>{escape(option)}</option>"
         for option in models
@@ -163,7 +163,7 @@ def block_rows(shown: list[Mapping[str, Any]]) -> Diagram:
 
 
 def layer_strips(shown: list[Mapping[str, Any]]) -> str:
-    """A cell for each layer of both models, coloured by its kind; a memory's is low."""
+    """Return a cell for each layer of both models, coloured by its kind; a memory's is low."""
     parts = []
     left, wide = STRIP
     for top, model in zip(STRIP_TOPS, shown, strict=True):
@@ -178,7 +178,7 @@ def layer_strips(shown: list[Mapping[str, Any]]) -> str:
 
 
 def word_lines(words: list[list[str]]) -> str:
-    """The words of both models beside each part, and a frame where they differ."""
+    """Return the words of both models beside each part, and a frame where they differ."""
     parts = []
     for i, (first, second) in enumerate(zip(*words, strict=True)):
         y = TOP + ROW * i
@@ -201,7 +201,7 @@ def legend_of_layers() -> str:
 
 
 def two_digits(number: float) -> str:
-    """A number with about two digits, as the script writes it."""
+    """Return a number with about two digits, as the script writes it."""
     if number >= 9.95:
         return f"{int(number + 0.5):,}"
     return f"{number:.1f}" if number >= 0.995 else f"{number:.2f}"

@@ -61,7 +61,7 @@ def width_slider(draws: Sequence[float] | np.ndarray = DRAWS, d_k: int = 64) -> 
 
 
 def score_bars(draws: np.ndarray, d_k: int) -> Diagram:
-    """A row for each key: its score as a bar and a number, and its weight."""
+    """Return a row for each key: its score as a bar and a number, and its weight."""
     scores = draws * np.sqrt(d_k)
     picture = Diagram("Scores and weights", SAYS, height=TOP + 6 + ROW * len(draws))
     picture.text(ZERO, 15, "score", bold=True)
@@ -74,7 +74,10 @@ def score_bars(draws: np.ndarray, d_k: int) -> Diagram:
 
 
 def score_row(j: int, score: float, weight: float) -> str:
-    """The two bars of key j with their numbers; a bar that would be too long ends in a point."""
+    """Return the two bars of key j with their numbers.
+
+    A bar that would be too long ends in a point.
+    """
     y, side = TOP + j * ROW + 3, -1 if score < 0 else 1
     end = ZERO + np.clip(score, -FULL, FULL) * UNIT
     tip = f"l{side * 7},10l{-side * 7},10" if abs(score) > FULL else "v20"
@@ -95,7 +98,7 @@ def measures(scores: np.ndarray) -> tuple[float, float, float]:
 
 
 def measures_table(draws: np.ndarray, d_k: int) -> str:
-    """The three measures, a row each, for the three divisors."""
+    """Return the three measures, a row each, for the three divisors."""
     columns = [measures(draws * np.sqrt(d_k) / divisor) for divisor in (1, np.sqrt(d_k), d_k)]
     numbers = np.transpose(columns)  # (3 measures, 3 divisors)
     names = "largest weight", "entropy, nats", "slope, ‖J‖"

@@ -10,7 +10,7 @@ MAX_SYMBOLS = 14  # symbols of a word: a phone has room for as many beside each 
 
 
 def word_pieces(ranks: Mapping[tuple[str, str], int], word: str = " rubs") -> Moving:
-    """A word to type, and below it a row for each merge, until no pair has a rank.
+    """Return a word to type, and below it a row for each merge, until no pair has a rank.
 
     ranks: of the pairs that are joined, in symbols of bytes, as ``merge_pairs`` takes them; they
     count from 0 without a gap. word: with the space before it, if it has one; at most 14 bytes.
@@ -41,7 +41,7 @@ def word_pieces(ranks: Mapping[tuple[str, str], int], word: str = " rubs") -> Mo
 
 
 def stages(symbols: list[str], ranks: Mapping[tuple[str, str], int]) -> list[list[str]]:
-    """The symbols at the beginning and after each merge."""
+    """Return the symbols at the beginning and after each merge."""
     from attncourse.llama import joined
 
     rows = [list(symbols)]
@@ -53,7 +53,7 @@ def stages(symbols: list[str], ranks: Mapping[tuple[str, str], int]) -> list[lis
 
 
 def symbol_boxes(symbols: list[str]) -> str:
-    """A row of boxes, each as wide as it has letters."""
+    """Return a row of boxes, each as wide as it has letters."""
     boxes = "".join(
         f'<span style="flex-grow:{len(symbol)}">{escape(symbol.replace("Ġ", "␣"))}</span>'
         for symbol in symbols

@@ -43,7 +43,7 @@ def worked_row(X: np.ndarray, tokens: list[str], chosen: int = 0) -> Moving:
 
 
 def worked_table(X: np.ndarray, tokens: list[str], chosen: int, shift: bool) -> str:
-    """A line for each token as a key, in four columns, and their sums below."""
+    """Return a line for each token as a key, in four columns, and their sums below."""
     scores = X @ X[chosen]  # (n,)
     raw = np.exp(scores - (scores.max() if shift else 0))
     shares = softmax(scores)
@@ -71,5 +71,5 @@ def worked_table(X: np.ndarray, tokens: list[str], chosen: int, shift: bool) -> 
 
 
 def large(number: float) -> str:
-    """A number with three digits, or as many as it has before the point."""
+    """Return a number with three digits, or as many as it has before the point."""
     return f"{number:.2f}" if number < 100 else f"{number:.0f}" if number < 1e5 else f"{number:.1e}"

@@ -25,7 +25,7 @@ SETTINGS = "settings.json"  # what nbgrader_config.py says of grading; there is 
 
 
 def bundle(course: Path, name: str, output: Path | None = None) -> Path:
-    """Writes the zip for an assignment; its path."""
+    """Write the zip for an assignment; return its path."""
     find_assignment(course, name)
     place = output or course / "reports" / name / "gradescope-autograder.zip"
     modes = dict.fromkeys(SCRIPTS, 0o755)

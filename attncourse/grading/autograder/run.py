@@ -28,7 +28,7 @@ OPEN = "Graded without a jail, which this container does not allow ({}): points 
 
 
 def main(root: Path) -> None:
-    """Grades what lies in ``submission/`` of Gradescope's folder and writes the results there."""
+    """Grade what lies in ``submission/`` of Gradescope's folder and write the results there."""
     source = root / "source"
     names = folders_in(source / "solutions")
     if len(names) != 1:

@@ -30,7 +30,7 @@ class HandIn:
 def attempts_of(
     owned: list[Owned], member: Member | None, zone: Zone, remarks: list[str]
 ) -> list[HandIn]:
-    """The attempts in their order, the latest last: by time where it is known of all of them.
+    """Return the attempts, the latest last: by time where it is known of all of them.
 
     A time in the roster is that of the latest attempt.
     """
@@ -51,7 +51,7 @@ def attempts_of(
 
 
 def said_time(attempt: HandIn) -> str:
-    """When an attempt was handed in, in the words of its platform.
+    """Return when an attempt was handed in, in the words of its platform.
 
     nbgrader writes ``timestamp.txt``; in other platforms' folders, in folders of their own and in
     archives students could put one. Whoever packs an archive dates what is in it.
@@ -68,7 +68,7 @@ def said_time(attempt: HandIn) -> str:
 
 
 def read_time(text: str, student: str, zone: Zone, remarks: list[str]) -> datetime | None:
-    """The moment, or None with a remark where the text does not say one."""
+    """Return the moment, or None with a remark where the text does not say one."""
     if not text.strip():
         return None
     try:
@@ -131,6 +131,6 @@ def chosen_of(attempts: list[HandIn], name: str, assignments: list[str]) -> Chos
 
 
 def safe_file_name(name: str) -> str:
-    """A file's name that leads nowhere and hides nothing."""
+    """Return a file's name that leads nowhere and hides nothing."""
     safe = "".join("_" if c in '/\\\0:*?"<>|' else c for c in printable(name, 100)).lstrip(".")
     return safe or "file"

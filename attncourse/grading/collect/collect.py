@@ -62,7 +62,7 @@ def collect_downloads(
     groups: Path | None = None,
     trust: str = "",
 ) -> Collected:
-    """Puts each student's latest attempt at an assignment to ``submitted/STUDENT/ASSIGNMENT/``.
+    """Put each student's latest attempt at an assignment to ``submitted/STUDENT/ASSIGNMENT/``.
 
     What a group has handed in is each of its members'. Of several rosters the first names the ids,
     and the others add what they know of the same people. A number and a name of two people raise
@@ -171,7 +171,7 @@ def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
 def class_of(
     course: Path, listed: list[Member], db: str | None, *, closed: bool, trust: str = ""
 ) -> Class:
-    """The class by its roster; without one, everybody whom the gradebook or a folder knows."""
+    """Return the class by its roster, or else everybody whom the gradebook or a folder knows."""
     known: list[Person] = []
     if has_gradebook(course, db):
         with gradebook_to_read(course, db) as connection:
@@ -189,7 +189,7 @@ def class_of(
 
 
 def put_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Chosen:
-    """Writes an attempt, unless what is there is the same or newer; moves aside what was there."""
+    """Write an attempt, unless what is there is the same or newer; move aside what was there."""
     place = course / "submitted" / chosen.student / name
     target, before = place / chosen.called, time_in(folders.stamp_in(place), zone)
     row = chosen._replace(done=NEW)
@@ -211,7 +211,7 @@ def put_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone
 
 
 def keep_record(course: Path, name: str, rows: Iterable[Chosen], zone: Zone) -> None:
-    """Adds what was collected now, in the place of what is there of the same students."""
+    """Add what was collected now, in the place of what is there of the same students."""
     record, now = folders.record_of(course, name), moment_in_tables(zone, datetime.now(UTC))
     for row in rows:
         owned, at = row.owned, moment_in_tables(zone, row.time) if row.time else ""

@@ -39,7 +39,7 @@ NUMBERED = re.compile(r"([^\W\d_][^\d@]*\s)\d+")  # Participant 1234567, Teilneh
 
 
 def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
-    """Where each kind of cell stands. Canvas' ID is a number of its own and not nbgrader's id."""
+    """Return where each kind of cell stands. Canvas' ID is a number, and not nbgrader's id."""
     named = [" ".join(name_parts(cell)) for cell in head]
     columns = {
         kind: [n for n, name in enumerate(named) if name in known.split(", ")]

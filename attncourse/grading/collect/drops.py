@@ -34,13 +34,13 @@ BROKEN = (*handed_in.BROKEN, OSError)
 
 @dataclass
 class ArchiveRoom:
-    """How many more files and bytes the archives in a download may hold, together."""
+    """The files and bytes that the archives in a download may still hold, together."""
 
     files: int = MAX_FILES
     bytes: int = 500_000_000
 
     def read(self, item: "Item") -> "builtins.bytes":
-        """An archive's bytes. Raises ``Ungraded`` where there is no room for it."""
+        """Return an archive's bytes. Raises ``Ungraded`` where there is no room for it."""
         if min(self.files, self.bytes) <= 0:
             raise Ungraded("the archives in it hold too much: unpack it and name its folder")
         self.bytes -= handed_in.MAX_BYTES_OF_FILE  # what is too large has been read as well
@@ -68,7 +68,7 @@ class Item(NamedTuple):
 
 
 def download_items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Iterator[Item]:
-    """The files of a download; what cannot be looked at is left with its reason."""
+    """Yield the files of a download; what cannot be looked at is left with its reason."""
     if path.is_dir():
         yield from folder_items(path)
         return
@@ -99,7 +99,7 @@ def download_items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Ite
 
 
 def folder_items(folder: Path) -> Iterator[Item]:
-    """The files of a folder, links aside: somebody has unpacked the download already."""
+    """Yield the files of a folder, links aside: somebody has unpacked the download already."""
     count = 0
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if is_put_by_somebody(name))
@@ -124,7 +124,7 @@ def read_dropped_file(path: Path) -> bytes:
 def in_archive(
     archive: zipfile.ZipFile, name: str, leave: Leave, before: PurePosixPath = PurePosixPath()
 ) -> Iterator[Item]:
-    """The files of an archive, but for those whose path leads out of it."""
+    """Yield the files of an archive, but for those whose path leads out of it."""
     for member in archive.infolist():
         names = tuple(before / reading for reading in possible_paths(member))
         if member.is_dir() or not all(
@@ -148,7 +148,7 @@ def in_archive(
 def archive_items(
     item: Item, name: str, depth: int, room: ArchiveRoom, leave: Leave
 ) -> Iterator[Item] | None:
-    """The files of an archive that lies in a download and that nobody claims as a whole.
+    """Return the files of an archive that lies in a download and that nobody claims as a whole.
 
     None where it is called an archive and is none.
     """
@@ -176,7 +176,7 @@ def is_put_by_somebody(name: str) -> bool:
 
 
 def possible_paths(member: zipfile.ZipInfo) -> list[PurePosixPath]:
-    """The paths that an entry's name may mean, the likeliest first.
+    """Return the paths that an entry's name may mean, the likeliest first.
 
     Where the archive does not say UTF-8, zipfile reads the code page of the first PCs. macOS
     writes UTF-8 and does not say so; Windows writes its own code page.

@@ -71,12 +71,12 @@ def load_metadata(data: bytes) -> object:
 
 
 def export_of(path: PurePosixPath, read: Exports) -> PurePosixPath | None:
-    """The folder of the export that a path is in."""
+    """Return the folder of the export that a path is in."""
     return next((place for place in (path, *path.parents) if place in read), None)
 
 
 def gradescope_claims(path: PurePosixPath, read: Exports) -> list[OwnerClaim] | None:
-    """Whose the file at this path is, one submitter's or all of a group's; None in no export."""
+    """Return whose the file at this path is, one submitter's or a group's; None in no export."""
     place = export_of(path.parent, read)
     if place is None:
         return None

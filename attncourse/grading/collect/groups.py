@@ -21,7 +21,7 @@ MEMBERS = re.compile(r"(member|student|mitglied|membre|miembro)")
 
 
 def with_groups(people: Class, path: Path, assignment: str) -> Class:
-    """The class with its groups. Who is not in it stops: their work would be nobody's."""
+    """Return the class with its groups. Who is not in it stops: their work would be nobody's."""
     head, *rows = rows_in(path) or [[]]
     columns = columns_of(head, rows)
     if not columns["group"]:
@@ -54,7 +54,7 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
 
 
 def person(asked: str, people: Class, place: str) -> str:
-    """The one who is meant by an id, an address or a name."""
+    """Return the one who is meant by an id, an address or a name."""
     candidates = people.meant(asked)
     if not candidates and not people.closed and not why_no_folder(asked):
         return asked

@@ -37,7 +37,7 @@ class TestStudent(Ungraded):
 
 
 def owners(claim: OwnerClaim, people: Class) -> list[tuple[str, bool]]:
-    """The students who are meant, each with whether that is by more than a name.
+    """Return the students who are meant, each with whether that is by more than a name.
 
     Several are a group. Raises ``Ungraded`` where nobody knows which one is meant. Without a
     roster, what a platform calls somebody makes a student.
@@ -50,7 +50,7 @@ def owners(claim: OwnerClaim, people: Class) -> list[tuple[str, bool]]:
 
 
 def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
-    """The student who is meant, or "", and whether that is by more than a name."""
+    """Return the student who is meant, or "", and whether that is by more than a name."""
     if claim.platform == "canvas" and is_test_student(claim.names[0]):
         raise TestStudent(TEST)
     sure = False
@@ -95,7 +95,7 @@ def agreed_owner(said: Iterable[set[str]]) -> set[str]:
 
 
 def newcomer(claim: OwnerClaim, people: Class) -> str:
-    """The id of somebody whom nobody knows yet and a platform names; else ""."""
+    """Return the id of somebody whom nobody knows yet and a platform names; else ""."""
     name = claim.names[0]
     if people.closed or not claim.platform or is_anonymous(name):
         return ""
@@ -135,7 +135,7 @@ def owners_in_words(found: Iterable[str], word: str) -> str:
 
 
 def reason(claims: list[OwnerClaim], people: Class) -> str:
-    """Why a file with these claims is nobody's."""
+    """Return why a file with these claims is nobody's."""
     if not claims:
         return "its path names nobody"
     name, called = claims[0].names[0], claim_in_words(claims[0])

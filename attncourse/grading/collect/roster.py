@@ -70,7 +70,10 @@ class Member:
         return f"{one_line(known, 80)} ({self.row})"
 
     def merged(self, other: "Member") -> "Member | None":
-        """The one person of two rows, as somebody in two sections has; None where they are two."""
+        """Return the one person of two rows, as somebody in two sections has.
+
+        None where they are two.
+        """
         mine, theirs = vars(self.person), vars(other.person)
         if any(mine[k] and theirs[k] and same_id(mine[k]) != same_id(theirs[k]) for k in mine):
             return None
@@ -121,7 +124,7 @@ class Class:
         return set(next(filter(None, known), ()))
 
     def by_name(self, names: Iterable[str]) -> set[str]:
-        """The ids of those who are called so: none, one, or several, of whom nobody knows which."""
+        """Return the ids of all who are called so: none, one, or several of whom it may be any."""
         return next(filter(None, map(self._names.of, names)), set())
 
     def named(self, names: Iterable[str]) -> set[str]:
@@ -138,24 +141,24 @@ class Class:
         return by_keys or self.by_name([part]) | self._ids.of(part)
 
     def group(self, names: Iterable[str]) -> tuple[str, set[str]]:
-        """The first of these names that is a group's and no person's, and who is in it."""
+        """Return the first of these names that is a group's and no person's, and who is in it."""
         for name in names:
             if not self.meant(name) and (members := self._groups.of(name)):
                 return name, members
         return "", set()
 
     def without_group_name(self, name: str) -> str:
-        """A name without that of a group, which Moodle once wrote before it: Red-Ada Lovelace."""
+        """Return a name without the group that Moodle once wrote before it: Red-Ada Lovelace."""
         ends = (n for n, c in enumerate(name) if c == "-" and self._groups.of(name[:n]))
         return name[next(ends, -1) + 1 :]
 
     def nearest(self, name: str) -> list[str]:
-        """The ids of whose name is most like this one."""
+        """Return the ids of whose name is most like this one."""
         return self._names.like(name) or self._ids.like(name)
 
 
 def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
-    """The members that several files list, of which the first that has one names the id."""
+    """Return the members that several files list, of which the first that has one names the id."""
     listed: list[Member] = []
     for path in paths:
         listed += with_known_ids(read_roster(path), listed, trust)
@@ -163,7 +166,7 @@ def read_rosters(paths: Iterable[Path], trust: str = "") -> list[Member]:
 
 
 def read_roster(path: Path) -> list[Member]:
-    """The members that a file lists. Raises ``UserError`` where it is no roster."""
+    """Return the members that a file lists. Raises ``UserError`` where it is no roster."""
     head, *rows = rows_in(path) or [[]]
     columns = columns_of(head, rows)
     if not any(columns[kind] for kind in IDS):
@@ -232,7 +235,7 @@ def member_of(cells: dict[str, list[str]]) -> Member:
 
 
 def why_no_folder(student: str) -> str:
-    """Why a student's id can be no folder's name; empty if it can."""
+    """Return why a student's id can be no folder's name; empty if it can."""
     if not student:
         return "no id and no e-mail address"
     if student != student.strip(" ") or student[0] in ".-~" or set(student) & set('/\\\0:*?"<>|'):
@@ -245,7 +248,7 @@ def why_no_folder(student: str) -> str:
 def with_known_ids(
     listed: list[Member], known: Iterable[Person | Member], trust: str = ""
 ) -> list[Member]:
-    """A roster's members, with their ids in the gradebook where that knows an id or address.
+    """Return a roster's members, with their ids in the gradebook where that knows an id or address.
 
     Raises ``UserError`` where a row has the number of one person and the name of another.
     """

@@ -75,7 +75,7 @@ class OwnerClaim(NamedTuple):
 def claim(
     path: PurePosixPath, assignment: str, likely: str = "", around: tuple[str, ...] = ()
 ) -> OwnerClaim | None:
-    """Whose the file at this path is, or None where the path names nobody.
+    """Return whose the file at this path is, or None where the path names nobody.
 
     A part that could be Moodle's and Canvas' is read as that of the ``likely`` one. ``around`` are
     the names of what the file was in.
@@ -99,7 +99,10 @@ def claim(
 
 
 def likeliest_scheme(paths: Iterable[PurePosixPath], assignment: str) -> str:
-    """Whose form most files of a download have. What one student calls files does not change it."""
+    """Return whose form most files of a download have.
+
+    What one student calls files does not change it.
+    """
     votes = dict.fromkeys(PLATFORMS, 0)
     for path in paths:
         for form, read in PLATFORMS.items():
@@ -108,7 +111,7 @@ def likeliest_scheme(paths: Iterable[PurePosixPath], assignment: str) -> str:
 
 
 def moodle(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | None:
-    """A claim by a folder's name as Moodle gives it, or by a file's."""
+    """Return a claim by a folder's name as Moodle gives it, or by a file's."""
     match = MOODLE.fullmatch(part) if rest else MOODLE.match(part)
     file = PurePosixPath(*rest) if rest else PurePosixPath(part[match.end() :] if match else "")
     if not match or not file.name:
@@ -119,7 +122,7 @@ def moodle(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | No
 
 
 def canvas(part: str, rest: tuple[str, ...], assignment: str) -> OwnerClaim | None:
-    """A claim by a file's name as Canvas gives it."""
+    """Return a claim by a file's name as Canvas gives it."""
     if rest:
         return None
     if match := CANVAS.fullmatch(part):
@@ -142,7 +145,7 @@ PLATFORMS = {"moodle": moodle, "canvas": canvas}
 
 
 def rivals_of(part: str, form: str, number: str, assignment: str) -> tuple[str, ...]:
-    """The other numbers that a name could mean, but for one right before the assignment's name."""
+    """Return the other numbers that a name could mean, but one right before the assignment's."""
     matches = NUMBERS[form].finditer(part)
     other = {m[1] for m in matches if not part.startswith(assignment, m.end() + 1)}
     return tuple(other - {number})
@@ -151,7 +154,7 @@ def rivals_of(part: str, form: str, number: str, assignment: str) -> tuple[str, 
 def claim_by_path(
     path: PurePosixPath, assignment: str, around: tuple[str, ...] = ()
 ) -> OwnerClaim | None:
-    """A claim by what may be a name in a path: the file's own, or a folder's, the nearest first."""
+    """Return a claim by a name in a path: the file's own, or a folder's, the nearest first."""
     stem = COPY.sub("", path.name.partition(".")[0])
     without_assignment = re.sub(re.escape(assignment), "", stem, flags=re.IGNORECASE).strip(" _-+.")
     names = (without_assignment, *reversed((*around, *path.parts[:-1])))

@@ -84,7 +84,7 @@ class Sorting:
     slips: list[Slip] = field(default_factory=list)
 
     def add(self, path: Path, drop: int, stack: ExitStack) -> None:
-        """Sorts one download, the ``drop``-th that was named."""
+        """Sort one download, the ``drop``-th that was named."""
         items = list(download_items(path, self.name, stack, self.leave))
         source = Origin(drop, (path.name.partition(".")[0],), ArchiveRoom())
         exports = gradescope.exports(items, lambda p: self._has_owner(p, source), self.leave)
@@ -112,7 +112,7 @@ class Sorting:
                 self.leave(item.shown, str(problem))
 
     def _place(self, item: Item, source: Origin) -> None:
-        """Finds a file's owners; of an archive that nobody claims, those of the files in it.
+        """Find a file's owners; of an archive that nobody claims, those of the files in it.
 
         What a platform's name claims is never opened for the names in it, whoever is meant.
         """
@@ -165,7 +165,7 @@ class Sorting:
         )
 
     def part_twins(self) -> None:
-        """Leaves files that only a name gives to somebody, where two bear that name.
+        """Leave files that only a name gives to somebody, where two bear that name.
 
         A platform has one number for one person, so two numbers are two people.
         """

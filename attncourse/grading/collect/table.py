@@ -18,7 +18,7 @@ MAX_TABLE_ROWS = 60  # rows that a person still reads
 
 
 def collected_table(made: Collected, name: str) -> Table | None:
-    """A row a student; of a large class, those to look at."""
+    """Return a table with a row for each student; of a large class, for those to look at."""
     rows = made.rows
     if len(rows) > MAX_TABLE_ROWS:
         odd = (row for row in rows if row.done != NEW or row.attempts > 1 or not row.time)
@@ -47,7 +47,7 @@ def handed_in(row: Chosen, name: str) -> str:
 
 
 def when(row: Chosen, zone: Zone) -> str:
-    """When it was handed in, as the class's clocks say it."""
+    """Return when it was handed in, as the class's clocks say it."""
     if row.time is None:
         return "LATE, no time" if row.late else "no time"
     return f"{clock(zone, row.time):%Y-%m-%d %H:%M}"
@@ -88,6 +88,6 @@ def closing_lines(made: Collected, name: str) -> Iterator[str]:
 
 
 def first_twenty(names: Iterable[str]) -> str:
-    """The first twenty of them in a line."""
+    """Return the first twenty of them in a line."""
     shown = [one_line(name, 90) for name in names]
     return ", ".join(shown[:20] + ["…"][: len(shown) > 20])

@@ -30,7 +30,7 @@ def differences(old: RecordedCells, new: RecordedCells) -> Iterator[str]:
 
 
 def keep_added(course: Path, name: str, ids: list[str]) -> None:
-    """Notes cells that an assignment has got since it was released: older copies lack them."""
+    """Note cells that an assignment has got since it was released: older copies lack them."""
     if ids:
         before = added_cells(course, name)
         rows = [("cell",), *((cell_id,) for cell_id in (*before, *ids))]
@@ -38,6 +38,6 @@ def keep_added(course: Path, name: str, ids: list[str]) -> None:
 
 
 def added_cells(course: Path, name: str) -> tuple[str, ...]:
-    """The cells that an assignment has got since it was released."""
+    """Return the cells that an assignment has got since it was released."""
     _, rows = records_in(course / "reports" / name / ADDED_CELLS_FILE)
     return tuple(dict.fromkeys(row["cell"] for row in rows if row.get("cell")))

@@ -34,7 +34,7 @@ class Ungraded(Exception):
 
 
 def choose(files: list[HandedFile], name: str) -> HandedFile | None:
-    """The one that counts among files: a notebook, else an archive, else a notebook as text.
+    """Return the one that counts among files: a notebook, else an archive, else a notebook as text.
 
     Raises ``Ungraded`` where there are several and nobody can know which.
     """
@@ -53,7 +53,7 @@ def choose(files: list[HandedFile], name: str) -> HandedFile | None:
 
 
 def copy_number(piece: HandedFile, name: str) -> int | None:
-    """The number that a browser or a platform has put behind the assignment's name, or None.
+    """Return the number that a browser or a platform has put behind the assignment's name, or None.
 
     It is 0 for the name itself: ``05_kqv.ipynb``, ``05_kqv (1).ipynb``, ``05_kqv-1.ipynb``.
     """
@@ -62,12 +62,12 @@ def copy_number(piece: HandedFile, name: str) -> int | None:
 
 
 def copies_of_assignment(files: list[HandedFile], name: str) -> list[HandedFile]:
-    """The files that are called as the assignment is, numbered copies among them."""
+    """Return the files that are called as the assignment is, numbered copies among them."""
     return [f for f in files if copy_number(f, name) is not None]
 
 
 def newest(files: list[HandedFile], name: str) -> HandedFile:
-    """The one that was changed last; of several from one moment, that of the highest number."""
+    """Return the one changed last; of several from one moment, that of the highest number."""
     return max(files, key=lambda f: (f.time, copy_number(f, name) or 0))
 
 

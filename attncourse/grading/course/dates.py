@@ -40,7 +40,7 @@ LANGUAGES = (
 
 
 def due_of(config: "Config", name: str) -> datetime | None:
-    """When the settings say that an assignment is due: ``c.Assignments.due = {"05_kqv": "…"}``."""
+    """Return when an assignment is due by ``c.Assignments.due = {"05_kqv": "…"}`` in settings."""
     due_dates = config.Assignments.get("due", {})
     if not isinstance(due_dates, dict):
         raise UserError('c.Assignments.due: expected {"05_kqv": "2026-10-12 23:59"}')
@@ -57,7 +57,7 @@ class NoZone(ValueError):
 
 
 def zone_of(config: "Config") -> Zone:
-    """The course's time zone, or None where it names none."""
+    """Return the course's time zone, or None where it names none."""
     name = config.NbGraderAPI.get("timezone") or config.Exchange.get("timezone")
     if not name:
         return None
@@ -68,7 +68,7 @@ def zone_of(config: "Config") -> Zone:
 
 
 def named_zone(name: str) -> ZoneInfo:
-    """The time zone of that name; raises ``ValueError`` where there is none."""
+    """Return the time zone of that name; raises ``ValueError`` where there is none."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -77,14 +77,17 @@ def named_zone(name: str) -> ZoneInfo:
 
 
 def instant(text: str, zone: tzinfo | None, *, pick: Callable[..., datetime] = min) -> datetime:
-    """The moment that a text names, in UTC. Raises ``ValueError`` that says what is missing."""
+    """Return the moment that a text names, in UTC.
+
+    Raises ``ValueError`` that says what is missing.
+    """
     return moment_in(text, zone, pick)[0]
 
 
 def moment_in(
     text: str, zone: tzinfo | None, pick: Callable[..., datetime] = min
 ) -> tuple[datetime, bool]:
-    """The moment that a text names, in UTC, and whether the text says in which zone it is.
+    """Return the moment that a text names, in UTC, and whether the text says in which zone it is.
 
     Of the two that an hour means which clocks show twice, ``pick`` chooses.
     """
@@ -124,7 +127,7 @@ def moment_in(
 
 
 def in_utc(local: datetime, pick: Callable[..., datetime] = max) -> datetime:
-    """A moment by some clocks, in UTC; of two that these show alike, the one to ``pick``."""
+    """Return a moment by some clocks, in UTC; of two that these show alike, the one to ``pick``."""
     both = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
     return pick(both).replace(tzinfo=None)
 
@@ -157,7 +160,7 @@ class Letters(Exception):
 
 
 def offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzinfo | None:
-    """The zone that stands behind a time, in letters or as its difference from UTC.
+    """Return the zone that stands behind a time, in letters or as its difference from UTC.
 
     Letters mean what they do in the course's zone, or else what they do wherever they are used.
     """
@@ -190,7 +193,7 @@ def offsets() -> dict[str, frozenset[timedelta]]:
 
 
 def translated(text: str, language: str) -> str:
-    """A date in another language with the month in English, and without the day of the week."""
+    """Return a date of another language with an English month and no day of the week."""
     known = vocabulary(language)
     longest = sorted(map(re.escape, known), key=len, reverse=True)
     word = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(longest)})\.?(?![^\W\d_])", re.IGNORECASE)
@@ -201,7 +204,7 @@ def translated(text: str, language: str) -> str:
 
 @cache
 def vocabulary(language: str) -> dict[str, str]:
-    """The words of a language's dates, with what stands for them in English."""
+    """Return the words of a language's dates, with what stands for them in English."""
     from babel import Locale
 
     locale = Locale.parse(language)
@@ -219,22 +222,22 @@ def vocabulary(language: str) -> dict[str, str]:
 
 
 def moment_in_stamp(moment: datetime) -> str:
-    """A moment as ``timestamp.txt`` holds it."""
+    """Return a moment as ``timestamp.txt`` holds it."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def clock(zone: Zone, moment: datetime) -> datetime:
-    """A moment by the course's clocks."""
+    """Return a moment by the course's clocks."""
     return moment.replace(tzinfo=UTC).astimezone(zone or UTC)
 
 
 def moment_in_tables(zone: Zone, moment: datetime) -> str:
-    """A moment by the course's clocks, for tables: it can be read again, here and elsewhere."""
+    """Return a moment by the course's clocks, for tables, which can be read again anywhere."""
     return f"{clock(zone, moment):%Y-%m-%d %H:%M:%S %z}"
 
 
 def shown_in(zone: Zone, moment: datetime) -> str:
-    """A moment by the course's clocks, for people."""
+    """Return a moment by the course's clocks, for people."""
     return f"{clock(zone, moment):%Y-%m-%d %H:%M} {zone.key if zone else 'UTC'}"
 
 

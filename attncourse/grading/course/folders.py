@@ -47,7 +47,7 @@ class Submission:
 
 
 def find_assignment(course: Path, name: str) -> Assignment:
-    """The assignment of that name, from the instructor's solved notebook, in its variant."""
+    """Return the assignment of that name, from the instructor's solved notebook, in its variant."""
     source = course / "solutions"
     if not source.is_dir():
         raise UserError(f"no folder {source}: run this in the course's folder or name it: --course")
@@ -58,7 +58,7 @@ def find_assignment(course: Path, name: str) -> Assignment:
 
 
 def folders_in(place: Path) -> list[str]:
-    """The names of the folders in a folder, hidden ones aside."""
+    """Return the names of the folders in a folder, hidden ones aside."""
     if not place.is_dir():
         return []
     return sorted(p.name for p in place.iterdir() if p.is_dir() and not p.name.startswith("."))
@@ -74,7 +74,7 @@ def releasable_assignments(course: Path) -> list[str]:
 
 
 def require_known(name: str, known: list[str]) -> None:
-    """Raises ``UserError`` where no assignment is called so, with the nearest that is."""
+    """Raise ``UserError`` where no assignment is called so, with the nearest that is."""
     if name not in known:
         hint = did_you_mean(name, known, 0.4) or "."
         listed = f"There are: {', '.join(known)}" if known else "There are none"
@@ -102,7 +102,7 @@ def find_students(course: Path, name: str, student: str | None = None) -> list[s
 
 
 def kept_out(course: Path) -> list[str]:
-    """The folders in ``submitted`` of people who were forgotten, whose work is not graded."""
+    """Return the folders in ``submitted`` of forgotten people, whose work is not graded."""
     forgotten = Forgotten(course)
     return [
         folder
@@ -112,7 +112,7 @@ def kept_out(course: Path) -> list[str]:
 
 
 def nobodys(course: Path, name: str) -> list[str]:
-    """A line on the files in ``submitted`` that are in no student's folder, if there are any."""
+    """Return a line on the files in ``submitted`` in no student's folder, if there are any."""
     files = student_folders(course / "submitted", places=False)
     loose_files = [HandedFile(PurePosixPath(file)) for file in files if file not in ASIDE]
     if not loose_files:
@@ -124,7 +124,7 @@ def nobodys(course: Path, name: str) -> list[str]:
 
 
 def student_folders(folder: Path, *, places: bool) -> list[str]:
-    """The students' folders in ``submitted``, and links that stand for one; or what is none."""
+    """Return the students' folders in ``submitted``, links to such among them; or what is none."""
     with os.scandir(folder) as entries:
         seen = [entry for entry in entries if entry.name[0] != "."]
         real = {e.name for e in seen if e.is_dir(follow_symlinks=False)}
@@ -133,13 +133,13 @@ def student_folders(folder: Path, *, places: bool) -> list[str]:
 
 
 def read_submissions(course: Path, name: str, students: list[str]) -> Iterator[Submission]:
-    """Each student's submission, read when it is asked for."""
+    """Yield each student's submission, read when it is asked for."""
     for student in students:
         yield read_submission(course, name, student)
 
 
 def read_submission(course: Path, name: str, student: str) -> Submission:
-    """A student's notebook, which is found or told of where it is not quite in its place."""
+    """Return a student's notebook, which is found or told of where it is not quite in its place."""
     if fault := unusable(student):
         reason = f"the folder's name {fault}"
         return Submission(
@@ -173,14 +173,14 @@ def unusable(student: str) -> str:
 
 
 def shown_folder_name(student: str) -> str:
-    """A name that can be shown and written, as distinct as the one it stands for."""
+    """Return a name that can be shown and written, as distinct as the one it stands for."""
     raw = os.fsencode(student)
     shown = printable(raw.decode("utf-8", "backslashreplace"), 30)
     return f"{shown} ({hashlib.sha256(raw).hexdigest()[:8]})"
 
 
 def stamp_in(place: Path) -> str:
-    """The text of ``timestamp.txt``, which says when it was handed in; or nothing."""
+    """Return the text of ``timestamp.txt``, which says when it was handed in; or nothing."""
     try:
         return read_file(place / "timestamp.txt", 1000).decode("utf-8", "replace").strip()
     except OSError:
@@ -193,7 +193,7 @@ def place_of_record(course: Path, name: str) -> Path:
 
 
 def record_of(course: Path, name: str) -> dict[str, dict[str, str]]:
-    """The rows of ``submitted/.collected/ASSIGNMENT.csv`` by student."""
+    """Return the rows of ``submitted/.collected/ASSIGNMENT.csv`` by student."""
     place = place_of_record(course, name)
     head, rows = records_in(place)
     if rows and "student" not in head:
@@ -202,7 +202,7 @@ def record_of(course: Path, name: str) -> dict[str, dict[str, str]]:
 
 
 def with_remarks(submission: Submission, report: Report, zone: Zone) -> Report:
-    """The report with what its folder has to say, which is not part of what was run."""
+    """Return the report with what its folder has to say, which is not part of what was run."""
     notes, attention = report.notes, report.attention
     if submission.note:
         notes = (submission.note, *notes)

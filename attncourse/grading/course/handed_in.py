@@ -43,7 +43,7 @@ class NothingThere(Ungraded):
 
 
 def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
-    """The notebook that a student handed in for an assignment, with a note for the student.
+    """Return the notebook that a student handed in for an assignment, with a note for the student.
 
     And the folder in which the time of submission may be written beside it.
 
@@ -80,7 +80,7 @@ def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
 
 
 def place_in_words(chosen: HandedFile, name: str, inner: str) -> str:
-    """Where a notebook was found that is not quite in its place."""
+    """Return where a notebook was found that is not quite in its place."""
     if chosen.path == PurePosixPath(name, f"{name}.ipynb"):
         return f"the notebook was found in an archive: {inner}"
     if chosen.path.parent == PurePosixPath(name) and not inner:
@@ -89,7 +89,10 @@ def place_in_words(chosen: HandedFile, name: str, inner: str) -> str:
 
 
 def handed_file(home: Path, files: list[HandedFile], name: str) -> HandedFile:
-    """The file of a student's folder that counts; raises ``Ungraded`` where there is none."""
+    """Return the file of a student's folder that counts.
+
+    Raises ``Ungraded`` where there is none.
+    """
     folded_name = name.casefold()
     within = [
         f for f in files if len(f.path.parts) > 1 and f.path.parts[0].casefold() == folded_name
@@ -124,7 +127,7 @@ def unseen_folders(closed: list[HandedFile]) -> list[str]:
 
 
 def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iterator[HandedFile]:
-    """The files of a student's folder, but for hidden ones and other assignments'.
+    """Yield the files of a student's folder, but for hidden ones and other assignments'.
 
     ``closed`` gets the folders that this process may not read.
     """
@@ -157,7 +160,7 @@ def folder_entries(folder: Path, most: int) -> list[tuple[os.DirEntry, float]]:
 
 
 def require_notebook(data: bytes, piece: HandedFile, name: str) -> None:
-    """Raises ``Ungraded`` where a file that is not called a notebook is none."""
+    """Raise ``Ungraded`` where a file that is not called a notebook is none."""
     try:
         read_submission_cells(data)
     except Unreadable as problem:
@@ -165,7 +168,7 @@ def require_notebook(data: bytes, piece: HandedFile, name: str) -> None:
 
 
 def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, str]:
-    """A file's bytes and ""; where it is a zip archive, those of the notebook in it, and its path.
+    """Return a file's bytes and ""; of a zip archive those of the notebook in it, and its path.
 
     An archive in the archive is opened, too, and none in that one. What only looks like an
     archive, a text processor's document say, is given back as it is: reading it says what it is.
@@ -195,7 +198,7 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
 
 
 def piece_of(member: zipfile.ZipInfo, path: str | None = None) -> HandedFile:
-    """An entry of an archive, with the time that it bears; by its path there, or by another."""
+    """Return an entry of an archive, with its time, by its path there or by another one."""
     try:
         time = datetime(*member.date_time).timestamp()
     except (ValueError, OverflowError):
@@ -209,7 +212,7 @@ def is_own(piece: HandedFile) -> bool:
 
 
 def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
-    """A file's bytes from an archive, counted as they come, whatever the archive says of them."""
+    """Return a file's bytes from an archive, counted as they come, whatever the archive says."""
     shown = HandedFile(PurePosixPath(member.filename)).shown
     if member.flag_bits & 1:
         raise Ungraded(f"{shown} is locked by a password: hand in {name}.ipynb without one")
@@ -225,7 +228,7 @@ def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str
 
 
 def read_file(path: Path, largest: int = MAX_BYTES_OF_FILE) -> bytes:
-    """A plain file's bytes. Raises ``OSError`` for what is none, or too large."""
+    """Return a plain file's bytes. Raises ``OSError`` for what is none, or too large."""
     if path.is_symlink():
         raise OSError(f"{path.name} is a symbolic link, not a file")
     # Without waiting: opening a pipe would wait for somebody to write into it.

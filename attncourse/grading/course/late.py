@@ -32,7 +32,7 @@ class LatePenalty:
             raise UserError(f"the plugin for late penalties does not load: {error}") from error
 
     def __call__(self, student: str, score: float, seconds: float) -> float | None:
-        """The points to take off, or None."""
+        """Return the points to take off, or None."""
         if seconds <= 0 or not self._step.enabled:
             return None
         try:
@@ -49,14 +49,14 @@ class LatePenalty:
 
 
 def time_in(stamp: str, zone: Zone) -> datetime | None:
-    """The time, in UTC, that ``timestamp.txt`` says; None where it says none: a report tells."""
+    """Return the time, in UTC, that ``timestamp.txt`` says; None where it says none."""
     with suppress(ValueError):
         return read_stamp(stamp, zone)[0]
     return None
 
 
 def read_stamp(stamp: str, zone: Zone) -> tuple[datetime | None, str]:
-    """The time that ``timestamp.txt`` says, and what there is to say of it.
+    """Return the time that ``timestamp.txt`` says, and what there is to say of it.
 
     Where neither it nor the course names a zone, it is UTC, as nbgrader reads it. Raises
     ``ValueError`` for what is no time.

@@ -18,7 +18,7 @@ COURSE_ID = "attention"  # where the configuration does not say
 
 
 def require_nbgrader() -> None:
-    """Raises ``UserError`` where nbgrader is not installed."""
+    """Raise ``UserError`` where nbgrader is not installed."""
     if importlib.util.find_spec("nbgrader") is None:
         raise UserError("nbgrader is not installed: pip install 'attncourse[grade]'")
     # nbgrader makes its tables with the `alembic` command, which lies beside this Python.
@@ -32,7 +32,7 @@ def require_nbgrader() -> None:
 
 @contextmanager
 def without_grammar() -> Iterator[None]:
-    """Keeps jsonschema from building a grammar of web addresses, most of nbgrader's start-up.
+    """Keep jsonschema from building a grammar of web addresses, most of nbgrader's start-up.
 
     It is for a kind of schema that no notebook has; jsonschema does without where it is missing.
     """
@@ -75,7 +75,7 @@ def follow_on_earns(course: Path) -> bool:
 
 @contextmanager
 def importable(course: Path) -> Iterator[None]:
-    """Lets the course's own modules be found, as nbgrader does: a plugin for penalties, say."""
+    """Let the course's own modules be found, as nbgrader does: a plugin for penalties, say."""
     sys.path.insert(0, str(course.resolve()))
     try:
         yield

@@ -20,7 +20,7 @@ MARKERS = re.compile(r"^.*\b(?:BEGIN|END) (?:SOLUTION|HIDDEN TESTS|MARK SCHEME)\
 def write_solution(
     course: Path, name: str, output: Path | None = None, *, hidden: bool = False
 ) -> Path:
-    """Writes the notebook, with the hidden tests if asked for; a file that is there stays."""
+    """Write the notebook, with the hidden tests if asked for; a file that is there stays."""
     find_assignment(course, name)
     if variant := variants_in(course).get(name):
         raise UserError(
@@ -36,7 +36,7 @@ def write_solution(
 
 
 def outdated(course: Path, name: str) -> list[str]:
-    """A line where the source of a solved notebook says something else than the notebook.
+    """Return a line where the source of a solved notebook says something else than the notebook.
 
     Or where it is newer: by more than the moments in which one checkout writes both.
     """
@@ -60,7 +60,7 @@ def outdated(course: Path, name: str) -> list[str]:
 
 
 def as_read(solved: dict[str, Any], hidden: bool = False) -> dict[str, Any]:
-    """A solved notebook without nbgrader's marks, and without cells that are then empty."""
+    """Return a solved notebook without nbgrader's marks, and without cells that are then empty."""
     cells = []
     for cell in solved["cells"]:
         source = "".join(cell["source"])

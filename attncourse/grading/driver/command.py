@@ -67,7 +67,7 @@ def grade_course(
     dask: str | None = None,
     sandbox: bool = True,
 ) -> Tally:
-    """Grades a course's submissions with a progress bar, saves everything, shows the result."""
+    """Grade a course's submissions with a progress bar, save everything, show the result."""
     assignment = folders.find_assignment(course, name)
     students = folders.find_students(course, name, student)
     folder, hidden = course / "reports" / name, (str(course.resolve()),)
@@ -129,7 +129,7 @@ def told_changes(course: Path, name: str, changes: list[PointChange]) -> list[st
 
 @contextmanager
 def told_when_stopped(tally: Tally, journal: Journal) -> Iterator[None]:
-    """Says of what stops grading, Ctrl-C too, how much is in the journal."""
+    """Say of what stops grading, Ctrl-C too, how much is in the journal."""
     try:
         yield
     except (KeyboardInterrupt, UserError) as stop:
@@ -157,7 +157,7 @@ def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "Submissi
 def show_class(
     console: "Console", tally: Tally, name: str, late: dict[str, "SubmissionScores"]
 ) -> None:
-    """The table, or for a larger class its figures."""
+    """Print the table, or for a larger class its figures."""
     from attncourse.grading.results.terminal import class_table
 
     if tally.total <= MAX_TABLE_ROWS:
@@ -175,12 +175,12 @@ def show_class(
 
 
 def print_plain(console: "Console", line: str) -> None:
-    """Prints a line as it is: names in it are files' and students', and none of them is markup."""
+    """Print a line as it is: names in it are files' and students', and none of them is markup."""
     console.print(made_visible(line), soft_wrap=True, highlight=False, markup=False)
 
 
 def closing_line(tally: Tally, book: str) -> str:
-    """One line: how many ran, how many did not have to, where the points are."""
+    """Return one line: how many ran, how many did not have to, where the points are."""
     counts = tally.counts
     parts = [f"{counts['run']} graded", f"{counts['journal']} from the journal"]
     if counts["folder"]:

@@ -16,7 +16,7 @@ WAIT = 10  # seconds for a scheduler to answer
 
 @contextmanager
 def open_executor(lanes: int = 0, dask: str | None = None) -> Iterator[tuple[Executor, int]]:
-    """An executor, and how many submissions it grades at a time; with 0, as many as have room.
+    """Yield an executor and how many submissions it grades at a time; for 0, all that have room.
 
     Leaving the block by an exception ends what is still running.
     """
@@ -40,7 +40,7 @@ def open_executor(lanes: int = 0, dask: str | None = None) -> Iterator[tuple[Exe
 
 @contextmanager
 def open_cluster(address: str) -> Iterator[tuple[Executor, int]]:
-    """An executor on the cluster, and how many submissions it grades at a time.
+    """Yield an executor on the cluster, and how many submissions it grades at a time.
 
     A submission whose worker dies is run again on another; the cluster itself gives up on one
     that has taken several workers with it, which then counts as a failure.
@@ -66,7 +66,7 @@ def open_cluster(address: str) -> Iterator[tuple[Executor, int]]:
 
 
 def require_workers(client: Any, address: str) -> int:
-    """The cluster's threads. Raises ``UserError`` where it has none or they cannot grade."""
+    """Return the cluster's threads. Raises ``UserError`` where it has none or they cannot grade."""
     threads = sum(client.nthreads().values())
     if not threads:
         raise UserError(f"the scheduler at {address} has no workers: start some with `dask worker`")
@@ -81,7 +81,7 @@ def require_workers(client: Any, address: str) -> int:
 
 
 def package_version() -> str:
-    """The package's version; on a worker that has none, the error says so."""
+    """Return the package's version; on a worker that has none, the error says so."""
     import attncourse.grading.judge.judge  # noqa: F401
     from attncourse import __version__
 
@@ -89,7 +89,7 @@ def package_version() -> str:
 
 
 def lane_plugin() -> Any:
-    """A worker plugin: a worker that is closed ends its lanes first."""
+    """Return a worker plugin: a worker that is closed ends its lanes first."""
     from distributed import WorkerPlugin
 
     class LanesPlugin(WorkerPlugin):

@@ -42,7 +42,7 @@ class Pace:
 
 @contextmanager
 def show_progress(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Shows the way to a total until the block ends; what it gives goes one step of it."""
+    """Show the way to a total until the block ends; what it gives goes one step of it."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -34,7 +34,7 @@ NOT_RUN = "could not be run, the machinery failed twice"
 
 @dataclass(frozen=True)
 class Order:
-    """How to run an assignment's submissions. ``force``: also those that the journal has.
+    """Options of a run over an assignment's submissions. ``force`` runs graded ones again.
 
     ``hidden`` are the course's folders, which no submission sees.
     """
@@ -74,7 +74,7 @@ class Runner:
         self._flying = self._bytes = 0
 
     def results(self, submissions: Iterable[Submission]) -> Iterator[Graded]:
-        """Each submission's result, as it arrives."""
+        """Yield each submission's result, as it arrives."""
         for submission in submissions:
             if submission.data is None:
                 reason, student = submission.reason, submission.student
@@ -161,7 +161,7 @@ def grade_class(
     lanes: int,
     changes: list[PointChange] | None = None,
 ) -> Iterator[Graded]:
-    """Grades and saves: each result as it arrives; all are saved when there are no more.
+    """Grade and save each result as it arrives; all are saved when there are no more.
 
     ``changes`` gets the cells that have other points than before.
     """

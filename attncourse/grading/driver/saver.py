@@ -53,7 +53,7 @@ class Saver:
         self._pool.shutdown()
 
     def add(self, graded: Graded) -> None:
-        """Takes a result; has the batch saved when it is full or old."""
+        """Take a result; have the batch saved when it is full or old."""
         if not self._batch:
             self._begun = time.monotonic()
         self._batch.append(self._pool.submit(self._write, graded))
@@ -63,25 +63,25 @@ class Saver:
             self.flush()
 
     def flush(self) -> None:
-        """Has what is waiting saved, once what came before is. Raises what that could not do."""
+        """Have what is waiting saved, once what came before is. Raises what that could not do."""
         self.wait()
         if self._batch:
             self._saving = self._pool.submit(self._save, self._batch)
         self._batch, self._bytes = [], 0
 
     def wait(self) -> None:
-        """Waits for the batch that is being saved."""
+        """Wait for the batch that is being saved."""
         if self._saving is not None:
             self._saving.result()
 
     def _save(self, batch: list[Future[Graded]]) -> None:
-        """Saves a batch, of which the gradebook comes last: what it knows of has its files."""
+        """Save a batch, of which the gradebook comes last: what it knows of has its files."""
         save_batch(
             self._book, self._assignment.name, [done.result() for done in batch], self._penalty
         )
 
     def _write(self, graded: Graded) -> Graded:
-        """Writes the files of one result."""
+        """Write the files of one result."""
         course, name = self._book.course, self._assignment.name
         submission, report = graded.submission, graded.report
         notebook, same = "", frozenset()
@@ -96,7 +96,7 @@ class Saver:
         return replace(graded, report=report, notebook=notebook, same=same)
 
     def _rendered(self, submission: Submission, report: Report) -> tuple[str, Report]:
-        """The graded notebook; of one that cannot be shown, the tests alone."""
+        """Return the graded notebook; of one that cannot be shown, the tests alone."""
         try:
             return autograded(submission.data or b"", self._assignment, report), report
         except Exception as error:  # whatever it is, the class goes on
@@ -106,7 +106,7 @@ class Saver:
 
 
 def write_notebook(course: Path, name: str, submission: Submission, notebook: str) -> str:
-    """Writes what the formgrader shows; without it, nbgrader takes the points for none.
+    """Write what the formgrader shows; without it, nbgrader takes the points for none.
 
     Returns what was there before.
     """

@@ -37,7 +37,7 @@ def give_feedback(
     db: str | None = None,
     download: Path | None = None,
 ) -> Given:
-    """Makes the pages from what grading has left, and runs nothing.
+    """Make the pages from what grading has left, and run nothing.
 
     With ``download``, the platform's own zip, a zip is made that the platform takes back.
     """
@@ -82,7 +82,7 @@ def give_feedback(
 
 
 def write_student_page(course: Path, assignment: Assignment, r: StudentResult) -> StudentPage:
-    """Writes one student's page. Raises ``UserError`` where what it is made of does not fit."""
+    """Write one student's page. Raises ``UserError`` where what it is made of does not fit."""
     name, who = assignment.name, one_line(r.student)
     place = feedback_page(course, r.student, name)
     if place is None:

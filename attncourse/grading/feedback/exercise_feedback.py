@@ -117,7 +117,7 @@ def add_result(entry: ExerciseFeedback, cell: Cell, r: StudentResult, report: Re
 
 
 def answering_cells(parts: list[Part], asked: Cell) -> list[Cell]:
-    """The submission's cells that answer: by their mark, or because they write what was asked."""
+    """Return the cells that answer: by their mark, or because they write what was asked."""
     marked = [p for p in parts if asked.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
     names_asked = names(asked.source) if asked.code else None
     bound = names_asked.bound if names_asked else frozenset()
@@ -127,7 +127,7 @@ def answering_cells(parts: list[Part], asked: Cell) -> list[Cell]:
 
 
 def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
-    """The cells with what is text in one: an answer is rendered once, however it was split.
+    """Return the cells with what is text in one: an answer is rendered once, however it was split.
 
     What was left as given is no part of it where there is more.
     """
@@ -142,7 +142,7 @@ def text_cells_joined(cells: list[Cell], stub: str) -> list[Cell]:
 def other_cells(
     assignment: Assignment, cells: Cells, seen: list[ExerciseFeedback]
 ) -> Iterator[Cell]:
-    """The student's own cells that answer nothing by themselves: helpers, experiments."""
+    """Yield the student's own cells that answer nothing by themselves: helpers, experiments."""
     released_texts = given_texts(assignment)
     used = {cell.source for exercise in seen for cell in exercise.answers}
     parts = parts_in_order(cells, assignment)[0]
@@ -156,7 +156,7 @@ def other_cells(
 
 
 def harmless_cell(cell: Cell) -> Cell:
-    """A cell as it may be shown: nothing in it acts, and there is an end to it."""
+    """Return a cell as it may be shown: nothing in it acts, and there is an end to it."""
     return Cell(
         shortened_text(made_visible(cell.source), LONGEST), code=cell.code, grade_id=cell.grade_id
     )

@@ -19,7 +19,10 @@ HERE = Path(__file__).parent
 
 
 def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, report: Report) -> str:
-    """The page on what was handed in. Every text in it is escaped, and there is no script."""
+    """Return the page on what was handed in.
+
+    Every text in it is escaped, and there is no script.
+    """
     try:
         cells = read_submission_cells(notebook).versions[report.version]
     except Unreadable:
@@ -45,13 +48,13 @@ def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, repo
 
 
 def prose_markup(source: str, label: str) -> Markup:
-    """An answer in text, without the heading that stands above it already."""
+    """Return an answer in text, without the heading that stands above it already."""
     head, _, rest = source.strip().partition("\n")
     return Markup(page_markdown(defused_markdown(rest if head.lstrip("# ") == label else source)))
 
 
 def title(assignment: Assignment) -> str:
-    """The heading of the assignment's notebook, or its name."""
+    """Return the heading of the assignment's notebook, or its name."""
     first: Cell | None = next((c for c in assignment.cells if not c.code), None)
     head = first.source.partition("\n")[0] if first else ""
     return head.lstrip("# ").strip() if head.startswith("# ") else assignment.name

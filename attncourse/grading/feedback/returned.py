@@ -67,7 +67,7 @@ class Home(NamedTuple):
 def give_back(
     course: Path, name: str, download: Path, pages: list[StudentPage], remark: Remark
 ) -> tuple[Path, int]:
-    """Writes the zip; its path, and how many pages are in it. Who has no place in it is told.
+    """Write the zip; return its path and how many pages are in it, and say who has no place there.
 
     ``pages`` are the whole class: who has no page may have a place, which is nobody else's.
     """
@@ -99,7 +99,7 @@ def give_back(
 def one_a_group(
     pages: list[StudentPage], groups: dict[str, str], remark: Remark
 ) -> tuple[list[StudentPage], set[str]]:
-    """The pages with one for each group, and whose: the platform has one place for all of it.
+    """Return the pages with one for each group, which has one place, and whose each is.
 
     Whose pages differ in more than their name get none there: it would be the others' as well.
     """
@@ -117,7 +117,7 @@ def one_a_group(
 
 
 def anonymous_page(page: StudentPage) -> str:
-    """A page without the name of whom it is for."""
+    """Return a page without the name of whom it is for."""
     named = sorted({escape(page.person.full_name), escape(page.student)}, key=len, reverse=True)
     return re.sub("|".join(map(re.escape, named)), "", page.content)
 
@@ -155,7 +155,7 @@ def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
 
 
 def download_place(filename: str, pattern: re.Pattern[str]) -> Home | None:
-    """Where a file of a download stands. Folders around the student's are left away."""
+    """Return where a file of a download stands, without the folders around the student's."""
     for part in re.findall(r"[^/]+/?", as_file(filename)):
         if match := pattern.match(part):
             return Home(match[0], match["who"], match["key"])
@@ -163,14 +163,14 @@ def download_place(filename: str, pattern: re.Pattern[str]) -> Home | None:
 
 
 def as_file(filename: str) -> str:
-    """The place of a file for what was written on Moodle itself, which takes nothing back there."""
+    """Return the place of a file for what was written on Moodle itself, which takes none back."""
     return filename.replace("_assignsubmission_onlinetext", "_assignsubmission_file")
 
 
 def counted_file(
     archive: zipfile.ZipFile, files: dict[HandedFile, tuple[Home, zipfile.ZipInfo]], name: str
 ) -> tuple[Home, set[bytes]]:
-    """A student's place, and the digests of the file that counts there.
+    """Return a student's place, and the digests of the file that counts there.
 
     Where that is an archive, that of the notebook in it, too; none where nobody can know which
     file counts, or can read it.
@@ -187,7 +187,7 @@ def counted_file(
 def owners_of(
     places: dict[Home, set[bytes]], pages: list[StudentPage], came_as: dict[str, str]
 ) -> dict[str, Home]:
-    """Each student's place: where it was collected from, or what holds the same notebook, or name.
+    """Return students' places: where it was collected from, or what has their notebook, or name.
 
     ``came_as`` are the keys of the places that submissions were collected from. Of a notebook that
     several have, the place's name decides; it is never one whose name is another's. What fits
@@ -218,14 +218,14 @@ def owners_of(
 
 
 def unambiguous_pairs(fitting: list[tuple[str, Home]]) -> dict[str, Home]:
-    """Those of the pairs whose student and place are in no other."""
+    """Return those pairs whose student and place are in no other."""
     students = Counter(student for student, _ in fitting)
     places = Counter(place for _, place in fitting)
     return {s: place for s, place in fitting if students[s] == 1 and places[place] == 1}
 
 
 def name_spellings(name: str) -> set[str]:
-    """A name without signs, with its words in order of the alphabet and as they are.
+    """Return a name without signs, with its words in order of the alphabet and as they are.
 
     Canvas writes the last name before the first and no sign between them.
     """
@@ -234,5 +234,5 @@ def name_spellings(name: str) -> set[str]:
 
 
 def name_words(name: str) -> set[str]:
-    """The words of a name, initials aside."""
+    """Return the words of a name, initials aside."""
     return {word for word in name_parts(name) if len(word) > 1}

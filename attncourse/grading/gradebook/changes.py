@@ -52,7 +52,7 @@ def follow_changes(gradebook: "Gradebook", course: Path, name: str, cells: list[
 
 
 def add_recorded_cell(gradebook: "Gradebook", sheet: Any, kind: str, cell: Any) -> None:
-    """Adds a cell, with empty rows for each submission as nbgrader has them from the start."""
+    """Add a cell, with empty rows for each submission as nbgrader has them from the start."""
     from nbgrader.api import Comment, Grade
 
     marks = cell.metadata.nbgrader
@@ -76,7 +76,7 @@ def entered_by_people(cell: Any) -> Iterator[tuple]:
 
 
 def append_rows(place: Path, rows: list[tuple]) -> Path:
-    """Adds rows to a file, which is made where there is none."""
+    """Add rows to a file, which is made where there is none."""
     before = rows_in(place) if place.is_file() else []
     new = [[one_line(v) if isinstance(v, str) else v for v in row] for row in rows]
     old = [[line_of_cell(cell) for cell in row] for row in before or [list(REMOVED_CELLS_HEAD)]]

@@ -67,7 +67,7 @@ def sqlite_address(file: Path) -> str:
 
 
 def find_gradebook(course: Path, db: str | None = None) -> CourseGradebook:
-    """The gradebook that ``db`` names, or else the environment, the configuration, the folder."""
+    """Return the gradebook that ``db`` names, else the environment, configuration or folder."""
     require_nbgrader()
     from sqlalchemy.engine import make_url
     from sqlalchemy.exc import ArgumentError
@@ -90,7 +90,7 @@ def find_gradebook(course: Path, db: str | None = None) -> CourseGradebook:
 
 @contextmanager
 def explained_database_errors(book: CourseGradebook, doing: str = "write") -> Iterator[None]:
-    """Turns what the database objects to into one line, without its password."""
+    """Turn what the database objects to into one line, without its password."""
     from sqlalchemy.exc import SQLAlchemyError
 
     level = logging.root.manager.disable
@@ -137,7 +137,7 @@ def open_gradebook(book: CourseGradebook) -> Iterator["Gradebook"]:
 
 
 def tables_version() -> str:
-    """The version of nbgrader's tables."""
+    """Return the version of nbgrader's tables."""
     import nbgrader
     from alembic.script import ScriptDirectory
 
@@ -146,7 +146,7 @@ def tables_version() -> str:
 
 
 def make_sqlite_file(book: CourseGradebook) -> None:
-    """Makes a new SQLite gradebook at one stroke, so that none is ever there in part."""
+    """Make a new SQLite gradebook at one stroke, so that none is ever there in part."""
     from nbgrader.api import Gradebook
 
     if book.file is None or book.file.exists():
@@ -201,7 +201,7 @@ def has_assignment(book: CourseGradebook, name: str) -> bool:
 
 @contextmanager
 def gradebook_to_read(course: Path, db: str | None = None) -> Iterator["Connection"]:
-    """A connection to the course's gradebook, or to the one at ``db``, that changes nothing."""
+    """Yield a connection to the course's gradebook, or to that at ``db``, which changes nothing."""
     book = find_gradebook(course, db)
     if book.file is not None and not book.file.is_file():
         raise UserError(f"there is no gradebook {book}: grade first: attncourse grade ASSIGNMENT")
@@ -229,7 +229,7 @@ def connect_to(book: CourseGradebook, *, to_read: bool = False) -> Iterator["Con
 
 
 def require_own_gradebook(book: CourseGradebook, connection: "Connection") -> None:
-    """Raises ``UserError`` where the tables are not nbgrader's, or are another course's."""
+    """Raise ``UserError`` where the tables are not nbgrader's, or are another course's."""
     from sqlalchemy import inspect, select, union
 
     from attncourse.grading.gradebook.tables import assignment, course

@@ -87,7 +87,7 @@ class BatchRows:
         self.rows: dict[tuple, Row] = {}
 
     def read(self, values: Sequence[str]) -> None:
-        """Reads the rows whose last column of the key has one of these values."""
+        """Read the rows whose last column of the key has one of these values."""
         from sqlalchemy import select
 
         chosen = [getattr(self._model, name) for name in self._columns]
@@ -98,7 +98,7 @@ class BatchRows:
                 self.rows[self._key_of(row)] = dict(row)
 
     def put(self, row: Row) -> Row:
-        """Notes what a row should hold, and returns all of it. What it does not name, stays."""
+        """Note what a row should hold, and return all of it. What it does not name, stays."""
         key = self._key_of(row)
         old = self.rows.get(key)
         if old is None:
@@ -111,7 +111,7 @@ class BatchRows:
         return self.rows[key]
 
     def write(self) -> None:
-        """Sends what is new or different to the database, without a commit."""
+        """Send what is new or different to the database, without a commit."""
         from sqlalchemy import insert, update
 
         if self._new:
@@ -127,7 +127,7 @@ class BatchRows:
 def save_batch(
     book: CourseGradebook, name: str, results: Sequence[Graded], penalty: LatePenalty
 ) -> None:
-    """Enters the points of a batch of submissions, in one transaction.
+    """Enter the points of a batch of submissions, in one transaction.
 
     Who handed in nothing becomes known as a student and gets no submission, so that the
     formgrader shows it as missing. Where there is one, of what was withdrawn, it earns nothing.
@@ -174,7 +174,7 @@ def enter_submissions(
     extended: dict[str, timedelta],
     zone: ZoneInfo | None,
 ) -> list[GradebookEntry]:
-    """Enters who handed in and when, and who had more time for it."""
+    """Enter who handed in and when, and who had more time for it."""
     from nbgrader.api import SubmittedAssignment
 
     key = ("assignment_id", "student_id")
@@ -201,7 +201,7 @@ def enter_notebook(
     due: datetime | None,
     penalty: LatePenalty,
 ) -> None:
-    """Enters one notebook of each submission: points, comments, what being late costs."""
+    """Enter one notebook of each submission: points, comments, what being late costs."""
     from nbgrader.api import Comment, Grade, SubmittedNotebook
 
     places = BatchRows(
@@ -234,7 +234,7 @@ def enter_notebook(
 def enter_points(
     grades: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
 ) -> float:
-    """Enters the points of each cell; returns their sum as nbgrader counts it."""
+    """Enter the points of each cell; return their sum as nbgrader counts it."""
     total = 0.0
     for cell, grade_id in sheet.points.items():
         row = {"cell_id": cell, "notebook_id": place}
@@ -250,7 +250,7 @@ def enter_points(
 
 
 def points_of(grade_id: str, entry: GradebookEntry) -> float | None:
-    """A cell's points; None where a person has to say, which is of something that is there."""
+    """Return a cell's points; None where a person has to say, of something that is there."""
     report = entry.result.report
     if report.status == "missing":
         return 0.0
@@ -268,7 +268,7 @@ def counted_score(grade: Row) -> float:
 def enter_comments(
     comments: BatchRows, sheet: NotebookCells, entry: GradebookEntry, place: str
 ) -> None:
-    """Says of each answer that is as it was released that there is none."""
+    """Say of each answer that is as it was released that there is none."""
     for cell, grade_id in sheet.comments.items():
         row: Row = {"cell_id": cell, "notebook_id": place}
         if sheet.graded and grade_id in entry.unchanged:

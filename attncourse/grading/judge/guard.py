@@ -8,7 +8,7 @@ is too short and is true of nothing at all: an answer of shape ``(0, 1, 1)`` wou
 everything, and 0.25 with every matrix of quarters. The test's own values may be repeated; the
 submission's may not, and something has to be compared. And what is compared is a value that is the
 checker's by now, an array, a number, a text or lists of them: an object that stayed in the
-submission's process would be ask_in_place for its own verdict.
+submission's process would be asked for its own verdict.
 
 A call whose result is thrown away, or only compared with None, asks for what it changes in place
 (see ``attncourse.checks.trying.asking``).
@@ -194,11 +194,14 @@ class Guarded(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         """Put a guard where a call's result is thrown away."""
-        node.value = self.asking(node.value)
+        node.value = self.guard_call(node.value)
         return node
 
-    def asking(self, value: ast.expr) -> ast.expr:
-        """Return an expression that, where it calls the submission's, asks for changes too."""
+    def guard_call(self, value: ast.expr) -> ast.expr:
+        """Return an expression in which a call of the submission's brings back what it changes.
+
+        A worker changes copies of its arguments; only such a call changes the test's own as well.
+        """
         call = isinstance(value, ast.Call) and bool(
             read_names(value.func) & (self.theirs | self.anybodys)
         )
@@ -214,7 +217,7 @@ class Guarded(ast.NodeTransformer):
         (op,), (right,) = node.ops, node.comparators
         nothing = isinstance(right, ast.Constant) and right.value is None
         if nothing and isinstance(op, ast.Is | ast.Eq):
-            node.left = self.asking(node.left)
+            node.left = self.guard_call(node.left)
             return node
         theirs = self.whose(node.left, right)
         whole = id(node) in self.whole

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from attncourse.checks.showing.verdict import LOOKS_LIKE
-from attncourse.checks.trying.unavailable import NOWHERE, is_told
+from attncourse.checks.trying.unavailable import FILE_ABSENT, is_told
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.instructor_namespace import binds, imports_in
 from attncourse.grading.judge.outcomes import StepOutcome
@@ -22,7 +22,7 @@ def not_imported(findings: Findings) -> dict[str, str]:
         if step.kind == "cell" and outcome and outcome.error in ("ImportError", MISSING):
             message = failure_line(outcome.message).split(": ", 1)[-1].split(" (skipped")[0]
             module = re.fullmatch(r"No module named '(\w+)[\w.]*'", message)
-            sentence = f"`{module[1]}` {NOWHERE}" if module else message
+            sentence = f"`{module[1]}` {FILE_ABSENT}" if module else message
             reasons |= dict.fromkeys(binds(imports_in(step.source)), sentence * is_told(sentence))
     return {name: sentence for name, sentence in reasons.items() if sentence}
 

@@ -60,9 +60,10 @@ def remarks(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
 
 
 def unwritten(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
-    """Return the exercises whose answers are as they were handed out, and say so when used.
+    """Return the exercises whose answers are as they were released: they raise NotImplementedError.
 
-    A class that was handed out without a body says it when its cell is run.
+    A function raises it when a check calls it. A class that was released without a body raises it
+    when its cell is run, so that is looked for among the cells.
     """
     empty = [v["target"].split(".")[-1] for v in verdicts if v["unwritten"]]
     for step, outcome in findings.pairs():

@@ -20,7 +20,7 @@ class LateDays(BasePlugin):
     def late_submission_penalty(
         self, student_id: str, score: float, total_seconds_late: float
     ) -> float:
-        """The points to take off."""
+        """Return the points to take off."""
         if total_seconds_late <= 60 * self.grace_minutes:
             return 0.0
         return score * min(1.0, ceil(total_seconds_late / DAY) * self.percent / 100)

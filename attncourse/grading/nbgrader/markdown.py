@@ -87,7 +87,7 @@ class PageRenderer(Renderer):
 
 
 def mathml(formula: str, block: bool) -> str:
-    """A formula in MathML; as it is written where that fails."""
+    """Return a formula in MathML; as it is written where that fails."""
     from docutils.utils.math.latex2mathml import tex2mathml
 
     try:

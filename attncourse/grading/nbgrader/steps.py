@@ -55,7 +55,7 @@ class VariantExporter(NotebookExporter):
     """Turns an instructor's notebook, for its release, into that of the assignment's variant."""
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
-        """The notebook to release, and nbgrader's resources."""
+        """Return the notebook to release, and nbgrader's resources."""
         try:
             data = solved_in_variant(Path(coursedir_of(self).root), Path(filename))
         except UserError as error:
@@ -86,7 +86,11 @@ class JudgeExporter(NotebookExporter):
                 self.stop(f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE})")
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
-        """The notebook to write, and nbgrader's resources."""
+        """Return the notebook to write, and nbgrader's resources.
+
+        nbgrader calls this twice: for what is in ``submitted/``, which is judged, and for what came
+        of it in ``autograded/``, which has its points already and is read as any notebook.
+        """
         ids = resources["nbgrader"]
         place = self.place(ids["assignment"], ids["student"])
         if Path(filename).parent.resolve() == place.resolve():
@@ -98,12 +102,12 @@ class JudgeExporter(NotebookExporter):
         return self.from_notebook_node(reads(text, as_version=4), resources, **options)
 
     def stop(self, reason: str) -> NoReturn:
-        """Ends nbgrader's run, of which any other exception would end one submission only."""
+        """End nbgrader's run, of which any other exception would end one submission only."""
         self.log.error("grading stopped: %s", reason)
         raise SystemExit(1)
 
     def judged(self, student: str, name: str, notebook: str) -> str:
-        """The graded notebook of what a student has handed in, as ``attncourse grade`` reads it."""
+        """Return the graded notebook of what was handed in, as ``attncourse grade`` reads it."""
         assignment = self.assignment(name, notebook)
         course, source = Path(coursedir_of(self).root), source_folder(coursedir_of(self), name)
         handed_in = read_submission(course, name, student)
@@ -131,7 +135,7 @@ class JudgeExporter(NotebookExporter):
         return autograded(handed_in.data or b"", assignment, report)
 
     def assignment(self, name: str, notebook: str) -> Assignment:
-        """The assignment that a notebook in ``solutions/`` defines, read once.
+        """Return the assignment that a notebook in ``solutions/`` defines, read once.
 
         The gradebook has to know the same cells, or nbgrader could not save their points.
         """
@@ -150,13 +154,13 @@ class JudgeExporter(NotebookExporter):
         return self._assignments[name, notebook]
 
     def place(self, name: str, student: str) -> Path:
-        """The folder of a submission's graded notebook."""
+        """Return the folder of a submission's graded notebook."""
         course = coursedir_of(self)
         return Path(course.format_path(course.autograded_directory, student, name))
 
 
 def source_folder(course: CourseDirectory, name: str) -> Path:
-    """The folder of an assignment's solved notebook."""
+    """Return the folder of an assignment's solved notebook."""
     return Path(course.format_path(course.source_directory, ".", name))
 
 
@@ -164,7 +168,7 @@ class AssignLatePenalties(preprocessors.AssignLatePenalties):
     """nbgrader's step of this name, which counts by the class's clocks."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Enters the penalty; the notebook stays as it is."""
+        """Enter the penalty; the notebook stays as it is."""
         ids = resources["nbgrader"]
         course = Path(coursedir_of(self.parent).root)
         penalty = LatePenalty(course, find_gradebook(course, ids["db_url"]).config)
@@ -175,7 +179,7 @@ class AssignLatePenalties(preprocessors.AssignLatePenalties):
 
 
 def clear_autograded(place: Path, timestamp: str) -> None:
-    """Leaves only notebooks and the time of submission in a folder of ``autograded/``.
+    """Leave only notebooks and the time of submission in a folder of ``autograded/``.
 
     nbgrader has copied there what lay beside the submission, and the formgrader would serve it,
     scripts and all, to a browser that is logged in.
@@ -192,7 +196,7 @@ def clear_autograded(place: Path, timestamp: str) -> None:
 
 
 def accept_renamed(notebooks: list[str], **given: Any) -> None:
-    """Puts the name that nbgrader expects in the place of an only notebook's own, or of copies'."""
+    """Put the name that nbgrader expects in the place of an only notebook's own, or of copies'."""
     folder = Path(notebooks[0]).parent
     student, course = folder.parent.name, folder.parents[2]
     if Forgotten(course).has(student):  # before nbgrader enters them

@@ -41,7 +41,7 @@ def canvas_rows(
     column: str | None = None,
     trust: str = "",
 ) -> Rows:
-    """The head, the points, and a row for each student, in the roster's order if there is one.
+    """Return the head, the points and a row for each student, in the order of a roster.
 
     With ``column``, the roster's column of that title or id gets the points of the one class.
     """
@@ -103,7 +103,7 @@ class Roster:
 
 
 def read_canvas_roster(path: Path) -> Roster:
-    """A roster from a file; raises ``UserError`` where it is no export of Canvas'."""
+    """Return a roster from a file; raises ``UserError`` where it is no export of Canvas'."""
     lines = rows_in(path)
     head = lines[0] if lines else []
     if "Section" not in head or "ID" not in head or head[0] not in ("Student", "LastName"):
@@ -123,14 +123,14 @@ def read_canvas_roster(path: Path) -> Roster:
 
 
 def columns_called(asked: str, roster: Roster) -> list[str]:
-    """The columns for assignments that have this title, id, or both."""
+    """Return the columns for assignments that have this title, id, or both."""
     parts = ((name, TITLE.fullmatch(name)) for name in roster.others)
     known = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
     return [name for name, several in known if asked.casefold() in map(str.casefold, several)]
 
 
 def column_for(name: str, roster: Roster, remark: Remark) -> str:
-    """The roster's column of an assignment, or its name, of which Canvas makes a new one."""
+    """Return the roster's column of an assignment, or its name, of which Canvas makes a new one."""
     if columns_called(name, roster):
         return own_column(name, roster)
     if roster.path:
@@ -139,7 +139,10 @@ def column_for(name: str, roster: Roster, remark: Remark) -> str:
 
 
 def own_column(asked: str, roster: Roster) -> str:
-    """The roster's column of that name, title or id. Raises ``UserError`` where there is none."""
+    """Return the roster's column of that name, title or id.
+
+    Raises ``UserError`` where there is none.
+    """
     fitting = columns_called(asked, roster)
     if len(fitting) == 1:
         return fitting[0]
@@ -152,7 +155,7 @@ def own_column(asked: str, roster: Roster) -> str:
 def match(
     roster: Roster, students: dict[str, Person], remark: Remark, trust: str = ""
 ) -> dict[str, list[str]]:
-    """The roster's rows by student, in its order; who is missing on either side is told.
+    """Return the roster's rows by student, in its order; who is missing on either side is told.
 
     A student is known by the Canvas id in the gradebook, by login, SIS id or email address; where
     none of these is the same, by what stands before the @ of an address. Raises ``UserError`` where
@@ -213,7 +216,10 @@ def person_in_words(person: Person) -> str:
 def rows_of_students(
     theirs: dict[int, set[str]], ours: dict[str, set[str]], spelled: Callable[[str], str]
 ) -> dict[int, str]:
-    """The rows that share a key with one student, and with whom; each student has one row."""
+    """Return the rows that share a key with one student, and with whom.
+
+    Each student has one row.
+    """
     owners: dict[str, set[str]] = defaultdict(set)
     for student, keys in ours.items():
         for key in keys - {""}:

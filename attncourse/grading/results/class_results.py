@@ -99,7 +99,7 @@ class StudentResult(SubmissionScores):
 
     @property
     def lateness(self) -> str:
-        """How late the submission was and what that costs, in words; empty if it was in time."""
+        """A sentence on how late the submission was and what it costs; empty if it was in time."""
         return lateness_in_words(self.late, self.penalty, self.extension)
 
     @property
@@ -188,7 +188,7 @@ def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
 def class_results(
     course: Path, name: str, db: str | None = None, *, gradebook: bool = True
 ) -> ClassResults:
-    """The results of an assignment; raises ``UserError`` where there are none.
+    """Return the results of an assignment; raises ``UserError`` where there are none.
 
     With ``gradebook`` false a course without a gradebook is read from its reports alone.
     """
@@ -233,7 +233,7 @@ def merge(course: Path, name: str, entered: AssignmentScores | None) -> ClassRes
 def without_leftover(
     course: Path, merged: ClassResults, entered: AssignmentScores | None
 ) -> ClassResults:
-    """The results without those of whoever was taken out of the gradebook and of ``submitted``."""
+    """Return the results without people taken out of the gradebook and of ``submitted``."""
     if entered is None:
         return merged
     known = {person.id for person in entered.people}
@@ -244,7 +244,7 @@ def without_leftover(
 
 
 def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
-    """The reports on an assignment by student, in order; of one that cannot be read, why."""
+    """Yield the reports on an assignment by student, in order; of one that cannot be read, why."""
     place = course / "reports" / name
     if place.is_dir():
         for path in sorted(place.glob("*.json")):
@@ -253,7 +253,7 @@ def reports(course: Path, name: str) -> Iterator[tuple[str, Report | str]]:
 
 
 def read_report(path: Path) -> Report | str:
-    """The report in a file, or why it cannot be read and what to do."""
+    """Return the report in a file, or why it cannot be read and what to do."""
     try:
         return report_from_json(as_described()(json.loads(path.read_text(encoding="utf-8"))))
     except OSError as error:
@@ -267,7 +267,7 @@ def read_report(path: Path) -> Report | str:
 
 @cache
 def as_described() -> Callable[[object], dict]:
-    """Returns a report's data as it is. Raises ``ValueError`` where the schema has it otherwise."""
+    """Return a report's data as it is. Raises ``ValueError`` where the schema has it otherwise."""
     import fastjsonschema  # which is not there on Gradescope
 
     schema = Path(__file__).parents[1] / "report.schema.json"
@@ -275,7 +275,7 @@ def as_described() -> Callable[[object], dict]:
 
 
 def from_report(person: Person, name: str, report: Report | str) -> StudentResult:
-    """A result with a report's points, for as long as the gradebook has none."""
+    """Return a result with a report's points, for as long as the gradebook has none."""
     if isinstance(report, str):
         return StudentResult(person, name, "graded", {}, attention=(report,))
     mended = [note for note in report.notes if any(word in note for word in MENDED)]
@@ -300,7 +300,7 @@ def from_report(person: Person, name: str, report: Report | str) -> StudentResul
 def with_points(
     result: StudentResult, maxima: dict[str, float], scores: SubmissionScores | None
 ) -> StudentResult:
-    """A result with the gradebook's points; who handed in nothing has none of them."""
+    """Return a result with the gradebook's points; who handed in nothing has none of them."""
     if scores is None and result.handed_in:
         return result  # graded, but not entered into this gradebook
     scores = scores or SubmissionScores()

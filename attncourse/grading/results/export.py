@@ -83,7 +83,7 @@ def write_export(
     identifier: str | None = None,
     trust: str = "",
 ) -> Exported:
-    """Writes an assignment's results, or with ``name`` None all assignments', in a format.
+    """Write an assignment's results, or with ``name`` None all assignments', in a format.
 
     ``form`` is one of ``FORMATS``. ``roster`` is an export of Canvas', ``column`` the one of its
     columns to fill, ``identifier`` the column by which Moodle knows a student.
@@ -124,7 +124,7 @@ def write_export(
 
 
 def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
-    """The CSV format of our own: a row for each student and assignment.
+    """Yield the CSV format of our own: a row for each student and assignment.
 
     The points of each graded cell stand in a column of its name; it is empty where the row's
     assignment has no such cell.
@@ -142,7 +142,7 @@ def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
 def write_gradescope(
     course: Path, classes: list[ClassResults], output: Path | None, remarks: list[str]
 ) -> Exported:
-    """Writes a results.json for each submission, of several assignments into a folder each."""
+    """Write a results.json for each submission, of several assignments into a folder each."""
     place = output or course / "reports"
     number, folder = 0, place
     for results_of_class in classes:

@@ -18,7 +18,7 @@ class Failure(NamedTuple):
 
 
 def failures(report: Report) -> tuple[Failure, ...]:
-    """The failures without a name in a report, each once, in the order of the tests."""
+    """Return the failures without a name in a report, each once, in the order of the tests."""
     if report.status in ("missing", "unreadable"):
         return ()
     all_failures = [*of_verdicts(report), *of_cells(report)]
@@ -56,7 +56,7 @@ def of_cells(report: Report) -> Iterator[Failure]:
 
 
 def first_line_of_failure(text: str) -> str:
-    """The first line, as far as it tells one failure from another."""
+    """Return the first line, as far as it tells one failure from another."""
     return shortened_text(
         " ".join(text.strip().partition("\n")[0].split()), MAX_CHARACTERS_OF_FAILURE
     )

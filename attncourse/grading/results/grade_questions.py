@@ -36,7 +36,7 @@ MAX_BYTES_OF_QUESTIONS = 100_000  # of a file that is taken for questions
 
 @dataclass(frozen=True)
 class GradeQuestion:
-    """What a student asks about an assignment's grade, and the answer as far as there is one.
+    """A student's question about an assignment's grade, and its answer as far as there is one.
 
     ``exercise`` is empty where the question names none; ``asked`` is the day of its file.
     """

@@ -26,7 +26,7 @@ MAX_OUTPUT_WIDTH = 20_000  # characters of one output
 
 
 def results_files(course: Path, found: ClassResults, remark: Remark) -> Iterator[tuple[str, str]]:
-    """The students who handed in something, each with the content of their results.json."""
+    """Yield the students who handed in something, each with the content of their results.json."""
     for r in found.results:
         if not r.handed_in:
             remark(f"{one_line(r.student)} handed in nothing: no file")
@@ -45,7 +45,7 @@ def is_folder(name: str) -> bool:
 
 
 def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
-    """One submission's results, with the points of the gradebook."""
+    """Return one submission's results, with the points of the gradebook."""
     said = [r.lateness] if r.lateness else []
     if r.status != "graded":
         said.append(f"status: {r.status}")
@@ -72,7 +72,7 @@ def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
 
 
 def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
-    """The graded cells as Gradescope's tests, with the verdicts that were made in each."""
+    """Yield the graded cells as Gradescope's tests, with the verdicts that were made in each."""
     for place, (name, cell) in enumerate(r.cells.items(), start=1):
         verdicts = [v for v in report.verdicts if v.get("cell") == name] if report else []
         texts = [str(v.get("text") or "") for v in verdicts] or [cell.message]
@@ -95,5 +95,5 @@ def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
 
 
 def fit(text: str) -> str:
-    """A text that JSON and a database can hold, of bearable length."""
+    """Return a text that JSON and a database can hold, of bearable length."""
     return shortened_text(made_visible(text), MAX_OUTPUT_WIDTH)

@@ -45,7 +45,7 @@ MOMENTS = ("due", "handed_in")
 def late_days(
     course: Path, allowed: float, output: Path | None = None, db: str | None = None
 ) -> tuple[Path, int]:
-    """Writes the worksheet; its path, and how many rows it has: those late, or with an extension.
+    """Write the worksheet; return its path and how many are in it: late, or with an extension.
 
     The days go to assignments in the order in which they were due, for as long as there are any.
     """

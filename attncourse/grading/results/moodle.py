@@ -32,7 +32,7 @@ MAX_GRADE = 100  # a grade above it needs the site's setting "unlimited grades"
 
 
 def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | None = None) -> Rows:
-    """A row for each student: who, then for each assignment the grade and the feedback."""
+    """Return a row for each student: who, then for each assignment the grade and the feedback."""
     identifier = identifier or "username"
     if identifier not in IDENTIFIERS:
         raise UserError(f"--id: expected one of {', '.join(IDENTIFIERS)}, got {identifier}")
@@ -62,7 +62,7 @@ def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | N
 def identified(
     students: dict[str, Person], value_of: Callable[[Person], str], label: str, remark: Remark
 ) -> dict[str, str]:
-    """The identifiers by student, of those who have one that is theirs alone."""
+    """Return the identifiers by student, of those who have one that is theirs alone."""
     values = {student: value_of(person).strip() for student, person in students.items()}
     owners: dict[str, list[str]] = defaultdict(list)
     known = {}

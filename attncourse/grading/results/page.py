@@ -26,7 +26,7 @@ MAX_TABLE_ROWS, MAX_ROWS_TO_LOOK_AT = 12, 100  # rows of the other tables
 
 
 def write_page(course: Path, summary: Summary, place: Path | None = None) -> Path:
-    """Writes the page, in ``reports`` if no place is named; each student's feedback is a link."""
+    """Write the page, in ``reports`` if no place is named; each student's feedback is a link."""
     name = summary.results.assignment
     place = place or course / "reports" / name / "index.html"
     pages = {r.student: feedback_page(course, r.student, name) for r in summary.students}
@@ -36,7 +36,7 @@ def write_page(course: Path, summary: Summary, place: Path | None = None) -> Pat
 
 
 def feedback_page(course: Path, student: str, name: str) -> Path | None:
-    """Where a student's feedback page is, and nbgrader's too; None if no folder has that name."""
+    """Return where a student's feedback page is, nbgrader's too; None if no folder is called so."""
     known = is_folder(student)
     return course / "feedback" / student / name / f"{name}.html" if known else None
 
@@ -44,7 +44,7 @@ def feedback_page(course: Path, student: str, name: str) -> Path | None:
 def class_page(
     summary: Summary, made: datetime | None = None, links: dict[str, str] | None = None
 ) -> str:
-    """The page. Texts of submissions are escaped; its own script is the only one that may run."""
+    """Return the page. Texts of submissions are escaped, and no script may run but its own."""
     script = (HERE / "page.js").read_text(encoding="utf-8")
     students = list(summary.students)
     if len(students) > ROWS:
@@ -64,7 +64,7 @@ def class_page(
 
 @cache
 def template(path: Path) -> Template:
-    """A template, with what it needs to write numbers and texts."""
+    """Return a template, with what it needs to write numbers and texts."""
     made: Any = Environment(
         loader=FileSystemLoader(path.parent),
         autoescape=True,
@@ -85,16 +85,16 @@ def template(path: Path) -> Template:
 
 
 def text_markup(value: str, limit: int = 200) -> Markup:
-    """A text of anybody's, fit to stand in the page; `code` in backquotes is set as such."""
+    """Return a text of anybody's, fit to stand in the page; `code` in backquotes is set as such."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(one_line(value, limit)))))
 
 
 def name_markup(value: str, limit: int = 80) -> Markup:
-    """A name of code or of a student, which may break behind its underscores, dots and hyphens."""
+    """Return a name of code or a student that may break behind underscores, dots and hyphens."""
     return Markup(re.sub(r"([_.-])(?=.)", r"\1<wbr>", str(escape(one_line(value, limit)))))
 
 
 def mistakes_in_a_line(mistakes: tuple[tuple[str, str], ...]) -> Markup:
-    """The first few mistakes of a student in one line."""
+    """Return the first few mistakes of a student in one line."""
     shown = "; ".join(one_line(s, 90) for s in shown_mistakes(mistakes[:3]))
     return text_markup(shown + ("; …" if len(mistakes) > 3 else ""), 300)

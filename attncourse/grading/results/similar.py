@@ -69,7 +69,7 @@ class Likenesses:
 
 
 def similar_pairs(course: Path, name: str) -> Likenesses:
-    """The pairs of an assignment's class, and of its students with the published answers."""
+    """Return the pairs of an assignment's class, and of its students with the published answers."""
     assignment, rows = find_assignment(course, name), record_of(course, name)
     students: dict[str, tuple[Answers, ...]] = {}
     left_out, groups = [], set()
@@ -147,7 +147,7 @@ DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def listing_cell(page: str) -> str:
-    """The cell of a page that holds the chapter's mechanism whole; empty where none does."""
+    """Return the cell of a page that holds the chapter's mechanism whole; empty where none does."""
     cell = r"^```\{code-cell\}[^\n]*\n---\n((?:(?!^---$).)*?)^---\n(.*?)^```$"
     cells = re.findall(cell, page, re.DOTALL | re.MULTILINE)
     return next((code for options, code in cells if "in-one-piece" in options), "")
@@ -156,7 +156,7 @@ def listing_cell(page: str) -> str:
 def compare(
     students: dict[str, tuple[Answers, ...]], others: dict[str, Answers], seed: int = 0
 ) -> tuple[Likeness, ...]:
-    """The pairs of students, and of students with others, the most alike first.
+    """Return the pairs of students, and of students with others, the most alike first.
 
     A student has several answers where a file holds several versions of them.
     """

@@ -141,7 +141,7 @@ def quartiles(scores: list[float]) -> tuple[float, float, float]:
 
 
 def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[Bin]:
-    """The distribution in steps of whole points, about ten of them.
+    """Yield the distribution in steps of whole points, about ten of them.
 
     Half a point counts to the step below it, extra credit to the last one.
     """
@@ -158,7 +158,7 @@ def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[
 def exercise_figures(
     found: ClassResults, handed_in: list[StudentResult]
 ) -> Iterator[ExerciseFigures]:
-    """Each exercise in the assignment's order."""
+    """Return the figures of each exercise, in the assignment's order."""
     points: dict[str, float] = {}
     for grade_id, maximum in found.cells.items():
         name = exercise_of(grade_id)
@@ -182,14 +182,14 @@ def exercise_figures(
 
 
 def mistakes(found: ClassResults) -> Iterator[SeenMistake]:
-    """The mistakes by how many submissions show them, those seen most first."""
+    """Yield the mistakes by how many submissions show them, those seen most first."""
     for (target, name), students in most_first(r.mistakes for r in found.results):
         explanation = found.explanations.get((target, name), "")
         yield SeenMistake(exercise_of(target), name, students, explanation)
 
 
 def unnamed_failures(found: ClassResults) -> Iterator[SeenMistake]:
-    """The failures without a name as ``mistakes`` gives those that have one."""
+    """Yield the failures without a name as ``mistakes`` gives those that have one."""
     examples = {f[:2]: f.example for r in reversed(found.results) for f in reversed(r.failures)}
     for key, students in most_first([f[:2] for f in r.failures] for r in found.results):
         exercise, name = key
@@ -208,6 +208,6 @@ def most_first(seen: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, int]]:
 
 
 def urgency(result: StudentResult) -> tuple[int, str]:
-    """The order in which to look: what has no points at all first."""
+    """Return the order in which to look: what has no points at all first."""
     order = (*NO_POINTS, result.status)
     return order.index(result.status), result.student

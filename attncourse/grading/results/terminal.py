@@ -9,7 +9,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from attncourse.checks.showing.session import hidden_points
+from attncourse.checks.showing.chapter_progress import hidden_points
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.course.dates import span_in_words
 from attncourse.grading.gradebook.read import SubmissionScores
@@ -27,14 +27,14 @@ MAX_LINE_WIDTH = 1000  # characters of a line where there is room for all
 
 
 def wide_console() -> Console:
-    """A console; where nobody says how wide it is, as in a pipe, lines are not broken."""
+    """Return a console; where nobody says how wide it is, as in a pipe, lines are not broken."""
     console = Console()
     known = console.is_terminal or "COLUMNS" in os.environ
     return console if known else Console(width=MAX_LINE_WIDTH)
 
 
 def empty_table(*heads: str) -> Table:
-    """A table with these heads; a column whose head ends in # is for numbers."""
+    """Return a table with these heads; a column whose head ends in # is for numbers."""
     made = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for head in heads:
         if head.endswith("#"):
@@ -50,7 +50,7 @@ def first_rows(
     most: int = MAX_ROWS_SHOWN,
     where: str = "all of them are in the reports",
 ) -> Table | None:
-    """A table's first rows, and where the rest is; None without any."""
+    """Return a table's first rows, and where the rest is; None without any."""
     made, rows = empty_table(*heads), list(rows)
     for row in rows[:most]:
         made.add_row(*(Text(one_line(cell, 300)) if type(cell) is str else cell for cell in row))
@@ -112,7 +112,7 @@ def headline(summary: Summary) -> Text:
 
 
 def distribution(summary: Summary) -> Table | None:
-    """A histogram in text."""
+    """Return a histogram in text."""
     if not summary.handed_in or not summary.bins:
         return None
     made = Table.grid("", "", "", padding=(0, 1, 0, 0))
@@ -141,7 +141,7 @@ def delay(r: StudentResult) -> tuple[str, str, str, str]:
 def class_table(
     reports: Sequence[Report], width: int, late: Mapping[str, SubmissionScores] | None = None
 ) -> Text:
-    """Each student's points, and under them what was seen: one finding a line, one line a finding.
+    """Return students' points, and under each what was seen: a finding is a line.
 
     A finding that is longer than ``width`` ends in … behind a word. Points are those of the tests;
     of who is in ``late`` the first line says what that takes off.
@@ -166,7 +166,7 @@ def class_table(
 
 
 def findings(report: Report) -> list[str]:
-    """The mistakes that were seen, then the notes, each as one line."""
+    """Return the mistakes that were seen, then the notes, each as one line."""
     notes = [one_line(note) for note in report.notes]
     notes[MAX_NOTES_SHOWN:] = (
         [f"and {len(notes) - MAX_NOTES_SHOWN} more"] if len(notes) > MAX_NOTES_SHOWN else []
@@ -201,7 +201,7 @@ def told_above(note: str, report: Report) -> bool:
 
 
 def pairs_to_look_at(found: Likenesses, most: int) -> Group:
-    """The pairs to look at, or the nearest where there are none, and how to read them."""
+    """Return the pairs to look at, or the nearest where there are none, and how to read them."""
     looked = found.to_look_at
     made = empty_table("pair", "bits#", "by chance#", "alike in")
     for pair in (looked or found.pairs[:3])[:most]:

@@ -88,13 +88,13 @@ def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> 
 
 
 def frequent_mistakes(summary: Summary) -> list[tuple[tuple[str, str], int]]:
-    """The mistakes that at least ``MIN_STUDENTS`` submissions show, those seen most first."""
+    """Return mistakes that at least ``MIN_STUDENTS`` submissions show, the most seen first."""
     seen = most_first(result.mistakes for result in summary.results.results)
     return [(mistake, students) for mistake, students in seen if students >= MIN_STUDENTS]
 
 
 def warm_ups(frequent: Iterable[tuple[tuple[str, str], int]]) -> Iterator[WarmUp]:
-    """The drills of frequent mistakes, at most ``MAX_DRILLS``."""
+    """Yield the drills of frequent mistakes, at most ``MAX_DRILLS``."""
     made = 0
     for (target, mistake), students in frequent:
         drill = drill_of(target, mistake)
@@ -106,7 +106,7 @@ def warm_ups(frequent: Iterable[tuple[tuple[str, str], int]]) -> Iterator[WarmUp
 
 
 def drill_of(target: str, mistake: str) -> Drill | None:
-    """The first drill of a mistake of an exercise; None where there is none."""
+    """Return the first drill of a mistake of an exercise; None where there is none."""
     return next(
         (d for d in drills_of(target.split(".")[0]) if (d.exercise, d.name) == (target, mistake)),
         None,

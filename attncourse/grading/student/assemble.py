@@ -73,7 +73,7 @@ def assemble_package(
     limits: Limits,
     seen: Callable[[int, int, str], None] = lambda *_: None,
 ) -> Assembled:
-    """The package of what these notebooks hold, written to ``folder``, which is called ``mine``.
+    """Write the package of what these notebooks hold to ``folder``, called ``mine``; return it.
 
     ``seen`` hears of each notebook that has been judged. Raises ``UserError`` for two notebooks of
     one chapter, for two students' notebooks, for one of another version of the course, and for a
@@ -117,7 +117,7 @@ def assemble_package(
 
 
 def parts_that_fit(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
-    """The chapters without those parts that pass alone and fail in the package."""
+    """Return the chapters without those parts that pass alone and fail in the package."""
     while True:
         targets = [f"{c.stem}.{name}" for c in chapters for name in c.mine]
         broken = {t: reason for t, reason in try_parts(chapters, targets, limits).items() if reason}
@@ -132,13 +132,16 @@ def parts_that_fit(chapters: list[ChapterParts], limits: Limits) -> list[Chapter
 
 
 def without_part(target: str, why: str, chapters: Sequence[ChapterParts]) -> list[ChapterParts]:
-    """The chapters with ours for one part, and why."""
+    """Return the chapters with ours for one part, and why."""
     stem, name = target.split(".")
     return [c.changed(**{name: why}) if c.stem == stem else c for c in chapters]
 
 
 def cause_of(target: str, chapters: Sequence[ChapterParts], limits: Limits) -> str:
-    """The one part that, ours in its place, lets a broken one pass; "" where there is none."""
+    """Return the one part that, ours in its place, lets a broken one pass.
+
+    "" where there is none.
+    """
     for other in called_by(target, chapters):
         if not any(try_parts(without_part(other, "ours", chapters), [target], limits).values()):
             return other
@@ -146,7 +149,7 @@ def cause_of(target: str, chapters: Sequence[ChapterParts], limits: Limits) -> s
 
 
 def called_by(target: str, chapters: Sequence[ChapterParts]) -> list[str]:
-    """The student's parts that one of them reads, itself or through its chapter's helpers."""
+    """Return the parts that one of the student's reads, itself or through its helpers."""
     stem, name = target.split(".")
     chapter = next(c for c in chapters if c.stem == stem)
     read, todo = set(), {name}
@@ -158,7 +161,7 @@ def called_by(target: str, chapters: Sequence[ChapterParts]) -> list[str]:
 
 
 def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list[ChapterParts]:
-    """The chapters with those parts too that are right once a wrong one that they call is ours."""
+    """Return the chapters with parts too that are right once a wrong one they call is ours."""
     for place, chapter in enumerate(chapters):
         for name in chapter.ours:
             chapter = chapters[place]
@@ -175,7 +178,7 @@ def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list
 
 
 def require_ours(folder: Path) -> None:
-    """Raises ``UserError`` where a folder of that name is no package of this kind."""
+    """Raise ``UserError`` where a folder of that name is no package of this kind."""
     with explained_file_errors(folder, WAY_OUT):
         other = folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir())
     if other:
@@ -183,7 +186,7 @@ def require_ours(folder: Path) -> None:
 
 
 def require_one_student(notebooks: Sequence[Path]) -> None:
-    """Raises ``UserError`` where folders, submitted/STUDENT/…, say that students are mixed."""
+    """Raise ``UserError`` where folders, submitted/STUDENT/…, say that students are mixed."""
     students = sorted({selfcheck.handed_in_by(path) for path in notebooks} - {""})
     if len(students) > 1:
         raise UserError(
@@ -193,7 +196,7 @@ def require_one_student(notebooks: Sequence[Path]) -> None:
 
 
 def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
-    """Raises ``UserError`` where a notebook is not this version's."""
+    """Raise ``UserError`` where a notebook is not this version's."""
     if any(INSTRUCTORS in cell.source for cell in cells):
         raise UserError(f"{path} is an instructor's notebook: it holds the answers")
     ours = {known.name for known in index().values() if known.stem == stem}

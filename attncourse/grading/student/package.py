@@ -127,7 +127,7 @@ def is_constant_node(node: ast.expr | None) -> bool:
 
 
 def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> str:
-    """A chapter's module: imports, ours in place of what is not right, the student's code."""
+    """Return a chapter's module: imports, ours for what is not right, the student's code."""
     mine_by_stem = {c.stem: c.mine for c in chapters}
     heads, bodies = [], []
     for piece in chapter.code:
@@ -145,7 +145,7 @@ def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> s
 
 
 def imports(node: ast.ImportFrom, own: dict[str, list[str]]) -> list[str]:
-    """An import from a chapter before, from the student's own where they have it."""
+    """Return an import from a chapter before, from the student's own where they have it."""
     root, _, stem = (node.module or "").partition(".")
     mine = [a for a in node.names if root == "attncourse" and a.name in own.get(stem, ())]
     rest = [a for a in node.names if a not in mine]
@@ -157,14 +157,14 @@ def imports(node: ast.ImportFrom, own: dict[str, list[str]]) -> list[str]:
 
 
 def package_files(chapters: Sequence[ChapterParts]) -> dict[str, str]:
-    """The package's files by name."""
+    """Return the package's files by name."""
     texts = {f"{c.stem}.py": chapter_source(c, chapters) for c in chapters}
     texts["__init__.py"] = '"""My answers where they are right, and ours for the rest."""\n'
     return {name: f"{MARK}{hashed(text)}\n{text}" for name, text in texts.items()}
 
 
 def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
-    """Writes the package; returns copies of what somebody had changed by hand."""
+    """Write the package; return copies of what somebody had changed by hand."""
     copies = []
     for name, text in package_files(chapters).items():
         path = folder / name
@@ -178,7 +178,7 @@ def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path,
 
 
 def milestones_reached(folder: Path) -> dict[str, int]:
-    """The milestones that a package's parts have reached, each with how many of ours it took."""
+    """Return the milestones that a package has reached, each with how many of ours it took."""
     try:
         data = json.loads((folder / REACHED).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # nobody has tried, or it was changed by hand
@@ -187,8 +187,8 @@ def milestones_reached(folder: Path) -> dict[str, int]:
     return {m: known[m] for m in MILESTONES.values() if isinstance(known.get(m), int)}
 
 
-def has_reached(folder: Path, name: str, ours: int) -> None:
-    """Notes that a package's parts have reached a milestone, with so many of ours."""
+def record_milestone(folder: Path, name: str, ours: int) -> None:
+    """Write down that a package's parts have reached a milestone, with so many of ours."""
     replace_file(folder / REACHED, json.dumps(milestones_reached(folder) | {name: ours}) + "\n")
 
 

@@ -27,7 +27,7 @@ MAX_DRILLS_OF_NOTEBOOK = 99
 
 @dataclass(frozen=True)
 class SavedOutputs:
-    """What the notebooks of a folder show: the mistakes named, most frequent first.
+    """The mistakes that the notebooks of a folder show, most frequent first.
 
     ``notebooks`` are those of the chapter, ``with_outputs`` those of them that hold any output, and
     ``unreadable`` the files that could not be read.
@@ -140,7 +140,7 @@ def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
 
 
 def notebooks_below(folder: Path) -> Iterator[Path]:
-    """The notebooks in a folder and below it, without hidden ones and what students handed in."""
+    """Yield the notebooks in and below a folder, but hidden ones and what was handed in."""
     for path in sorted(folder.rglob("*.ipynb")):
         parts = path.relative_to(folder).parts
         if path.is_file() and SUBMITTED not in parts and not any(p[0] == "." for p in parts):
@@ -148,7 +148,7 @@ def notebooks_below(folder: Path) -> Iterator[Path]:
 
 
 def output_texts(cells: list[dict[str, Any]]) -> Iterator[str]:
-    """The plain texts of a notebook's outputs."""
+    """Yield the plain texts of a notebook's outputs."""
     for cell in cells:
         for output in cell.get("outputs", ()):
             data = output.get("data", {})
@@ -160,7 +160,7 @@ def output_texts(cells: list[dict[str, Any]]) -> Iterator[str]:
 def remarks_on(
     saved: SavedOutputs, folder: Path, chapter: str, chosen: list[Drill]
 ) -> Iterator[str]:
-    """Sentences on where the drills come from, and on what could not be read."""
+    """Return sentences on where the drills come from, and on what could not be read."""
     for path in saved.unreadable:
         yield f"not read: {path} is no notebook, or damaged; download it again"
     by_lot = "so these are drawn by lot"

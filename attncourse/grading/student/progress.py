@@ -57,7 +57,10 @@ class FolderProgress:
         return chosen.count(state)
 
     def for_a_person(self, stem: str = "") -> str:
-        """The points of answered questions, in one chapter or in all; nothing without any."""
+        """Return the points of answered questions, in one chapter or in all.
+
+        Nothing without any.
+        """
         answered = [t for t in self.waiting if not stem or t.startswith(f"{stem}.")]
         number = sum(question_points()[t] for t in answered)
         return f"; {points_in_words(number)} for a person" if answered else ""
@@ -174,12 +177,12 @@ def reached_in_folder(folder: Path) -> dict[str, int]:
 
 
 def answered_questions(cells: Iterable[Cell]) -> set[str]:
-    """The questions to which there is an answer: a person gives its points."""
+    """Return the questions to which there is an answer: a person gives its points."""
     return {c.grade_id for c in cells if c.question and UNANSWERED not in c.source}
 
 
 def attempted(cells: Iterable[Cell]) -> list[str]:
-    """The answers, by grade id, that are more than what was handed out."""
+    """Return the answers, by grade id, that are more than what was handed out."""
     return [c.grade_id for c in cells if c.solution and c.code and STUB not in c.source]
 
 
@@ -195,7 +198,7 @@ def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
 
 
 def progress_table(found: FolderProgress) -> Table:
-    """A row for each chapter: how many are done, and which are not."""
+    """Return a row for each chapter: how many are done, and which are not."""
     made = empty_table("chapter", "done#", "tried", "open")
     for number, stem in enumerate(STEMS, 1):
         mine = {t.split(".")[1]: s for t, s in found.states.items() if t.startswith(f"{stem}.")}

@@ -47,7 +47,7 @@ NUMBERED = re.compile(r"\bcell (\d+)\b")
 
 
 def check_file(path: Path, limits: Limits) -> Report:
-    """The verdicts on each exercise of a student's notebook.
+    """Return the verdicts on each exercise of a student's notebook.
 
     Raises ``UserError`` for a notebook without exercises: a page's.
     """
@@ -78,7 +78,7 @@ def open_questions(cells: Cells) -> list[str]:
 def check_cells(
     path: Path, data: bytes, cells: Cells, limits: Limits, explain: bool = True
 ) -> Report:
-    """The same of a file that has been read, in a jail wherever there is one.
+    """Return the verdicts on a notebook that has been read, in a jail wherever there is one.
 
     Without one, what somebody handed in does not run, a ``UserError``: only one's own work is
     trusted.
@@ -99,7 +99,7 @@ def check_cells(
 
 
 def check_each(files: Sequence[File], limits: Limits, explain: bool = True) -> Iterator[Report]:
-    """The same of several files, in their order, as many at a time as there are processors.
+    """Yield the verdicts on several files, in their order, as many at a time as processors.
 
     Without ``explain`` the verdicts say what is right, and not why something is wrong.
     What their workers import is loaded once for all.
@@ -116,14 +116,14 @@ def check_each(files: Sequence[File], limits: Limits, explain: bool = True) -> I
 
 
 def handed_in_by(path: Path) -> str:
-    """Whose a file is by its place, submitted/STUDENT/…; "" where it is in no such folder."""
+    """Return whose a file in submitted/STUDENT/… is; "" where it is in no such folder."""
     folders = path.resolve().parts[:-1]
     place = folders.index(SUBMITTED) + 1 if SUBMITTED in folders else len(folders)
     return "".join(folders[place : place + 1])
 
 
 def read_own_notebook(path: Path) -> tuple[bytes, Cells]:
-    """A notebook's bytes and cells. Raises ``UserError`` where it cannot be read."""
+    """Return a notebook's bytes and cells. Raises ``UserError`` where it cannot be read."""
     with explained_file_errors(path, doing="read"):
         if not path.exists():
             raise UserError(f"there is no file {path}: name your notebook, say 02_mixing.ipynb")
@@ -143,7 +143,7 @@ def page_of(cells: Cells) -> tuple[str, str, str] | None:
 
 
 def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assignment:
-    """An assignment of one test for each exercise that a student's notebook is about.
+    """Return an assignment of one test for each exercise that a student's notebook is about.
 
     The student's copies of other tests (``check_…``, ``points_…``, ``hidden_…``) do not run, but
     they say which variant was asked for.
@@ -175,7 +175,7 @@ def own_assignment(cells: Cells, file_stem: str, explain: bool = True) -> Assign
 
 
 def chapter_of(cells: Cells, file_stem: str) -> str:
-    """The chapter a notebook belongs to: by its grade ids, or else by the file's name."""
+    """Return the chapter a notebook belongs to: by its grade ids, or else by the file's name."""
     ids = {cell.grade_id for cell in cells}
     votes = [k.stem for k in index().values() if k.name in ids or f"check_{k.name}" in ids]
     votes += [stem for c in cells for stem in CHECKED.findall(c.source) if stem in STEMS]
@@ -191,7 +191,7 @@ def chapter_of(cells: Cells, file_stem: str) -> str:
 
 
 def named(note: str, cells: Cells) -> str:
-    """A note that names a cell by the exercise it stands below: a notebook shows no numbers."""
+    """Return a note that names cells by their exercise, since a notebook shows no numbers."""
 
     def place(found: re.Match[str]) -> str:
         above = cells[: int(found[1])]

@@ -205,7 +205,7 @@ def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
 
 
 def cell_of(raw: dict[str, Any]) -> Cell:
-    """One cell from its JSON; whatever is missing or of the wrong type counts as not there."""
+    """Return one cell from its JSON; what is missing or of the wrong type counts as not there."""
     source = next((raw[key] for key in ("source", "input", "code", "text") if key in raw), "")
     if isinstance(source, list):
         source = joined_lines([piece for piece in source if isinstance(piece, str)])

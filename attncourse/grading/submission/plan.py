@@ -77,7 +77,7 @@ def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[st
     """
     parts, notes = parts_in_order(cells, assignment)
     waiting: dict[int, list[Cell]] = defaultdict(list)
-    for place, cell in Places(parts, assignment).all():
+    for place, cell in Places(parts, assignment).placed_cells():
         waiting[place].append(cell)
     stands: list[Stand] = [*waiting[-1]]
     for number, part in enumerate(parts):
@@ -88,7 +88,10 @@ def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[st
     shown = {g for g, test in assignment.tests.items() if any(names(as_released(test)) or "?")}
     lost = [grade_id for grade_id in assignment.tests if grade_id in shown - copies]
     if lost and assignment.released:
-        notes = [*notes, another(cells, assignment) or f"{PUT_BACK}: {', '.join(lost)}"]
+        notes = [
+            *notes,
+            other_assignment_note(cells, assignment) or f"{PUT_BACK}: {', '.join(lost)}",
+        ]
     return stands, notes
 
 
@@ -97,7 +100,7 @@ def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], li
     parts, notes = labelled(cells, assignment)
     steps = (
         (join_split_cells, as_code)
-        if another(cells, assignment)
+        if other_assignment_note(cells, assignment)
         else (with_answers_in_place, join_split_cells, as_code)
     )
     for step in steps:
@@ -106,8 +109,11 @@ def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], li
     return unanswered(parts, assignment), notes
 
 
-def another(cells: Cells, assignment: Assignment) -> str:
-    """Return that a notebook has another assignment's tests and none of this one's; or ""."""
+def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
+    """Return a note that names the other assignment that a notebook is of; "" where it is of this.
+
+    It is of another one where it has tests of that and none of this one.
+    """
     wanted = targets(assignment.cells)
     theirs = targets(cells)
     marks = {c.grade_id for c in cells if c.grade and c.grade_id} - assignment.graded.keys()
@@ -137,7 +143,7 @@ def given_texts(assignment: Assignment) -> set[str]:
 
 
 class Places:
-    """The places of an assignment's cells in one submission."""
+    """Where an assignment's cells run in one submission: after which of its parts."""
 
     def __init__(self, parts: list[Part], assignment: Assignment):
         self.parts, self.cells = parts, assignment.cells
@@ -152,8 +158,12 @@ class Places:
             for name in part.names.bound:
                 self.binders[name].append(n)
 
-    def all(self) -> list[tuple[int, Cell]]:
-        """Return every cell that the instructor's version is taken of, with its place, in order."""
+    def placed_cells(self) -> list[tuple[int, Cell]]:
+        """Return the instructor's cells that run among the student's, with their places, in order.
+
+        A place is the index of the part after which a cell runs; −1 is before all. These are the
+        tests, what sets them up, and those cells without which a part would miss a name.
+        """
         placed, earliest, tests = [], -1, defaultdict(lambda: -1)
         for number, cell in enumerate(self.cells):
             bound, read = self.names[number]

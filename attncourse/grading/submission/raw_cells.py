@@ -140,7 +140,7 @@ def marked_script_cells(text: str) -> list[Raw] | None:
 
 
 def script_cell(header: str, body: str) -> Raw:
-    """One cell of a script, by what its mark says of it."""
+    """Return one cell of a script, by what its mark says of it."""
     kind, metadata, body = "code", {}, body.strip("\n")
     if body.startswith("# MAGIC "):  # Databricks' other kinds of cells
         body = re.sub(r"^# MAGIC ?", "", body, flags=re.M)
@@ -186,7 +186,7 @@ def marks(node: Any) -> set[str]:
 
 
 def of_body(lines: list[str], node: Any) -> Raw:
-    """One cell of marimo's, from the statements of its function, comments included."""
+    """Return one cell of marimo's, from the statements of its function, comments included."""
     body = [inner for inner in node.body if not isinstance(inner, ast.Return)]
     match body:
         case [ast.Expr(ast.Call(ast.Attribute(ast.Name("mo"), "md"), [ast.Constant(prose)]))]:
@@ -223,7 +223,7 @@ def fenced(text: str) -> list[Raw] | None:
 
 
 def statement_cells(text: str) -> list[Raw] | None:
-    """One cell for each statement, so that one that fails costs itself and not all after it."""
+    """Return a cell for each statement: one that fails costs itself, not all after it."""
     tree = None if PROMPTED.match(text) else parse_or_none(python_alone(text))
     if tree is None:
         return definition_blocks(text)

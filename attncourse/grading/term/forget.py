@@ -159,7 +159,7 @@ def of_folders(course: Path, who: Wanted) -> Iterator[Trace]:
 
 
 def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
-    """The reports on the person, their results in the journals, and what a command makes again."""
+    """Yield the reports on a person, their journal entries, and what a command makes again."""
     student = who.person.id
     for name in folders_in(course / "reports"):
         folder = course / "reports" / name
@@ -179,7 +179,7 @@ def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
 
 
 def of_lists(course: Path, who: Wanted) -> Iterator[Trace]:
-    """The person's rows in what collecting, extending and exporting have written."""
+    """Yield the person's rows in what collecting, extending and exporting have written."""
     places = [course / EXTENSIONS_FILE, course / GROUPS_FILE, course / WEIGHTS_FILE]
     places += sorted((course / "submitted" / ".collected").glob("*.csv"))
     places += sorted((course / "reports").rglob("*.csv"))

@@ -84,7 +84,7 @@ def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def right_but_for(trials: tuple[Trial, ...]) -> Symptom | None:
-    """The mistake but for which every number that came is right; None if there is none."""
+    """Return the mistake but for which every number that came is right; None if there is none."""
     if any(t.outcome.kind in ("hung", "skipped") for t in trials):
         return None
     symptoms = (look(trials) for look in RIGHT_BUT_FOR)
@@ -92,7 +92,7 @@ def right_but_for(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def left_beside(trials: tuple[Trial, ...]) -> Symptom | None:
-    """The first symptom in trials with a mistake's results as the right ones.
+    """Return the first symptom in trials with a mistake's results as the right ones.
 
     None where the symptom may be the same mistake, made in another way.
     """

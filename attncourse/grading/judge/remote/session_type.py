@@ -13,7 +13,7 @@ from attncourse.support.alarm import TimeUp
 
 
 class ObjectSession(Protocol):
-    """What ``Session`` is to an object that stands for one in the submission's process."""
+    """The part of ``Session`` that a proxy of an object in the submission's process needs."""
 
     limits: Limits
     lent_functions: LentFunctions

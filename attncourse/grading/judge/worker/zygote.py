@@ -20,7 +20,7 @@ from typing import Any
 
 import attncourse
 from attncourse import STEMS
-from attncourse.checks.trying.unavailable import SENTENCE
+from attncourse.checks.trying.unavailable import CHAPTER_ABSENT
 from attncourse.checks.trying.watch import look_up_forbidden
 from attncourse.grading.jail import kernel
 from attncourse.grading.judge.wire.encoding import Encoder
@@ -190,7 +190,7 @@ def exercises():
 def in_place(function):
     return function
 '''
-LATER_CHAPTER_STUB = f"raise ImportError({SENTENCE!r})\n"
+LATER_CHAPTER_STUB = f"raise ImportError({CHAPTER_ABSENT!r})\n"
 
 
 def make_view(folder: Path, stems: tuple[str, ...]) -> None:

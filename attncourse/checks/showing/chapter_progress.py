@@ -19,7 +19,7 @@ from attncourse.checks.showing.verdict import (
 
 MARKS = dict(zip(STATES, "✓✗○", strict=True))
 CELL = "padding:.15em 1.2em .15em 0;text-align:left;vertical-align:top"
-seen: dict[str, Verdict] = {}  # the last verdict of this process on each exercise
+last_verdicts: dict[str, Verdict] = {}  # by target, the last of this process
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,9 @@ def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
     """Return how far this session has come with a chapter's exercises."""
     here = cells_here()
     answered = here.answered() if here else None
-    return ChapterProgress(stem, tuple(row_of(e, seen.get(e.target)) for e in exercises), answered)
+    return ChapterProgress(
+        stem, tuple(row_of(e, last_verdicts.get(e.target)) for e in exercises), answered
+    )
 
 
 def question_html(mark: str, name: str, said: str) -> str:

@@ -1,4 +1,4 @@
-"""The live page of the real model, with a small model in its place."""
+"""The page of the real model, with a small model in its place."""
 
 from __future__ import annotations
 

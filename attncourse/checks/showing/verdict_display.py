@@ -32,8 +32,8 @@ class Begun:
         return FRAME.format("#b4541a") + lines + "</div>"
 
 
-class Board:
-    """Where one check shows its verdict: a display in a notebook, or else standard output.
+class VerdictDisplay:
+    """The place where one check shows its verdict: a display in a notebook, or standard output.
 
     ``show`` displays something in a notebook, and gives nothing where there is none. ``said`` is
     the line that was printed.
@@ -47,7 +47,7 @@ class Board:
         self.said = ""
 
     def begin(self, verdict: Verdict) -> None:
-        """Shows the first line."""
+        """Show the first line."""
         begun = Begun(verdict)
         self.display = self.show(begun, display_id=True)
         if not self.display:
@@ -55,7 +55,7 @@ class Board:
             write_line(self.said, self.out)
 
     def end(self, verdict: Verdict) -> bool:
-        """Puts the verdict in the place of its first line; says whether it is displayed."""
+        """Put the verdict in the place of its first line; return whether it is displayed."""
         if not self.display:
             return bool(self.show(verdict))
         self.display.update(verdict)
