@@ -507,7 +507,7 @@ WITH_WORDS = [page for page in PAGES if "{do}`" in (ROOT / page).with_suffix(".m
 
 @pytest.mark.parametrize("name", WITH_WORDS)
 def test_words_that_set_a_figure_set_it(reader, name):
-    """Each can be pressed and finds its controls; the live model's are looked at unloaded."""
+    """Each can be pressed and finds its controls; the real model's are looked at unloaded."""
     page = reader.open(name)
     words = page.locator(".attn-do")
     for one in words.all():

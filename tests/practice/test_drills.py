@@ -10,12 +10,14 @@ import time
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from drill_making import candidates
 from drill_making.candidates import name_of_changes
 from drill_making.choosing import with_ids
-from drill_making.examples import example_of, example_place
+from drill_making.examples import can_be_computed, example_of, example_place, without_weights
 from drill_making.line_changes import BY_HAND, LineChange
+from drill_making.overlapping import is_fair_name
 from drill_making.proving import (
     drill_problem,
     implementation_of,
@@ -23,12 +25,15 @@ from drill_making.proving import (
     named_mistake,
     problem_in_words,
 )
+from drill_making.refreshing import refreshed
+from drill_making.refused import NAMED_FOR_ANOTHER, NOBODY_WRITES, is_refused
 from drill_making.sources import RightAnswer
 from drill_making.wrong_names import twins_of
 
 from attncourse import STEMS
 from attncourse.checks import chapter, exercises
 from attncourse.checks.index import guide_place, index
+from attncourse.checks.trying.trials import try_out
 from attncourse.practice.drills import Drill, drill_from, drills_file, drills_of, kept_entry
 from attncourse.practice.excerpt import count_of
 from helpers.seeding import SEED
@@ -212,3 +217,51 @@ def test_a_drill_is_kept_as_it_is():
     assert drill_from(entry, setups) == drill
     assert setups[entry["setup"]] == drill.setup
     assert entry["example"]["want"] == drill.example.want
+
+
+def test_an_example_can_be_computed_with_what_is_shown():
+    """Scores near 10,000 that differ in the fifth digit are shown alike, and so are no example."""
+    exercise = exercises()["lookup.softmax"]
+
+    def softmax_of_whole(x, axis=-1, temperature=1.0):
+        z = np.moveaxis(x, axis, 0) // temperature
+        e = np.exp(z - z.max(0))
+        return np.moveaxis(e / e.sum(0), 0, axis)
+
+    trials = try_out(exercise, softmax_of_whole, SEED)
+    large = next(t for t in trials if t.stands_out and t.case.note == "scores near 10000")
+    assert not can_be_computed(exercise, large, softmax_of_whole)
+    place = example_place(exercise, trials, implementation=softmax_of_whole)
+    assert can_be_computed(exercise, trials[place], softmax_of_whole)
+
+
+def test_a_module_shows_all_its_weights_or_none():
+    some = [{"name": "x", "value": [1]}, {"name": "W.weight", "value": {"shape": [7, 5]}}]
+    example = {"call": "f(x)", "note": "one row", "inputs": some, "got": 1, "want": 2}
+    bare = without_weights(example)
+    assert bare["inputs"] == some[:1]
+    assert bare["note"] == "one row; weights drawn at random"
+    whole = example | {"inputs": [some[0], {"name": "W.weight", "value": [[1]]}]}
+    assert without_weights(whole) == whole
+
+
+def test_a_wrong_name_that_came_to_be_unfair_is_another_one():
+    drill = next(d for d in drills_of("kqv") if d.name == "no scale")
+    unfair = changed(drill, wrong_names=("neither softmax nor scale", *drill.wrong_names[1:]))
+    again = refreshed(unfair, 5)
+    assert not problem_in_words(again)
+    assert again.wrong_names[:2] == drill.wrong_names[1:]
+    assert not drill_problem(again, SEED, other_lines=False)
+
+
+def test_a_guard_in_right_code_is_no_wrong_name():
+    assert not is_fair_name("a guard in the denominator", ("return e / (e.sum(0) + 1e-12)",))
+    assert is_fair_name("a guard in the denominator", ("return e / e.sum(0)",))
+    assert not is_fair_name("something is done to the vectors", ())
+
+
+def test_lines_that_readers_refused_are_no_drills():
+    line = next(iter(NOBODY_WRITES["lookup.soft_lookup"]))
+    assert is_refused("lookup.soft_lookup", f"    {line}")
+    assert not is_refused("lookup.softmax", line)
+    assert {*NOBODY_WRITES, *NAMED_FOR_ANOTHER} <= {*exercises()}
