@@ -82,7 +82,8 @@ def sink_softmax(
     """
     require_finite_sink(sink)
     if mask is not None:
-        mask, scores = torch.broadcast_tensors(*require_mask(mask, scores))
+        mask, scores = require_mask(mask, scores)
+        mask, scores = torch.broadcast_tensors(mask, scores)
         mask = F.pad(mask, (0, 1), value=True)  # (..., h, m, n + 1): the sink is always allowed
     column = sink[:, None, None].expand(*scores.shape[:-1], 1)  # (..., h, m, 1)
     logits = torch.cat([scores, column], dim=-1)  # (..., h, m, n + 1)

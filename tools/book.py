@@ -216,7 +216,9 @@ def build(course: Course, arguments: argparse.Namespace, started: float) -> int:
     forget_if_stale(course, arguments.all)
     outcome, failures = run_pages(course)
     cached = [page for page, what in outcome.items() if what == "cached"]
-    for pages in [counted(cached)] if len(cached) == len(outcome) else cached:
+    if len(cached) > 1 and len(cached) == len(outcome):
+        cached = [counted(cached)]
+    for pages in cached:
         print(f"  {pages}: cached")
     for page, traceback in failures.items():
         print(f"{page}.md failed:\n{last_lines(traceback)}", file=sys.stderr)

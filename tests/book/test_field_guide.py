@@ -256,7 +256,11 @@ def test_the_cache_holds_until_the_sources_change(tmp_path, monkeypatch, entries
     monkeypatch.setattr(listing, "exercises", lambda: {"tokens.embed": ALL["tokens.embed"]})
     first = listing.entries(cache)
     assert first == [one for one in entries if one.target == "tokens.embed"]
-    monkeypatch.setattr(listing, "ProcessPoolExecutor", lambda *_: pytest.fail("computed again"))
+
+    def computed_again(*_, **__):
+        pytest.fail("computed again")
+
+    monkeypatch.setattr(listing, "ProcessPoolExecutor", computed_again)
     assert listing.entries(cache) == first
     monkeypatch.setattr(listing, "key", lambda: "another")
     with pytest.raises(pytest.fail.Exception, match="computed again"):

@@ -15,7 +15,13 @@ import pytest
 from drill_making import candidates
 from drill_making.candidates import name_of_changes
 from drill_making.choosing import with_ids
-from drill_making.examples import can_be_computed, example_of, example_place, without_weights
+from drill_making.examples import (
+    MOST_WEIGHTS,
+    can_be_computed,
+    example_of,
+    example_place,
+    without_weights,
+)
 from drill_making.line_changes import BY_HAND, LineChange
 from drill_making.overlapping import is_fair_name
 from drill_making.proving import (
@@ -243,6 +249,8 @@ def test_a_module_shows_all_its_weights_or_none():
     assert bare["note"] == "one row; weights drawn at random"
     whole = example | {"inputs": [some[0], {"name": "W.weight", "value": [[1]]}]}
     assert without_weights(whole) == whole
+    many = [{"name": f"W_{i}.weight", "value": [[1]]} for i in range(MOST_WEIGHTS + 1)]
+    assert without_weights(whole | {"inputs": some[:1] + many})["inputs"] == some[:1]
 
 
 def test_a_wrong_name_that_came_to_be_unfair_is_another_one():

@@ -27,6 +27,7 @@ TWIN = 40.0  # the effort that a wrong name with the same result is worth
 MOST_COMPUTED = 6  # cases that are computed again, those that are read most quickly
 COMPUTED = 0.02  # how far a result may be off that is computed with what is shown
 UNSEEN = 120.0  # that of an argument whose numbers are not shown, so that nobody can compute
+MOST_WEIGHTS = 8  # of a module's arrays: an attention's, with biases
 UNSHOWN = "weights drawn at random"  # the note of a module of which none are shown
 NO_TWINS: Mapping[int, int] = MappingProxyType({})
 
@@ -155,12 +156,13 @@ def example_of(exercise: Exercise, trial: Trial) -> dict[str, Any]:
 
 
 def without_weights(example: dict[str, Any]) -> dict[str, Any]:
-    """Return an example without a module's weights where not all of them can be shown.
+    """Return an example without a module's weights where they are many, or some cannot be shown.
 
-    Nobody computes with some of them, and they hide what can be compared.
+    Nobody computes with them then, and they hide what can be compared.
     """
     weights = [one for one in example["inputs"] if "." in one["name"]]
-    if not any(isinstance(one["value"], dict) for one in weights):
+    all_shown = not any(isinstance(one["value"], dict) for one in weights)
+    if all_shown and len(weights) <= MOST_WEIGHTS:
         return example
     note = f"{example['note']}; {UNSHOWN}" if example["note"] else UNSHOWN
     others = [one for one in example["inputs"] if one not in weights]
