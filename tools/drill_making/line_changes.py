@@ -465,7 +465,8 @@ def wrong_options(exercise: Exercise) -> list[ast.Lambda]:
     for mistake in exercise.mistakes:
         for wrong in (mistake.wrong, *mistake.also):
             parts = parts_of(wrong)
-            for option in parts.chosen.values() if parts else [wrong]:
+            options = list(parts.chosen.values()) if parts else [wrong]
+            for option in options:
                 node = lambda_of(option) if callable(option) else None
                 if node and is_plain_option(node):
                     found.setdefault(ast.dump(node.body), node)
