@@ -29,8 +29,8 @@ with-model = { if test "$(MODEL)" != no; then $(BIN)/attncourse model 2>&1 || tr
   wait; cat .venv/model.log
 
 # $(call beside,one command,its log,another): both at once. What the first says comes at the end,
-# without what it said of the time left.
-beside = { $(1); } > $(2) 2>&1 & one=$$!; ( $(3) ) || \
+# without what it said of the time left. Where the other fails, the first is ended.
+beside = ( trap 'kill $$!' TERM; $(1) & wait $$! ) > $(2) 2>&1 & one=$$!; ( $(3) ) || \
   { status=$$?; kill $$one 2> /dev/null || true; wait; exit $$status; }; \
   wait $$one || { status=$$?; cat $(2) >&2; exit $$status; }; sed '/ left)*$$/d' $(2)
 

@@ -204,7 +204,8 @@ class Setup:
             [self.python, "-I", "-m", "pip", "config", "list"], capture_output=True, text=True
         )
         options = uv_options(listed.stdout)
-        if options is None or self.pip("--no-compile", "--no-deps", UV).returncode:
+        fetch = ("--no-compile", "--no-deps", *PATIENCE, UV)
+        if options is None or self.pip(*fetch).returncode:
             return False
         fetched = self.folder / ".fetched"
         command = [self.folder / "bin" / "uv", "--no-config", "pip", "install"]

@@ -31,20 +31,20 @@ def points(*cells: dict, limits: Limits = LIMITS, tests=TESTS) -> dict[str, floa
     return {name: result.points for name, result in report.cells.items()}
 
 
+LATE = solution(  # what it calls is defined in a later cell
+    "add",
+    dedented("""
+        ZERO = zero()
+
+        def add(a, b):
+            return a + b + ZERO
+    """),
+)
 FULL = {"open_add": 2, "hidden_add": 1}
 
 
 def test_a_name_defined_later_is_there_the_second_time():
-    late = solution(
-        "add",
-        dedented("""
-            ZERO = zero()
-
-            def add(a, b):
-                return a + b + ZERO
-        """),
-    )
-    assert points(late, cell("def zero():\n    return 0")) == FULL
+    assert points(LATE, cell("def zero():\n    return 0")) == FULL
 
 
 @pytest.mark.parametrize("where", ["before", "behind"])
@@ -118,16 +118,7 @@ def test_time_for_running_cells_again_is_not_counted():
 def test_time_for_missing_names_is_the_submissions():
     """It could have been written in order; and it is told what it took."""
     slow = [cell(f"{BURN}k{number} = 1") for number in range(2)]
-    late = solution(
-        "add",
-        dedented("""
-            ZERO = zero()
-
-            def add(a, b):
-                return a + b + ZERO
-        """),
-    )
-    data = notebook(*slow, late, cell("def zero():\n    return 0"), *TESTS)
+    data = notebook(*slow, LATE, cell("def zero():\n    return 0"), *TESTS)
     asked = Assignment("01_again", read_cells(notebook(solution("add", ADD), *TESTS)))
     limits = Limits(submission=30, cell=3, call=3)
     report = grade_submission(data, asked, limits=limits, seed=1)

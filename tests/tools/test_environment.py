@@ -9,7 +9,7 @@ from pathlib import Path
 
 import environment
 import pytest
-from environment import CPU_INDEX, REFUSED, UV, Setup, SetupError, uv_options
+from environment import CPU_INDEX, PATIENCE, REFUSED, UV, Setup, SetupError, uv_options
 
 from helpers.project import ROOT
 
@@ -187,7 +187,7 @@ def test_pip_installs_where_uv_cannot_be_had_or_fails(asked):
     done.status = 1
     done.log.touch()
     assert not done.installed_by_uv()
-    assert words == [("--no-compile", "--no-deps", UV)]
+    assert words == [("--no-compile", "--no-deps", *PATIENCE, UV)]
     with pytest.raises(SetupError, match="could not be installed"):
         done.install_by_pip()
     done.status = 0
