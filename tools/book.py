@@ -49,7 +49,8 @@ def page_key(course: Course, page: str) -> str:
         path
         for room in ("data", "figures", "pretrained", "support", "tasks")
         for path in (package / room).rglob("*")
-        if path.is_file() and path.suffix != ".pyc"
+        if "__pycache__" not in path.parts  # others may be writing there at this moment
+        if path.is_file()
         if path.parent.name != "drawings" or (chapter and path.stem in (chapter.stem, "__init__"))
     ]
     key = digest_of(sorted([*modules, *shared, course.root / "requirements.txt"]))

@@ -80,18 +80,18 @@ def run_pages(course: Course) -> tuple[dict[str, str], dict[str, str]]:
         progress = Progress(len(work))
         with stderr_into(log), workers([record.uri for record in todo]) as pool:
             lost = []  # whose kernel did not start or live: its ports may have been taken meanwhile
-            for status, uri in pool.imap_unordered(PartedWorker(), work):
+            for status, uri, run in pool.imap_unordered(PartedWorker(), work):
                 if status == NO_KERNEL:
                     lost.append(uri)
                 else:
-                    outcome[paths[uri]] = run = became(cache, uri)
+                    outcome[paths[uri]] = run
                     progress.done(f"{paths[uri]}: {run}")
             again = [page_work for page_work in work if page_work.uri in lost]
             reasons = {uri: loss_of(uri, log, LOST) for uri in lost}
             if lost:
                 shutil.copyfile(log, log.with_name("lost-kernels.log"))  # the next build's is empty
-            for _, uri in pool.imap_unordered(PartedWorker(), again):
-                outcome[paths[uri]] = run = became(cache, uri)
+            for _, uri, run in pool.imap_unordered(PartedWorker(), again):
+                outcome[paths[uri]] = run
                 progress.done(f"{paths[uri]}: {run}, at the second try ({reasons[uri]})")
         cache.drop_oldest()
     for record in cache.list_project_records():
@@ -122,12 +122,6 @@ def for_small_models(cpu: Path = Path("/proc/cpuinfo")) -> dict[str, str]:
     if cpu.is_file() and "avx512" in cpu.read_text(encoding="utf-8"):
         variables["ATEN_CPU_CAPABILITY"] = "avx2"
     return variables
-
-
-def became(cache: OutputCache, uri: str) -> str:
-    """Return the outcome of a page that has just run."""
-    record = cache.get_cached_project_nb(uri)
-    return f"executed in {record.data['execution_seconds']:.1f} s" if record else "failed"
 
 
 @contextmanager

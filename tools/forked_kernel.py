@@ -18,11 +18,13 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
-from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc
+from jupyter_cache.executors.basic import ExecutionWorkerLocalMProc, ProcessData
 from jupyter_cache.executors.utils import single_nb_execution
 from jupyter_client.provisioning import local_provisioner
 from nbformat import NotebookNode
+from output_cache import OutputCache
 
 MALLOPT = {"MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_TRIM_THRESHOLD_": -1}  # numbers of malloc.h
 LOST = "Lost kernel: "  # with which its line in the log begins
@@ -53,6 +55,16 @@ def workers(pages: list[str]) -> multiprocessing.pool.Pool:
 
 class PartedWorker(ExecutionWorkerLocalMProc):
     """Runs a page in a kernel that parts from this process, where it can."""
+
+    def __call__(self, data: ProcessData) -> tuple[int, str, str]:
+        """Run a page; return jupyter-cache's status, the page, and what became of it.
+
+        The build does not ask the cache itself while pages run: a process that parts from it in
+        the middle of a read takes SQLite's count of readers along, and finds the database locked
+        for as long as it lives.
+        """
+        status, uri = super().__call__(data)
+        return status, uri, cast(OutputCache, data.cache).outcome_of(uri)
 
     @staticmethod
     def execute(project_nb, data):

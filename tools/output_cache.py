@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
-from jupyter_cache.cache.db import create_db
 from jupyter_cache.cache.main import JupyterCacheBase
-from sqlalchemy import Engine, create_engine
-
-PATIENCE = 120.0  # seconds; another page's process may wait for a busy disk
 
 
 class OutputCache(JupyterCacheBase):
     """Outputs by a page's code; the oldest are dropped when that is asked for."""
-
-    @cached_property
-    def db(self) -> Engine:
-        """Jupyter-cache's database, which a process waits for while another one writes."""
-        made = create_db(self.path)
-        return create_engine(made.url, connect_args={"timeout": PATIENCE})
-
-    def __getstate__(self) -> dict:
-        """Return the attributes without the database's connections: each process has its own."""
-        return {name: value for name, value in vars(self).items() if name != "db"}
 
     def truncate_caches(self) -> None:
         """Drop nothing, though jupyter-cache asks for it whenever a page's outputs are kept.
@@ -34,3 +18,8 @@ class OutputCache(JupyterCacheBase):
     def drop_oldest(self) -> None:
         """Drop the oldest outputs beyond jupyter-cache's limit."""
         super().truncate_caches()
+
+    def outcome_of(self, uri: str) -> str:
+        """Return what became of a page that has just run: `executed in 3.1 s` or `failed`."""
+        record = self.get_cached_project_nb(uri)
+        return f"executed in {record.data['execution_seconds']:.1f} s" if record else "failed"

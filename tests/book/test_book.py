@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import html
+import multiprocessing
 import os
 import pickle
 import re
 import shutil
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import colab
 import course as settings
 import execution
+import forked_kernel
 import nbformat
 import pytest
-from output_cache import PATIENCE
+from jupyter_cache.cache.main import JupyterCacheBase
 
 import book
 from helpers.project import FIXTURE, ROOT, copy_course, run_tool
@@ -267,12 +270,44 @@ def test_a_page_whose_outputs_are_kept_drops_no_others(tmp_path):
     assert len(cache.list_cache_records()) == 2
 
 
-def test_a_page_waits_while_another_writes_its_outputs(tmp_path):
-    cache = execution.cache_of(SimpleNamespace(root=tmp_path))
-    for each in (cache, pickle.loads(pickle.dumps(cache))):
-        with each.db.connect() as connection:
-            waits = connection.exec_driver_sql("PRAGMA busy_timeout").scalar()
-        assert waits == 1000 * PATIENCE
+def test_the_build_asks_the_cache_nothing_while_pages_run(spoiled, monkeypatch):
+    """A process that parts in the middle of a read finds the database locked by nobody."""
+    course = settings.load(spoiled)
+    execution.forget(course, list(course.pages))
+    parting: list[bool] = []
+    make_pool, database = forked_kernel.workers, JupyterCacheBase.db
+
+    @contextmanager
+    def watched_pool(pages):
+        with make_pool(pages) as pool:
+            parting.append(True)
+            yield pool
+            parting.clear()
+
+    def database_of(cache):
+        assert not parting or multiprocessing.parent_process(), "asked while pages run"
+        return database.fget(cache)
+
+    monkeypatch.setattr(forked_kernel, "workers", watched_pool)
+    monkeypatch.setattr(JupyterCacheBase, "db", property(database_of))
+    outcome, failures = execution.run_pages(course)
+    assert {run.partition(" in ")[0] for run in outcome.values()} == {"executed"}
+    assert failures == {}
+
+
+def test_what_pages_depend_on_is_no_bytecode(tmp_path):
+    """Other processes import the package while the book is built: such a file comes and goes."""
+    copy_course(tmp_path / "course", source=FIXTURE)
+    course = settings.load(tmp_path / "course")
+    room = course.root / "attncourse" / "figures"
+    (room / "__pycache__").mkdir(parents=True)
+    drawing = room / "view.py"
+    drawing.write_text("one")
+    before = book.page_key(course, course.pages[0])
+    (room / "__pycache__" / "view.cpython-311.pyc.139915285218224").write_text("half")
+    assert book.page_key(course, course.pages[0]) == before
+    drawing.write_text("another")
+    assert book.page_key(course, course.pages[0]) != before
 
 
 def test_pages_can_be_run_before_they_are_laid_out(spoiled):

@@ -302,7 +302,7 @@ def test_the_wheel_holds_every_file_of_the_package_and_no_other(elsewhere):
         {
             str(path.relative_to(root)): path.read_bytes()
             for path in root.rglob("*")
-            if path.is_file() and path.suffix != ".pyc" and path.name != "README.md"
+            if path.is_file() and "__pycache__" not in path.parts and path.name != "README.md"
         }
         for root in (ROOT / "attncourse", packages / "attncourse")
     )
