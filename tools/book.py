@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from course import ROOT, Course, CourseError, load
@@ -112,10 +113,15 @@ def everything_key(root: Path) -> str:
     return digest_of(sorted(files) + settings) + model_for((root / "book").glob("*.md"))
 
 
+def holds(stamp: Path, key: str) -> bool:
+    """True if a stamp is there and holds this key."""
+    return stamp.exists() and stamp.read_text(encoding="utf-8") == key
+
+
 def unchanged(root: Path, key: str) -> bool:
     """True if the book that is there was made from the same sources."""
-    stamp, html = root / "_build" / ".book", root / "_build" / "html" / "index.html"
-    return html.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == key
+    html = root / "_build" / "html" / "index.html"
+    return html.exists() and holds(root / "_build" / ".book", key)
 
 
 def sphinx(root: Path) -> int:
@@ -214,7 +220,34 @@ def build(course: Course, arguments: argparse.Namespace, started: float) -> int:
         put_model_beside(start.parent)
         print(f"Nothing has changed since the last build. Open {start}")
         return 0
-    forget_if_stale(course, arguments.all)
+    have_run = course.root / "_build" / ".jupyter_cache" / ".have_run"  # it goes with the outputs
+    if arguments.all or not holds(have_run, key):
+        if not run_new_pages(course, arguments.all):
+            return 1
+        have_run.write_text(key, encoding="utf-8")
+    if arguments.run:
+        return 0
+    print("Laying out the pages …", flush=True)
+    from prose_numbers import read_pages
+
+    with ThreadPoolExecutor() as beside:  # Sphinx is a process of its own
+        laid_out = beside.submit(sphinx, course.root)
+        numbers = list(read_pages(course, course.pages))
+    if laid_out.result():
+        print("The book has warnings or errors: see above.", file=sys.stderr)
+        return 1
+    for result in numbers:
+        for fault in result.faults:
+            print(f"  {result.page}: {fault}", file=sys.stderr)
+    put_model_beside(start.parent)
+    (course.root / "_build" / ".book").write_text(key, encoding="utf-8")
+    print(f"The book is built ({time.perf_counter() - started:.0f} s). Open {start}")
+    return 0
+
+
+def run_new_pages(course: Course, everything: bool) -> bool:
+    """Run the pages whose code or package is new; False where one fails, which is told."""
+    forget_if_stale(course, everything)
     outcome, failures = run_pages(course)
     cached = [page for page, what in outcome.items() if what == "cached"]
     if len(cached) > 1 and len(cached) == len(outcome):
@@ -223,21 +256,7 @@ def build(course: Course, arguments: argparse.Namespace, started: float) -> int:
         print(f"  {pages}: cached")
     for page, traceback in failures.items():
         print(f"{page}.md failed:\n{last_lines(traceback)}", file=sys.stderr)
-    if failures or arguments.run:
-        return 1 if failures else 0
-    print("Laying out the pages …", flush=True)
-    if sphinx(course.root):
-        print("The book has warnings or errors: see above.", file=sys.stderr)
-        return 1
-    from prose_numbers import read_pages
-
-    for result in read_pages(course, course.pages):
-        for fault in result.faults:
-            print(f"  {result.page}: {fault}", file=sys.stderr)
-    put_model_beside(start.parent)
-    (course.root / "_build" / ".book").write_text(key, encoding="utf-8")
-    print(f"The book is built ({time.perf_counter() - started:.0f} s). Open {start}")
-    return 0
+    return not failures
 
 
 if __name__ == "__main__":

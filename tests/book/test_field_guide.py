@@ -7,6 +7,7 @@ import dis
 import html
 import importlib
 import inspect
+import json
 import re
 import shutil
 import sys
@@ -15,9 +16,10 @@ from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
+import field_guide
 import pytest
 import yaml
 from docutils.core import publish_from_doctree
@@ -265,6 +267,26 @@ def test_the_cache_holds_until_the_sources_change(tmp_path, monkeypatch, entries
     monkeypatch.setattr(listing, "key", lambda: "another")
     with pytest.raises(pytest.fail.Exception, match="computed again"):
         listing.entries(cache)
+
+
+def test_entries_are_worked_out_beside_sphinx(tmp_path, monkeypatch):
+    kept = tmp_path / "guide.json"
+    monkeypatch.setattr(listing, "exercises", lambda: {"tokens.embed": ALL["tokens.embed"]})
+    process = listing.work_ahead(kept)
+    assert listing.work_ahead(kept) is process
+    process.join()
+    assert process.exitcode == 0
+    assert {entry["target"] for entry in json.loads(kept.read_text())["entries"]} == {
+        "tokens.embed"
+    }
+
+
+def test_sphinx_reads_the_guide_last(monkeypatch):
+    course = SimpleNamespace(pages=["index", "book/field_guide", "book/practice"])
+    monkeypatch.setattr(field_guide, "loaded", lambda root: course)
+    pages = ["book/another", "book/field_guide", "book/practice", "index"]
+    field_guide.read_last(SimpleNamespace(srcdir="."), None, pages)
+    assert pages == ["book/another", "book/practice", "index", "book/field_guide"]
 
 
 @pytest.mark.slow

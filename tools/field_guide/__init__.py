@@ -23,7 +23,7 @@ from sphinx.util.nodes import make_refnode
 from attncourse.checks import Exercise, exercises
 from attncourse.checks.index import name_of_place
 from attncourse.figures.moving.real_model import live_address
-from field_guide.listing import GuideEntry, entries, sources, with_code
+from field_guide.listing import GuideEntry, entries, sources, with_code, work_ahead
 
 SECTION = "attn-section"
 HEADINGS = "field_guide_headings"  # where Sphinx's environment keeps them from build to build
@@ -42,7 +42,8 @@ class FieldGuide(SphinxDirective):
         for path in sources():
             self.env.note_dependency(str(path))
         self.env.note_dependency(__file__)
-        guide_entries = entries(course.root / "_build" / "field_guide.json")
+        work_ahead(kept_entries(course)).join()
+        guide_entries = entries(kept_entries(course))
         known = exercises()
         stems = [chapter.stem for chapter in course.chapters]
         guide_entries = [
@@ -120,11 +121,34 @@ def all_headings(course: Course) -> list[list[str]]:
     return [headings(course, chapter) for chapter in course.chapters]
 
 
+def guides(course: Course) -> list[str]:
+    """Return the pages that hold the guide."""
+    return [page for page in course.pages if page.endswith("/field_guide")]
+
+
+def kept_entries(course: Course) -> Path:
+    """Return the file that keeps the guide's entries from build to build."""
+    return course.root / "_build" / "field_guide.json"
+
+
+def begin(app):
+    """Work the guide's entries out, which takes longest, while Sphinx reads other pages."""
+    course = loaded(Path(app.srcdir))
+    if guides(course):
+        work_ahead(kept_entries(course))
+
+
+def read_last(app, env, pages):
+    """Sphinx reads the guide when its entries are there."""
+    last = guides(loaded(Path(app.srcdir)))
+    pages.sort(key=lambda page: page in last)
+
+
 def when_headings_change(app, env, added, changed, removed):
     """The guide shows chapters' titles and links to sections; nothing else of theirs."""
     course = loaded(Path(app.srcdir))
     same = getattr(env, HEADINGS, None) == all_headings(course)
-    return [] if same else [p for p in course.pages if p.endswith("/field_guide")]
+    return [] if same else guides(course)
 
 
 def resolve(app, env, node, content):
@@ -210,6 +234,8 @@ def add_files(app, page, template, context, doctree):
 def setup(app):
     """Register the guide with Sphinx."""
     app.add_directive("field-guide", FieldGuide)
+    app.connect("builder-inited", begin)
+    app.connect("env-before-read-docs", read_last)
     app.connect("env-get-outdated", when_headings_change)
     app.connect("missing-reference", resolve)
     app.connect("html-page-context", add_files)

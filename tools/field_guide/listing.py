@@ -16,8 +16,10 @@ from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from html import escape
 from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from textwrap import dedent
 
@@ -33,6 +35,7 @@ from attncourse.checks.showing.verdict import Picture, short_number
 from attncourse.checks.showing.verdict import inline_html as with_code
 
 TOOLS = ("listing.py", "check_source.py", "symptoms.py", "wrong_lines.py")
+PARTING = get_context("fork" if sys.platform == "linux" else "spawn")
 
 
 @dataclass(frozen=True)
@@ -65,28 +68,35 @@ def key() -> str:
     return digest.hexdigest()
 
 
-def entries(cache: Path | None = None) -> list[GuideEntry]:
-    """Every mistake in the order of the course; from the cache where it still holds."""
+@cache
+def work_ahead(kept: Path) -> BaseProcess:
+    """Begin to work the entries out in a process of its own, or return the one that does."""
+    process = PARTING.Process(target=entries, args=(kept,))
+    process.start()
+    return process
+
+
+def entries(kept: Path | None = None) -> list[GuideEntry]:
+    """Every mistake in the order of the course; from the file where it still holds."""
     now = key()
-    if cache is not None and cache.exists():
-        cached_entries = json.loads(cache.read_text(encoding="utf-8"))
+    if kept is not None and kept.exists():
+        cached_entries = json.loads(kept.read_text(encoding="utf-8"))
         if cached_entries["key"] == now:
             return [GuideEntry(**entry) for entry in cached_entries["entries"]]
-    parting = get_context("fork" if sys.platform == "linux" else "spawn")
     # A forked worker's collector would go through all that Sphinx and torch have made, many times.
-    with ProcessPoolExecutor(os.cpu_count(), parting, initializer=gc.freeze) as pool:
+    with ProcessPoolExecutor(os.cpu_count(), PARTING, initializer=gc.freeze) as pool:
         all_entries = distinct(
             guide_entry
             for entries_of_exercise in pool.map(entries_of, exercises())
             for guide_entry in entries_of_exercise
         )
-    if cache is not None:
-        cache.parent.mkdir(parents=True, exist_ok=True)
+    if kept is not None:
+        kept.parent.mkdir(parents=True, exist_ok=True)
         cached_entries = {
             "key": now,
             "entries": [asdict(guide_entry) for guide_entry in all_entries],
         }
-        cache.write_text(json.dumps(cached_entries), encoding="utf-8")
+        kept.write_text(json.dumps(cached_entries), encoding="utf-8")
     return all_entries
 
 
