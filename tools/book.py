@@ -72,10 +72,15 @@ def digest_of(files: list[Path]) -> str:
     return digest.hexdigest()
 
 
-def forget_if_stale(course: Course, everything: bool) -> None:
-    """Drop the outputs that were computed with another package than today's."""
+def page_keys(course: Course) -> dict[str, str]:
+    """Return what each page's outputs depend on, now."""
+    return {page: page_key(course, page) for page in course.pages}
+
+
+def forget_if_stale(course: Course, everything: bool) -> dict[str, str]:
+    """Drop the outputs that were computed with another package than today's; return the keys."""
     build = course.root / "_build"
-    known, keys = build / ".pages", {page: page_key(course, page) for page in course.pages}
+    known, keys = build / ".pages", page_keys(course)
     if everything or not known.exists():
         for name in (".jupyter_cache", "html", ".doctrees"):
             shutil.rmtree(build / name, ignore_errors=True)
@@ -95,6 +100,7 @@ def forget_if_stale(course: Course, everything: bool) -> None:
     if stale or redrawn or reloaded:  # each page names the version of what it loads
         shutil.rmtree(build / "html", ignore_errors=True)
     known.write_text(json.dumps(keys), encoding="utf-8")
+    return keys
 
 
 def differ(stamp: Path, files: list[Path]) -> bool:
@@ -105,12 +111,12 @@ def differ(stamp: Path, files: list[Path]) -> bool:
     return key != before
 
 
-def everything_key(root: Path) -> str:
-    """A digest of all that the book is made from."""
+def sources_key(root: Path) -> str:
+    """A digest of all files that the book is made from."""
     names = ("attncourse", "book", "exercises", "tools")
     files = [p for name in names for p in (root / name).rglob("*") if p.suffix in SOURCES]
     settings = [root / name for name in ("_config.yml", "_toc.yml", "requirements.txt")]
-    return digest_of(sorted(files) + settings) + model_for((root / "book").glob("*.md"))
+    return digest_of(sorted(files) + settings)
 
 
 def holds(stamp: Path, key: str) -> bool:
@@ -215,16 +221,20 @@ def main() -> int:
 def build(course: Course, arguments: argparse.Namespace, started: float) -> int:
     """Build what has changed since the last time; the status to end with."""
     start = course.root / "_build" / "html" / "index.html"
-    key = everything_key(course.root)
+    sources, pages = sources_key(course.root), [course.root / f"{page}.md" for page in course.pages]
+    key = sources + model_for(pages)
     if unchanged(course.root, key) and not arguments.all:
         put_model_beside(start.parent)
         print(f"Nothing has changed since the last build. Open {start}")
         return 0
     have_run = course.root / "_build" / ".jupyter_cache" / ".have_run"  # it goes with the outputs
     if arguments.all or not holds(have_run, key):
-        if not run_new_pages(course, arguments.all):
+        keys, succeeded = run_new_pages(course, arguments.all)
+        if not succeeded:
             return 1
-        have_run.write_text(key, encoding="utf-8")
+        key = sources + model_for(pages)  # it may have come meanwhile
+        if keys == page_keys(course):
+            have_run.write_text(key, encoding="utf-8")
     if arguments.run:
         return 0
     print("Laying out the pages …", flush=True)
@@ -245,10 +255,13 @@ def build(course: Course, arguments: argparse.Namespace, started: float) -> int:
     return 0
 
 
-def run_new_pages(course: Course, everything: bool) -> bool:
-    """Run the pages whose code or package is new; False where one fails, which is told."""
-    forget_if_stale(course, everything)
+def run_new_pages(course: Course, everything: bool) -> tuple[dict[str, str], bool]:
+    """Run the pages whose code or package is new; return what outputs depend on, and if all ran."""
+    keys = forget_if_stale(course, everything)
     outcome, failures = run_pages(course)
+    now = page_keys(course)  # pages may have waited for the real model
+    keys |= {page: now[page] for page, what in outcome.items() if what.startswith("executed")}
+    (course.root / "_build" / ".pages").write_text(json.dumps(keys), encoding="utf-8")
     cached = [page for page, what in outcome.items() if what == "cached"]
     if len(cached) > 1 and len(cached) == len(outcome):
         cached = [counted(cached)]
@@ -256,7 +269,7 @@ def run_new_pages(course: Course, everything: bool) -> bool:
         print(f"  {pages}: cached")
     for page, traceback in failures.items():
         print(f"{page}.md failed:\n{last_lines(traceback)}", file=sys.stderr)
-    return not failures
+    return keys, not failures
 
 
 if __name__ == "__main__":

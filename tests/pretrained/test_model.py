@@ -13,6 +13,7 @@ import pytest
 from attncourse.grading.errors import UserError
 from attncourse.pretrained import model
 from attncourse.pretrained.model import NoModel, at_hand, model_file, within_reach
+from helpers.project import FIXTURE, copy_course
 
 INSIDE = b"GGUF, as it were" * 1000
 
@@ -228,3 +229,30 @@ def test_a_page_runs_again_once_the_model_is_there(index, tmp_path):
     after = [book.page_key(course, page) for page in ("asks", "other")]
     assert before[0] != after[0]
     assert before[1] == after[1]
+
+
+def test_a_page_that_waited_for_the_model_runs_once(index, tmp_path, monkeypatch):
+    """What is fetched while pages run is what those that ask for it have seen."""
+    from course import load
+
+    import book
+
+    course = load(copy_course(tmp_path / "course", source=FIXTURE))
+    asks = course.pages[0]
+    with (course.root / f"{asks}.md").open("a") as page:
+        page.write("from attncourse.pretrained.model import at_hand")
+
+    def run_pages(course):
+        model_file()
+        return {page: "executed in 0.1 s" for page in course.pages}, {}
+
+    monkeypatch.setattr(book, "run_pages", run_pages)
+    keys, succeeded = book.run_new_pages(course, everything=False)
+    assert succeeded
+    assert keys == book.page_keys(course)
+    assert "with the model" in keys[asks]
+    monkeypatch.setattr(
+        book, "run_pages", lambda course: (dict.fromkeys(course.pages, "cached"), {})
+    )
+    monkeypatch.setattr(book, "forget", lambda course, stale: pytest.fail(f"forgot {stale}"))
+    assert book.run_new_pages(course, everything=False) == (keys, True)
