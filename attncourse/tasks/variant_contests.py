@@ -292,8 +292,8 @@ def losses_by_place(model: VariantModel, text: str) -> dict:
     """The loss in texts longer than those trained on, in nats, by pieces of half that length.
 
     The longest texts once more as controls: every distance that no training had is turned as the
-    farthest that it had (``clipped``), or only as many keys are seen as in training (``window``).
-    Of these the loss of the last letters, as many as a text for training has.
+    farthest that it had (``clipped``), or layers that are turned see only as many keys as in
+    training (``window``). Of these the loss of the last letters, as many as a training text has.
     """
     task = NextLetters(text, n=TEXT_LENGTH * TIMES_LONGER)
     ids, answers = task.held_out(200)
@@ -301,7 +301,7 @@ def losses_by_place(model: VariantModel, text: str) -> dict:
     layers: list[Any] = list(clipped.attentions)  # each a VariantAttention
     for layer in layers:
         layer.variant = replace(layer.variant, farthest=TEXT_LENGTH - 1)
-    masks = [seen_keys(task.n, TEXT_LENGTH)] * len(layers)
+    masks = [seen_keys(task.n, TEXT_LENGTH if layer.variant.turned else None) for layer in layers]
     outputs = {"places": model(ids), "clipped": clipped(ids), "window": model(ids, masks)}
     losses = {
         name: -logits.log_softmax(-1).gather(-1, answers[..., None])[..., 0].mean(0)

@@ -247,15 +247,16 @@ def test_losses_by_place_are_those_of_texts_that_are_longer():
     assert model.attentions[0].variant == LayerOptions()  # the control changes a copy
 
 
-def test_without_turns_a_farthest_distance_changes_nothing():
+def test_without_turns_no_control_changes_anything():
     torch.manual_seed(31)
     text = TEXT * 2
     build = variant_contests.position_builds(text)["none turned"]
     found = variant_contests.losses_by_place(build(), text)
-    assert found["clipped"] == pytest.approx(sum(found["places"][-2:]) / 2, abs=2e-4)
+    for control in ("clipped", "window"):
+        assert found[control] == pytest.approx(sum(found["places"][-2:]) / 2, abs=2e-4)
 
 
-def test_layers_without_turns_are_the_last_of_every_two_or_four():
+def test_unturned_layers_are_every_second_or_fourth():
     turns = {
         name: [layer.variant.turned for layer in build().attentions]
         for name, build in variant_contests.position_builds(TEXT).items()
@@ -268,7 +269,7 @@ def test_layers_without_turns_are_the_last_of_every_two_or_four():
     }
 
 
-def test_memories_and_whole_layers_are_as_wide_and_read_one_task():
+def test_memories_and_whole_layers_are_equally_wide():
     contest = variant_contests.memories_and_whole_layers(16)
     for build in contest.builds.values():
         model = build()
