@@ -251,13 +251,12 @@ def memories_and_whole_layers(keys: int) -> Contest:
 
 
 def position_builds(text: str) -> dict[str, Build]:
-    """Four layers on letters: all turned by positions, or every fourth, every second or all not."""
+    """Four layers on letters: all turned by positions, or every fourth not, or none."""
     n_vocab = letters(text).n_vocab
     turned, unturned = (attention_maker(LayerOptions(turned=turned)) for turned in (True, False))
     layers = {
         "all turned": [turned] * 4,
         "every fourth not": [turned, turned, turned, unturned],
-        "every second not": [turned, unturned, turned, unturned],
         "none turned": [unturned] * 4,
     }
     return {
