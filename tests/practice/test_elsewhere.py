@@ -1,14 +1,16 @@
 """Which other lines mend a drill: what its line lacks, done where a value is set or used."""
 
 import ast
+import time
 from dataclasses import replace
 
 import pytest
 from drill_making.elsewhere import changes_elsewhere, what_lacks, with_other_lines
-from drill_making.proving import drill_problem, implementation_of
+from drill_making.proving import drill_problem, implementation_of, mending
 
 from attncourse import STEMS
 from attncourse.checks import exercises
+from attncourse.checks.trying.trials import try_out
 from attncourse.practice.drills import MendElsewhere, drill_from, drills_of, kept_entry
 from helpers.seeding import SEED
 
@@ -99,3 +101,25 @@ def test_no_other_line_is_the_drill_s_own():
             rows = "\n".join(drill.code[other.first : other.last + 1])
             assert rows != "\n".join(other.mended), drill.id
             ast.parse("\n".join(other.applied_to(drill.code)))
+
+
+def test_what_never_ends_takes_no_longer_than_right_code():
+    """Of hundreds of changes many loop for ever; five seconds for each would be too long."""
+    exercise = exercises()["scaling.scale_scores"]
+
+    def right(scores, d_k):
+        return scores / d_k**0.5
+
+    def endless(scores, d_k):
+        while d_k:
+            scores = scores + 0
+
+    def wrong(scores, d_k):
+        return scores / d_k
+
+    trials = try_out(exercise, wrong, SEED)
+    began = time.process_time()
+    assert list(mending(exercise, right, [endless, None, wrong, right, endless], trials, SEED)) == [
+        3
+    ]
+    assert time.process_time() - began < exercise.limit

@@ -20,8 +20,8 @@ from drill_making.sources import tidy_code
 
 Lacks = tuple[ast.expr, ast.expr]  # what stands in the wrong line, and the same with what it lacks
 PLACES = (ast.Name, ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Attribute, ast.Subscript)
-HEADED = (ast.For, ast.While, ast.If, ast.With)  # of these the first lines may be mended
-DEFINED = (ast.FunctionDef, ast.ClassDef)
+HEADED = (ast.While, ast.If, ast.With)  # of these the first lines may be mended
+NOT_LOOKED_AT = (ast.FunctionDef, ast.ClassDef, ast.For)  # a longer loop is no value, either
 
 
 def with_other_lines(drill: Drill, seed: int) -> Drill:
@@ -29,8 +29,8 @@ def with_other_lines(drill: Drill, seed: int) -> Drill:
     exercise = limited(find_exercise(drill.exercise))
     wrong = implementation_of(drill.function, drill.setup, "\n".join(drill.code))
     right = implementation_of(drill.function, drill.setup, "\n".join(drill.right))
-    if wrong is None or right is None:
-        return drill
+    if wrong is None or right is None or next(changes_elsewhere(drill), None) is None:
+        return replace(drill, elsewhere=())
     with as_checked():
         trials = try_out(exercise, wrong, seed)
     seeds = seed, seed + 100, seed + 200
@@ -71,7 +71,7 @@ def changes_elsewhere(drill: Drill) -> Iterator[MendElsewhere]:
     lacking = list(what_lacks(tree, ast.parse("\n".join(drill.right))))
     for statement in [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]:
         rows = rows_of_head(statement)
-        if isinstance(statement, DEFINED) or drill.line in rows:
+        if isinstance(statement, NOT_LOOKED_AT) or drill.line in rows:
             continue
         for there, with_it in lacking:
             for changed in with_part(statement, there, with_it):
@@ -86,7 +86,8 @@ def what_lacks(wrong: ast.AST, right: ast.AST) -> Iterator[Lacks]:
         there, with_it = pair
         if isinstance(there, ast.expr) and isinstance(with_it, ast.expr):
             inside = [ast.dump(n) for n in ast.walk(with_it) if isinstance(n, ast.expr)]
-            if ast.dump(there) != ast.dump(with_it) and inside.count(ast.dump(there)) == 1:
+            is_more = ast.dump(there) != ast.dump(with_it) and inside.count(ast.dump(there)) == 1
+            if is_more and not isinstance(with_it, ast.BoolOp):  # a condition more is no value
                 yield there, with_it
         pair = only_difference(there, with_it)
 
