@@ -124,12 +124,14 @@ def highest_numbers(stem: str) -> dict[str, int]:
 
 def drill_from(entry: dict[str, Any], setups: list[str]) -> Drill:
     """Return a drill as it was kept."""
-    fields: Any = {} if "sentence" in entry else about_mistake(entry["exercise"], entry["name"])
-    fields |= entry
+    fields: dict[str, Any] = dict(entry)
+    if "sentence" not in entry:
+        fields |= about_mistake(entry["exercise"], entry["name"])
     fields |= {name: tuple(entry[name]) for name in ("code", "mended", "wrong_names")}
     fields |= {"setup": setups[entry["setup"]], "example": DrillExample(**entry["example"])}
-    others = (MendElsewhere(*one[:2], tuple(one[2])) for one in entry.get("elsewhere", ()))
-    return Drill(**fields | {"elsewhere": tuple(others)})
+    others = entry.get("elsewhere", ())
+    fields["elsewhere"] = tuple(MendElsewhere(one, two, tuple(rows)) for one, two, rows in others)
+    return Drill(**fields)
 
 
 def about_mistake(target: str, name: str) -> dict[str, str]:

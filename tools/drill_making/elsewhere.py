@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ from drill_making.sources import tidy_code
 
 Lacks = tuple[ast.expr, ast.expr]  # what stands in the wrong line, and the same with what it lacks
 PLACES = (ast.Name, ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare, ast.Attribute, ast.Subscript)
+SMALL = re.compile(r"(\d)e-0(\d)\b")  # a number as no person writes it, 1e-05
 HEADED = (ast.While, ast.If, ast.With)  # of these the first lines may be mended
 NOT_LOOKED_AT = (ast.FunctionDef, ast.ClassDef, ast.For)  # a longer loop is no value, either
 
@@ -115,7 +117,7 @@ def as_list(value: object) -> list:
     return value if isinstance(value, list) else [value]
 
 
-def with_part(statement: ast.stmt, there: ast.expr, with_it: ast.expr) -> Iterator[ast.stmt]:
+def with_part(statement: ast.stmt, there: ast.expr, with_it: ast.expr) -> Iterator[ast.AST]:
     """The statement with what lacks done to one of its values, or to all that are of one name."""
     values = [node for node in values_of(statement) if ast.dump(node) != ast.dump(with_it)]
     names = [node.id for node in values if isinstance(node, ast.Name)]
@@ -152,8 +154,8 @@ def copied_head(statement: ast.stmt, chosen: set[int]) -> ast.stmt:
     bare = copy.copy(statement)
     if isinstance(bare, HEADED):
         bare.body = [ast.Pass()]
-        if hasattr(bare, "orelse"):
-            bare.orelse = []
+    if isinstance(bare, ast.While | ast.If):
+        bare.orelse = []
     kept = {id(n): n for n in ast.walk(statement) if id(n) in chosen}
     return copy.deepcopy(bare, kept)
 
@@ -193,7 +195,7 @@ def rows_of_head(statement: ast.stmt) -> range:
     return range(statement.lineno - 1, last)
 
 
-def indented(statement: ast.stmt, changed: ast.stmt) -> Iterator[str]:
+def indented(statement: ast.stmt, changed: ast.AST) -> Iterator[str]:
     """The lines of a changed statement, where the statement stood."""
     lines = written(ast.fix_missing_locations(changed)).splitlines()
     for line in lines[:-1] if isinstance(statement, HEADED) else lines:
@@ -206,5 +208,6 @@ def formatted_rows(code: Sequence[str], mend: MendElsewhere) -> tuple[str, ...]:
     depth = indent // 4
     heads = [f"{' ' * 4 * i}while x:" for i in range(depth)]
     inner = [f"{' ' * (indent + 4)}pass"] if mend.mended[-1].endswith(":") else []
-    lines = tidy_code("\n".join([*heads, *mend.mended, *inner])).splitlines()
+    text = SMALL.sub(r"\1e-\2", "\n".join([*heads, *mend.mended, *inner]))
+    lines = tidy_code(text).splitlines()
     return tuple(lines[depth : len(lines) - len(inner)])

@@ -235,7 +235,7 @@ def drill_problem(drill: Drill, seed: int, other_lines: bool = True) -> str:
     also = true_names(exercise, named.trials, seed) & {*drill.wrong_names}
     if also:
         return f"a wrong name is true, too: {', '.join(sorted(also))}"
-    if not is_right(exercise, right, (seed,)):
+    if right is None or not is_right(exercise, right, (seed,)):
         return "its mended line does not make it right"
     if problem := problem_in_words(drill):
         return problem

@@ -54,7 +54,7 @@ def test_the_line_where_a_value_is_used_mends_it_as_well():
     assert implementation_of("scale_scores", "", "\n".join(CODE))(6.0, 4) == 1.5
 
 
-def test_heads_of_statements_are_changed_without_what_is_in_them():
+def test_a_head_is_changed_without_what_is_in_it():
     changes = list(changes_elsewhere(scale_by_hand()))
     assert MendElsewhere(2, 2, ("    if root ** 0.5 > 0:",)) in changes
     assert not any(one.first == 1 for one in changes)  # the drill's own line
