@@ -124,13 +124,17 @@ def highest_numbers(stem: str) -> dict[str, int]:
 
 def drill_from(entry: dict[str, Any], setups: list[str]) -> Drill:
     """Return a drill as it was kept."""
-    fields: dict[str, Any] = dict(entry)
-    if "sentence" not in entry:
-        fields |= about_mistake(entry["exercise"], entry["name"])
-    fields |= {name: tuple(entry[name]) for name in ("code", "mended", "wrong_names")}
-    fields |= {"setup": setups[entry["setup"]], "example": DrillExample(**entry["example"])}
+    known = {} if "sentence" in entry else about_mistake(entry["exercise"], entry["name"])
+    lines = {name: tuple(entry[name]) for name in ("code", "mended", "wrong_names")}
     others = entry.get("elsewhere", ())
-    fields["elsewhere"] = tuple(MendElsewhere(one, two, tuple(rows)) for one, two, rows in others)
+    fields: Any = {
+        **entry,
+        **known,
+        **lines,
+        "setup": setups[entry["setup"]],
+        "example": DrillExample(**entry["example"]),
+        "elsewhere": tuple(MendElsewhere(one, two, tuple(rows)) for one, two, rows in others),
+    }
     return Drill(**fields)
 
 

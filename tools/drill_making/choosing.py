@@ -158,6 +158,7 @@ def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | st
         easy=named.is_easy,
         setup=answer.setup,
         example=DrillExample(**example_of(exercise, named.trials[place])),
+        elsewhere=(),
         **about_mistake(exercise.target, named.mistake.name),
     )
     return with_other_lines(rejoined(drill), seed)
