@@ -21,6 +21,7 @@ CODE = (
     "    root = d_k",
     "    if root > 0:",
     "        scaled = scores / root",
+    "        scaled = scaled * 1.0",
     "    return scaled",
 )
 
