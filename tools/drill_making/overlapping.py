@@ -142,6 +142,7 @@ OVERLAPPING = (
     {"a row is never drawn", "resamples of another size"},
     {"the level is not used", "another default for the level"},
     {"one tail is cut", "from the least to the largest"},
+    {"clusters that meet are not joined", "chains of near-copies are not followed"},
     # chapter 17
     {
         "the running sum is not rescaled",
