@@ -3,6 +3,7 @@
     python tools/drills.py kqv --seed 5     adds what is missing to practice/drills/kqv.json
     python tools/drills.py kqv.project      the same of one exercise
     python tools/drills.py --refresh kqv    looks for better examples, and for fairer wrong names
+    python tools/drills.py --elsewhere kqv  looks for other lines that mend those there are
     python tools/drills.py --prove          proves all that are kept, on three seeds
     python tools/drills.py --count          how many there are, by chapter and kind
 
@@ -15,7 +16,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,13 +27,14 @@ sys.path.append(str(ROOT / "tests"))  # the other right answers stand in the cha
 from drill_making.candidates import candidates_by_hand, candidates_of
 from drill_making.child import Child, ChildEnded
 from drill_making.choosing import WANTED_EACH, DrillChoice, chosen_drills, with_ids
+from drill_making.elsewhere import with_other_lines
 from drill_making.proving import drill_problem
 from drill_making.refreshing import refreshed
 
 from attncourse import STEMS
 from attncourse.checks import Exercise, exercises
 from attncourse.checks import chapter as exercises_of
-from attncourse.practice.drills import Drill, drills_file, drills_of, kept_entry
+from attncourse.practice.drills import Drill, drills_file, drills_of, highest_numbers, kept_entry
 
 SEED = 5
 SEEDS = (11, 12, 13)
@@ -45,16 +47,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--by-hand", action="store_true", help="try no changes by program")
     parser.add_argument("--refresh", action="store_true", help="of drills, too, by their ids")
+    parser.add_argument("--elsewhere", action="store_true", help="of drills, too, by their ids")
     parser.add_argument("--prove", action="store_true")
     parser.add_argument("--count", action="store_true")
     given = parser.parse_args()
-    ids = {drill.id for stem in STEMS for drill in drills_of(stem)} if given.refresh else set()
+    takes_ids = given.refresh or given.elsewhere
+    ids = {drill.id for stem in STEMS for drill in drills_of(stem)} if takes_ids else set()
     unknown = [name for name in given.names if name not in {*STEMS, *exercises(), *ids}]
     if unknown:
         parser.error(f"no chapter or exercise is called {unknown[0]}; chapters: {', '.join(STEMS)}")
     names = given.names or list(STEMS)
-    if given.refresh:
-        refresh({*names}, given.seed)
+    if takes_ids:
+        one_by_one = refreshed if given.refresh else with_other_lines
+        change_those_there({*names}, one_by_one, given.seed)
         return
     targets = [target for target in exercises() if {target, target.partition(".")[0]} & {*names}]
     stems = list(dict.fromkeys(target.partition(".")[0] for target in targets))
@@ -103,9 +108,9 @@ def with_what_lacks(
     return chosen_drills(exercise, candidates, seed, chosen.drills)
 
 
-def refresh(names: set[str], seed: int) -> None:
-    """Refreshes drills, named by their ids, exercises or chapters; prints which changed."""
-    with Child(refreshed) as child:
+def change_those_there(names: set[str], one_by_one: Callable, seed: int) -> None:
+    """Changes drills, named by their ids, exercises or chapters; prints which are others now."""
+    with Child(one_by_one) as child:
         for stem in STEMS:
             changed: dict[str, Drill] = {}
             for drill in drills_of(stem):
@@ -155,15 +160,20 @@ def print_made(target: str, chosen: DrillChoice, seconds: float) -> None:
 
 
 def write(stem: str, seed: int, made: list) -> None:
-    """Writes a chapter's file; drills that were there already keep their ids."""
+    """Writes a chapter's file; drills that were there already keep their ids.
+
+    With it go the highest numbers that its drills have had, by which no id is given twice.
+    """
     file: Path = drills_file(stem)
     setups: list[str] = []
-    entries = [kept_entry(drill, setups) for drill in with_ids(made, list(drills_of(stem)))]
+    numbers = highest_numbers(stem)
+    entries = [kept_entry(drill, setups) for drill in with_ids(made, numbers)]
     kept = {
         "chapter": stem,
         "date": datetime.now(UTC).date().isoformat(),
         "seed": seed,
         "command": f"python tools/drills.py {stem} --seed {seed}",
+        "numbers": numbers,
         "setups": setups,
     }
     head = json.dumps(kept, ensure_ascii=False, indent=1)[:-2]
