@@ -1,6 +1,6 @@
 """Chapter 21's kept results, made anew.
 
-    python benchmarks/today.py                 all of it, some ten minutes of one core
+    python benchmarks/today.py                 all of it, an hour or two of one core
     python benchmarks/today.py norms memory    some contests; the others stay as they are
     python benchmarks/today.py some_keys       the real model with fewer keys
     python benchmarks/today.py --workers 4     contestants side by side, a core for each
@@ -25,6 +25,7 @@ import torch
 
 from attncourse.pretrained.model import load
 from attncourse.tasks import some_keys, variant_contests
+from attncourse.tasks.variant_tasks import NextLetters
 
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "attncourse" / "data" / "today.json"
@@ -36,12 +37,17 @@ def chapters_text() -> str:
     return "\n".join(path.read_text(encoding="utf-8").split("---", 2)[2] for path in paths)
 
 
-def about(text: str, machine: str) -> dict[str, str | int]:
-    """Where what is kept comes from."""
+def description(text: str) -> str:
+    """Return which text this is: its length, and the beginning of its hash."""
+    digest = sha256(text.encode()).hexdigest()[:16]
+    return f"the sources of chapters 1 to 20, {len(text):,} letters, SHA-256 {digest}"
+
+
+def about(texts: dict[str, str], machine: str) -> dict[str, str | dict[str, str]]:
+    """Return where what is kept comes from; texts: what each contest on letters has read."""
     return {
         "date": datetime.date.today().isoformat(),
-        "text": f"the sources of chapters 1 to 20, {len(text):,} letters, SHA-256 "
-        + sha256(text.encode()).hexdigest()[:16],
+        "texts": texts,
         "licence": "MIT",
         "machine": machine,
         "versions": f"Python {platform.python_version()}, torch {version('torch')}",
@@ -62,9 +68,12 @@ def main() -> None:
     names = options.contests or [*every, "some_keys"]
     if "some_keys" in names:
         names.remove("some_keys")
-        keep(options.to, {"some_keys": measured_with_the_model()}, about(text, options.machine))
+        keep(options.to, {"some_keys": measured_with_the_model()}, about({}, options.machine))
     runs = kept_runs(options.to, names)
     done = {(name, run["contestant"]) for name, rows in runs.items() for run in rows}
+    to_run = [name for name in runs if any((name, one) not in done for one in every[name].builds)]
+    on_letters = [name for name in to_run if isinstance(every[name].task, NextLetters)]
+    origin = about(dict.fromkeys(on_letters, description(text)), options.machine)
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as pool:
         waiting = {
             pool.submit(variant_contests.run_together, name, future, text, every[name].rates): name
@@ -75,7 +84,7 @@ def main() -> None:
         for future in as_completed(waiting):
             found = future.result()
             runs[waiting[future]] += found
-            keep(options.to, sorted_runs(runs), about(text, options.machine))
+            keep(options.to, sorted_runs(runs), origin)
             spent = time.monotonic() - began
             print(f"{spent:4.0f} s: {waiting[future]}, {found[0]['contestant']}", flush=True)
 
@@ -102,10 +111,13 @@ def sorted_runs(runs: dict[str, list[dict]]) -> dict[str, list[dict]]:
 
 
 def keep(path: Path, results: dict, origin: dict) -> None:
-    """Write the file, a line for each run; parts that were not run stay."""
+    """Write the file, a line for each run; parts that were not run stay, and what they had read."""
     before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    texts = before.get("about", {}).get("texts", {}) | origin["texts"]
     text = json.dumps(
-        before | {"about": origin} | results, ensure_ascii=False, separators=(",", ":")
+        before | {"about": origin | {"texts": texts}} | results,
+        ensure_ascii=False,
+        separators=(",", ":"),
     )
     path.write_text(text.replace('},{"contestant"', '},\n{"contestant"') + "\n", encoding="utf-8")
 

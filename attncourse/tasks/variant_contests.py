@@ -5,9 +5,10 @@ batch of models, and measures each; `at_best_rates` keeps each contestant's runs
 at the rate whose loss ends lowest.
 """
 
+import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
 
@@ -33,11 +34,13 @@ from attncourse.tasks.variants import (
     VariantLatent,
     VariantMemory,
     VariantModel,
+    seen_keys,
 )
 
 Build = Callable[[], nn.Module]
 KS = (1, 2, 4, 8, 16)
 TEXT_LENGTH = 48
+TIMES_LONGER = 4  # the longest text that a model of the next letter reads, over TEXT_LENGTH
 
 
 @dataclass(frozen=True)
@@ -186,6 +189,8 @@ def contests(text: str) -> dict[str, Contest]:
             batch=8,
         ),
         "memory": memory_contest(16),
+        "memories and whole layers": memories_and_whole_layers(16),
+        "lengths": Contest(position_builds(text), on_text, partial(losses_by_place, text=text)),
         "latent": Contest(latent_builds(text), on_text, held_out, batch=8),
         "nothing": Contest(
             {
@@ -226,6 +231,39 @@ def memory_contest(keys: int) -> Contest:
     return Contest(builds, task, partial(memory_right, task=task))
 
 
+def memories_and_whole_layers(keys: int) -> Contest:
+    """The same task for two layers: corrected memories too narrow for all keys, whole layers."""
+    vocabulary = keys + 17
+    narrow, wide = (partial(VariantMemory, 32, n_heads, "delta") for n_heads in (4, 2))
+    whole = partial(VariantAttention, 32, 4)
+    layers = {
+        "two memories": [narrow, narrow],
+        "memory, whole": [narrow, whole],
+        "whole, memory": [whole, narrow],
+        "two whole": [whole, whole],
+        "two wider memories": [wide, wide],
+    }
+    task = partial(written_twice, keys=keys)
+    builds: dict[str, Build] = {
+        name: partial(VariantModel, vocabulary, 16, makers, 32) for name, makers in layers.items()
+    }
+    return Contest(builds, task, partial(memory_right, task=task))
+
+
+def position_builds(text: str) -> dict[str, Build]:
+    """Four layers on letters: all turned by positions, or every fourth not, or none."""
+    n_vocab = letters(text).n_vocab
+    turned, unturned = (attention_maker(LayerOptions(turned=turned)) for turned in (True, False))
+    layers = {
+        "all turned": [turned] * 4,
+        "every fourth not": [turned, turned, turned, unturned],
+        "none turned": [unturned] * 4,
+    }
+    return {
+        name: partial(VariantModel, n_vocab, n_vocab, makers, 32) for name, makers in layers.items()
+    }
+
+
 def latent_builds(text: str) -> dict[str, Build]:
     """Layers that keep 128 numbers a token, or 32: in fewer heads, or a latent and a turned key."""
     wide = {"d_model": 64, "n_heads": 8}
@@ -246,6 +284,33 @@ def text_loss(model: nn.Module, text: str) -> dict:
     ids, answers = letters(text).held_out(200)
     loss = loss_and_right(model(ids), answers)["loss"]
     return {"held_out": loss if loss == loss else 99.0}
+
+
+@torch.no_grad()
+def losses_by_place(model: VariantModel, text: str) -> dict:
+    """The loss in texts longer than those trained on, in nats, by pieces of half that length.
+
+    The longest texts once more as controls: every distance that no training had is turned as the
+    farthest that it had (``clipped``), or layers that are turned see only as many keys as in
+    training (``window``). Of these the loss of the last letters, as many as a training text has.
+    """
+    task = NextLetters(text, n=TEXT_LENGTH * TIMES_LONGER)
+    ids, answers = task.held_out(200)
+    clipped = copy.deepcopy(model)
+    layers: list[Any] = list(clipped.attentions)  # each a VariantAttention
+    for layer in layers:
+        layer.variant = replace(layer.variant, farthest=TEXT_LENGTH - 1)
+    masks = [seen_keys(task.n, TEXT_LENGTH if layer.variant.turned else None) for layer in layers]
+    outputs = {"places": model(ids), "clipped": clipped(ids), "window": model(ids, masks)}
+    losses = {
+        name: -logits.log_softmax(-1).gather(-1, answers[..., None])[..., 0].mean(0)
+        for name, logits in outputs.items()
+    }
+    pieces = losses["places"].unflatten(0, (-1, TEXT_LENGTH // 2)).mean(-1)
+    found: dict[str, Any] = {"places": [round(loss, 4) for loss in pieces.tolist()]}
+    for control in ("clipped", "window"):
+        found[control] = round(losses[control][-TEXT_LENGTH:].mean().item(), 4)
+    return found
 
 
 @torch.no_grad()

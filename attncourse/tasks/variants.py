@@ -26,7 +26,8 @@ class LayerOptions:
     norm: RMS norm of queries and keys before they are turned, over each head (``head``), over all
     heads at once (``width``), or none. sink: a learned score for each head that has no value behind
     it. gate: each head's output times a sigmoid of the token. window: keys that a query sees,
-    itself included, or all. turned: by positions. n_kv_heads: as many as of queries unless given.
+    itself included, or all. turned: by positions. farthest: every distance above it is turned as
+    this one. n_kv_heads: as many as of queries unless given.
     """
 
     norm: str | None = None
@@ -34,6 +35,7 @@ class LayerOptions:
     gate: bool = False
     window: int | None = None
     turned: bool = True
+    farthest: int | None = None
     n_kv_heads: int | None = None
 
 
@@ -61,20 +63,31 @@ class VariantAttention(nn.Module):
 
     def queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Queries and keys, ``(b, h, n, d_head)`` each, normed and turned as the variant asks."""
+        query, key = self.unturned_queries_and_keys(x)
+        if self.variant.turned:
+            query, key = turned(query), turned(key)
+        return query, key
+
+    def unturned_queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return queries and keys, ``(b, h, n, d_head)`` each, normed and not turned."""
         query, key = self.W_q(x), self.W_k(x)
         if self.variant.norm == "width":
             query, key = self.norm_q(query), self.norm_k(key)
         query, key = split_heads(query, self.n_heads), split_heads(key, self.n_kv_heads)
         if self.variant.norm == "head":
             query, key = self.norm_q(query), self.norm_k(key)
-        if self.variant.turned:
-            query, key = turned(query), turned(key)
         return query, key.repeat_interleave(self.n_heads // self.n_kv_heads, dim=-3)
 
     def scores(self, x: Tensor) -> Tensor:
         """Scores ``(b, h, n, n)``, over the root of the head's width, before any mask."""
         query, key = self.queries_and_keys(x)
-        return query @ key.mT / math.sqrt(self.d_head)
+        scores = query @ key.mT
+        if self.variant.turned and self.variant.farthest is not None:
+            query, key = self.unturned_queries_and_keys(x)
+            query = turned(query, torch.full(x.shape[-2:-1], self.variant.farthest))
+            near = seen_keys(x.shape[-2], self.variant.farthest + 1, x.device)
+            scores = torch.where(near, scores, query @ key.mT)
+        return scores / math.sqrt(self.d_head)
 
     def weights(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Weights ``(b, h, n, n)``; with a sink each row sums to less than 1."""
@@ -237,11 +250,12 @@ class VariantModel(nn.Module):
         return found
 
 
-def turned(x: Tensor) -> Tensor:
-    """Chapter 11's `apply_rope` by the tokens' places, on whatever device x is."""
+def turned(x: Tensor, places: Tensor | None = None) -> Tensor:
+    """Chapter 11's `apply_rope` by places ``(n,)``, 0 to n − 1 unless given, on x's device."""
     n, d = x.shape[-2:]
+    places = torch.arange(n) if places is None else places
     steps = BASE ** (-torch.arange(0, d, 2, device=x.device) / d)
-    angles = torch.arange(n, device=x.device)[:, None] * steps  # (n, d/2)
+    angles = places.to(x.device)[:, None] * steps  # (n, d/2)
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
     first, second = x[..., 0::2], x[..., 1::2]
     pairs = first * cos - second * sin, first * sin + second * cos

@@ -74,7 +74,9 @@ def test_kept_runs_are_whole_and_of_three_seeds():
     held = kept("today")
     assert held["about"]["command"] == "python benchmarks/today.py"
     assert (ROOT / "attncourse" / "data" / "today.json").stat().st_size < 100_000
-    for name, contestants in {"norms": 3, "memory": 5, "nothing": 3, "latent": 3}.items():
+    contests = {"norms": 3, "memory": 5, "nothing": 3, "latent": 3}
+    contests |= {"memories and whole layers": 5, "lengths": 3}
+    for name, contestants in contests.items():
         best = at_best_rates(held[name])
         assert len(best) == contestants
         assert {tuple(run["seed"] for run in runs) for runs in best.values()} == {(0, 1, 2)}
@@ -100,3 +102,22 @@ def test_a_corrected_memory_knows_the_last_value():
         assert run["twice"] == pytest.approx(0.5, abs=0.05)
     for run in best["delta"]:
         assert run["twice"] > 0.99
+
+
+def test_a_whole_layer_makes_small_memories_surer():
+    best = at_best_rates(kept("today")["memories and whole layers"])
+    worst = {
+        name: min(min(run["once"], run["twice"]) for run in runs) for name, runs in best.items()
+    }
+    assert worst.pop("two memories") < 0.9
+    assert min(worst.values()) > 0.97
+
+
+def test_turned_layers_fail_at_untrained_distances():
+    best = at_best_rates(kept("today")["lengths"])
+    level = best.pop("none turned")
+    for run in [run for runs in best.values() for run in runs]:
+        trained, end = run["places"][1], sum(run["places"][-2:]) / 2
+        assert trained < min(one["places"][1] for one in level) - 0.3
+        assert end > max(one["places"][-1] for one in level) + 0.2
+        assert run["clipped"] < trained + 0.2

@@ -47,6 +47,27 @@ def test_turns_are_chapter_11s():
     assert torch.allclose(turned(x), apply_rope(x, torch.arange(13)), atol=1e-5)
 
 
+def test_distances_above_the_farthest_are_turned_as_it_is():
+    torch.manual_seed(26)
+    layer = VariantAttention(8, 2, LayerOptions(farthest=3))
+    x = drawn(27, 1, 7, 8)
+    q, k = (tensor[0] for tensor in layer.unturned_queries_and_keys(x))  # (h, n, d_head)
+    scores = layer.scores(x)[0]
+    for i in range(7):
+        for j in range(i + 1):
+            query = apply_rope(q[:, i : i + 1], torch.tensor([min(i - j, 3)]))[:, 0]
+            expected = (query * k[:, j]).sum(-1) / 2  # the root of d_head
+            assert torch.allclose(scores[:, i, j], expected, atol=1e-5)
+
+
+def test_a_distance_that_is_not_there_changes_nothing():
+    torch.manual_seed(28)
+    layer, x = VariantAttention(8, 2), drawn(29, 2, 7, 8)
+    expected = layer(x)
+    layer.variant = LayerOptions(farthest=6)
+    assert torch.allclose(layer(x), expected, atol=1e-6)
+
+
 def test_norms_and_sinks_are_the_packages():
     torch.manual_seed(4)
     layer, x = (
@@ -206,3 +227,55 @@ def test_mixing_by_weights_is_the_output():
     v = layer.W_v(x).unflatten(-1, (3, 4)).transpose(-2, -3)
     mixed = scaled_dot_product_attention(q, k, v, causal_mask(7))
     assert torch.allclose(layer(x), layer.W_o(mixed.transpose(-2, -3).flatten(-2)), atol=1e-5)
+
+
+def test_losses_by_place_are_those_of_texts_that_are_longer():
+    """A layer that sees its last 48 keys says of a letter what it says of the last 48 letters."""
+    torch.manual_seed(30)
+    text = TEXT * 2  # long enough for a piece that no training sees
+    n_vocab = variant_contests.letters(text).n_vocab
+    model = VariantModel(n_vocab, n_vocab, [lambda: VariantAttention(8, 2)], 8)
+    found = variant_contests.losses_by_place(model, text)
+    ids, answers = variant_tasks.NextLetters(text, n=192).held_out(200)
+    with torch.no_grad():
+        whole = key_choice.loss_and_right(model(ids), answers)["loss"]
+        ends = model(ids[:, 1:].unfold(1, 48, 1)[:, -48:].flatten(0, 1))[:, -1]
+    assert len(found["places"]) == 8
+    assert sum(found["places"]) / 8 == pytest.approx(whole, abs=2e-4)
+    near = F.cross_entropy(ends, answers[:, -48:].flatten()).item()
+    assert found["window"] == pytest.approx(near, abs=2e-4)
+    assert model.attentions[0].variant == LayerOptions()  # the control changes a copy
+
+
+def test_without_turns_no_control_changes_anything():
+    torch.manual_seed(31)
+    text = TEXT * 2
+    build = variant_contests.position_builds(text)["none turned"]
+    found = variant_contests.losses_by_place(build(), text)
+    for control in ("clipped", "window"):
+        assert found[control] == pytest.approx(sum(found["places"][-2:]) / 2, abs=2e-4)
+
+
+def test_the_unturned_layer_is_the_last_of_four():
+    turns = {
+        name: [layer.variant.turned for layer in build().attentions]
+        for name, build in variant_contests.position_builds(TEXT).items()
+    }
+    assert turns == {
+        "all turned": [True, True, True, True],
+        "every fourth not": [True, True, True, False],
+        "none turned": [False, False, False, False],
+    }
+
+
+def test_memories_and_whole_layers_are_equally_wide():
+    contest = variant_contests.memories_and_whole_layers(16)
+    for build in contest.builds.values():
+        model = build()
+        for layer in model.attentions:
+            assert layer.W_q.weight.shape == (32, 32)
+            wider = layer.n_heads == 2
+            assert wider == (build is contest.builds["two wider memories"])
+        ids, answers = contest.task(3, torch.Generator().manual_seed(32))
+        assert model(ids).shape == (3, 32, 16)
+        assert answers.shape == (3, 8)
