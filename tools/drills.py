@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def make(stem: str, targets: set[str], seed: int, by_hand: bool) -> None:
-    """Makes the drills that these exercises of a chapter lack, and writes its file after each."""
+    """Make the drills that these exercises of a chapter lack, and write its file after each."""
     for exercise in exercises_of(stem):
         if exercise.target not in targets:
             continue
@@ -104,7 +104,7 @@ def with_what_lacks(
 
 
 def refresh(names: set[str], seed: int) -> None:
-    """Refreshes drills, named by their ids, exercises or chapters; prints which changed."""
+    """Refresh drills, named by their ids, exercises or chapters; print which changed."""
     with Child(refreshed) as child:
         for stem in STEMS:
             changed: dict[str, Drill] = {}
@@ -125,7 +125,7 @@ def refresh(names: set[str], seed: int) -> None:
 
 
 def still_true(drills: Sequence[Drill], seed: int) -> Iterator[Drill]:
-    """The drills that the checks still name as they say; of the others it prints why not."""
+    """Yield the drills that the checks still name as they say; print why the others are not."""
     with Child(drill_problem) as child:
         for drill in drills:
             problem = problem_of(child, drill, seed, False)
@@ -155,7 +155,7 @@ def print_made(target: str, chosen: DrillChoice, seconds: float) -> None:
 
 
 def write(stem: str, seed: int, made: list) -> None:
-    """Writes a chapter's file; drills that were there already keep their ids."""
+    """Write a chapter's file; drills that were there already keep their ids."""
     file: Path = drills_file(stem)
     setups: list[str] = []
     entries = [kept_entry(drill, setups) for drill in with_ids(made, list(drills_of(stem)))]
@@ -176,7 +176,7 @@ def write(stem: str, seed: int, made: list) -> None:
 
 
 def prove(stems: list[str], targets: set[str]) -> int:
-    """Proves every drill of these exercises on three seeds; 1 where one fails."""
+    """Prove every drill of these exercises on three seeds; return 1 where one fails."""
     proved, failed = 0, 0
     with Child(drill_problem) as child:
         for stem in stems:

@@ -36,7 +36,7 @@ LIT = {
 
 
 def strip(course: Course, chapter: Chapter, address: Callable[[str], str]) -> str:
-    """The strip as HTML, ``""`` for a chapter that has no part in it.
+    """Return the strip as HTML, ``""`` for a chapter that has no part in it.
 
     `address` gives the address of a page as the chapter's own page sees it.
     """

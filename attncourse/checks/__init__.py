@@ -132,7 +132,7 @@ def examine(
 
 
 def watched_by_student(target: str) -> AbstractContextManager[None]:
-    """``watched`` where somebody waits for it: a grader does not."""
+    """Return ``watched`` where somebody waits for the check; a grader does not."""
     return nullcontext() if is_graded() else watched(target)
 
 

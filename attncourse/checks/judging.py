@@ -63,7 +63,7 @@ def judge(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch computes in one thread: on small arrays more of them wait for each other, mostly."""
+    """Have torch compute in one thread: several wait for each other on small arrays."""
     torch = sys.modules.get("torch")
     before = torch.get_num_threads() if torch else 1
     if torch and before != 1:

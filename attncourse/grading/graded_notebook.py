@@ -179,7 +179,7 @@ def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def checksum(cell: Cell) -> str:
-    """Nbgrader's checksum of a cell."""
+    """Return nbgrader's checksum of a cell."""
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
 
@@ -232,7 +232,7 @@ def verdict_html(verdict: dict[str, Any]) -> str:
 
 
 def untouched_answers(notebook: str) -> dict[str, bool]:
-    """Of each answer in a graded notebook, whether nbgrader takes it for none.
+    """Return for each answer in a graded notebook whether nbgrader takes it for none.
 
     That is told by the checksum of what was released, which the notebook has beside the answer.
     """

@@ -63,10 +63,10 @@ def shortened_text(text: str, limit: int) -> str:
 
 
 def message(text: str) -> str:
-    """``plain`` text that does not tell where files lie on the machine that it comes from."""
+    """Return ``plain`` text that does not tell where files lie on the machine it comes from."""
     return FOLDERS.sub("…/", made_visible(text))
 
 
 def defused_markdown(text: str) -> str:
-    """Markdown that shows everything and does nothing: no HTML, no images, links to the web."""
+    """Return Markdown that shows everything and does nothing: no HTML or images, web links only."""
     return MARKUP.sub(lambda match: match[0] + BREAK, made_visible(text))

@@ -13,7 +13,7 @@ SMALL = 1e-3  # what two ways of computing one thing may differ by, in units of 
 
 
 def relative_difference(first: Tensor, second: Tensor) -> float:
-    """By how much two outputs differ, in units of how much the first varies; NaN is very far."""
+    """Return by how much two outputs differ, over how much the first varies; NaN is very far."""
     far = (first - second).abs().max() / first.std().clamp(min=1e-9)
     return float(far.nan_to_num(nan=torch.inf))
 
@@ -31,7 +31,7 @@ def difference_message(said: str, far: float) -> str:
 
 
 def nothing_ahead(draw_input: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
-    """The leak test of chapter 10: what comes later changes nothing before."""
+    """Return chapter 10's leak test as a gate: what comes later changes nothing before."""
 
     def shut(model: Any) -> str:
         ids = draw_input()

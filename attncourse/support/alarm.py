@@ -96,7 +96,7 @@ def ring(signum: int, frame: Any) -> None:
 
 
 def within_by_alarm(watch: Stopwatch, call: Callable[[], Any]) -> Any:
-    """``within``, by an alarm that raises ``TimeUp`` in the call, again and again.
+    """Return ``within`` by an alarm that raises ``TimeUp`` in the call, again and again.
 
     The timer is the clock's: those of processor time do not ring for what sleeps.
     """

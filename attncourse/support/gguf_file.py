@@ -119,7 +119,7 @@ def gguf_pieces(file: GGUF) -> dict[str, Any]:
 
 
 def names_and_shapes(sizes: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """For each tensor of a file its name, that in a ``Llama``, and its shape by the fields."""
+    """Yield each tensor's name in a file, its name in a ``Llama``, and its shape."""
     d, d_ff, n_vocab = sizes["d_model"], sizes["d_ff"], sizes["n_vocab"]
     d_kv = sizes["n_kv_heads"] * (d // sizes["n_heads"])
     yield "token_embd.weight", "tokens.weight", (n_vocab, d)

@@ -181,7 +181,7 @@ def quiet_finalizers() -> Iterator[None]:
 
 
 def dropped(tell: Callable[[Any], None], what: Any) -> None:
-    """Python drops what is raised in a finalizer or a weak reference's callback, and says so.
+    """Report what Python drops in a finalizer or in a weak reference's callback.
 
     Of the alarm there is nothing to say: it rings again.
     """

@@ -18,7 +18,7 @@ from attncourse.tasks.pronouns import PAD, PronounWorld
 
 
 def places(world: PronounWorld, ids: Tensor) -> tuple[Int[Tensor, "b"], Int[Tensor, "b"]]:
-    """For each story where its character stands, and the full stop behind which the pronoun comes.
+    """Return where each story's character stands, and the full stop before its pronoun.
 
     The character is the word before *is*: a name or a profession. ids: ``(b, n)``.
     """
@@ -27,7 +27,7 @@ def places(world: PronounWorld, ids: Tensor) -> tuple[Int[Tensor, "b"], Int[Tens
 
 
 def antecedent_patterns(world: PronounWorld, ids: Tensor) -> Bool[Tensor, "b n n"]:
-    """For each story the pattern that is True where the full stop looks at the character."""
+    """Return each story's pattern, True where the full stop looks at the character."""
     who, stop = places(world, ids)
     pattern = torch.zeros(*ids.shape, ids.shape[-1], dtype=torch.bool)
     pattern[torch.arange(len(ids)), stop, who] = True
@@ -36,7 +36,7 @@ def antecedent_patterns(world: PronounWorld, ids: Tensor) -> Bool[Tensor, "b n n
 
 @torch.no_grad()
 def costs(model: nn.Module, world: PronounWorld, ids: Tensor) -> Float[Tensor, "3"]:
-    """The mean surprise, in nats: at every token, and at the pronoun in its two parts.
+    """Return the mean surprise, in nats: at every token, and at the pronoun in its two parts.
 
     That a pronoun comes, −log p(she or he), and then which, −log p(the right one | she or he). The
     two add up to the surprise at the pronoun. ids: ``(b, n)``.
@@ -122,7 +122,7 @@ def evidence(
 
 
 def name_stories(world: PronounWorld, n: int) -> list[Int[Tensor, "m"]]:
-    """The beginnings of n stories about a name, up to the full stop before the pronoun.
+    """Return the beginnings of n stories about a name, up to the full stop before the pronoun.
 
     A name decides the pronoun; a profession makes it likely at most.
     """
@@ -158,7 +158,7 @@ def share_on_character(
 
 
 def without(model: GPT, heads: list[tuple[int, int]]) -> GPT:
-    """The model with several heads switched off."""
+    """Return the model with several heads switched off."""
     changed = copy.deepcopy(model)
     for layer, head in heads:
         changed = ablate(changed, layer, head)
@@ -166,7 +166,7 @@ def without(model: GPT, heads: list[tuple[int, int]]) -> GPT:
 
 
 def question(world: PronounWorld, who: str) -> list[str]:
-    """Beginnings about one character that differ in one trait: contexts to ask for the pronoun."""
+    """Return beginnings about one character that differ in one trait, to ask for the pronoun."""
     return [f"{who} is {trait} ." for trait in ("small", "cute", "quiet", "brave", "tall")]
 
 
@@ -174,7 +174,7 @@ TEXTS = ("The doctor asked the nurse a question. She", "The doctor asked the nur
 
 
 def probe_gpt2(layer: int = 5, head: int = 10, *, download: bool = False) -> None:
-    """Prints where a head of GPT-2 looks from *She* and from *He*, or why it was not asked.
+    """Print where a head of GPT-2 looks from *She* and from *He*, or why it was not asked.
 
     With ``download`` the weights are loaded, and fetched where they are not on this machine yet,
     0.5 GB; without, nothing is asked.

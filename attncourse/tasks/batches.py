@@ -48,7 +48,7 @@ STORIES, STEPS, ROOM = 2000, 350, 8  # ROOM: positions of the GPT beyond the lon
 def rows_padded(
     sequences: Sequence[Tensor], pad: int
 ) -> dict[str, Callable[[], tuple[Tensor, Tensor, Tensor, Tensor]]]:
-    """Five ways to make one batch: ids, positions, mask, and where each sequence's answer is."""
+    """Return five ways to make one batch: ids, positions, mask, and where each answer is."""
     ids, own, mask = pad_left(sequences, pad)
     n = ids.shape[-1]
     lengths = torch.tensor([len(one) for one in sequences])
@@ -68,7 +68,7 @@ def rows_padded(
 
 @torch.no_grad()
 def paddings(model: Llama | GPT, sequences: Sequence[Tensor], pad: int) -> dict[str, dict]:
-    """For each way: the largest difference of a logit from alone, and how many likeliest agree."""
+    """Return each way's largest difference of a logit from alone, and how many likeliest agree."""
     alone = torch.stack([model(one)[-1] for one in sequences])  # (b, n_vocab)
     found = {}
     for name, made in rows_padded(sequences, pad).items():
@@ -85,7 +85,7 @@ def paddings(model: Llama | GPT, sequences: Sequence[Tensor], pad: int) -> dict[
 
 
 def roomy_storyteller(seed: int, steps: int = STEPS) -> GPT:
-    """Chapter 13's GPT after its training, with some positions that no story reaches."""
+    """Return Chapter 13's GPT after its training, with some positions that no story reaches."""
     world = PronounWorld(1 + seed)
     torch.manual_seed(seed)
     model = GPT(GPTConfig(len(world.words), world.longest + ROOM))
@@ -132,7 +132,7 @@ def measure_paddings(
 
 @torch.no_grad()
 def time_batches(model: Llama, batches: Sequence[int] = BATCHES, times: int = 3) -> dict:
-    """By batch: seconds to the first word, between two words, and words a second of all."""
+    """Return by batch the seconds to the first word and between two, and words a second of all."""
     generator = torch.Generator().manual_seed(0)
     rows = []
     for batch in batches:

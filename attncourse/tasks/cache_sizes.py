@@ -32,13 +32,13 @@ class Sizes(NamedTuple):
     turned: int = 0
 
     def numbers(self) -> int:
-        """Keys and values of a token, as numbers."""
+        """Return how many numbers the keys and values of a token are."""
         if self.latent:
             return self.layers * (self.latent + self.turned)
         return kv_cache_bytes(1, self.layers, self.kv_heads, self.d_head, 1)
 
     def with_all_heads(self) -> int:
-        """The same if every query head had a key and a value of its own."""
+        """Return the same if every query head had a key and a value of its own."""
         return kv_cache_bytes(1, self.layers, self.heads, self.d_head, 1)
 
 
@@ -69,6 +69,6 @@ def cache_size_row(one: Sizes) -> dict:
 
 
 def cache_size_table() -> dict:
-    """The table."""
+    """Return the cache sizes of the models as rows of a table."""
     rows = [cache_size_row(one) for one in MODELS]
     return {"bytes_per_number": BYTES, "tokens": TOKENS, "room": ROOM, "rows": rows}

@@ -40,7 +40,7 @@ class PartialBlock(EncoderBlock):
             self.feed_forward = self.norm_2 = None
 
     def add(self, x: Tensor, branch, norm) -> Tensor:
-        """As in a whole block; the branch alone without residual, x itself without a branch."""
+        """Add a branch as a whole block does; or return it alone, or x alone."""
         if branch is None:
             return x
         return branch(norm(x)) if self.without == "residual" else super().add(x, branch, norm)

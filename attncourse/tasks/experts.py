@@ -53,13 +53,13 @@ class Experts(nn.Module):
 
 
 def with_layer(width: int = WIDTH, d_model: int = D_MODEL) -> GPT:
-    """A GPT for pronoun world with feed-forward layers of this width."""
+    """Return a GPT for pronoun world with feed-forward layers of this width."""
     world = PronounWorld()
     return GPT(GPTConfig(len(world.words), world.longest, d_model, d_ff=width))
 
 
 def with_experts() -> GPT:
-    """The same with eight experts in place of each layer."""
+    """Return the same GPT with eight experts in place of each feed-forward layer."""
     gpt = with_layer()
     for block in gpt.blocks:
         block.feed_forward = Experts(D_MODEL)
@@ -73,7 +73,7 @@ def layers_of(model: GPT) -> list[Experts]:
 
 
 def balanced(model: GPT, factor: float = BALANCE) -> Callable:
-    """Chapter 13's loss and, for each layer of experts, how unevenly its tokens were spread."""
+    """Return a loss: chapter 13's, and how unevenly each layer's experts were used."""
 
     def loss(logits: Tensor, ids: Tensor, padding_id: int | None) -> Tensor:
         real = ids != PAD
@@ -92,7 +92,7 @@ CONTESTANTS: dict[str, tuple[Callable[[], GPT], bool]] = {
 
 
 def train_experts(name: str, rate: float, seed: int, steps: int = STEPS) -> GPT:
-    """One training."""
+    """Return the contestant of this name, trained at this rate from this seed."""
     build, even = CONTESTANTS[name]
     torch.manual_seed(seed)
     model = build()
@@ -140,7 +140,7 @@ def experts_contest(
     seeds: int = SEEDS,
     steps: int = STEPS,
 ) -> list[dict]:
-    """Every contestant at its best rate: losses by seed, and where its tokens go."""
+    """Return every contestant at its best rate: losses by seed, and where its tokens go."""
     unread, test = PronounWorld(1 + seeds).sample(1000), PronounWorld(1000).sample(4000)
     rows = []
     for name in names:

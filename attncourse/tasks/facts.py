@@ -52,7 +52,7 @@ TEMPLATES = (
 
 
 def answer_of(words: "BytePairs", word: str) -> int:
-    """The token of a word behind a blank. Raises ``ValueError`` for a word of several."""
+    """Return the token of a word behind a blank. Raises ``ValueError`` for a word of several."""
     ids = words.encode(" " + word)
     if len(ids) != 1:
         raise ValueError(f"{word!r}: expected a word of one token, got {len(ids)}")
@@ -89,7 +89,7 @@ def gap(logits: Float[Tensor, "n n_vocab"], one: int, other: int) -> float:
 def patch_map(
     model: Llama, words: "BytePairs", pair: tuple[str, str], layers: Sequence[int] | None = None
 ) -> dict:
-    """By layer and position: how much of the gap between two capitals one vector brings along.
+    """Return by layer and position how much of the gap between two capitals one vector brings.
 
     The first country's run is put into the second's: 0 where nothing changes, 1 where the gap is
     as in the first one's run.
@@ -112,7 +112,7 @@ def patch_map(
 
 
 def runs(words: "BytePairs", template: str) -> list[tuple[Tensor, int, int, int]]:
-    """For each ordered pair: ids, where the country stands, its capital and the other's."""
+    """Return for each ordered pair ids, where the country stands, its capital and the other's."""
     found = []
     for pair in PAIRS:
         for one, other in (pair, pair[::-1]):
@@ -128,7 +128,7 @@ def runs(words: "BytePairs", template: str) -> list[tuple[Tensor, int, int, int]
 def gaps_without(
     model: Llama, asked: Sequence[tuple[Tensor, int, int, int]], heads: Sequence[Head], key=None
 ) -> Float[Tensor, "r"]:
-    """The gaps with the edge from the last token to the country cut in these heads.
+    """Return the gaps with the edge from the last token to the country cut in these heads.
 
     key: another token, by its position, in place of the country.
     """
@@ -144,7 +144,7 @@ def gaps_without(
 def carriers(
     model: Llama, words: "BytePairs", template: str = TEMPLATES[0], layers: Sequence[int] = ()
 ) -> Float[Tensor, "l h"]:
-    """The mean gap that is left without one head's edge from the last token to the country."""
+    """Return the mean gap without each head's edge from the last token to the country."""
     asked = runs(words, template)
     layers = layers or range(len(model.blocks))
     n_heads = model.config.n_heads

@@ -91,7 +91,7 @@ def bits_a_number(model: Llama, name: str, bits: int) -> float:
 
 @contextmanager
 def with_weights(model: Llama, change: Rounded) -> Iterator[None]:
-    """The matrices of all blocks are changed, for a while."""
+    """Change the matrices of all blocks inside the ``with`` block."""
     matrices = [one.weight for one in model.blocks.modules() if isinstance(one, nn.Linear)]
     kept = [matrix.data for matrix in matrices]
     try:
@@ -104,12 +104,12 @@ def with_weights(model: Llama, change: Rounded) -> Iterator[None]:
 
 
 def a_token(bits: int) -> Rounded:
-    """A scale for each token and head. x: ``(..., h, n, d_head)``."""
+    """Return a rounding with a scale for each token and head. x: ``(..., h, n, d_head)``."""
     return lambda x: there_and_back(x, bits, x.shape[-1])
 
 
 def down_the_tokens(bits: int) -> Rounded:
-    """A scale for each feature of a head and ``TOKENS`` tokens that follow each other."""
+    """Return a rounding with a scale for each feature of a head and ``TOKENS`` tokens in a row."""
 
     def rounded(x: Tensor) -> Tensor:
         n = x.shape[-2]
@@ -122,7 +122,7 @@ def down_the_tokens(bits: int) -> Rounded:
 
 @contextmanager
 def with_cache(keys: Rounded | None, values: Rounded | None) -> Iterator[None]:
-    """Every ``RotaryAttention`` sees its keys and values changed, for a while."""
+    """Change the keys and values that every ``RotaryAttention`` sees, inside the ``with`` block."""
     views = RotaryAttention.views
 
     def changed(self, x, positions, cache=None):
@@ -144,17 +144,17 @@ CACHES: dict[str, tuple[Rounded | None, Rounded | None]] = {
 
 
 def texts_as_ids(words: "BytePairs") -> dict[str, Tensor]:
-    """The ids of the texts, cut to ``MOST``."""
+    """Return the ids of the texts, cut to ``MOST``."""
     return {name: words.encode(text)[:MOST] for name, text in TEXTS.items()}
 
 
 def losses_by_text(model: Llama, texts: dict[str, Tensor]) -> dict[str, float]:
-    """Nats a token, text by text."""
+    """Return the nats a token, text by text."""
     return {name: round(masked_loss(model, ids), 4) for name, ids in texts.items()}
 
 
 def weights_row(model: Llama, texts: dict[str, Tensor], name: str, bits: int) -> dict:
-    """Weights in so many bits, where ``name`` shares a scale."""
+    """Return the row for weights in so many bits, where ``name`` shares a scale."""
     with with_weights(model, lambda weight: SHARED[name](weight, bits)):
         found = losses_by_text(model, texts)
     return {"shared": name, "bits": bits, "bits_a_number": bits_a_number(model, name, bits),
@@ -162,7 +162,7 @@ def weights_row(model: Llama, texts: dict[str, Tensor], name: str, bits: int) ->
 
 
 def cache_row(model: Llama, texts: dict[str, Tensor], name: str) -> dict:
-    """A cache of ``CACHES``."""
+    """Return the row for a cache of ``CACHES``."""
     with with_cache(*CACHES[name]):
         return {"cache": name, "nats": losses_by_text(model, texts)}
 

@@ -20,7 +20,7 @@ class GRU(nn.GRU):
     def forward(
         self, x: Tensor, state: Tensor | None = None, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The states ``(b, n, ways · d_hidden)``, and each way's last ``(ways, b, d_hidden)``.
+        """Return the states ``(b, n, ways · d_hidden)``, and the last ``(ways, b, d_hidden)``.
 
         x: ``(b, n, d_in)``. state: where the ways start, 0 unless given. lengths: how many tokens
         of each sequence are no padding, ``(b,)``, all unless given; the states of padding mean
@@ -43,13 +43,13 @@ class GRU(nn.GRU):
         return torch.cat([states[0], *back], dim=-1), ends
 
     def of_each_way(self, name: str) -> Tensor:
-        """A parameter of each direction, in a stack."""
+        """Return a parameter of each direction, in a stack."""
         names = (f"{name}_l0", f"{name}_l0_reverse")[: 1 + self.bidirectional]
         return torch.stack([getattr(self, one) for one in names])
 
 
 def at(x: Tensor, places: Tensor) -> Tensor:
-    """The rows of x ``(b, n, d)`` at these places ``(b, m)``: ``(b, m, d)``."""
+    """Return the rows of x ``(b, n, d)`` at these places ``(b, m)``: ``(b, m, d)``."""
     return x.gather(1, places[..., None].expand(*places.shape, x.shape[-1]))
 
 
@@ -115,7 +115,7 @@ class Walk(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[tuple, tuple]:
-        """The runs' ways are more ways."""
+        """Walk several runs at once: the runs' ways are more ways."""
         k = info.batch_size
         whole = [
             x.unsqueeze(0).expand(k, *x.shape) if axis is None else x.movedim(axis, 0)

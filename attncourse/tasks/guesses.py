@@ -78,7 +78,7 @@ DRAFTS = (  # each with its length
 
 
 def draft_of(model: Llama, name: str) -> Draft:
-    """A new draft by its name: ``lookup``, or one of ``SHORT``."""
+    """Return a new draft by its name: ``lookup``, or one of ``SHORT``."""
     if name == LOOKUP:
         return lookup_draft
     layers = [i for i in range(len(model.blocks)) if i not in SHORT[name]]
@@ -86,7 +86,7 @@ def draft_of(model: Llama, name: str) -> Draft:
 
 
 def counting_draft(draft: Draft, guesses: list[int]) -> Draft:
-    """The draft, which notes how many ids it guesses in each pass."""
+    """Return the draft, which notes how many ids it guesses in each pass."""
 
     def noting(ids: Tensor, k: int):
         guess = draft(ids, k)
@@ -107,7 +107,7 @@ def write_with_draft(model: Llama, ids: Tensor, draft: Draft, k: int, n_new: int
 def try_draft(
     model: Llama, prompts: Sequence[Tensor], alone: Sequence[Tensor], name: str, k: int, n_new: int
 ) -> dict:
-    """A draft on some prompts: tokens a pass, the fraction kept, where the same is written."""
+    """Return a draft's figures on some prompts: tokens a pass, share kept, same text or not."""
     runs = [write_with_draft(model, ids, draft_of(model, name), k, n_new) for ids in prompts]
     guessed, passes = (sum(run[what] for run in runs) for what in ("guessed", "passes"))
     return {
@@ -153,7 +153,7 @@ def time_drafts(
     drafts: Sequence[tuple[str, int]] = ((LOOKUP, 4), (LOOKUP, 8), ("24 of 30 layers", 4)),
     n_new: int = NEW,
 ) -> dict:
-    """Seconds alone over seconds with a draft, prompt by prompt; above 1 the draft is faster."""
+    """Return seconds alone over seconds with a draft, by prompt; above 1 the draft is faster."""
     rows = []
     for kind, texts in KINDS.items():
         ratios: dict[str, list[float]] = {f"{name}, k = {k}": [] for name, k in drafts}

@@ -20,7 +20,7 @@ RUNS = 10
 def questions(
     batch: int, generator: torch.Generator, runs: int = RUNS
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Recall, anew for each run: what is asked, the pairs, and the right digits.
+    """Return fresh recall for each run: what is asked, the pairs, and the right digits.
 
     Of shape ``(runs, batch, 1, 8)``, ``(runs, batch, 8, 18)`` and ``(runs, batch)``.
     """
@@ -54,12 +54,12 @@ lesson = cache(Lesson)  # chapter 7 trains with one seed, some twenty times
 
 
 def views(x: Tensor, W: Tensor) -> Tensor:
-    """Every run's x ``(runs, batch, i, f)`` times its own matrix W ``(runs, f, d)``."""
+    """Return every run's x ``(runs, batch, i, f)`` times its own matrix W ``(runs, f, d)``."""
     return torch.einsum("rbif,rfd->rbid", x, W)
 
 
 def vector_lengths(x: Tensor, W: Tensor) -> Tensor:
-    """Of the vectors x W, ``(runs, batch, i, 1)``, again without making them."""
+    """Return the lengths of the vectors x W, ``(runs, batch, i, 1)``, without making them."""
     return (views(x, W @ W.mT) * x).sum(-1, keepdim=True).sqrt()
 
 
@@ -94,7 +94,7 @@ class Heads(nn.Module):
         self.log_divisor = nn.Parameter(start, requires_grad=learned)
 
     def scores(self, asked: Tensor, pairs: Tensor) -> Tensor:
-        """The scores before they are divided, ``(runs, batch, 1, 8)``."""
+        """Return the scores before they are divided, ``(runs, batch, 1, 8)``."""
         # (asked W_q) (pairs W_k)ᵀ, multiplied out from the middle: the same in fewer steps, since
         # letters and pairs have far fewer features than queries and keys.
         scores = views(asked, self.W_q @ self.W_k.mT) @ pairs.mT
@@ -103,11 +103,11 @@ class Heads(nn.Module):
         return scores
 
     def weights(self, asked: Tensor, pairs: Tensor) -> Tensor:
-        """The attention weights, ``(runs, batch, 1, 8)``."""
+        """Return the attention weights, ``(runs, batch, 1, 8)``."""
         return (self.scores(asked, pairs) / self.log_divisor.exp()).softmax(-1)
 
     def forward(self, asked: Tensor, pairs: Tensor) -> Tensor:
-        """Logits of the ten digits, ``(runs, batch, 10)``."""
+        """Return logits of the ten digits, ``(runs, batch, 10)``."""
         return (self.weights(asked, pairs) @ views(pairs, self.W_v))[:, :, 0]
 
 
@@ -120,7 +120,7 @@ def train_heads(
     seed: int = 1,
     divisor_rate: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Right answers and loss (in nats) of each run by step, both ``(runs, steps)``; Adam.
+    """Train heads with Adam; return right answers and loss (in nats) by step, ``(runs, steps)``.
 
     Measured on each fresh batch before the step that learns from it. divisor_rate: the learning
     rate of ``log_divisor``, where it is another.

@@ -97,7 +97,7 @@ class Memory:
         return Answering(name, asked, table, tokens)
 
     def end(self, one: Answering) -> None:
-        """Frees the pages that nobody else uses."""
+        """Free the pages that nobody else uses."""
         for page in reversed(one.table):
             self.users[page] -= 1
             if self.users[page] == 0:
@@ -187,7 +187,7 @@ def serve_questions(
 
 
 def draw_questions(came: Sequence[int], rng: np.random.Generator) -> list[Question]:
-    """Questions that come in at these seconds."""
+    """Return questions that come in at these seconds."""
     n = len(came)
     system = rng.integers(len(SYSTEMS), size=n)
     own = np.exp(math.log(60) + 0.9 * rng.standard_normal(n)).round().clip(4, 768).astype(int)
@@ -197,7 +197,7 @@ def draw_questions(came: Sequence[int], rng: np.random.Generator) -> list[Questi
 
 
 def day_of_questions(seed: int, mean: float = 1.5) -> list[Question]:
-    """The questions of a day, ``mean`` a second on average."""
+    """Return the questions of a day, ``mean`` a second on average."""
     rng = np.random.default_rng(seed)
     rate = mean * (1 - np.cos(2 * np.pi * np.arange(DAY) / DAY))
     came = np.repeat(np.arange(DAY), rng.poisson(rate))
@@ -205,7 +205,7 @@ def day_of_questions(seed: int, mean: float = 1.5) -> list[Question]:
 
 
 def whole_day(seed: int, way: str) -> dict:
-    """A day: how long one waits, and by quarter of an hour how many are answered and wait."""
+    """Return a day's waits, and by quarter of an hour how many are answered and how many wait."""
     counts = np.zeros((3, DAY // QUARTER))
     held = given = put_back = 0
 
@@ -233,7 +233,7 @@ def whole_day(seed: int, way: str) -> dict:
 
 
 def rush(seed: int, way: str, n: int = 1000) -> dict:
-    """All come at once: how many are answered at a time, and how much of memory holds tokens.
+    """Return how many are answered at a time if all come at once, and memory's share in use.
 
     Seconds count while somebody waits.
     """

@@ -79,7 +79,7 @@ class Sentence:
 
 
 def sentences(words: "BytePairs") -> list[Sentence]:
-    """The fifty sentences, in pairs with one opening."""
+    """Return the fifty sentences, in pairs with one opening."""
     return [
         make_sentence(words, kind, opening, first)
         for kind, openings in OPENINGS.items()
@@ -89,7 +89,7 @@ def sentences(words: "BytePairs") -> list[Sentence]:
 
 
 def make_sentence(words: "BytePairs", kind: str, opening: Sequence[str], first: bool) -> Sentence:
-    """One of them. Raises ``ValueError`` for a noun of several tokens, or one that comes twice."""
+    """Return one of the sentences. Raises ``ValueError`` for a noun that is no single token."""
     one, verb, two, *pronouns = opening
     pronoun = pronouns[0 if first else 1]
     text = f"Today {one} {verb} {two}. {pronoun}"
@@ -101,7 +101,7 @@ def make_sentence(words: "BytePairs", kind: str, opening: Sequence[str], first: 
 
 
 def noun_place(words: "BytePairs", ids: Tensor, noun: str) -> int:
-    """Where the last word of a noun stands."""
+    """Return where the last word of a noun stands."""
     token = words.encode(" " + noun.split()[-1])
     places = (ids == token[0]).nonzero().flatten().tolist()
     if len(token) != 1 or len(places) != 1:
@@ -113,7 +113,7 @@ def noun_place(words: "BytePairs", ids: Tensor, noun: str) -> int:
 
 
 def pronoun_attention(model: Llama, asked: Sequence[Sentence]) -> Float[Tensor, "s 2 l h"]:
-    """The attention of each head from the pronoun to its noun, and to the other."""
+    """Return the attention of each head from the pronoun to its noun, and to the other."""
     rows = []
     for one in asked:
         row = attention_maps(model, one.ids)[..., -1, :]  # (l, h, n)
@@ -176,7 +176,7 @@ def prompts(asked: Sequence[Sentence]) -> tuple[Tensor, Tensor]:
 def gap_without(
     model: Llama, asked: Sequence[Sentence], heads: Sequence[Head], stream: Tensor | None = None
 ) -> float:
-    """The mean gap while these heads are switched off."""
+    """Return the mean gap while these heads are switched off."""
     first = 0 if stream is None else min(layer for layer, _ in heads)
     with without_heads(model, heads):
         return round(noun_log_gaps(model, asked, stream, first).mean().item(), 3)
@@ -185,7 +185,7 @@ def gap_without(
 def gaps_without_edge(
     model: Llama, asked: Sequence[Sentence], head: Head, to: str = "noun"
 ) -> Float[Tensor, "s"]:
-    """The gaps with one entry of one head's map cut: from the pronoun to its noun, or the other."""
+    """Return the gaps with one entry of a head's map cut: from the pronoun to a noun."""
     found = []
     for one in asked:
         edge = one.pronoun, getattr(one, to)
@@ -246,11 +246,11 @@ def measure_pronoun_heads(
 
 
 def draw_heads(every: Sequence[Head], but: Sequence[Head], n: int, times: int, seed: int = 0):
-    """So many draws of n heads that are not among some."""
+    """Return so many draws of n heads that are not among some."""
     rng, rest = np.random.default_rng(seed), [head for head in every if head not in but]
     return [[rest[i] for i in rng.choice(len(rest), n, replace=False)] for _ in range(times)]
 
 
 def head_name(head: Head) -> str:
-    """Layer and head with a point between them: 13.8."""
+    """Return layer and head with a point between them: 13.8."""
     return f"{head[0]}.{head[1]}"

@@ -38,7 +38,7 @@ POINTS = {"reading": READING, "writing": WRITING}
 
 
 def pass_work(config: LlamaConfig, one: Pass, bytes_per_number: float = 4) -> dict[str, dict]:
-    """Operations and bytes of a pass, part by part.
+    """Return operations and bytes of a pass, part by part.
 
     A product and a sum are two operations. Bytes are those of the matrices, read once, and of keys
     and values, read or written once; what goes from one part to the next stays near the processor
@@ -65,20 +65,20 @@ def pass_work(config: LlamaConfig, one: Pass, bytes_per_number: float = 4) -> di
 
 
 def total(parts: dict[str, dict]) -> tuple[float, float]:
-    """All operations, all bytes."""
+    """Return all operations, all bytes."""
     operations, bytes_ = (sum(p[what] for p in parts.values()) for what in ("operations", "bytes"))
     return operations, bytes_
 
 
 def bound(operations: float, moved: float, peaks: dict) -> dict:
-    """The least milliseconds of a pass on a machine with these peaks, and by what it is bound."""
+    """Return the least milliseconds of a pass at these peaks, and by what it is bound."""
     seconds = {"arithmetic": operations / peaks["operations"], "memory": moved / peaks["bytes"]}
     by = max(seconds, key=seconds.__getitem__)
     return {"least_ms": round(1e3 * seconds[by], 5), "bound": by}
 
 
 def roofline_points(config: LlamaConfig, peaks: dict, bytes_per_number: float = 4) -> list[dict]:
-    """Every pass of ``POINTS`` with its intensity and its bound on a machine."""
+    """Return every pass of ``POINTS`` with its intensity and its bound on a machine."""
     rows = []
     for kind, passes in POINTS.items():
         for one in passes:
@@ -93,7 +93,7 @@ def roofline_points(config: LlamaConfig, peaks: dict, bytes_per_number: float = 
 
 
 def seconds_of(call: Callable, times: int = 3) -> float:
-    """Seconds of this process's work in a call, the least of some; a first one does not count."""
+    """Return the least seconds of this process's work in some calls after a first one."""
     call()
     found = []
     for _ in range(times):
@@ -118,7 +118,7 @@ def peaks(n: int = 2048, numbers: int = 2**26) -> dict:
 
 @torch.no_grad()
 def passed(model: Llama, one: Pass, times: int = 3) -> float:
-    """The seconds of a pass of this shape, on tokens drawn at random."""
+    """Return the seconds of a pass of this shape, on tokens drawn at random."""
     generator = torch.Generator().manual_seed(0)
     shape = (one.batch, one.before + one.new)
     ids = torch.randint(model.config.n_vocab, shape, generator=generator)
@@ -155,5 +155,5 @@ def measure_roofline(model: Llama, times: int = 3, longest: int = 2**20) -> dict
 
 
 def roofline_columns(rows: Sequence[dict], kind: str, *names: str) -> tuple[list, ...]:
-    """For a figure: the numbers of these names, of one kind of pass."""
+    """Return the numbers of these names, of one kind of pass, for a figure."""
     return tuple([row[name] for row in rows if row["kind"] == kind] for name in names)

@@ -27,7 +27,7 @@ def train_side_by_side(
     judge: Judge = classes,
     factor: Callable[[int], float] = lambda step: 1.0,
 ) -> dict[float, list[Run]]:
-    """``train`` from every seed at every rate: the runs by rate, in the order of the seeds.
+    """Run ``train`` from every seed at every rate; return the runs by rate, in seeds' order.
 
     The runs are those that ``train`` makes, up to rounding. factor: what every rate is multiplied
     by at a step, counted from 1. The model may not draw random numbers, nor do one thing or another
@@ -69,7 +69,7 @@ def train_side_by_side(
 
 
 def stack_runs(batches: list[tuple], times: int) -> tuple[Tensor | tuple, Tensor]:
-    """The seeds' batches with an axis for the runs in front, all of them so many times."""
+    """Return the seeds' batches with an axis for the runs in front, all of them so many times."""
     x, answers = zip(*batches, strict=True)
     answers = stacked(answers, times, UNASKED)
     if isinstance(x[0], Tensor):
@@ -78,7 +78,7 @@ def stack_runs(batches: list[tuple], times: int) -> tuple[Tensor | tuple, Tensor
 
 
 def stacked(batches: Sequence[Tensor], times: int, padding: int = 0) -> Tensor:
-    """``(times · seeds, batch, n, …)``; sequences shorter than the longest are padded behind."""
+    """Return ``(times · seeds, batch, n, …)``; shorter sequences are padded behind."""
     longest = max(one.shape[1] for one in batches)
     whole = [
         F.pad(one, (0, 0) * (one.ndim - 2) + (0, longest - one.shape[1]), value=padding)

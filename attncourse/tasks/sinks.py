@@ -58,27 +58,27 @@ TEXTS = {
 def masked_loss(
     model: Llama, ids: Tensor, mask: Tensor | None = None, after: int = SKIPPED
 ) -> float:
-    """The mean loss on the tokens behind the first ``after``, in nats."""
+    """Return the mean loss on the tokens behind the first ``after``, in nats."""
     logits = model(ids, mask=mask)
     return float(next_token_loss(logits[after:], ids[after:]))
 
 
 def kept_token(n: int, width: int, token: int) -> Tensor:
-    """A causal window that keeps one token further on, which is not the first."""
+    """Return a causal window that keeps one token further on, which is not the first."""
     mask = sink_mask(n, width, 0)
     mask[token:, token] = True
     return mask
 
 
 def hidden_first(n: int) -> Tensor:
-    """Nobody but the first token sees the first token."""
+    """Return a mask in which nobody but the first token sees the first token."""
     mask = torch.ones(n, n, dtype=torch.bool).tril()
     mask[1:, 0] = False
     return mask
 
 
 def window_losses(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> list[dict]:
-    """Nats a token by width: the window alone, with one and with four first tokens, with another.
+    """Return nats a token by width: the window alone, with first tokens, with another one.
 
     *Another* is the fifth token, kept in place of the first.
     """
@@ -99,7 +99,7 @@ def window_losses(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> 
 
 @torch.no_grad()
 def first_shares(model: Llama, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The mean attention of later tokens to each of the first four, ``(layers, 4)``."""
+    """Return the mean attention of later tokens to each of the first four, ``(layers, 4)``."""
     found, x = [], model.tokens(ids)
     for block in model.blocks:
         weights = block.attention.weights(block.norm_1(x), mask)
@@ -109,7 +109,7 @@ def first_shares(model: Llama, ids: Tensor, mask: Tensor | None = None) -> Tenso
 
 
 def silenced(model: Llama, ids: Tensor, position: int) -> float:
-    """Nats a token where one token's values are 0 in every layer."""
+    """Return nats a token where one token's values are 0 in every layer."""
 
     def silence(W_v: nn.Module, given: tuple, value: Tensor) -> Tensor:
         value = value.clone()
@@ -155,5 +155,5 @@ def measure_sinks(
 
 
 def sink_shares(of_layers: Tensor) -> list[float]:
-    """The mean over the layers of the attention to each of the first tokens."""
+    """Return the mean over the layers of the attention to each of the first tokens."""
     return [round(x, 3) for x in of_layers.mean(0).tolist()]

@@ -47,7 +47,7 @@ def mean_weights(model: Llama, ids: Tensor) -> list[Tensor]:
 def layered_losses(
     model: Llama, ids: Tensor, width: int = WIDTH, every: Sequence[int] = EVERY
 ) -> list[dict]:
-    """Nats a token by how many layers see all, the others a window with or without token one."""
+    """Return nats a token by how many layers see all, the others a window."""
     n, rows = len(ids), []
     whole = causal_mask(n)
     for one in (*every, None):
@@ -63,7 +63,7 @@ def layered_losses(
 
 
 def chosen_losses(model: Llama, ids: Tensor, ks: Sequence[int] = KS) -> list[dict]:
-    """Nats a token by how many keys a query sees, and who chooses them.
+    """Return nats a token by how many keys a query sees, and who chooses them.
 
     Its own weights: the k keys that the layer's heads weigh most on average when all are seen.
     """
@@ -85,7 +85,7 @@ def chosen_losses(model: Llama, ids: Tensor, ks: Sequence[int] = KS) -> list[dic
 
 
 def measure_some_keys(model: Llama, words: "BytePairs", longest: int | None = None) -> dict:
-    """What the page shows, for each text; ``longest`` cuts the texts."""
+    """Return what the page shows, for each text; ``longest`` cuts the texts."""
     found = {}
     for name, text in TEXTS.items():
         ids = words.encode(text)[:longest]

@@ -60,7 +60,7 @@ def added_in_training(
 def multiplied_in_training(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """By what the module, in training, multiplies the numbers that it adds without dropout.
+    """Return by what a module in training multiplies the numbers that it adds without dropout.
 
     Where one branch alone adds something, and dropout falls on what it returns, that is 0 or
     1 / (1 − share). None are told where there are many. What ``eval()`` does is not asked here: a
@@ -91,7 +91,7 @@ def few(numbers: Any) -> Any:
 
 @contextmanager
 def seeded() -> Iterator[None]:
-    """Random numbers of torch from the seed, and afterwards those that would have come."""
+    """Give torch random numbers from this seed in the block, and those of before behind it."""
     import torch
 
     with torch.random.fork_rng(devices=[]):

@@ -25,12 +25,12 @@ def call_in_default_dtype(implementation: Callable, *args, **kwargs) -> Any:
 
 
 def with_gradients(*names: str) -> Callable:
-    """``call_with_gradients`` with respect to the first arguments, which have these names."""
+    """Return ``call_with_gradients`` for the first arguments, which have these names."""
     return partial(call_with_gradients, names)
 
 
 def each_gradient(**places: int) -> Callable:
-    """``call_with_each_gradient`` with respect to the arguments at these places, by name."""
+    """Return ``call_with_each_gradient`` with respect to the arguments at these places, by name."""
     return partial(call_with_each_gradient, tuple(places), tuple(places.values()))
 
 

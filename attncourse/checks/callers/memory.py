@@ -75,7 +75,7 @@ def call_within_limit(
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            """No: to keep the compiler away, torch would load all of it at the first operation."""
+            """Return False: else torch loads all of its compiler at the first operation."""
             return False
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -68,7 +68,7 @@ def call_module_with_each_gradient(
 
 
 def parameters_at_start(implementation: Callable, make, names) -> dict[str, Any]:
-    """These parameters of a new module, by name."""
+    """Return these parameters of a new module, by name."""
     args, options = make
     parameters = module_state(implementation(*args, **options))
     for name in names:
@@ -174,7 +174,7 @@ def missing(name: str, parameters: dict[str, Any]) -> str:
 
 
 def type_of_modules() -> type:
-    """``torch.nn.Module``; chapters on NumPy do without torch."""
+    """Return ``torch.nn.Module``, imported here: chapters on NumPy do without torch."""
     import torch
 
     return torch.nn.Module

@@ -195,7 +195,7 @@ WITH = "With {} in place of {{}}"
 
 
 def misreadings(parent: ast.AST, node: Any, names: Names) -> Made:
-    """Brackets, products, bounds and guards: changes of which the kind says what is the matter."""
+    """Yield changes that mend a misreading: other brackets, products, bounds or guards."""
     if isinstance(node, ast.BinOp):
         for new in regrouped(node):
             if ast.dump(new) != ast.dump(node):

@@ -168,7 +168,7 @@ def calls_of_operators(function: Callable[[], Any]) -> int:
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            """No: to keep the compiler away, torch would load all of it at the first operation."""
+            """Return False: else torch loads all of its compiler at the first operation."""
             return False
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

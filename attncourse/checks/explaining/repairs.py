@@ -391,7 +391,7 @@ def repair_in_words(
 
 
 def shorter(code: str) -> str:
-    """Code, or its first line, or the beginning of that."""
+    """Return a short code as it is; of a longer one the beginning of its first line."""
     first, *more = code.splitlines()
     return (
         code

@@ -337,7 +337,7 @@ class Search:
         return value is not None and difference(got, value, brief=True) is None
 
     def damage(self, suspect: Suspect) -> int:
-        """In how many cases a mistake shows."""
+        """Return in how many cases a mistake shows."""
         return sum(t.stands_out for t in self.all_trials(suspect))
 
     def in_different_cases(self) -> tuple[Suspect, Suspect] | None:

@@ -15,7 +15,7 @@ MAX_SOURCE_CHARACTERS = 200  # characters of a line
 
 
 def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
-    """The last line in one of ``theirs`` files: `` `A @ V`, where A is (3, 3) and V is (2, 4)``."""
+    """Return the last line in one of ``theirs`` files, with its shapes; "" where none is."""
     line_and_frame: tuple[str, FrameType] | None = None
     for frame, number in steps_of(error):
         name = frame.f_code.co_filename

@@ -94,7 +94,7 @@ def with_facts(case: Case, outcome: Outcome) -> Outcome:
 
 
 def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
-    """``run``, for a process that has no more of the exercise than this."""
+    """Call ``run`` in a process that has no more of the exercise than this."""
     args, kwargs = copy_of(case.args), copy_of(case.kwargs)
 
     def call() -> Outcome:
@@ -244,7 +244,7 @@ def is_students(filename: str) -> bool:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warnings: a student's overflow is judged by its result, not reported twice."""
+    """Suppress warnings: a student's overflow is judged by its result, not reported twice."""
     if warnings.filters[:1] == SILENT and np.geterr() == UNHEARD:  # inside of another one
         yield
         return

@@ -144,7 +144,7 @@ def try_out(
 def trials_of(
     exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
 ) -> Iterator[Trial]:
-    """``try_out`` case by case, for who may stop early."""
+    """Yield the trials of ``try_out`` case by case, for a caller that may stop early."""
     outcomes = outcomes_of(exercise, implementation, seed, among)
     for criterion, case, expected in draw(exercise, seed):
         yield Trial(criterion, case, expected, next(outcomes, Outcome("skipped")))

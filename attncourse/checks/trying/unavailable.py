@@ -103,7 +103,7 @@ def module_functions(module: types.ModuleType | None) -> tuple[types.FunctionTyp
 
 
 def without_ours_alone(stem: str, implementation: Any) -> AbstractContextManager[None]:
-    """``without_ours`` for a notebook's own answer."""
+    """Return ``without_ours`` for a notebook's own answer."""
     ours = (getattr(implementation, "__module__", "") or "").startswith("attncourse.")
     return nullcontext() if ours or cells_here() is None else without_ours(stem)
 

@@ -53,7 +53,7 @@ def turned_over(x: Any) -> Any:
 
 
 def multiplied(number: int | float) -> Notation:
-    """Written in units so many of which are one. Whole numbers stay whole, lists stay lists."""
+    """Return the notation in units so many of which are one."""
 
     def write(value: Any) -> Any:
         return type(value)(number * x for x in value) if is_list(value) else value * number
@@ -198,7 +198,7 @@ def change_value(change: Callable[[Any], Any], value: Any) -> Any:
 
 
 def value_image(value: Any) -> Any:
-    """Something equal exactly while an argument stays what it is."""
+    """Return something that equals its like exactly while an argument stays what it is."""
     if is_torch_tensor(value):
         return str(value.dtype), value.requires_grad, value_image(value.numpy(force=True))
     if isinstance(value, np.ndarray):

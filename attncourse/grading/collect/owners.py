@@ -87,7 +87,7 @@ def slip_of(claim: OwnerClaim, name: str, found: set[str], named: set[str], peop
 
 
 def agreed_owner(said: Iterable[set[str]]) -> set[str]:
-    """Whom everything means that names anybody. Raises ``Ungraded`` where that is nobody."""
+    """Return the students that all sets which name anybody share; raise ``Ungraded`` where none."""
     sets = [students for students in said if students]
     if sets and not set.intersection(*sets):
         raise two(set.union(*sets))

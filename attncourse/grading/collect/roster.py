@@ -132,11 +132,11 @@ class Class:
         return {who for who in self.by_name(names) if self.members[who].called}
 
     def listed(self, who: Iterable[str]) -> str:
-        """These people with the rows that have them, the first three."""
+        """Return these people with the rows that have them, the first three, in words."""
         return " or ".join(str(self.members[student]) for student in sorted(who)[:3])
 
     def meant(self, part: str) -> set[str]:
-        """Whom a part of a path may name that no platform wrote: by id, number, address or name."""
+        """Return whom a part of a path that no platform wrote may name, by id, address or name."""
         by_keys = self.by_key([part]) | self.by_key([part], "canvas")
         return by_keys or self.by_name([part]) | self._ids.of(part)
 

@@ -242,7 +242,7 @@ def shown_in(zone: Zone, moment: datetime) -> str:
 
 
 def days_after(due: datetime, days: float, zone: Zone) -> datetime:
-    """So many days later by the course's clocks: at the same time, whatever they do in between."""
+    """Return the moment so many days later, at the same time by the course's clocks."""
     local = clock(zone, due).replace(tzinfo=None) + timedelta(days=days)
     return in_utc(local.replace(tzinfo=zone or UTC))
 

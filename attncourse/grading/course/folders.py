@@ -82,7 +82,7 @@ def require_known(name: str, known: list[str]) -> None:
 
 
 def find_students(course: Path, name: str, student: str | None = None) -> list[str]:
-    """Who has a folder in ``submitted``, or the one who was asked for; in order."""
+    """Return who has a folder in ``submitted``, or the one who was asked for; in order."""
     folder = course / "submitted"
     if not folder.is_dir():
         raise UserError(

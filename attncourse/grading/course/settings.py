@@ -48,7 +48,7 @@ def without_grammar() -> Iterator[None]:
 
 
 def read_settings(course: Path) -> "Config":
-    """``nbgrader_config`` of the user and of the course, the course's own having the last word."""
+    """Return the settings of the user and of the course; the course's own have the last word."""
     from jupyter_core.paths import jupyter_config_path
     from traitlets.config import Application
 

@@ -144,7 +144,7 @@ def told_when_stopped(tally: Tally, journal: Journal) -> Iterator[None]:
 
 
 def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "SubmissionScores"]:
-    """The submissions that came late, as the gradebook has them now."""
+    """Return the submissions that came late, as the gradebook has them now."""
     from attncourse.grading.gradebook.read import read_assignment_ids, read_scores
 
     zone = zone_of(read_settings(course))

@@ -62,7 +62,7 @@ class ExerciseFeedback:
 def feedback_by_exercise(
     assignment: Assignment, cells: Cells, r: StudentResult, report: Report
 ) -> list[ExerciseFeedback]:
-    """Every exercise in the answers' order, then graded cells that are not there any more.
+    """Return every exercise in the answers' order, then graded cells that are gone.
 
     Of hidden tests there are points and the judge's own words, nothing that was computed in them.
     """

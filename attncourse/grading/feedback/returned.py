@@ -123,7 +123,7 @@ def anonymous_page(page: StudentPage) -> str:
 
 
 def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
-    """Which platform a download is of, and each student's place in it with what was handed in.
+    """Return a download's platform, and each student's place in it with what was handed in.
 
     That is the one file that grading would choose, whatever else lies beside it.
     """

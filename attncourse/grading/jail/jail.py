@@ -182,7 +182,7 @@ class Jail:
         ctypes.memset(start, 0, end - start)
 
     def fork(self) -> int:
-        """As ``os.fork``; the child is the first process of a new namespace."""
+        """Fork as ``os.fork`` does; the child is the first process of a new namespace."""
         kernel.unshare(kernel.CLONE_NEWPID)
         child = -1
         try:

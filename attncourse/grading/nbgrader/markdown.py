@@ -25,7 +25,7 @@ SIZES = re.compile(r"\\[bB]igg?[lmr]?(?![A-Za-z])")  # of brackets; not known to
 
 
 def clean(html: str, styles: bool = False) -> str:
-    """HTML with text, tables and links to the web; any other markup is shown as it was written.
+    """Return HTML with text, tables and links to the web; other markup is shown as written.
 
     With ``styles`` it may also have colours and borders of its own.
     """
@@ -44,12 +44,12 @@ def clean(html: str, styles: bool = False) -> str:
 
 
 def harmless_markdown(source: str) -> str:
-    """Markdown as clean HTML, formulas left to MathJax: a filter for the formgrader."""
+    """Return Markdown as clean HTML, formulas left to MathJax: a filter for the formgrader."""
     return clean(MarkdownWithMath(renderer=Renderer(escape=False)).render(source))
 
 
 def page_markdown(source: str) -> str:
-    """Markdown as clean HTML with formulas in MathML: a filter for the feedback page."""
+    """Return Markdown as clean HTML, formulas in MathML: a filter for the feedback page."""
     html = clean(MarkdownWithMath(renderer=PageRenderer(escape=False)).render(source))
     return FORMULA.sub(lambda found: mathml(unescape(found[2]), bool(found[1])), html)
 

@@ -181,7 +181,7 @@ def tallied(names: Iterable[str]) -> str:
 
 
 def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
-    """Everybody who is in one of the classes, by their id."""
+    """Return everybody who is in one of the classes, by their id."""
     return {r.student: r.person for results_of_class in classes for r in results_of_class.results}
 
 
@@ -208,7 +208,7 @@ def class_results(
 
 
 def merge(course: Path, name: str, entered: AssignmentScores | None) -> ClassResults:
-    """Every student's result, from what the gradebook holds (None: there is none) and reports."""
+    """Return every student's result, from reports and the gradebook (None: there is none)."""
     people = {person.id: person for person in entered.people} if entered else {}
     submissions, maxima = (entered.submissions, entered.maxima) if entered else ({}, {})
     results_by_student: dict[str, StudentResult] = {}

@@ -16,7 +16,7 @@ AT_ONCE = 2000  # columns of a table that is never there as a whole
 
 
 def best(pairs: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """Of versions of one's answers those that say most, in a table that has a row for each."""
+    """Return the most that any version of one's answers says, with a row for each person."""
     return np.maximum.reduceat(np.maximum.reduceat(pairs, firsts, axis=0), firsts, axis=1)
 
 

@@ -197,7 +197,7 @@ def unnamed_failures(found: ClassResults) -> Iterator[SeenMistake]:
 
 
 def unforeseen_failures(found: ClassResults) -> Iterator[tuple[str, int]]:
-    """Which hidden tests fail answers that pass their checks, those seen most first."""
+    """Return which hidden tests fail answers that pass their checks, those seen most first."""
     return most_first([note for note in r.notes if UNFORESEEN in note] for r in found.results)
 
 

@@ -60,7 +60,7 @@ def first_rows(
 
 
 def at_a_glance(summary: Summary) -> Group:
-    """Everything ``attncourse report`` prints."""
+    """Return everything that ``attncourse report`` prints."""
     late = sorted((r for r in summary.students if r.late), key=lambda r: -r.late)
     exercises = summary.exercises if summary.handed_in else ()
     parts = [
@@ -96,7 +96,7 @@ def at_a_glance(summary: Summary) -> Group:
 
 
 def headline(summary: Summary) -> Text:
-    """Who handed in what, and the figures of their points."""
+    """Return who handed in what, and the figures of their points."""
     counts = summary.counts
     total = sum(counts.values())
     rest = [f"{counts[s]} {s}" for s in ("missing", "unreadable", "interrupted") if counts[s]]
@@ -133,7 +133,7 @@ def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
 
 
 def delay(r: StudentResult) -> tuple[str, str, str, str]:
-    """Who was late, by how much, what that costs, and how much more time there was."""
+    """Return who was late, by how much, what that costs, and how much more time there was."""
     more = span_in_words(r.extension * 86400) if r.extension else ""
     return one_line(r.student, 60), span_in_words(r.late), f"{r.penalty:g}", more
 

@@ -210,7 +210,7 @@ def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
 
 
 def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
-    """For each exercise why the student's answer cannot be used; nothing where it can."""
+    """Return for each exercise why the student's answer cannot be used; "" where it can."""
     verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
     answers = [cell for cell in cells if cell.solution and cell.code]
     broken = {cell.grade_id for cell in answers if parse_or_none(python_alone(cell.source)) is None}

@@ -135,7 +135,7 @@ def read_own_notebook(path: Path) -> tuple[bytes, Cells]:
 
 
 def page_of(cells: Cells) -> tuple[str, str, str] | None:
-    """Of a page's notebook: where the course lies in Colab, its folder, its chapter; else None."""
+    """Return where the course of a page's notebook lies in Colab, its folder and chapter."""
     if any(cell.grade_id for cell in cells):
         return None
     badge = PAGE.search(cells[0].source) if cells else None

@@ -55,7 +55,7 @@ def rewritten_for_older(source: str) -> Iterator[tuple[str, list[Version]]]:
 
 
 def without_templates(source: str) -> tuple[str, list[Version]]:
-    """f-strings with quotes, line ends or backslashes inside of their braces (3.12); t"" (3.14).
+    """Rewrite f-strings with quotes, line ends or backslashes in braces (3.12), and t"" (3.14).
 
     One ends at the first of its quotes that stands outside of all braces.
     """

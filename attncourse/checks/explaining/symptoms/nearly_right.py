@@ -117,7 +117,7 @@ def all_off_one_way(wrong: list[Pair]) -> str:
 
 
 def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Axes of length 1 are gone: those of a batch, or of the only token."""
+    """Return the symptom that axes of length 1 are gone, a batch's or the only token's."""
     wrong = [t for t in trials if t.wrong]
     pairs = number_pairs(tuple(wrong))
     if not pairs or len(pairs) < len(wrong) or not all(1 in p.want.shape for p in pairs):
@@ -188,7 +188,7 @@ def first_alone(p: Pair, axes: int) -> bool:
 
 
 def batch_axes(trials: tuple[Trial, ...]) -> list[int]:
-    """By how many axes the arguments of each case exceed the smallest case."""
+    """Return by how many axes the arguments of each case exceed the smallest case."""
     least: dict[object, int] = {}
     for trial in trials:
         for name, ndim in axis_counts(trial):

@@ -128,7 +128,7 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Wrong where an option has some value, and only there."""
+    """Return the symptom that a result is wrong where an option has some value, and only there."""
     if all(t.case.raises is not None for t in trials if t.stands_out):
         return None
     where = next((words for words, _ in case_branches(trials)), None)
@@ -136,7 +136,7 @@ def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
 
 
 def sized(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Right where two lengths are equal, or where one is some number, and nowhere else; or wrong.
+    """Return the symptom that right or wrong hangs on two equal lengths, or on one length.
 
     Nothing is told where several lengths would do, or where that is so in a single case.
     """

@@ -95,7 +95,7 @@ PARTS = ("first", "second", "third", "fourth")
 
 
 def in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Lists of strings that are right but for small and capital letters."""
+    """Return the symptom that strings are right but for small and capital letters."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or any(type(t.outcome.value) is not list for t in wrong):
         return None  # and no right result is worked out
