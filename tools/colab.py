@@ -260,10 +260,10 @@ def reference(entry: Entry) -> str:
         for p in people
     ]  # fmt: skip
     authors = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-    told = fields_of(entry)
-    fields = {k: str(Text.from_latex(v)) for k, v in told.items() if k not in ("url", "doi")}
+    values = fields_of(entry)
+    fields = {k: str(Text.from_latex(v)) for k, v in values.items() if k not in ("url", "doi")}
     venue = next((fields[k] for k in ("journal", "booktitle", "publisher") if k in fields), "")
-    link = told.get("url") or (f"https://doi.org/{told['doi']}" if "doi" in told else "")
+    link = values.get("url") or (f"https://doi.org/{values['doi']}" if "doi" in values else "")
     text = f"{authors} ({fields['year']}). *{fields['title']}*."
     return text + (f" {venue}." if venue else "") + (f" <{link}>" if link else "")
 

@@ -124,7 +124,7 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
 def fill(text: str, exercises: dict[str, Exercise], seen: set[str], path: str) -> str:
     """Return a Markdown cell with its markers filled by what the checks know, its hints folded."""
 
-    def one(match: re.Match) -> str:
+    def filled(match: re.Match) -> str:
         what, name, listed = match.groups()
         marker = f"<!-- {what}: {name} -->"
         if name not in exercises:
@@ -132,11 +132,11 @@ def fill(text: str, exercises: dict[str, Exercise], seen: set[str], path: str) -
         seen.add(f"{what}: {name}")
         if what == "facts":
             return facts(exercises[name]) + listed
-        if len(found := items(listed)) < 2:
+        if len(hints := items(listed)) < 2:
             raise CourseError(f"{path}: {marker}: expected two or more behind it: 1. …, 2. …")
-        return folded(found)
+        return folded(hints)
 
-    return re.sub(MARKER, one, text)
+    return re.sub(MARKER, filled, text)
 
 
 def facts(exercise: Exercise) -> str:

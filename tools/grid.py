@@ -301,8 +301,8 @@ def cells_of_shapes(
         if length >= LONG:
             yield f"{axis} of {LONG} or more"
     lengths = [*sizes.items(), *(("batch", n) for n in batch)]
-    for (a, one), (b, other) in combinations(lengths, 2):
-        if one == other > 1 and a != b:
+    for (a, first), (b, second) in combinations(lengths, 2):
+        if first == second > 1 and a != b:
             yield pair(a, b)
     if len({n for _, n in lengths}) == len(lengths) and all(n > 1 for _, n in lengths):
         yield all_distinct(sizes, batched=bool(batch))
@@ -388,11 +388,11 @@ def cells_of_parameters(use: Use, arrays: dict[str, Any]) -> Iterator[str]:
         yield from (f"{family(name)} of 0" for name in zero)
 
 
-def cells_of_options(named: dict[str, Argument], given: dict[str, Any], where="") -> Iterator[str]:
+def cells_of_options(named: dict[str, Argument], values: dict[str, Any], where="") -> Iterator[str]:
     """Yield the cells that optional arguments fill."""
     for name, argument in named.items():
         if argument.optional:
-            value = given.get(name, argument.default)
+            value = values.get(name, argument.default)
             plain = value is None or isinstance(value, int | float | str)
             same = value is argument.default or (plain and value == argument.default)
             yield f"{name} {'left out' if same else 'given'}{where}"

@@ -43,7 +43,7 @@ def strip(course: Course, chapter: Chapter, address: Callable[[str], str]) -> st
     lit = LIT.get(chapter.stem)
     if lit is None:
         return ""
-    chapters = {one.stem: one for one in course.chapters}
+    chapters = {chapter_of_book.stem: chapter_of_book for chapter_of_book in course.chapters}
     items = []
     for part, stem in PARTS.items():
         taught, shown = chapters.get(stem), escape(part)

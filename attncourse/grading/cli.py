@@ -72,9 +72,9 @@ def say(text: str) -> None:
     print(made_visible(text))
 
 
-def show_version(asked: bool) -> None:
+def show_version(requested: bool) -> None:
     """Print which version this is, and end."""
-    if asked:
+    if requested:
         from importlib.metadata import version
 
         print(f"attncourse {version('attncourse')}")

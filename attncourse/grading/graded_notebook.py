@@ -126,13 +126,15 @@ def with_instructors_marks(
     return cells + [replace(cell, source=f"# {LOST}" if cell.code else LOST) for cell in lost]
 
 
-def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
+def answer(cell: Cell, instructors_cell: Cell, released: dict[str, str]) -> Cell:
     """Return the instructor's cell with the student's text, where it is the student's to write."""
-    if not own.solution and not own.task:
-        return own
+    if not instructors_cell.solution and not instructors_cell.task:
+        return instructors_cell
     if is_untouched(cell, released):
-        return replace(own, source=released[own.grade_id])
-    return replace(own, source=harmless_source(replace(cell, code=own.code)))
+        return replace(instructors_cell, source=released[instructors_cell.grade_id])
+    return replace(
+        instructors_cell, source=harmless_source(replace(cell, code=instructors_cell.code))
+    )
 
 
 def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
@@ -141,14 +143,18 @@ def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
     return text in ((), lines(released[cell.grade_id]))
 
 
-def harmless_source(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
+def harmless_source(cell: Cell, instructors_texts: frozenset[str] | set[str] = frozenset()) -> str:
     """Return a submission's text as it may be shown.
 
     The instructor's own Markdown stays as it is.
     """
     if cell.code:
         return harmless.made_visible(cell.source)
-    return cell.source if cell.source.strip() in given else harmless.defused_markdown(cell.source)
+    return (
+        cell.source
+        if cell.source.strip() in instructors_texts
+        else harmless.defused_markdown(cell.source)
+    )
 
 
 @lru_cache(maxsize=8)

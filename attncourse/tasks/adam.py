@@ -34,8 +34,8 @@ class Adam:
         self.gradient, self.mean, self.square = (torch.zeros_like(self.numbers) for _ in range(3))
         sizes = [p.numel() for p in parameters]
         rows = (row.split(sizes) for row in (self.numbers, self.gradient))
-        for p, own, gradient in zip(parameters, *rows, strict=True):
-            p.data, p.grad = own.view(p.shape), gradient.view(p.shape)
+        for p, numbers, gradient in zip(parameters, *rows, strict=True):
+            p.data, p.grad = numbers.view(p.shape), gradient.view(p.shape)
         self.rate: float | Tensor = (
             rate if isinstance(rate, float | int) else rates_per_number(rate, sizes)
         )

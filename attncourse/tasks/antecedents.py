@@ -112,13 +112,13 @@ def evidence(
     gradient = torch.autograd.grad(whole, vectors)[0]
     with torch.no_grad():
         moved = [preference(model, world, vectors, j) - whole for j in range(len(ids) - 1)]
-    found = (
+    amounts = (
         maps[-1].mean(dim=0)[-1],
         rollout(maps)[-1],
         (gradient * vectors).sum(dim=-1).detach().abs(),
         torch.stack([*moved, torch.tensor(0.0)]).abs(),
     )
-    return {name: x / x.sum() for name, x in zip(METHODS, found, strict=True)}
+    return {name: x / x.sum() for name, x in zip(METHODS, amounts, strict=True)}
 
 
 def name_stories(world: PronounWorld, n: int) -> list[Int[Tensor, "m"]]:
@@ -126,18 +126,18 @@ def name_stories(world: PronounWorld, n: int) -> list[Int[Tensor, "m"]]:
 
     A name decides the pronoun; a profession makes it likely at most.
     """
-    found: list[Tensor] = []
-    professions = {world.places[one] for one in world.men}
-    while len(found) < n:
+    beginnings: list[Tensor] = []
+    professions = {world.places[character_id] for character_id in world.men}
+    while len(beginnings) < n:
         ids = world.sample(n)
         who, stop = places(world, ids)
         character = ids[torch.arange(n), who].tolist()
-        found += [
+        beginnings += [
             row[: end + 1]
-            for row, end, one in zip(ids, stop.tolist(), character, strict=True)
-            if one not in professions
+            for row, end, character_id in zip(ids, stop.tolist(), character, strict=True)
+            if character_id not in professions
         ]
-    return found[:n]
+    return beginnings[:n]
 
 
 def share_on_character(
@@ -154,7 +154,7 @@ def share_on_character(
             sums[name][0] += shares[who].item()
             sums[name][1] += float(shares[:-1].argmax() == who)
     n = len(stories)
-    return {name: (given / n, most / n) for name, (given, most) in sums.items()}
+    return {name: (total / n, most / n) for name, (total, most) in sums.items()}
 
 
 def without(model: GPT, heads: list[tuple[int, int]]) -> GPT:
@@ -192,5 +192,5 @@ def probe_gpt2(layer: int = 5, head: int = 10, *, download: bool = False) -> Non
         row = attention_maps(model, ids)[layer, head, -1]
         words = [tokenizer.decode([i]).strip() for i in ids.tolist()]
         shares = {w: row[words.index(w)].item() for w in ("doctor", "nurse")}
-        told = ", ".join(f"{w} {share:.2f}" for w, share in shares.items())
-        print(f"layer {layer}, head {head}, from {words[-1]!r}: {told}")
+        shares_in_words = ", ".join(f"{w} {share:.2f}" for w, share in shares.items())
+        print(f"layer {layer}, head {head}, from {words[-1]!r}: {shares_in_words}")

@@ -49,18 +49,18 @@ def rows_padded(
     sequences: Sequence[Tensor], pad: int
 ) -> dict[str, Callable[[], tuple[Tensor, Tensor, Tensor, Tensor]]]:
     """Return five ways to make one batch: ids, positions, mask, and where each answer is."""
-    ids, own, mask = pad_left(sequences, pad)
+    ids, positions, mask = pad_left(sequences, pad)
     n = ids.shape[-1]
-    lengths = torch.tensor([len(one) for one in sequences])
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
     right = torch.full_like(ids, pad)
-    for row, one in zip(right, sequences, strict=True):
-        row[: len(one)] = one
+    for row, sequence in zip(right, sequences, strict=True):
+        row[: len(sequence)] = sequence
     counted, causal = torch.arange(n).expand_as(ids), causal_mask(n).expand_as(mask)
     last = torch.full_like(lengths, n - 1)
     return {
-        "left": lambda: (ids, own, mask, last),
+        "left": lambda: (ids, positions, mask, last),
         "left, positions count the padding": lambda: (ids, counted, mask, last),
-        "left, mask forgotten": lambda: (ids, own, causal, last),
+        "left, mask forgotten": lambda: (ids, positions, causal, last),
         "right, its own last token is read": lambda: (right, counted, causal, lengths - 1),
         "right, the last column is read": lambda: (right, counted, causal, last),
     }
@@ -69,19 +69,19 @@ def rows_padded(
 @torch.no_grad()
 def paddings(model: Llama | GPT, sequences: Sequence[Tensor], pad: int) -> dict[str, dict]:
     """Return each way's largest difference of a logit from alone, and how many likeliest agree."""
-    alone = torch.stack([model(one)[-1] for one in sequences])  # (b, n_vocab)
-    found = {}
+    alone = torch.stack([model(sequence)[-1] for sequence in sequences])  # (b, n_vocab)
+    figures = {}
     for name, made in rows_padded(sequences, pad).items():
         ids, positions, mask, places = made()
         logits = model(ids, mask=mask, positions=positions)
         said = logits[torch.arange(len(ids)), places]
         same = said.argmax(-1) == alone.argmax(-1)
-        found[name] = {
+        figures[name] = {
             "difference": float(f"{(said - alone).abs().max():.2g}"),
             "same_token": int(same.sum()),
             "of": len(sequences),
         }
-    return found
+    return figures
 
 
 def roomy_storyteller(seed: int, steps: int = STEPS) -> GPT:

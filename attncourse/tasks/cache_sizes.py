@@ -53,22 +53,22 @@ MODELS = (
 )
 
 
-def cache_size_row(one: Sizes) -> dict:
+def cache_size_row(sizes: Sizes) -> dict:
     """Return a row of the table: bytes a token, their share, and how many texts fit.
 
     The share is of what a key/value head for each query head would take; the texts are of
     ``TOKENS`` tokens, in ``ROOM`` bytes.
     """
-    token = BYTES * one.numbers()
+    token = BYTES * sizes.numbers()
     return {
-        **{name: value for name, value in one._asdict().items() if value},
+        **{name: value for name, value in sizes._asdict().items() if value},
         "bytes_a_token": token,
-        "share": round(one.numbers() / one.with_all_heads(), 4),
+        "share": round(sizes.numbers() / sizes.with_all_heads(), 4),
         "texts": int(ROOM // (token * TOKENS)),
     }
 
 
 def cache_size_table() -> dict:
     """Return the cache sizes of the models as rows of a table."""
-    rows = [cache_size_row(one) for one in MODELS]
+    rows = [cache_size_row(sizes) for sizes in MODELS]
     return {"bytes_per_number": BYTES, "tokens": TOKENS, "room": ROOM, "rows": rows}

@@ -44,8 +44,8 @@ def require_character_ids(name: str, ids: Tensor, n_ids: int, *, least: int = 0)
         raise ValueError(
             f"{name}: expected ids from 0 to {n_ids - 1}, got {int(ids.min())} to {int(ids.max())}"
         )
-    there = ids != 0
-    if seen(there[:, 1:] & ~there[:, :-1]):
+    is_character = ids != 0
+    if seen(is_character[:, 1:] & ~is_character[:, :-1]):
         raise ValueError(f"{name}: expected 0 at the end of a row only, as padding")
-    if least and seen(there.sum(dim=1) < least):
+    if least and seen(is_character.sum(dim=1) < least):
         raise ValueError(f"{name}: expected at least {least} id in each row, got only padding")

@@ -22,8 +22,8 @@ def choosing(batch: int, generator: torch.Generator, n: int = 8) -> tuple[Tensor
     two, ``(batch, n - 2)``.
     """
     ids = torch.randint(DIGITS, (batch, n), generator=generator)
-    two_before, before, own = ids[:, :-2], ids[:, 1:-1], ids[:, 2:]
-    return ids, torch.where(before > two_before, own, two_before)
+    two_before, before, last = ids[:, :-2], ids[:, 1:-1], ids[:, 2:]
+    return ids, torch.where(before > two_before, last, two_before)
 
 
 class PartialBlock(EncoderBlock):

@@ -36,8 +36,8 @@ def day_lines(
     lines = []
     for kind, both in zip(kinds.tolist(), days, strict=True):
         both = both[:1] * 2 if same else both
-        some = both if kind == 2 else both[:1]
-        pairs = [write_date(NEW_YEAR + day, FORMS[kind]) for day in some]
+        days_written = both if kind == 2 else both[:1]
+        pairs = [write_date(NEW_YEAR + day, FORMS[kind]) for day in days_written]
         written, iso = zip(*pairs, strict=True)
         lines.append((", ".join(written), " ".join(date[5:] for date in iso)))
     return lines, kinds

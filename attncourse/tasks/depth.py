@@ -34,10 +34,10 @@ def relative_residual(X: Float[Tensor, "*batch n d"], steps: int = 100) -> Float
     adam = Adam([shift], 0.003)
     least = size(rest)
     for step in range(steps):
-        found = size(rest - shift)
-        least = torch.minimum(least, found.detach())
+        distance = size(rest - shift)
+        least = torch.minimum(least, distance.detach())
         adam.zero_grad()
-        found.clamp(min=1e-30).log().sum().backward()
+        distance.clamp(min=1e-30).log().sum().backward()
         adam.step(1 - step / steps)
     return (least * scale[..., 0, 0] / size(X)).clamp(max=1)
 

@@ -150,11 +150,11 @@ def train(
     model.train()
     with steps_bar(steps) if show else nullcontext() as progress:
         while len(losses) < steps:
-            for some in torch.randperm(len(images), generator=generator).split(BATCH):
+            for rows in torch.randperm(len(images), generator=generator).split(BATCH):
                 step = len(losses)
-                if len(some) < BATCH or step == steps:
+                if len(rows) < BATCH or step == steps:
                     continue
-                loss = F.cross_entropy(model(change(images[some], generator)), labels[some])
+                loss = F.cross_entropy(model(change(images[rows], generator)), labels[rows])
                 adam.zero_grad()
                 loss.backward()
                 adam.step(min(1, (step + 1) / 30, (1 - step / steps) / 0.8))
@@ -208,7 +208,7 @@ def digits_contest(
     wrong in the test part of every fold, by number.
     """
     images, labels = digits()
-    found = {}
+    results = {}
     for name in names:
         build, change = CONTESTANTS[name]
         tried = {}
@@ -228,8 +228,8 @@ def digits_contest(
                 wrong.append(sorted(test[missed].tolist()))
             tried[rate] = sum(losses) / folds, wrong
         rate = min(tried, key=lambda rate: tried[rate][0])
-        found[name] = {"rate": rate, "wrong": tried[rate][1]}
-    return found
+        results[name] = {"rate": rate, "wrong": tried[rate][1]}
+    return results
 
 
 def kept() -> dict[str, dict]:

@@ -77,7 +77,7 @@ def balanced(model: GPT, factor: float = BALANCE) -> Callable:
 
     def loss(logits: Tensor, ids: Tensor, padding_id: int | None) -> Tensor:
         real = ids != PAD
-        uneven = [load_balance_loss(one.logits[real], CHOSEN) for one in layers_of(model)]
+        uneven = [load_balance_loss(layer.logits[real], CHOSEN) for layer in layers_of(model)]
         return next_token_loss(logits, ids, padding_id) + factor * torch.stack(uneven).sum()
 
     return loss
@@ -105,9 +105,9 @@ def train_experts(name: str, rate: float, seed: int, steps: int = STEPS) -> GPT:
 def hidden_numbers(model: GPT) -> dict[str, int]:
     """Return how many hidden numbers a token meets in a block, and how many there are."""
     layer = model.blocks[0].feed_forward
-    there = layer.W_1.out_features
-    used = there * layer.chosen // EXPERTS if isinstance(layer, Experts) else there
-    return {"used": used, "there": there}
+    all_numbers = layer.W_1.out_features
+    used = all_numbers * layer.chosen // EXPERTS if isinstance(layer, Experts) else all_numbers
+    return {"used": used, "there": all_numbers}
 
 
 @torch.no_grad()
@@ -120,9 +120,9 @@ def who_goes_where(model: GPT, n: int = 1000, least: int = 20) -> dict:
     ids = world.sample(n)
     model.eval()(ids)
     real = ids != PAD
-    words, found = ids[real], []
-    for one in layers_of(model):
-        weights = one.weights[real]  # (tokens, e)
+    words, layers = ids[real], []
+    for layer in layers_of(model):
+        weights = layer.weights[real]  # (tokens, e)
         by_word = {}
         for word in words.unique().tolist():
             mine = weights[words == word]
@@ -130,8 +130,8 @@ def who_goes_where(model: GPT, n: int = 1000, least: int = 20) -> dict:
                 mean = mine.mean(0)
                 by_word[world.words[word]] = [int(mean.argmax()), round(float(mean.max()), 2)]
         shares = (weights > 0).float().mean(0) / CHOSEN
-        found.append({"shares": [round(x, 3) for x in shares.tolist()], "words": by_word})
-    return {"layers": found}
+        layers.append({"shares": [round(x, 3) for x in shares.tolist()], "words": by_word})
+    return {"layers": layers}
 
 
 def experts_contest(
@@ -156,8 +156,10 @@ def experts_contest(
         row["losses"] = [round(mean_loss(model, test, PAD), 4) for model in models]
         if isinstance(layers_of(models[0])[0], Experts):
             where = [who_goes_where(model) for model in models]
-            row["shares"] = [[layer["shares"] for layer in one["layers"]] for one in where]
-            row["words"] = [[layer["words"] for layer in one["layers"]] for one in where]
+            row["shares"] = [
+                [layer["shares"] for layer in of_model["layers"]] for of_model in where
+            ]
+            row["words"] = [[layer["words"] for layer in of_model["layers"]] for of_model in where]
         rows.append(row)
     return rows
 

@@ -82,24 +82,24 @@ WEIGHT_BITS = (8, 4, 3, 2)
 
 def bits_a_number(model: Llama, name: str, bits: int) -> float:
     """Return the bits of a weight with its part of a scale and a minimum."""
-    matrices = [one.weight for one in model.blocks.modules() if isinstance(one, nn.Linear)]
+    matrices = [layer.weight for layer in model.blocks.modules() if isinstance(layer, nn.Linear)]
     if name.startswith("a block of"):
         return bits + SCALES / int(name.split()[-1])
-    scales = sum(1 if name == "a matrix" else len(one) for one in matrices)
-    return round(bits + SCALES * scales / sum(one.numel() for one in matrices), 3)
+    scales = sum(1 if name == "a matrix" else len(layer) for layer in matrices)
+    return round(bits + SCALES * scales / sum(layer.numel() for layer in matrices), 3)
 
 
 @contextmanager
 def with_weights(model: Llama, change: Rounded) -> Iterator[None]:
     """Change the matrices of all blocks inside the ``with`` block."""
-    matrices = [one.weight for one in model.blocks.modules() if isinstance(one, nn.Linear)]
-    kept = [matrix.data for matrix in matrices]
+    matrices = [layer.weight for layer in model.blocks.modules() if isinstance(layer, nn.Linear)]
+    weights = [matrix.data for matrix in matrices]
     try:
         for matrix in matrices:
             matrix.data = change(matrix.data).contiguous()
         yield
     finally:
-        for matrix, old in zip(matrices, kept, strict=True):
+        for matrix, old in zip(matrices, weights, strict=True):
             matrix.data = old
 
 
@@ -156,9 +156,9 @@ def losses_by_text(model: Llama, texts: dict[str, Tensor]) -> dict[str, float]:
 def weights_row(model: Llama, texts: dict[str, Tensor], name: str, bits: int) -> dict:
     """Return the row for weights in so many bits, where ``name`` shares a scale."""
     with with_weights(model, lambda weight: SHARED[name](weight, bits)):
-        found = losses_by_text(model, texts)
+        nats = losses_by_text(model, texts)
     return {"shared": name, "bits": bits, "bits_a_number": bits_a_number(model, name, bits),
-            "nats": found}  # fmt: skip
+            "nats": nats}  # fmt: skip
 
 
 def cache_row(model: Llama, texts: dict[str, Tensor], name: str) -> dict:
@@ -180,6 +180,6 @@ def measure_fewer_bits(
         "texts": {name: len(ids) for name, ids in texts.items()},
         "as_it_is": losses_by_text(model, texts),
         "again": again,
-        "weights": [weights_row(model, texts, *one) for one in rows],
+        "weights": [weights_row(model, texts, *row) for row in rows],
         "cache": [cache_row(model, texts, name) for name in CACHES],
     }

@@ -69,10 +69,10 @@ class Walk(torch.autograd.Function):
         gates = read.new_empty(*read.shape[:-1], 2 * d)
         state = first
         for t in range(len(read)):
-            own = torch.baddbmm(bias, state, W)  # (ways, b, 3 d)
-            torch.add(read[t, ..., : 2 * d], own[..., : 2 * d], out=gates[t])
+            from_state = torch.baddbmm(bias, state, W)  # (ways, b, 3 d)
+            torch.add(read[t, ..., : 2 * d], from_state[..., : 2 * d], out=gates[t])
             reset, keep = gates[t].sigmoid_().chunk(2, dim=-1)
-            olds[t] = own[..., 2 * d :]
+            olds[t] = from_state[..., 2 * d :]
             torch.addcmul(read[t, ..., 2 * d :], reset, olds[t], out=news[t])
             state = torch.lerp(news[t].tanh_(), state, keep, out=states[t])
         return states.movedim(0, 2), gates, news, olds
@@ -121,6 +121,6 @@ class Walk(torch.autograd.Function):
             x.unsqueeze(0).expand(k, *x.shape) if axis is None else x.movedim(axis, 0)
             for x, axis in zip(inputs, in_dims, strict=True)
         ]
-        states, *kept = Walk.apply(*(x.flatten(0, 1) for x in whole))
-        out = (states.unflatten(0, (k, -1)), *(x.unflatten(1, (k, -1)) for x in kept))
+        states, *saved = Walk.apply(*(x.flatten(0, 1) for x in whole))
+        out = (states.unflatten(0, (k, -1)), *(x.unflatten(1, (k, -1)) for x in saved))
         return out, (0, 1, 1, 1)

@@ -100,8 +100,13 @@ def write_with_draft(model: Llama, ids: Tensor, draft: Draft, k: int, n_new: int
     """Write with a draft; return the text, the passes, the guesses and how many are kept."""
     guesses: list[int] = []
     pieces = list(speculative_stream(model, ids, n_new, counting_draft(draft, guesses), k))
-    kept = sum(len(piece) - 1 for piece in pieces)
-    return {"new": torch.cat(pieces), "passes": len(pieces), "kept": kept, "guessed": sum(guesses)}
+    kept_guesses = sum(len(piece) - 1 for piece in pieces)
+    return {
+        "new": torch.cat(pieces),
+        "passes": len(pieces),
+        "kept": kept_guesses,
+        "guessed": sum(guesses),
+    }
 
 
 def try_draft(
@@ -116,7 +121,7 @@ def try_draft(
         "tokens_a_pass": [round(n_new / run["passes"], 2) for run in runs],
         "kept": round(sum(run["kept"] for run in runs) / max(guessed, 1), 3),
         "guessed_a_pass": round(guessed / passes, 2),
-        "same": sum(torch.equal(run["new"], one) for run, one in zip(runs, alone, strict=True)),
+        "same": sum(torch.equal(run["new"], text) for run, text in zip(runs, alone, strict=True)),
     }
 
 
@@ -128,16 +133,16 @@ def measure_guesses(
     n_new: int = NEW,
 ) -> dict:
     """Measure guesses by kind of text, draft and its length, as the page shows them."""
-    found = {}
+    results = {}
     for kind in kinds:
         prompts = [words.encode(text) for text in KINDS[kind]]
         alone = [model.generate(ids, n_new)[len(ids) :] for ids in prompts]
-        found[kind] = {
+        results[kind] = {
             "prompts": list(KINDS[kind]),
             "writes": [words.decode(ids.tolist()) for ids in alone],
-            "rows": [try_draft(model, prompts, alone, *one, n_new) for one in drafts],
+            "rows": [try_draft(model, prompts, alone, *row, n_new) for row in drafts],
         }
-    return {"new": n_new, "kinds": found}
+    return {"new": n_new, "kinds": results}
 
 
 def seconds_once(call: Callable) -> float:

@@ -99,14 +99,16 @@ def learn_pieces(
 
 def known_patterns(ids: Tensor, known: Tensor) -> Bool[Tensor, "batch n n"]:
     """Return each sequence's ``induction_pattern``, in the rows whose next token is known."""
-    patterns = torch.stack([induction_pattern(one) for one in ids])
+    patterns = torch.stack([induction_pattern(row) for row in ids])
     return patterns & known[..., None]
 
 
 def pattern_scores(model: GPT, ids: Tensor, patterns: Tensor) -> Float[Tensor, "layers heads"]:
     """Return the ``head_scores`` of a pattern for each sequence, averaged over the sequences."""
     maps = attention_maps(model, ids)
-    scores = [head_scores(one, pattern) for one, pattern in zip(maps, patterns, strict=True)]
+    scores = [
+        head_scores(map_of_row, pattern) for map_of_row, pattern in zip(maps, patterns, strict=True)
+    ]
     return torch.stack(scores).mean(dim=0)
 
 

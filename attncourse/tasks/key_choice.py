@@ -82,10 +82,10 @@ def losses_by_choice(
     rows = [{"way": "all", "k": n, **loss_and_right(model(ids), answers)}]
     for k in ks:
         masks = {
-            "its own weights": [select_keys(one, k, whole) for one in weights],
-            "indexer": [select_keys(one, k, whole) for one in index],
+            "its own weights": [select_keys(scores, k, whole) for scores in weights],
+            "indexer": [select_keys(scores, k, whole) for scores in index],
             "window": [seen_keys(n, k, ids.device).expand(ids.shape[0], n, n) for _ in inputs],
-            "random": [select_keys(one, k, whole) for one in chance],
+            "random": [select_keys(scores, k, whole) for scores in chance],
         }
         for way in WAYS:
             output = model(ids, [mask[:, None] for mask in masks[way]])

@@ -96,11 +96,11 @@ def mean_loss(
 ) -> float:
     """Return the mean loss over all tokens of ids, in nats, read a batch at a time."""
     total, count = 0.0, 0
-    for some in ids.split(batch):
-        targets = some[:, 1:].numel()
+    for rows in ids.split(batch):
+        targets = rows[:, 1:].numel()
         if padding_id is not None:
-            targets = int((some[:, 1:] != padding_id).sum())
-        total += targets * next_token_loss(model.eval()(some), some, padding_id).item()
+            targets = int((rows[:, 1:] != padding_id).sum())
+        total += targets * next_token_loss(model.eval()(rows), rows, padding_id).item()
         count += targets
     return total / count
 

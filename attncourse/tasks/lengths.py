@@ -80,8 +80,8 @@ def once(method: str, n: int, device: str = "cpu", least: float = 0.05) -> dict:
 
 def measure(points: Iterable[tuple[str, int]], device: str = "cpu") -> list[dict]:
     """Return a row for each (method, n): method, n, ms and peak_mb (10⁶ bytes above the inputs)."""
-    asked = [f"{method}:{n}" for method, n in points]
-    command = [sys.executable, "-m", __name__, "--device", device, *asked]
+    points_as_text = [f"{method}:{n}" for method, n in points]
+    command = [sys.executable, "-m", __name__, "--device", device, *points_as_text]
     # A kernel of the book is told how to compute and to keep memory: here all is as it comes.
     plain = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "ATEN_"))}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
@@ -128,8 +128,8 @@ def machine(device: str = "cpu") -> dict[str, str]:
 def processor() -> str:
     """Return the name of the processor."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as told:
-            names = [line.split(":", 1)[1] for line in told if line.startswith("model name")]
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":", 1)[1] for line in file if line.startswith("model name")]
     except OSError:
         names = []
     return names[0].strip() if names else platform.processor() or platform.machine()
@@ -161,8 +161,8 @@ def main() -> None:
     torch.set_num_threads(1)  # also: a fork of a process with threads would hang
     for method in METHODS:  # on the CPU: a process that has begun to use a GPU must not fork
         once(method, 256, least=0)  # what is loaded at the first call is no part of the cost
-    for asked in arguments.points:
-        method, n = asked.split(":")
+    for point in arguments.points:
+        method, n = point.split(":")
         in_a_fork(method, int(n), arguments.device)
 
 

@@ -22,13 +22,13 @@ NOTHING = -100  # the target where there is no next word; cross_entropy does not
 
 def grammar() -> Iterator[list[str]]:
     """Yield all sentences, each a list of words."""
-    for noun, own in ("king", "himself"), ("queen", "herself"), ("robot", "itself"):
+    for noun, reflexive in ("king", "himself"), ("queen", "herself"), ("robot", "itself"):
         for many in (False, True):
             for adjective in ([], ["old"], ["tall"]):
                 for adverb in ([], ["often"], ["now"]):
                     for verb in ("admire", "see", "know"):
                         subject = ["the", *adjective, noun + "s" * many, *adverb]
-                        action = [verb if many else verb + "s", "themselves" if many else own]
+                        action = [verb if many else verb + "s", "themselves" if many else reflexive]
                         yield [*subject, *action, "."]
 
 

@@ -116,14 +116,14 @@ def letters_by_distance(distances: Sequence[int] = (1, BACK)) -> dict:
 @torch.no_grad()
 def bands(model: Llama, ids: Tensor, way: str, factor: float = FACTOR) -> list[float]:
     """Return the nats a token of a long text, by bands of ``BAND`` tokens, read with a cache."""
-    cache, found = [], []
+    cache, losses = [], []
     with turn_rope(chapter_18, way, factor), patch.object(model, "max_length", len(ids)):
         for at in range(0, len(ids) - 1, PIECE):
             piece = ids[at : at + PIECE]
             logits, cache = model(piece, cache)
             targets = ids[at + 1 : at + 1 + len(piece)]
-            found.append(F.cross_entropy(logits[: len(targets)], targets, reduction="none"))
-    return [round(float(some.mean()), 3) for some in torch.cat(found).split(BAND)]
+            losses.append(F.cross_entropy(logits[: len(targets)], targets, reduction="none"))
+    return [round(float(band.mean()), 3) for band in torch.cat(losses).split(BAND)]
 
 
 @torch.no_grad()
@@ -139,8 +139,8 @@ def torn(model: Llama, ids: Tensor, gap: int, way: str, factor: float = FACTOR) 
 @torch.no_grad()
 def second_half_alone(model: Llama, ids: Tensor) -> float:
     """Return the nats a token of the same tokens, read without the first half."""
-    some = ids[len(ids) // 2 :]
-    return round(float(F.cross_entropy(model(some)[:-1], some[1:])), 3)
+    second_half = ids[len(ids) // 2 :]
+    return round(float(F.cross_entropy(model(second_half)[:-1], second_half[1:])), 3)
 
 
 def torn_texts(model: Llama, words: "BytePairs") -> dict:

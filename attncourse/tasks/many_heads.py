@@ -44,10 +44,10 @@ class Lesson:
         Features are 0 or 1. They are kept as booleans, a quarter of the size.
         """
         while len(self.steps) <= step:
-            asked, pairs, answer = questions(self.batch, self.generator, self.runs)
-            self.steps.append((asked.bool(), pairs.bool(), answer))
-        asked, pairs, answer = self.steps[step]
-        return asked.float(), pairs.float(), answer
+            questioned, pairs, answer = questions(self.batch, self.generator, self.runs)
+            self.steps.append((questioned.bool(), pairs.bool(), answer))
+        questioned, pairs, answer = self.steps[step]
+        return questioned.float(), pairs.float(), answer
 
 
 lesson = cache(Lesson)  # chapter 7 trains with one seed, some twenty times
@@ -93,22 +93,24 @@ class Heads(nn.Module):
         start = torch.full((runs, 1, 1, 1), math.log(divisor))
         self.log_divisor = nn.Parameter(start, requires_grad=learned)
 
-    def scores(self, asked: Tensor, pairs: Tensor) -> Tensor:
+    def scores(self, questioned: Tensor, pairs: Tensor) -> Tensor:
         """Return the scores before they are divided, ``(runs, batch, 1, 8)``."""
         # (asked W_q) (pairs W_k)ᵀ, multiplied out from the middle: the same in fewer steps, since
         # letters and pairs have far fewer features than queries and keys.
-        scores = views(asked, self.W_q @ self.W_k.mT) @ pairs.mT
+        scores = views(questioned, self.W_q @ self.W_k.mT) @ pairs.mT
         if self.normalised:
-            scores = scores / (vector_lengths(asked, self.W_q) * vector_lengths(pairs, self.W_k).mT)
+            scores = scores / (
+                vector_lengths(questioned, self.W_q) * vector_lengths(pairs, self.W_k).mT
+            )
         return scores
 
-    def weights(self, asked: Tensor, pairs: Tensor) -> Tensor:
+    def weights(self, questioned: Tensor, pairs: Tensor) -> Tensor:
         """Return the attention weights, ``(runs, batch, 1, 8)``."""
-        return (self.scores(asked, pairs) / self.log_divisor.exp()).softmax(-1)
+        return (self.scores(questioned, pairs) / self.log_divisor.exp()).softmax(-1)
 
-    def forward(self, asked: Tensor, pairs: Tensor) -> Tensor:
+    def forward(self, questioned: Tensor, pairs: Tensor) -> Tensor:
         """Return logits of the ten digits, ``(runs, batch, 10)``."""
-        return (self.weights(asked, pairs) @ views(pairs, self.W_v))[:, :, 0]
+        return (self.weights(questioned, pairs) @ views(pairs, self.W_v))[:, :, 0]
 
 
 def train_heads(
@@ -131,8 +133,8 @@ def train_heads(
         optimizers.append(Adam([model.log_divisor], divisor_rate or rate))
     seen = []
     for step in range(steps):
-        asked, pairs, answer = taught.at(step)
-        logits = model(asked, pairs)
+        questioned, pairs, answer = taught.at(step)
+        logits = model(questioned, pairs)
         loss = F.cross_entropy(logits.mT, answer, reduction="none").mean(1)  # (runs,)
         for adam in optimizers:
             adam.zero_grad()

@@ -32,7 +32,9 @@ class Lookers(nn.Module):
         self.attention = attention
         drawn = [torch.Generator().manual_seed(seed) for seed in seeds]
         for name, d in (("W_q", d_k), ("W_k", d_k), ("W_v", DIGITS)):
-            start = [torch.randn(D_MODEL, d, generator=one) / D_MODEL**0.5 for one in drawn]
+            start = [
+                torch.randn(D_MODEL, d, generator=generator) / D_MODEL**0.5 for generator in drawn
+            ]
             self.register_parameter(name, nn.Parameter(torch.stack(start)))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -88,14 +90,16 @@ def learn(
     last = torch.zeros(len(rates))
     for step in range(steps):
         x, answer = batch_of(seeds, batch, generator)
-        found = torch.stack([losses_by_run(group(x), answer) for group in groups])  # (rates, seeds)
+        losses = torch.stack(
+            [losses_by_run(group(x), answer) for group in groups]
+        )  # (rates, seeds)
         for adam in optimizers:
             adam.zero_grad()
-        found.sum().backward()
+        losses.sum().backward()
         for adam in optimizers:
             adam.step()
         if step >= steps - max(1, steps // 10):
-            last += found.detach().mean(1)
+            last += losses.detach().mean(1)
     best = int(last.nan_to_num(nan=torch.inf).argmin())
     with torch.no_grad():
         x, answer = batch_of(seeds, tested, torch.Generator().manual_seed(1000))

@@ -77,41 +77,43 @@ class Memory:
         return pages
 
     def begin(
-        self, name: int, asked: Question, way: str, longest: int, left: int
+        self, name: int, question: Question, way: str, longest: int, left: int
     ) -> Answering | None:
         """Return a question with the pages that it begins with.
 
         None where fewer than ``left`` would be free behind it.
         """
-        tokens = asked.shared + asked.own
+        tokens = question.shared + question.own
         many = math.ceil((longest if way == "reserved" else tokens) / self.page)
-        filled = asked.shared // self.page if way == "shared" else 0
-        common = self.systems.get(asked.system, []) if filled else []
+        filled = question.shared // self.page if way == "shared" else 0
+        common = self.systems.get(question.system, []) if filled else []
         if many - len(common) + left > len(self.free):
             return None
         for page in common:
             self.users[page] += 1
         table = [*common, *self.take(many - len(common))]
         if filled:
-            self.systems[asked.system] = table[:filled]
-        return Answering(name, asked, table, tokens)
+            self.systems[question.system] = table[:filled]
+        return Answering(name, question, table, tokens)
 
-    def end(self, one: Answering) -> None:
+    def end(self, answering: Answering) -> None:
         """Free the pages that nobody else uses."""
-        for page in reversed(one.table):
+        for page in reversed(answering.table):
             self.users[page] -= 1
             if self.users[page] == 0:
                 del self.users[page]
                 self.free.append(page)
-        common = self.systems.get(one.asked.system)
+        common = self.systems.get(answering.asked.system)
         if common and common[0] not in self.users:
-            del self.systems[one.asked.system]
+            del self.systems[answering.asked.system]
 
     def held(self, running: Iterable[Answering]) -> int:
         """Return how many tokens lie in memory, those that several share counted once."""
         shares = {system: len(pages) * self.page for system, pages in self.systems.items()}
-        own = sum(one.tokens - shares.get(one.asked.system, 0) for one in running)
-        return own + sum(shares.values())
+        own_tokens = sum(
+            answering.tokens - shares.get(answering.asked.system, 0) for answering in running
+        )
+        return own_tokens + sum(shares.values())
 
 
 @dataclass
@@ -186,13 +188,15 @@ def serve_questions(
 # --- a day, and a rush ---------------------------------------------------------------------------
 
 
-def draw_questions(came: Sequence[int], rng: np.random.Generator) -> list[Question]:
+def draw_questions(seconds: Sequence[int], rng: np.random.Generator) -> list[Question]:
     """Return questions that come in at these seconds."""
-    n = len(came)
+    n = len(seconds)
     system = rng.integers(len(SYSTEMS), size=n)
-    own = np.exp(math.log(60) + 0.9 * rng.standard_normal(n)).round().clip(4, 768).astype(int)
+    own_tokens = (
+        np.exp(math.log(60) + 0.9 * rng.standard_normal(n)).round().clip(4, 768).astype(int)
+    )
     answer = np.exp(math.log(150) + 0.8 * rng.standard_normal(n)).round().clip(1, 768).astype(int)
-    columns = (came, system.tolist(), own.tolist(), answer.tolist())
+    columns = (seconds, system.tolist(), own_tokens.tolist(), answer.tolist())
     return [Question(at, s, SYSTEMS[s], o, a) for at, s, o, a in zip(*columns, strict=True)]
 
 
@@ -200,21 +204,21 @@ def day_of_questions(seed: int, mean: float = 1.5) -> list[Question]:
     """Return the questions of a day, ``mean`` a second on average."""
     rng = np.random.default_rng(seed)
     rate = mean * (1 - np.cos(2 * np.pi * np.arange(DAY) / DAY))
-    came = np.repeat(np.arange(DAY), rng.poisson(rate))
-    return draw_questions(came.tolist(), rng)
+    seconds = np.repeat(np.arange(DAY), rng.poisson(rate))
+    return draw_questions(seconds.tolist(), rng)
 
 
 def whole_day(seed: int, way: str) -> dict:
     """Return a day's waits, and by quarter of an hour how many are answered and how many wait."""
     counts = np.zeros((3, DAY // QUARTER))
-    held = given = put_back = 0
+    held = reserved = put_back = 0
 
     def look(now: Second) -> None:
-        nonlocal held, given, put_back
+        nonlocal held, reserved, put_back
         if now.at < DAY:
             counts[:, now.at // QUARTER] += len(now.running), now.waiting, 1
         held += now.memory.held(now.running)
-        given += len(now.memory.users) * PAGE
+        reserved += len(now.memory.users) * PAGE
         put_back = now.put_back
 
     questions = day_of_questions(seed)
@@ -225,7 +229,7 @@ def whole_day(seed: int, way: str) -> dict:
         "questions": len(questions),
         "wait": {str(q): round(float(np.percentile(waited, q)), 1) for q in (50, 95, 99)},
         "waited_a_minute": round(float((waited >= 60).mean()), 4),
-        "holds_tokens": round(held / given, 4),
+        "holds_tokens": round(held / reserved, 4),
         "put_back": put_back,
         "running": (counts[0] / QUARTER).round(1).tolist(),
         "waiting": (counts[1] / QUARTER).round(1).tolist(),

@@ -29,7 +29,7 @@ STEREOTYPE = {"doctor": 0.9, "nurse": 0.1, "baker": 0.5}  # the share of men
 
 def all_traits() -> list[tuple[str, ...]]:
     """Return one to three different traits in every order."""
-    return [some for count in (1, 2, 3) for some in permutations(TRAITS, count)]
+    return [traits for count in (1, 2, 3) for traits in permutations(TRAITS, count)]
 
 
 def traits_as_said(traits: Sequence[str]) -> list[str]:
@@ -101,7 +101,7 @@ class PronounWorld:
 
         There are 388,800 with the professions of ``STEREOTYPE``; one that cannot be is left out.
         """
-        people = [(one, float(one in MEN), 1 / 2 / len(WOMEN + MEN)) for one in WOMEN + MEN]
+        people = [(name, float(name in MEN), 1 / 2 / len(WOMEN + MEN)) for name in WOMEN + MEN]
         people += [(f"the {who}", man, 1 / 2 / len(self.men)) for who, man in self.men.items()]
         beginnings, chances = [], []
         for opening, (who, man, called), traits in product(OPENINGS, people, all_traits()):
@@ -168,7 +168,7 @@ class PronounWorld:
 
     def table(self, choices: Sequence, width: int = 1) -> Int[Tensor, "choices width"]:
         """Return the ids of each choice, a word or several, in a row; padding behind."""
-        rows = [(one,) if isinstance(one, str) else one for one in choices]
+        rows = [(choice,) if isinstance(choice, str) else choice for choice in choices]
         width = max(width, *map(len, rows))
         return torch.tensor(
             [[*(self.places[word] for word in row), *[PAD] * (width - len(row))] for row in rows]
@@ -210,8 +210,8 @@ class PronounWorld:
         )
         if form is None:
             return math.inf
-        _, profession, name, *found, pronoun, verb, food = form.groups()
-        traits = [trait for trait in found if trait]
+        _, profession, name, *optional_traits, pronoun, verb, food = form.groups()
+        traits = [trait for trait in optional_traits if trait]
         share = self.men.get(profession, float(name in MEN))
         chances = [1 / len(OPENINGS), 1 / 2, 1 / 3, 1 / math.perm(len(TRAITS), len(traits))]
         chances += [(verb in VERBS) / len(VERBS), (food in FOODS) / len(FOODS)]

@@ -37,7 +37,7 @@ BATCH = 64
 
 def encoded(sequences: Sequence[str], max_length: int) -> Tensor:
     """Return the ids of several receptors, ``(b, max_length)``."""
-    return torch.stack([encode_cdr3(one, max_length) for one in sequences])
+    return torch.stack([encode_cdr3(sequence, max_length) for sequence in sequences])
 
 
 @dataclass
@@ -103,8 +103,8 @@ class KmerReader:
     def shares(self, sequences: Sequence[str]) -> np.ndarray:
         """Return each sequence's probabilities of the classes."""
         shares = np.zeros((len(sequences), self.n_classes))
-        found = self.model.predict_proba(self.counter.transform(sequences))
-        shares[:, self.model.classes_] = found
+        known_shares = self.model.predict_proba(self.counter.transform(sequences))
+        shares[:, self.model.classes_] = known_shares
         return shares
 
     def weights(self, sequences: Sequence[str], labels: Sequence[int]) -> np.ndarray:
@@ -154,10 +154,10 @@ def best_of(readers, sequences: Sequence[str], labels: np.ndarray, n_classes: in
     Near-copies stay together there too. What is returned has to be fitted again.
     """
     train, held = split_by_similarity(sequences, seed=99)
-    some, others = [sequences[i] for i in train], [sequences[i] for i in held]
+    fitted, others = [sequences[i] for i in train], [sequences[i] for i in held]
 
     def right(reader) -> float:
-        reader.fit(some, labels[train], n_classes)
+        reader.fit(fitted, labels[train], n_classes)
         return balanced_accuracy(labels[held], decided(reader.shares(others), labels[train]))
 
     return max(readers, key=right)
@@ -178,10 +178,10 @@ def area_under_curve(positive: ArrayLike, scores: ArrayLike) -> float:
 
 def mean_area(labels: np.ndarray, shares: np.ndarray) -> float:
     """Return the mean over the classes in ``labels`` of the AUC of each against the rest."""
-    found = np.unique(labels)
-    if len(found) < 2:
-        raise ValueError(f"labels: expected two classes or more, got {found.tolist()}")
-    return float(np.mean([area_under_curve(labels == c, shares[:, c]) for c in found]))
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(f"labels: expected two classes or more, got {classes.tolist()}")
+    return float(np.mean([area_under_curve(labels == c, shares[:, c]) for c in classes]))
 
 
 def random_split(n: int, test_fraction: float = 0.2, seed: int = 0):
@@ -246,7 +246,7 @@ def telling(reader, sequences: Sequence[str], labels, starts, n: int = 4) -> lis
     """
     labels, starts = np.asarray(labels), np.asarray(starts)
     known = (reader.shares(sequences).argmax(-1) == labels) & (starts >= 0)
-    loops = [one for one, there in zip(sequences, known, strict=True) if there]
+    loops = [sequence for sequence, is_known in zip(sequences, known, strict=True) if is_known]
     ways = reader.weights(loops), ablated(reader, loops, labels[known])
     looks, falls = (
         precision_of_top(way, starts[known]) + 2 * is_in_motif(way, starts[known]) for way in ways

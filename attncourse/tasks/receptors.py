@@ -115,7 +115,7 @@ def load_vdjdb(path: str | Path) -> ReceptorTable:
     listed: dict[str, list[str]] = {}
     for sequence, epitope in seen:
         listed.setdefault(sequence, []).append(epitope)
-    several = {sequence: found for sequence, found in listed.items() if len(found) > 1}
+    several = {sequence: bound_to for sequence, bound_to in listed.items() if len(bound_to) > 1}
     sequences, epitopes = map(list, zip(*seen, strict=True))
     return ReceptorTable(sequences, epitopes, dropped, duplicates, several)
 

@@ -30,9 +30,9 @@ def mean_surprise(logits: Tensor, answer: Tensor) -> Tensor:
     It is ``F.cross_entropy``, which is Python code at every step of runs side by side
     (``torch.vmap``), and loads a computer algebra system the first time.
     """
-    asked = answer != UNASKED
-    right = logits.log_softmax(-1).gather(-1, answer.where(asked, 0)[..., None]).squeeze(-1)
-    return (-right).where(asked, 0).sum() / asked.sum()
+    is_asked = answer != UNASKED
+    right = logits.log_softmax(-1).gather(-1, answer.where(is_asked, 0)[..., None]).squeeze(-1)
+    return (-right).where(is_asked, 0).sum() / is_asked.sum()
 
 
 @dataclass
@@ -58,8 +58,8 @@ def faded(step: int, steps: int) -> float:
 def reached(run: Run, share: float = 0.9, over: int = 10) -> int | None:
     """Return the first step by which so many answers were right on average, or None."""
     right: Tensor = torch.tensor(run.right).unfold(0, over, 1).mean(1)
-    there = (right >= share).nonzero()
-    return int(there[0]) + over if len(there) else None
+    places = (right >= share).nonzero()
+    return int(places[0]) + over if len(places) else None
 
 
 def last_loss(run: Run) -> float:

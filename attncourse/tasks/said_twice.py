@@ -41,8 +41,8 @@ def both_times(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "2"]:
 
 def induction_scores(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "l h"]:
     """Return how much each head looks at what came after the same token, averaged over the rows."""
-    found = [head_scores(attention_maps(model, row), induction_pattern(row)) for row in ids]
-    return torch.stack(found).mean(0)
+    scores = [head_scores(attention_maps(model, row), induction_pattern(row)) for row in ids]
+    return torch.stack(scores).mean(0)
 
 
 def previous_scores(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "l h"]:

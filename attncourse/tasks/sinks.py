@@ -100,18 +100,18 @@ def window_losses(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> 
 @torch.no_grad()
 def first_shares(model: Llama, ids: Tensor, mask: Tensor | None = None) -> Tensor:
     """Return the mean attention of later tokens to each of the first four, ``(layers, 4)``."""
-    found, x = [], model.tokens(ids)
+    shares, x = [], model.tokens(ids)
     for block in model.blocks:
         weights = block.attention.weights(block.norm_1(x), mask)
-        found.append(weights[:, 8:, :4].mean((0, 1)))
+        shares.append(weights[:, 8:, :4].mean((0, 1)))
         x = block(x, mask)
-    return torch.stack(found)
+    return torch.stack(shares)
 
 
 def silenced(model: Llama, ids: Tensor, position: int) -> float:
     """Return nats a token where one token's values are 0 in every layer."""
 
-    def silence(W_v: nn.Module, given: tuple, value: Tensor) -> Tensor:
+    def silence(W_v: nn.Module, inputs: tuple, value: Tensor) -> Tensor:
         value = value.clone()
         value[..., position, :] = 0
         return value
@@ -130,12 +130,12 @@ def measure_sinks(
     longest: int | None = None,
 ) -> dict:
     """Measure sinks for each text, as the page shows them; ``longest`` cuts the texts."""
-    found = {}
+    results = {}
     for name, text in TEXTS.items():
         ids = words.encode(text)[:longest]
         hidden = hidden_first(len(ids))
         maps = attention_maps(model, ids)[..., 8:, :1].mean(-2)[..., 0]  # (l, h)
-        found[name] = {
+        results[name] = {
             "tokens": len(ids),
             "whole": round(masked_loss(model, ids), 3),
             "windows": window_losses(model, ids, widths),
@@ -151,7 +151,7 @@ def measure_sinks(
                 "hidden": sink_shares(first_shares(model, ids, hidden)),
             },
         }
-    return {"texts": TEXTS, "found": found}
+    return {"texts": TEXTS, "found": results}
 
 
 def sink_shares(of_layers: Tensor) -> list[float]:

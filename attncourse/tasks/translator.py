@@ -93,10 +93,10 @@ class Seq2Seq(nn.Module):
         The last states, one of each direction, are ``(b, 1, 2·d_hidden)``; the mask ``(b, 1, n)``.
         """
         require_character_ids("source", source, self.embed_source.num_embeddings, least=1)
-        there = source != 0
+        is_character = source != 0
         read = self.embed_source(source)  # (b, n, d_embed)
-        states, last = self.encoder(read, lengths=there.sum(dim=1))  # last: (2, b, d_hidden)
-        return states, last.transpose(0, 1).flatten(1).unsqueeze(1), there.unsqueeze(1)
+        states, last = self.encoder(read, lengths=is_character.sum(dim=1))  # last: (2, b, d_hidden)
+        return states, last.transpose(0, 1).flatten(1).unsqueeze(1), is_character.unsqueeze(1)
 
     def write(self, encoded: tuple, target: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         """Run ``step`` for a whole target at once, which begins after nothing (id 0)."""

@@ -24,8 +24,8 @@ def two_lookups(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]
     for (8 each), and the digits asked for, ``(batch, 8, 2)``.
     """
     names, digits = shuffled_numbers(batch, 8, generator), shuffled_numbers(batch, 10, generator)
-    asked = [names.roll(-step, dims=1) for step in STEPS]
-    features = (names, 8), (digits, 10), *((name, 8) for name in asked)
+    names_asked = [names.roll(-step, dims=1) for step in STEPS]
+    features = (names, 8), (digits, 10), *((name, 8) for name in names_asked)
     x = torch.cat([unit_rows(what, n) for what, n in features], dim=-1)
     return x, torch.stack([digits.roll(-step, dims=1) for step in STEPS], dim=-1)
 
@@ -85,11 +85,11 @@ def shares(model: Any, sequences: int = 2000, seed: int = 99) -> Tensor:
 
 def labels(x: Tensor) -> list[str]:
     """Return the eight tokens of one sequence, ``(8, 34)``, in the form *c5→a,h*."""
-    own, digit, first, second = (part.argmax(-1).tolist() for part in x.split((8, 10, 8, 8), -1))
+    names, digit, first, second = (part.argmax(-1).tolist() for part in x.split((8, 10, 8, 8), -1))
     letter = "abcdefgh"
     return [
         f"{letter[i]}{what}→{letter[j]},{letter[k]}"
-        for i, what, j, k in zip(own, digit, first, second, strict=True)
+        for i, what, j, k in zip(names, digit, first, second, strict=True)
     ]
 
 

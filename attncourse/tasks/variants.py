@@ -115,8 +115,8 @@ class VariantLatent(nn.Module):
         """Return the output, ``(b, n, d_model)``."""
         short = self.norm(self.W_c(x))
         query, key, value = (
-            split_heads(one, self.n_heads)
-            for one in (self.W_q(x), self.W_k(short), self.W_v(short))
+            split_heads(projected, self.n_heads)
+            for projected in (self.W_q(x), self.W_k(short), self.W_v(short))
         )
         q_turned = turned(split_heads(self.W_qr(x), self.n_heads))
         k_turned = turned(self.W_kr(x)).unsqueeze(-3)  # one for all heads
@@ -151,16 +151,17 @@ class VariantMemory(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the output, ``(b, n, d_model)``."""
         query, key, value = (
-            split_heads(one, self.n_heads) for one in (self.W_q(x), self.W_k(x), self.W_v(x))
+            split_heads(projected, self.n_heads)
+            for projected in (self.W_q(x), self.W_k(x), self.W_v(x))
         )
         query, key = F.normalize(query, dim=-1), F.normalize(key, dim=-1)
         ones = torch.ones_like(query[..., :1])  # (b, h, n, 1)
-        kept = torch.sigmoid(self.W_a(x)).mT[..., None] if "decay" in self.rule else ones
+        decay = torch.sigmoid(self.W_a(x)).mT[..., None] if "decay" in self.rule else ones
         if "delta" in self.rule:
             step = torch.sigmoid(self.W_b(x)).mT[..., None]
-            read = corrected_memory(query, key, value, step, kept)
+            read = corrected_memory(query, key, value, step, decay)
         else:
-            logs = kept.log().cumsum(-2)  # (b, h, n, 1)
+            logs = decay.log().cumsum(-2)  # (b, h, n, 1)
             mask = seen_keys(x.shape[-2], device=x.device)
             shrunk = (logs - logs.mT).masked_fill(~mask, -math.inf).exp()
             read = (query @ key.mT * shrunk) @ value
@@ -168,14 +169,14 @@ class VariantMemory(nn.Module):
 
 
 def corrected_memory(
-    query: Tensor, key: Tensor, value: Tensor, step: Tensor, kept: Tensor
+    query: Tensor, key: Tensor, value: Tensor, step: Tensor, decay: Tensor
 ) -> Tensor:
     """Return what queries read from a memory that each token first shrinks and then corrects.
 
     The errors u of all tokens at once, ``u_t = β_t (v_t − Σ_{j<t} a_tj k_j·k_t u_j)``, are a
     triangular system; a_tj is how much of what j wrote is left at t.
     """
-    logs = kept.log().cumsum(-2)  # (b, h, n, 1)
+    logs = decay.log().cumsum(-2)  # (b, h, n, 1)
     mask = seen_keys(key.shape[-2], device=key.device)
     left = (logs - logs.mT).masked_fill(~mask, -math.inf).exp()  # (b, h, n, n)
     system = step * (key @ key.mT * left).tril(-1)
@@ -220,8 +221,8 @@ class VariantModel(nn.Module):
         """Return scores of the answers, ``(b, n, n_answers)``; masks: one a layer, for its own."""
         x = self.stream(ids)
         for i, attention in enumerate(self.attentions):
-            given = () if masks is None else (masks[i],)
-            x = self.after(i, x + attention(self.norms[2 * i](x), *given))
+            mask = () if masks is None else (masks[i],)
+            x = self.after(i, x + attention(self.norms[2 * i](x), *mask))
         return self.W_out(self.norms[-1](x))
 
     def after(self, i: int, x: Tensor) -> Tensor:
@@ -230,11 +231,11 @@ class VariantModel(nn.Module):
 
     def inputs(self, ids: Tensor) -> list[Tensor]:
         """Return what each attention layer is given: the stream, normed."""
-        x, found = self.stream(ids), []
+        x, normed = self.stream(ids), []
         for i, attention in enumerate(self.attentions):
-            found.append(self.norms[2 * i](x))
-            x = self.after(i, x + attention(found[-1]))
-        return found
+            normed.append(self.norms[2 * i](x))
+            x = self.after(i, x + attention(normed[-1]))
+        return normed
 
 
 def turned(x: Tensor) -> Tensor:

@@ -21,8 +21,8 @@ def attend_in_windows(
     rolled = x.roll((-shift, -shift), (-3, -2))
     windows = window_partition(rolled, window)  # (..., n_windows, window², d)
     mask = None if wrap else same_window(height, width, window, shift)
-    found = scaled_dot_product_attention(windows, windows, windows, mask)
-    return window_merge(found, window, height, width).roll((shift, shift), (-3, -2))
+    attended = scaled_dot_product_attention(windows, windows, windows, mask)
+    return window_merge(attended, window, height, width).roll((shift, shift), (-3, -2))
 
 
 def same_window(height: int, width: int, window: int, shift: int) -> Bool[Tensor, "w t t"]:

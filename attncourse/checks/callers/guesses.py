@@ -24,12 +24,12 @@ def call_for_parts(
     return {name: as_whole(value) if name in whole else value for name, value in named}
 
 
-def call_for_new_list(implementation: Callable, given: list, *args) -> list:
+def call_for_new_list(implementation: Callable, argument: list, *args) -> list:
     """Return the result, which has to be a list, and another one than the list that came in."""
-    returned = implementation(given, *args)
+    returned = implementation(argument, *args)
     if not isinstance(returned, list):
         raise Unusable(wrong_type(returned, "a new list"))
-    if returned is given:
+    if returned is argument:
         raise Unusable("returned the list that came in, expected a new one")
     return returned
 

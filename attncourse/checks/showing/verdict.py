@@ -247,9 +247,11 @@ class Verdict:
     def kept_half(self) -> str:
         """The sentence on the points that what only follows keeps; "" where it keeps none."""
         points = [(c.earned, c.possible) for c in self.following]
-        kept = sum(earned for earned, _ in points)
+        earned_points = sum(earned for earned, _ in points)
         of_all = sum(possible for _, possible in points)
-        return f"What only follows {KEEPS_HALF}, {kept} of {of_all}." if kept else ""
+        return (
+            f"What only follows {KEEPS_HALF}, {earned_points} of {of_all}." if earned_points else ""
+        )
 
     @property
     def full(self) -> str:

@@ -135,13 +135,17 @@ def take_questions(course: Path, sorting: Sorting) -> None:
     """Take the files that ask about a grade, and put them beside the feedback: none is work."""
     number = 0
     for student, files in list(sorting.owned.items()):
-        asking = [one for one in files if QUESTION_FILE.fullmatch(one.claim.file.name)]
-        for one in asking:
-            files.remove(one)
+        question_files = [
+            asked_file
+            for asked_file in files
+            if QUESTION_FILE.fullmatch(asked_file.claim.file.name)
+        ]
+        for asked_file in question_files:
+            files.remove(asked_file)
             try:
-                number += keep_question(course, sorting.name, student, one.item.read())
+                number += keep_question(course, sorting.name, student, asked_file.item.read())
             except (Ungraded, UserError) as problem:
-                sorting.leave(one.item.shown, str(problem))
+                sorting.leave(asked_file.item.shown, str(problem))
         if not files:
             del sorting.owned[student]
     if number:

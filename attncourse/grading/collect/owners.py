@@ -78,11 +78,13 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
     return (candidates.pop(), sure) if candidates else (newcomer(claim, people), False)
 
 
-def slip_of(claim: OwnerClaim, name: str, found: set[str], named: set[str], people: Class) -> Slip:
+def slip_of(
+    claim: OwnerClaim, name: str, numbered: set[str], named: set[str], people: Class
+) -> Slip:
     """Return what there is to say where a path has one person's number and another's name."""
     number = one_line(claim.number or claim.ids[0], 60)
     return Slip(
-        str(claim.file), number, one_line(name, 60), people.listed(found), people.listed(named)
+        str(claim.file), number, one_line(name, 60), people.listed(numbered), people.listed(named)
     )
 
 
@@ -116,22 +118,22 @@ def claim_in_words(claim: OwnerClaim) -> str:
     return one_line(claim.names[0], 40) + (f" ({claim.number})" if claim.number else "")
 
 
-def several(claim: OwnerClaim, found: set[str], people: Class) -> Ungraded:
+def several(claim: OwnerClaim, students: set[str], people: Class) -> Ungraded:
     """Return the reason to leave a file that may be several people's."""
     way_out = NUMBERS if people.closed else ROSTER
-    return Ungraded(f"{claim_in_words(claim)} may be {owners_in_words(found, 'or')}: {way_out}")
+    return Ungraded(f"{claim_in_words(claim)} may be {owners_in_words(students, 'or')}: {way_out}")
 
 
-def two(found: set[str]) -> Ungraded:
+def two(students: set[str]) -> Ungraded:
     """Return the reason to leave a file whose path names several people."""
     return Ungraded(
-        f"its path names {owners_in_words(found, 'and')}: call it after its owner alone"
+        f"its path names {owners_in_words(students, 'and')}: call it after its owner alone"
     )
 
 
-def owners_in_words(found: Iterable[str], word: str) -> str:
+def owners_in_words(students: Iterable[str], word: str) -> str:
     """Return the ids of people in a line, the first four of them."""
-    return f" {word} ".join(one_line(student, 40) for student in sorted(found)[:4])
+    return f" {word} ".join(one_line(student_id, 40) for student_id in sorted(students)[:4])
 
 
 def reason(claims: list[OwnerClaim], people: Class) -> str:

@@ -94,9 +94,9 @@ class Sorting:
         """Note a file that is nobody's, with the reason."""
         self.left.append(Left(path, reason))
 
-    def _sort(self, found: list[Item], source: Origin) -> None:
-        source = source._replace(likely=likeliest_scheme((i.names[0] for i in found), self.name))
-        for item in found:
+    def _sort(self, items: list[Item], source: Origin) -> None:
+        source = source._replace(likely=likeliest_scheme((i.names[0] for i in items), self.name))
+        for item in items:
             try:
                 if (
                     len(str(item.names[0])) > MAX_CHARACTERS_OF_PATH

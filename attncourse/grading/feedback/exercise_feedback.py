@@ -116,10 +116,10 @@ def add_result(entry: ExerciseFeedback, cell: Cell, r: StudentResult, report: Re
         entry.remarks.append(message(result.message))
 
 
-def answering_cells(parts: list[Part], asked: Cell) -> list[Cell]:
+def answering_cells(parts: list[Part], question: Cell) -> list[Cell]:
     """Return the cells that answer: by their mark, or because they write what was asked."""
-    marked = [p for p in parts if asked.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
-    names_asked = names(asked.source) if asked.code else None
+    marked = [p for p in parts if question.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
+    names_asked = names(question.source) if question.code else None
     bound = names_asked.bound if names_asked else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())

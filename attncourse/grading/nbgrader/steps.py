@@ -195,7 +195,7 @@ def clear_autograded(place: Path, timestamp: str) -> None:
         (place / "timestamp.txt").write_text(timestamp + "\n", encoding="utf-8")
 
 
-def accept_renamed(notebooks: list[str], **given: Any) -> None:
+def accept_renamed(notebooks: list[str], **call_arguments: Any) -> None:
     """Put the name that nbgrader expects in the place of an only notebook's own, or of copies'."""
     folder = Path(notebooks[0]).parent
     student, course = folder.parent.name, folder.parents[2]

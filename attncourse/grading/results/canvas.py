@@ -122,11 +122,11 @@ def read_canvas_roster(path: Path) -> Roster:
     return Roster(path, head[:width], head[width:], list(students.values()), points)
 
 
-def columns_called(asked: str, roster: Roster) -> list[str]:
+def columns_called(title_or_id: str, roster: Roster) -> list[str]:
     """Return the columns for assignments that have this title, id, or both."""
     parts = ((name, TITLE.fullmatch(name)) for name in roster.others)
     known = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
-    return [name for name, several in known if asked.casefold() in map(str.casefold, several)]
+    return [name for name, several in known if title_or_id.casefold() in map(str.casefold, several)]
 
 
 def column_for(name: str, roster: Roster, remark: Remark) -> str:
@@ -138,18 +138,18 @@ def column_for(name: str, roster: Roster, remark: Remark) -> str:
     return name
 
 
-def own_column(asked: str, roster: Roster) -> str:
+def own_column(title_or_id: str, roster: Roster) -> str:
     """Return the roster's column of that name, title or id.
 
     Raises ``UserError`` where there is none.
     """
-    fitting = columns_called(asked, roster)
+    fitting = columns_called(title_or_id, roster)
     if len(fitting) == 1:
         return fitting[0]
     fault = "several columns are" if fitting else "no column is"
     titled = [name for name in roster.others if TITLE.fullmatch(name)]
     listed = ", ".join(map(one_line, fitting or titled)) or "none"
-    raise UserError(f"--column: {fault} called {asked} in {roster.path}; there are: {listed}")
+    raise UserError(f"--column: {fault} called {title_or_id} in {roster.path}; there are: {listed}")
 
 
 def match(

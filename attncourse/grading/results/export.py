@@ -113,14 +113,18 @@ def write_export(
         remarks += newer_hand_ins(course, results_of_class.assignment, graded)
     if form == "gradescope":
         return write_gradescope(course, classes, output, remarks)
-    one = FILES[form]
-    place = output or course / "reports" / (name or "") / one.file
-    given = {"roster": roster, "column": column, "identifier": identifier, "trust": trust}
-    given |= {"course": course}
-    rows = list(one.rows(classes, remarks.append, **{name: given[name] for name in one.options}))
+    export_format = FILES[form]
+    place = output or course / "reports" / (name or "") / export_format.file
+    options = {"roster": roster, "column": column, "identifier": identifier, "trust": trust}
+    options |= {"course": course}
+    rows = list(
+        export_format.rows(
+            classes, remarks.append, **{name: options[name] for name in export_format.options}
+        )
+    )
     encoding = "utf-8-sig" if form == "csv" else "utf-8"
     replace_file(place, csv_table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
-    return Exported(place, len(rows) - one.heads, tuple(remarks))
+    return Exported(place, len(rows) - export_format.heads, tuple(remarks))
 
 
 def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:

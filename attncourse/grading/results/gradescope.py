@@ -25,9 +25,11 @@ from attncourse.grading.results.class_results import (
 MAX_OUTPUT_WIDTH = 20_000  # characters of one output
 
 
-def results_files(course: Path, found: ClassResults, remark: Remark) -> Iterator[tuple[str, str]]:
+def results_files(
+    course: Path, results_of_class: ClassResults, remark: Remark
+) -> Iterator[tuple[str, str]]:
     """Yield the students who handed in something, each with the content of their results.json."""
-    for r in found.results:
+    for r in results_of_class.results:
         if not r.handed_in:
             remark(f"{one_line(r.student)} handed in nothing: no file")
         elif not is_folder(r.student):

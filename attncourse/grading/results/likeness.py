@@ -64,15 +64,15 @@ def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
 
 
 def by_chance(
-    told: dict[str, np.ndarray], n: int, pairs: tuple, bits: np.ndarray, seed: int
+    bits_by_exercise: dict[str, np.ndarray], n: int, pairs: tuple, bits: np.ndarray, seed: int
 ) -> np.ndarray:
     """Return how many of these pairs reach as many bits when answers are shuffled."""
     rng = np.random.default_rng(seed)
     deals = int(np.clip(MAX_PAIRS // max(len(bits), 1), 20, DEALS))
-    order, dealt = np.arange(len(next(iter(told.values())))), []
+    order, dealt = np.arange(len(next(iter(bits_by_exercise.values())))), []
     for _ in range(deals):
         total = np.zeros(len(bits))
-        for bits_of_exercise in told.values():
+        for bits_of_exercise in bits_by_exercise.values():
             order[:n] = rng.permutation(n)
             total += bits_of_exercise[order[pairs[0]], order[pairs[1]]]
         dealt.append(total)

@@ -200,11 +200,11 @@ def told_above(note: str, report: Report) -> bool:
     return (name in names and is_said) or about == NOT_ATTEMPTED or note.split(",")[0] in right
 
 
-def pairs_to_look_at(found: Likenesses, most: int) -> Group:
+def pairs_to_look_at(likenesses: Likenesses, most: int) -> Group:
     """Return the pairs to look at, or the nearest where there are none, and how to read them."""
-    looked = found.to_look_at
+    looked = likenesses.to_look_at
     made = empty_table("pair", "bits#", "by chance#", "alike in")
-    for pair in (looked or found.pairs[:3])[:most]:
+    for pair in (looked or likenesses.pairs[:3])[:most]:
         exercises = sorted(pair.exercises.items(), key=lambda item: -item[1])
         made.add_row(
             Text(f"{pair.first}\n{pair.second}"),
@@ -214,15 +214,15 @@ def pairs_to_look_at(found: Likenesses, most: int) -> Group:
         )
     more = f", {most} of them shown" if len(looked) > most else ""
     said = (
-        f"{count(len(looked), 'pair')} of {found.compared} students and the published answers "
+        f"{count(len(looked), 'pair')} of {likenesses.compared} students and the published answers "
         f"{'is' if len(looked) == 1 else 'are'} more alike than chance explains{more}."
         if looked
-        else f"No pair of {found.compared} students and the published answers is more alike than "
-        "chance explains. The nearest:"
+        else f"No pair of {likenesses.compared} students and the published answers is more alike "
+        "than chance explains. The nearest:"
     )
     how = (
         "by chance: how many pairs would be as alike if everybody's answers to each exercise were "
         "dealt out anew in this class. Alike is not copied: look at the notebooks."
     )
-    left_out = [Text(f"not compared: {reason}") for reason in found.left_out]
+    left_out = [Text(f"not compared: {reason}") for reason in likenesses.left_out]
     return Group(Text(said), made, *left_out, Text(how, style="dim"))

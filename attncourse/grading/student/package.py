@@ -144,10 +144,10 @@ def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> s
     return "\n\n\n".join([f'"""{title}"""\n\n{top}'.rstrip(), *bodies]) + "\n"
 
 
-def imports(node: ast.ImportFrom, own: dict[str, list[str]]) -> list[str]:
+def imports(node: ast.ImportFrom, names_by_stem: dict[str, list[str]]) -> list[str]:
     """Return an import from a chapter before, from the student's own where they have it."""
     root, _, stem = (node.module or "").partition(".")
-    mine = [a for a in node.names if root == "attncourse" and a.name in own.get(stem, ())]
+    mine = [a for a in node.names if root == "attncourse" and a.name in names_by_stem.get(stem, ())]
     rest = [a for a in node.names if a not in mine]
     pairs = ((f"mine.{stem}", mine), (node.module, rest))
     return [ast.unparse(ast.ImportFrom(m, names, node.level)) for m, names in pairs if names]

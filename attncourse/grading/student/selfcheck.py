@@ -193,8 +193,8 @@ def chapter_of(cells: Cells, file_stem: str) -> str:
 def named(note: str, cells: Cells) -> str:
     """Return a note that names cells by their exercise, since a notebook shows no numbers."""
 
-    def place(found: re.Match[str]) -> str:
-        above = cells[: int(found[1])]
+    def place(match: re.Match[str]) -> str:
+        above = cells[: int(match[1])]
         answers = [cell.grade_id for cell in above if cell.solution and cell.grade_id]
         if not answers:
             return "a cell above the exercises"

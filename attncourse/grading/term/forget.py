@@ -254,7 +254,7 @@ def left_alone(course: Path, person: Person) -> list[str]:
     return names
 
 
-def forget_person(course: Path, person: Person, found: list[Trace]) -> None:
+def forget_person(course: Path, person: Person, traces: list[Trace]) -> None:
     """Remove what was found of a person, and see to it that nothing enters them again."""
     ids = (person.email, person.lms_id)
     with ExitStack() as stack:
@@ -262,7 +262,7 @@ def forget_person(course: Path, person: Person, found: list[Trace]) -> None:
             stack.enter_context(only_process(course / "reports" / name, ""))
         names = [person.full_name, person.name] if person.name else []
         Forgotten(course).add(person.id, ids, names)
-        for trace in found:
+        for trace in traces:
             with explained_file_errors(trace.place, doing="remove"):
                 trace.remove()
 
