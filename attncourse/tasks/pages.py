@@ -39,16 +39,16 @@ class Question:
     These are its system prompt (which, of how many tokens), its own, and those of its answer.
     """
 
-    came: int
+    second: int
     system: int
     shared: int
-    own: int
+    own_tokens: int
     answer: int
 
     @property
     def total(self) -> int:
         """The tokens of the question and of its answer together."""
-        return self.shared + self.own + self.answer
+        return self.shared + self.own_tokens + self.answer
 
 
 @dataclass(eq=False)
@@ -56,7 +56,7 @@ class Answering:
     """A question that is being answered: its pages, in order, and the tokens that lie in them."""
 
     name: int
-    asked: Question
+    question: Question
     table: list[int]
     tokens: int
 
@@ -83,7 +83,7 @@ class Memory:
 
         None where fewer than ``left`` would be free behind it.
         """
-        tokens = question.shared + question.own
+        tokens = question.shared + question.own_tokens
         many = math.ceil((longest if way == "reserved" else tokens) / self.page)
         filled = question.shared // self.page if way == "shared" else 0
         common = self.systems.get(question.system, []) if filled else []
@@ -103,15 +103,15 @@ class Memory:
             if self.users[page] == 0:
                 del self.users[page]
                 self.free.append(page)
-        common = self.systems.get(answering.asked.system)
+        common = self.systems.get(answering.question.system)
         if common and common[0] not in self.users:
-            del self.systems[answering.asked.system]
+            del self.systems[answering.question.system]
 
     def held(self, running: Iterable[Answering]) -> int:
         """Return how many tokens lie in memory, those that several share counted once."""
         shares = {system: len(pages) * self.page for system, pages in self.systems.items()}
         own_tokens = sum(
-            answering.tokens - shares.get(answering.asked.system, 0) for answering in running
+            answering.tokens - shares.get(answering.question.system, 0) for answering in running
         )
         return own_tokens + sum(shares.values())
 
@@ -144,44 +144,44 @@ def serve_questions(
     """
     if way not in WAYS:
         raise ValueError(f"way: expected one of {', '.join(WAYS)}, got {way!r}")
-    if memory < longest or any(one.total > longest for one in questions):
-        most = max((one.total for one in questions), default=0)
+    if memory < longest or any(question.total > longest for question in questions):
+        most = max((question.total for question in questions), default=0)
         raise ValueError(f"longest: expected {most} to {memory} tokens, got {longest}")
     pool = Memory(list(reversed(range(memory // page))), page)
-    coming = deque(sorted(enumerate(questions), key=lambda pair: pair[1].came))
+    coming = deque(sorted(enumerate(questions), key=lambda pair: pair[1].second))
     waiting: deque[tuple[int, Question]] = deque()
     running: list[Answering] = []
     waited, at, put_back = [0] * len(questions), 0, 0
     while coming or waiting or running:
         if not waiting and not running:
-            at = max(at, coming[0][1].came)
-        while coming and coming[0][1].came <= at:
+            at = max(at, coming[0][1].second)
+        while coming and coming[0][1].second <= at:
             waiting.append(coming.popleft())
         while waiting:
             left = 0 if way == "reserved" else len(running)
-            one = pool.begin(*waiting[0], way, longest, left)
-            if one is None:
+            answering = pool.begin(*waiting[0], way, longest, left)
+            if answering is None:
                 break
             waiting.popleft()
-            waited[one.name] = at - one.asked.came
-            running.append(one)
+            waited[answering.name] = at - answering.question.second
+            running.append(answering)
         look(Second(at, pool, running, len(waiting), put_back))
         at += 1
-        for one in list(running):
-            if one not in running:  # put back a moment ago
+        for answering in list(running):
+            if answering not in running:  # put back a moment ago
                 continue
-            one.tokens = min(one.tokens + speed, one.asked.total)
-            while len(one.table) * page < one.tokens and one in running:
+            answering.tokens = min(answering.tokens + speed, answering.question.total)
+            while len(answering.table) * page < answering.tokens and answering in running:
                 if pool.free:
-                    one.table += pool.take(1)
+                    answering.table += pool.take(1)
                     continue
                 last = running.pop()
                 pool.end(last)
-                waiting.appendleft((last.name, last.asked))
+                waiting.appendleft((last.name, last.question))
                 put_back += 1
-        for one in [one for one in running if one.tokens == one.asked.total]:
-            pool.end(one)
-            running.remove(one)
+        for answering in [a for a in running if a.tokens == a.question.total]:
+            pool.end(answering)
+            running.remove(answering)
     return waited
 
 
