@@ -32,10 +32,10 @@ JOINERS = "\u200c\u200d\u00ad"  # of letters, of emoji: these stay
 
 def made_visible(text: str) -> str:
     """Return the text with visible signs for characters that would act instead of being shown."""
-    return UNSEEN.sub(sign, text.replace("\r\n", "\n").replace("\r", "\n"))
+    return UNSEEN.sub(visible_sign, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def sign(match: re.Match[str]) -> str:
+def visible_sign(match: re.Match[str]) -> str:
     """Return the visible sign for a control character that was found."""
     number = ord(match[0])
     return chr(0x2400 + number) if number < 32 else "␡" if number == 127 else "\ufffd"
@@ -62,7 +62,7 @@ def shortened_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def message(text: str) -> str:
+def harmless_message(text: str) -> str:
     """Return ``plain`` text that does not tell where files lie on the machine it comes from."""
     return FOLDERS.sub("…/", made_visible(text))
 

@@ -18,7 +18,7 @@ def interrupt_main_thread() -> None:
 
 
 @contextmanager
-def stopping(state: str) -> Iterator[None]:
+def ending_at_ctrl_c(state: str) -> Iterator[None]:
     """Say at Ctrl-C in the block how things stand, and end the command with status 130.
 
     Python drops an exception that is raised in a finalizer or in a weak reference's callback, and

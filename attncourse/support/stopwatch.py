@@ -16,7 +16,7 @@ CLOCK = 8.0  # seconds on the clock in which a busy machine may do one second's 
 PAUSE = 30.0  # and in which it may do nothing for a while: so long nobody stops it by chance
 
 
-def idle(seconds: float) -> float:
+def idle_seconds(seconds: float) -> float:
     """Return the seconds on the clock that may pass without work.
 
     ``seconds`` are those of work that are allowed.
@@ -54,7 +54,7 @@ class Stopwatch:
 
     Time is up, too, where the clock leaves that far behind: what sleeps, or waits for what may
     never come, uses no processor. ``CLOCK`` seconds may pass for each of work, and beside them
-    those of ``idle``, or ``waits`` where the work that is waited for is not seen by ``used``.
+    those of ``idle_seconds``, or ``waits`` where the work waited for is not seen by ``used``.
     """
 
     def __init__(
@@ -78,7 +78,10 @@ class Stopwatch:
 
     def left(self) -> float:
         """Return seconds on the clock in which time cannot be up yet; 0 once it is."""
-        worked, waits = self.worked(), idle(self.seconds) if self.waits is None else self.waits
+        worked, waits = (
+            self.worked(),
+            idle_seconds(self.seconds) if self.waits is None else self.waits,
+        )
         left = min(self.seconds - worked, waits + CLOCK * worked - self.passed())
         return max(left, 0.001) if left > 0 else 0.0
 
@@ -91,4 +94,4 @@ class Stopwatch:
         limit, worked = limit or self.seconds, self.worked()
         if CLOCK * worked >= self.passed():
             return f"{limit:g} s of processor time"
-        return f"{idle(limit):g} s on the clock, with {worked:.1f} s of processor time"
+        return f"{idle_seconds(limit):g} s on the clock, with {worked:.1f} s of processor time"

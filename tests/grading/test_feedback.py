@@ -25,7 +25,7 @@ from attncourse.grading.graded_notebook import (
     verdict_html,
 )
 from attncourse.grading.nbgrader.feedback import CleanOutputs, HideTests
-from attncourse.grading.nbgrader.markdown import clean, mathml, page_markdown
+from attncourse.grading.nbgrader.markdown import clean_html, mathml, page_markdown
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
@@ -142,11 +142,13 @@ def test_ordinary_markdown_is_untouched(text):
 
 def test_messages_show_control_characters_and_no_folders():
     error = "No such file: '/home/teacher/course/.venv/lib/x.py' at C:\\Users\\teacher\\x.py"
-    assert harmless.message(error) == "No such file: '…/x.py' at …/x.py"
-    assert harmless.message("a/b 1 / 2 https://example.org/a/b x=/y") == (
+    assert harmless.harmless_message(error) == "No such file: '…/x.py' at …/x.py"
+    assert harmless.harmless_message("a/b 1 / 2 https://example.org/a/b x=/y") == (
         "a/b 1 / 2 https://example.org/a/b x=/y"
     )
-    assert harmless.message("\x1b[31mred\x00\x9b\ud800\u202e\r\nnext") == "␛[31mred␀���\nnext"
+    assert (
+        harmless.harmless_message("\x1b[31mred\x00\x9b\ud800\u202e\r\nnext") == "␛[31mred␀���\nnext"
+    )
 
 
 # --- the graded notebook ---------------------------------------------------------------------
@@ -361,7 +363,7 @@ def test_a_verdict_looks_as_it_does_in_a_notebook():
         {**c, "message": "<script>", "name": "<script>"} for c in told["criteria"]
     ]
     assert "<script" not in verdict_html(forged)
-    shown = clean(verdict_html(told), styles=True)
+    shown = clean_html(verdict_html(told), styles=True)
     assert Markup(shown).tags == Markup(verdict_html(told)).tags
 
 

@@ -22,7 +22,13 @@ from typer.testing import CliRunner
 from attncourse.grading import doctor
 from attncourse.grading.cli import app
 from attncourse.grading.jail import apparmor, jail, layers, rootfs, seccomp
-from attncourse.grading.jail.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, program, syscall_numbers
+from attncourse.grading.jail.seccomp import (
+    ALLOWED,
+    AUDIT_ARCH,
+    PARTLY,
+    filter_program,
+    syscall_numbers,
+)
 from helpers.project import ROOT
 
 DRIVER = ROOT / "tests/helpers/jailed_program.py"
@@ -703,7 +709,7 @@ def decide(lines: list, number: int, arguments: tuple = (), arch: int | None = N
 @pytest.mark.parametrize("machine", AUDIT_ARCH)
 @pytest.mark.parametrize("processes", [1, 3])
 def test_the_filter_allows_the_list_and_nothing_else(machine, processes):
-    lines, arch = program(machine, processes), AUDIT_ARCH[machine]
+    lines, arch = filter_program(machine, processes), AUDIT_ARCH[machine]
     allowed, partly = syscall_numbers(ALLOWED, machine), syscall_numbers(PARTLY, machine)
     refused = seccomp.ERRNO | errno.EPERM
     for number in range(seccomp.NEWEST + 1):
@@ -722,7 +728,9 @@ def test_the_filter_reads_arguments(machine):
     partly, arch = syscall_numbers(PARTLY, machine), AUDIT_ARCH[machine]
 
     def says(name: str, *arguments: int, processes: int = 1) -> str:
-        found = decide(program(machine, processes), partly[name], (*arguments, 0, 0, 0), arch)
+        found = decide(
+            filter_program(machine, processes), partly[name], (*arguments, 0, 0, 0), arch
+        )
         return errno.errorcode[found & 0xFFFF] if found >> 16 == 5 else "ok"
 
     thread = 0x3D0F00
@@ -813,7 +821,7 @@ def test_the_trial_is_quick_and_finds_every_layer():
     floor_or_skip()
     jail._available.cache_clear()
     started = time.monotonic()
-    found = jail.available()
+    found = jail.available_layers()
     assert [layer.name for layer in found] == list(layers.PROTECTS)
     assert time.monotonic() - started < 20  # 0.2 s on a machine that does nothing else
     assert {layer.name for layer in found if layer.floor} == set(layers.FLOOR)
@@ -1026,4 +1034,4 @@ def test_a_repository_among_system_files_is_covered(tmp_path):
 def test_doctor_on_this_machine():
     done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
     assert done.exit_code == bool(jail.missing_floor())
-    assert doctor.jail_in_a_line(jail.available()) in done.output
+    assert doctor.jail_in_a_line(jail.available_layers()) in done.output

@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 import pytest
 
 from attncourse.support import alarm, limited_thread
-from attncourse.support.alarm import CLOCK, Stopwatch, TimeUp, idle, ready, within
+from attncourse.support.alarm import CLOCK, Stopwatch, TimeUp, alarm_ready, idle_seconds, within
 
 SHORT, LONG = 0.05, 120.0  # seconds; nothing here may take long ones
 
@@ -51,11 +51,11 @@ def watched():
 def no_alarm():
     """As on Windows, and off the main thread."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alarm, "by_alarm", lambda: False)
+        patch.setattr(alarm, "has_alarms", lambda: False)
         yield
 
 
-@pytest.fixture(params=[nullcontext, ready, no_alarm], ids=["alone", "ready", "no alarm"])
+@pytest.fixture(params=[nullcontext, alarm_ready, no_alarm], ids=["alone", "ready", "no alarm"])
 def around(request):
     with request.param():
         yield
@@ -174,7 +174,7 @@ def test_the_handler_and_the_timer_of_before_are_there_again():
 
     before = signal.signal(signal.SIGALRM, own)
     try:
-        with ready():
+        with alarm_ready():
             within(LONG, lambda: within(LONG, lambda: 7))
             with pytest.raises(TimeUp):
                 within(SHORT, endless)
@@ -212,7 +212,7 @@ def test_a_thread_has_a_limit_too():
     found, over = [], threading.Event()
 
     def inside() -> None:
-        with ready():
+        with alarm_ready():
             found.append(within(LONG, lambda: 7))
             try:
                 within(SHORT, over.wait)
@@ -287,9 +287,9 @@ def test_a_stopwatch_says_what_was_up(monkeypatch):
     worked[0] = 2.0
     assert (watch.left(), watch.in_words()) == (0, "2 s of processor time")
     assert watch.in_words(1.5) == "1.5 s of processor time"
-    worked[0], clock[0] = 1.25, 100 + idle(2) + CLOCK * 1.25
+    worked[0], clock[0] = 1.25, 100 + idle_seconds(2) + CLOCK * 1.25
     assert watch.left() == 0
-    assert watch.in_words() == f"{idle(2):g} s on the clock, with 1.2 s of processor time"
+    assert watch.in_words() == f"{idle_seconds(2):g} s on the clock, with 1.2 s of processor time"
     watch.extend(1)
     assert watch.left() == 1.75
 

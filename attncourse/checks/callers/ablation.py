@@ -90,7 +90,7 @@ def llama_of(config: dict, tensors: dict[str, Any]) -> Any:
 
 def model_of(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
     """Return a model of this kind: a twin of one that is kept, in a sixth of the time."""
-    model = twin(first_of(kind, config))
+    model = twin_of_module(first_of(kind, config))
     for name, value in tensors.items():
         set_parameter(model, name, value)
     if config.tied:
@@ -112,7 +112,7 @@ def shapes_of(kind: type, config: Any) -> dict[str, Any]:
     return {name: p.shape for name, p in first_of(kind, config).named_parameters()}
 
 
-def twin(module: Any) -> Any:
+def twin_of_module(module: Any) -> Any:
     """Return a module like another of ours, with twins of those in it: with the same tensors.
 
     ``copy.deepcopy`` takes longer than to make another.
@@ -122,5 +122,5 @@ def twin(module: Any) -> Any:
     for name, value in vars(module).items():
         vars(other)[name] = value.copy() if isinstance(value, dict | set) else value
     for name, inner in other._modules.items():
-        other._modules[name] = twin(inner)
+        other._modules[name] = twin_of_module(inner)
     return other

@@ -62,10 +62,10 @@ def output_and_gradients(names, places, implementation: Callable, args, kwargs) 
         arguments[place] = arguments[place].detach().requires_grad_()
     output = implementation(*arguments, **kwargs)
     leaves = {name: arguments[place] for name, place in zip(names, places, strict=True)}
-    return {"the output": output, **gradients(output, leaves)}
+    return {"the output": output, **gradients_of_sum(output, leaves)}
 
 
-def gradients(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:
+def gradients_of_sum(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:
     """Return the gradients of a fixed weighted sum of the output, "the gradient of …" each leaf."""
     import torch
 

@@ -52,12 +52,12 @@ def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
     return SmallModel()
 
 
-def least(logits: Any) -> Any:
+def least_likely(logits: Any) -> Any:
     """Return the least likely token."""
     return logits.argmin(-1)
 
 
-def second(logits: Any) -> Any:
+def second_likeliest(logits: Any) -> Any:
     """Return the second most likely token."""
     return logits.topk(2).indices[..., 1]
 
@@ -68,8 +68,8 @@ def how_many(logits: Any) -> Any:
 
 
 CHOICES = {
-    "the least likely": least,
-    "the second most likely": second,
+    "the least likely": least_likely,
+    "the second most likely": second_likeliest,
     "how many are above 0": how_many,
 }
 

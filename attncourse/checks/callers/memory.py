@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from attncourse.checks.callers.buffers import changed, contents
+from attncourse.checks.callers.buffers import buffer_contents, changed_buffers
 from attncourse.checks.trying.compare import wrong_type
 from attncourse.checks.trying.outcome import Unusable, is_tensor
 
@@ -89,11 +89,11 @@ def call_within_limit(
     with Largest():
         torch.zeros(1)  # the first operation that is watched may load more of torch
     call(*(x.flip(tuple(range(x.ndim))) if is_tensor(x) else x for x in args))
-    before = contents(implementation)
+    before = buffer_contents(implementation)
     with Largest() as seen, outside_of_torch() as most:
         result = call(*args)
         elsewhere = most() // BYTES
-    elsewhere += changed(before, contents(implementation))
+    elsewhere += changed_buffers(before, buffer_contents(implementation))
     if not all(map(is_tensor, result if isinstance(result, tuple) else [result])):
         raise Unusable(wrong_type(result, "a torch tensor"))
     return {

@@ -58,7 +58,7 @@ class Unjudged(NamedTuple):
     stub: bool = False
 
 
-def shell() -> Any:
+def running_shell() -> Any:
     """Return the IPython that runs this session, or None."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython and hasattr(ipython, "get_ipython") else None
@@ -379,10 +379,10 @@ class CellRuns:
             older = f"; an older `{name}` is still in memory, and is not judged"
             what = f"the newest `{name}` did not run: {stopped}{'' if value is ... else older}"
             mends = run.problem or (run.error and not run.interrupted)
-            return Unjudged(what, f"Mend that, {again}" if mends else cap(again))
+            return Unjudged(what, f"Mend that, {again}" if mends else capitalised(again))
         if value is ...:
             what = f"`{name}` is no longer there: {run.place} deletes it"
-            return Unjudged(what, cap(again))
+            return Unjudged(what, capitalised(again))
         if name in run.bound and not callable(value):
             what = f"`{name}` is {kind_of(value)}, nothing that can be called"
             taken = f"{what}: `{run.bound[name]}` in {run.place} took its name"
@@ -498,7 +498,7 @@ def cells_here() -> CellRuns | None:
     From the first call on the runs of a session's cells are known. An IPython that is merely there,
     and runs no cell now, is no notebook.
     """
-    ipython = shell()
+    ipython = running_shell()
     if ipython is None or not hasattr(ipython, "events"):
         return None
     cell_runs = _sessions.get(id(ipython))
@@ -609,7 +609,7 @@ def code_of(value: Any) -> types.CodeType | None:
     )
 
 
-def cap(text: str) -> str:
+def capitalised(text: str) -> str:
     """Return a text with a capital letter in front."""
     return text[:1].upper() + text[1:]
 

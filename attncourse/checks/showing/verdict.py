@@ -284,7 +284,9 @@ class Verdict:
             )
         if self.unwritten:
             head = f"○ <code>{escape(self.target)}</code> · {NOT_ATTEMPTED}"
-            hint = f"{inline_html(self.to_write)} {link(self.read, self.section)} explains it."
+            hint = (
+                f"{inline_html(self.to_write)} {linked_text(self.read, self.section)} explains it."
+            )
             return (
                 f"{FRAME.format('#808080')}<div><strong>{head}</strong> ({self.score})</div>"
                 f"<div>{hint}</div></div>"
@@ -300,7 +302,7 @@ class Verdict:
         if self.note:
             parts.append(f'<div style="opacity:.8">{inline_html(sentence(self.note))}</div>')
         if self.diagnosis:
-            more = f" {link(self.guide, 'More in the field guide')}." if self.guide else ""
+            more = f" {linked_text(self.guide, 'More in the field guide')}." if self.guide else ""
             parts.append(
                 '<p style="margin:.5em 0">'
                 f"<strong>{escape(sentence(self.diagnosis.name))}</strong> "
@@ -322,7 +324,7 @@ class Verdict:
             numbers = f" The same numbers again: <code>{escape(self.again)}</code>"
             parts.append(
                 f'<div style="opacity:.8;font-size:90%">{prints}Read again: '
-                f"{link(self.read, self.section)}.{'' if self.given else numbers}</div>"
+                f"{linked_text(self.read, self.section)}.{'' if self.given else numbers}</div>"
             )
         return "".join(parts) + "</div>"
 
@@ -348,7 +350,7 @@ class CheckFailed(AssertionError):
         return rest if rest and first == self.said else [first, *rest]
 
 
-def link(address: str, text: str) -> str:
+def linked_text(address: str, text: str) -> str:
     """Return the text as HTML, as a link where there is an address."""
     return f'<a href="{escape(address)}">{escape(text)}</a>' if address else escape(text)
 

@@ -106,7 +106,7 @@ class ReferenceOutcome:
     @cached_property
     def outcome(self) -> Outcome:
         """Return the whole outcome."""
-        return expected(self.exercise, self.case)
+        return expected_outcome(self.exercise, self.case)
 
     @property
     def kind(self) -> str:
@@ -119,7 +119,7 @@ class ReferenceOutcome:
         return self.outcome.value
 
 
-def expected(exercise: Exercise, case: Case) -> Outcome:
+def expected_outcome(exercise: Exercise, case: Case) -> Outcome:
     """Return the reference's outcome of a case."""
     outcome = run(exercise, exercise.reference, case)
     if outcome.kind != ("value" if case.raises is None else "raised"):

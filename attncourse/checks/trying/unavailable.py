@@ -41,7 +41,7 @@ class Absent(Unusable, ImportError):
     """
 
 
-def absent(stem: str) -> tuple[str, ...]:
+def absent_chapters(stem: str) -> tuple[str, ...]:
     """Return the chapters whose modules are not there for work on this one."""
     return STEMS[STEMS.index(stem) :]
 
@@ -60,7 +60,7 @@ def without_ours(stem: str) -> Iterator[None]:
         return refuse
 
     with ExitStack() as stack:
-        for later in absent(stem):
+        for later in absent_chapters(stem):
             module = stack.enter_context(not_importable(f"attncourse.{later}"))
             body = body_of(refusal(CHAPTER_ABSENT.format(later)))
             for function in {*module_functions(module)} - _lent:
@@ -109,7 +109,7 @@ def without_ours_alone(stem: str, implementation: Any) -> AbstractContextManager
 
 
 @contextmanager
-def lending(ours: Iterable[Callable]) -> Iterator[None]:
+def lending_functions(ours: Iterable[Callable]) -> Iterator[None]:
     """Have these of ours be there meanwhile, with all that they call: an answer is given them."""
     _lent.update(function for thing in ours for function in functions_reached(thing))
     try:
@@ -165,10 +165,10 @@ def why_unavailable(stem: str, thing: Any, is_written: Callable[[str], bool]) ->
         return ""
     if file.is_relative_to(PACKAGE):
         place = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
-        graded = place in STEMS and place not in absent(stem)
+        graded = place in STEMS and place not in absent_chapters(stem)
         return "" if graded or file.parent.name == SHARED_ROOM else CHAPTER_ABSENT.format(place)
     library = {"site-packages", "dist-packages"} & {*file.parts}
-    if library or any(file.is_relative_to(folder) for folder in installed()):
+    if library or any(file.is_relative_to(folder) for folder in library_folders()):
         return ""
     if is_written(file.name):
         return ""
@@ -211,7 +211,7 @@ def file_of(thing: Any) -> Path | None:
 
 
 @cache
-def installed() -> tuple[Path, ...]:
+def library_folders() -> tuple[Path, ...]:
     """Return where Python's own modules are."""
     return tuple({Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")})
 

@@ -129,7 +129,7 @@ def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
 
     refusals = {name: refusal(name) for name in names}
     stack.enter_context(
-        replaced_kernels({place: refusals[n] for n in names for place in kernels(n).places})
+        replaced_kernels({place: refusals[n] for n in names for place in kernels_of(n).places})
     )
     bodies: dict[types.FunctionType, types.CodeType] = {}
     loaded = 0
@@ -146,7 +146,7 @@ def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
                     stack.enter_context(body_replaced(function, bodies[function]))
 
     watch_what_is_loaded()
-    probes = tuple(kernels(n).probe for n in names)
+    probes = tuple(kernels_of(n).probe for n in names)
 
     def report() -> str:
         """Try the watch, too: what it was put over shows whether it is still there."""
@@ -202,7 +202,7 @@ def body_of(refuse: Callable) -> types.CodeType:
 
 
 @cache
-def kernels(name: str) -> Kernels:
+def kernels_of(name: str) -> Kernels:
     """Return where torch has what does the work of a forbidden function.
 
     A grader asks before it runs what students write, which could answer in torch's name.
@@ -246,7 +246,7 @@ def look_up_forbidden() -> None:
     """Look up all that can be forbidden, where torch is in use."""
     if "torch" in sys.modules:
         for name in OPERATORS:
-            kernels(name), python_functions(name)
+            kernels_of(name), python_functions(name)
 
 
 def python_functions(name: str) -> list[types.FunctionType]:

@@ -195,7 +195,7 @@ def class_of(
 def put_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Chosen:
     """Write an attempt, unless what is there is the same or newer; move aside what was there."""
     place = course / "submitted" / chosen.student / name
-    target, before = place / chosen.called, time_in(folders.stamp_in(place), zone)
+    target, before = place / chosen.called, time_in(folders.timestamp_in(place), zone)
     row = chosen._replace(done=NEW)
     if target.is_file() and not target.is_symlink() and target.read_bytes() == chosen.data:
         row = chosen._replace(done=SAME, time=chosen.time or before)

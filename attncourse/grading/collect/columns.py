@@ -8,7 +8,7 @@ worksheet, and of Gradescope's roster.
 import re
 from datetime import UTC
 
-from attncourse.grading.course.dates import instant
+from attncourse.grading.course.dates import parse_instant
 from attncourse.grading.names import name_parts
 
 Columns = dict[str, list[int]]
@@ -48,10 +48,10 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
     counted = "id" if {"section", "sis login id"} & set(named) else "number"
     columns[counted] = [n for n in columns[counted] if named[n] != "id"]
     cells = {n: seen for n in range(len(head)) if (seen := first_cells(rows, n))}
-    if people := [n for n, seen in cells.items() if numbered(seen)]:  # in German, headed ID
+    if people := [n for n, seen in cells.items() if are_numbered(seen)]:  # in German, headed ID
         columns = {kind: [n for n in places if n not in people] for kind, places in columns.items()}
         columns["participant"] = people[:1]
-    for kind, fits in (("email", addresses), ("at", are_times), ("name", whole_names)):
+    for kind, fits in (("email", are_addresses), ("at", are_times), ("name", whole_names)):
         kinds = WHOLE if kind == "name" else (kind,)
         if not any(columns[name] for name in kinds):
             taken = {n for places in columns.values() for n in places}
@@ -65,7 +65,7 @@ def first_cells(rows: list[list[str]], n: int) -> list[str]:
     return [cell for cell in seen if cell.strip("-–")][:SOME]
 
 
-def numbered(cells: list[str]) -> bool:
+def are_numbered(cells: list[str]) -> bool:
     """True if all cells are one word and a number, as Moodle calls people whose names it hides.
 
     Each has a number of its own, unlike the sections of a class.
@@ -75,7 +75,7 @@ def numbered(cells: list[str]) -> bool:
     return distinct and all(matches) and len({match[1] for match in matches if match}) == 1
 
 
-def addresses(cells: list[str]) -> bool:
+def are_addresses(cells: list[str]) -> bool:
     """True if every cell is an e-mail address."""
     return all(re.fullmatch(r"[^@\s]+@[^@\s]+", cell) for cell in cells)
 
@@ -83,7 +83,7 @@ def addresses(cells: list[str]) -> bool:
 def are_times(cells: list[str]) -> bool:
     """True if every cell is a time."""
     try:
-        return all(instant(cell, UTC) for cell in cells)
+        return all(parse_instant(cell, UTC) for cell in cells)
     except ValueError:
         return False
 

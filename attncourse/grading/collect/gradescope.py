@@ -24,7 +24,7 @@ Export = dict[str, dict[str, Any]]  # what is said of each submission, by its fo
 Exports = Mapping[PurePosixPath, Export]  # by the folder that the file is in
 
 
-def exports(
+def read_exports(
     items: Iterable[Item], is_somebodys: Callable[[PurePosixPath], bool], leave: Leave
 ) -> Exports:
     """Return Gradescope's metadata of these submissions; unreadable files are left."""

@@ -47,13 +47,13 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
         if not groups or not identifiers:
             raise UserError(f"{path}, line {number}: expected a group and who is in it")
         for identifier in identifiers:
-            who = person(identifier, people, f"{path}, line {number}")
+            who = person_meant(identifier, people, f"{path}, line {number}")
             before = members.get(who, Member(Person(who)))
             members[who] = replace(before, groups=(*before.groups, *groups))
     return Class(members, people.closed)
 
 
-def person(name: str, people: Class, place: str) -> str:
+def person_meant(name: str, people: Class, place: str) -> str:
     """Return the one who is meant by an id, an address or a name."""
     candidates = people.meant(name)
     if not candidates and not people.closed and not why_no_folder(name):

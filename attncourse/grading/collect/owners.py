@@ -66,7 +66,7 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
         sure &= settled <= candidates
         candidates = settled or people.by_name(names)
         if rivals := people.by_key(claim.rivals, where) - candidates:
-            raise two(rivals | (candidates or {claim.names[0]}))
+            raise names_several(rivals | (candidates or {claim.names[0]}))
         said = [candidates]
     else:
         said = [people.meant(name) for name in claim.names]
@@ -74,7 +74,7 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
     if not candidates and (below := agreed_owner(map(people.meant, claim.inner))):
         candidates = agreed_owner([below] if people.closed else [below, {claim.names[0]}])
     if len(candidates) > 1:
-        raise several(claim, candidates, people)
+        raise may_be_several(claim, candidates, people)
     return (candidates.pop(), sure) if candidates else (newcomer(claim, people), False)
 
 
@@ -92,7 +92,7 @@ def agreed_owner(said: Iterable[set[str]]) -> set[str]:
     """Return the students that all sets which name anybody share; raise ``Ungraded`` where none."""
     sets = [students for students in said if students]
     if sets and not set.intersection(*sets):
-        raise two(set.union(*sets))
+        raise names_several(set.union(*sets))
     return set.intersection(*sets) if sets else set()
 
 
@@ -104,7 +104,7 @@ def newcomer(claim: OwnerClaim, people: Class) -> str:
     is_id = claim.platform == "nbgrader" or name in claim.ids
     made = name if is_id and not why_no_folder(name) else file_name(name)
     if made in people.members:  # of whom another name is known
-        raise several(claim, {made}, people)
+        raise may_be_several(claim, {made}, people)
     return made
 
 
@@ -118,13 +118,13 @@ def claim_in_words(claim: OwnerClaim) -> str:
     return one_line(claim.names[0], 40) + (f" ({claim.number})" if claim.number else "")
 
 
-def several(claim: OwnerClaim, students: set[str], people: Class) -> Ungraded:
+def may_be_several(claim: OwnerClaim, students: set[str], people: Class) -> Ungraded:
     """Return the reason to leave a file that may be several people's."""
     way_out = NUMBERS if people.closed else ROSTER
     return Ungraded(f"{claim_in_words(claim)} may be {owners_in_words(students, 'or')}: {way_out}")
 
 
-def two(students: set[str]) -> Ungraded:
+def names_several(students: set[str]) -> Ungraded:
     """Return the reason to leave a file whose path names several people."""
     return Ungraded(
         f"its path names {owners_in_words(students, 'and')}: call it after its owner alone"
@@ -136,7 +136,7 @@ def owners_in_words(students: Iterable[str], word: str) -> str:
     return f" {word} ".join(one_line(student_id, 40) for student_id in sorted(students)[:4])
 
 
-def reason(claims: list[OwnerClaim], people: Class) -> str:
+def why_nobodys(claims: list[OwnerClaim], people: Class) -> str:
     """Return why a file with these claims is nobody's."""
     if not claims:
         return "its path names nobody"

@@ -12,7 +12,7 @@ from typing import Any
 from unicodedata import normalize
 
 from attncourse.grading.collect.columns import IDS, columns_of
-from attncourse.grading.course.folders import unusable
+from attncourse.grading.course.folders import why_unusable_name
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
@@ -242,7 +242,7 @@ def why_no_folder(student: str) -> str:
         return f"{one_line(student, 60)} can be no folder's name"
     if ROUNDED.fullmatch(student):
         return f"a spreadsheet has rounded the id to {student}: save its column as text"
-    return f"the id {fault}" if (fault := unusable(student)) else ""
+    return f"the id {fault}" if (fault := why_unusable_name(student)) else ""
 
 
 def with_known_ids(

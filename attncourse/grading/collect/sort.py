@@ -15,7 +15,14 @@ from attncourse.grading.collect.drops import (
     archive_items,
     download_items,
 )
-from attncourse.grading.collect.owners import NUMBERS, ROSTER, Slipped, TestStudent, owners, reason
+from attncourse.grading.collect.owners import (
+    NUMBERS,
+    ROSTER,
+    Slipped,
+    TestStudent,
+    owners,
+    why_nobodys,
+)
 from attncourse.grading.collect.roster import Class
 from attncourse.grading.collect.schemes import (
     MAX_CHARACTERS_OF_PATH,
@@ -87,7 +94,7 @@ class Sorting:
         """Sort one download, the ``drop``-th that was named."""
         items = list(download_items(path, self.name, stack, self.leave))
         source = Origin(drop, (path.name.partition(".")[0],), ArchiveRoom())
-        exports = gradescope.exports(items, lambda p: self._has_owner(p, source), self.leave)
+        exports = gradescope.read_exports(items, lambda p: self._has_owner(p, source), self.leave)
         self._sort(items, source._replace(exports=exports))
 
     def leave(self, path: str, reason: str) -> None:
@@ -150,7 +157,7 @@ class Sorting:
         elif first.name not in BESIDE:
             named = not (source.depth or first.parts[1:]) and first.stem.startswith(source.around)
             no_archive = named and first.suffix.casefold() != ".ipynb"  # that could be opened
-            raise Ungraded(reason(claims, self.people) + NO_ZIP * no_archive)
+            raise Ungraded(why_nobodys(claims, self.people) + NO_ZIP * no_archive)
 
     def _claims(self, path: PurePosixPath, source: Origin) -> list[OwnerClaim]:
         path_claim = claim(path, self.name, source.likely, source.around)

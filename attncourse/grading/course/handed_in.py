@@ -20,8 +20,8 @@ from attncourse.grading.course.choosing import (
     Ungraded,
     choose,
     copies_of_assignment,
-    listing,
-    newest,
+    listed_paths,
+    newest_file,
 )
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import printable
@@ -42,7 +42,7 @@ class NothingThere(Ungraded):
     """There is not even something that could be meant."""
 
 
-def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
+def find_notebook(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
     """Return the notebook that a student handed in for an assignment, with a note for the student.
 
     And the folder in which the time of submission may be written beside it.
@@ -62,7 +62,7 @@ def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
     try:
         if os.path.lexists(home / exact):
             near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
-            chosen = newest([HandedFile(exact), *copies_of_assignment(near, name)], name)
+            chosen = newest_file([HandedFile(exact), *copies_of_assignment(near, name)], name)
         else:
             chosen = handed_file(home, files, name)
         data, inner = unpacked(read_file(home / chosen.path), name)
@@ -74,7 +74,7 @@ def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
     rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
     said = [place_in_words(chosen, name, inner)] if chosen.path != exact or inner else []
     if rest:
-        said.append(f"also there and not graded: {listing(rest)}")
+        said.append(f"also there and not graded: {listed_paths(rest)}")
     said += unseen_folders(closed)
     return data, "; ".join(said), home.joinpath(*chosen.path.parts[:-1][:1])
 
@@ -103,8 +103,10 @@ def handed_file(home: Path, files: list[HandedFile], name: str) -> HandedFile:
         return chosen
     if within:
         said = what_it_is(home / within[0].path)
-        raise Ungraded(f"{listing(within)} handed in, and no notebook{said}: hand in {name}.ipynb")
-    instead = f" as {name}, but {listing(files)}" if files else ""
+        raise Ungraded(
+            f"{listed_paths(within)} handed in, and no notebook{said}: hand in {name}.ipynb"
+        )
+    instead = f" as {name}, but {listed_paths(files)}" if files else ""
     raise NothingThere(f"nothing handed in{instead}")
 
 
@@ -123,7 +125,7 @@ def what_it_is(path: Path) -> str:
 
 def unseen_folders(closed: list[HandedFile]) -> list[str]:
     """Return a remark on folders that could not be read, where something may be."""
-    return [f"not looked into, permission denied: {listing(closed)}"] if closed else []
+    return [f"not looked into, permission denied: {listed_paths(closed)}"] if closed else []
 
 
 def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iterator[HandedFile]:

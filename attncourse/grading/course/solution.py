@@ -35,7 +35,7 @@ def write_solution(
     return replace_file(place, text, way_out="; name another place")
 
 
-def outdated(course: Path, name: str) -> list[str]:
+def outdated_solution(course: Path, name: str) -> list[str]:
     """Return a line where the source of a solved notebook says something else than the notebook.
 
     Or where it is newer: by more than the moments in which one checkout writes both.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.variants import read_notebook_bytes
-from attncourse.grading.driver.result_key import conditions, result_key
+from attncourse.grading.driver.result_key import hash_of_conditions, result_key
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
 from attncourse.grading.judge.judge import grade_submission
@@ -42,7 +42,7 @@ def rehearse_assignment(course: Path, name: str) -> None:
 
 def mark_of(assignment: Assignment, data: bytes) -> str:
     """Return what a rehearsal depends on: the notebook, the checks, versions of libraries."""
-    return result_key(conditions(assignment, Limits(), sandbox=False), "", data)
+    return result_key(hash_of_conditions(assignment, Limits(), sandbox=False), "", data)
 
 
 def failures_of(assignment: Assignment, data: bytes) -> list[str]:

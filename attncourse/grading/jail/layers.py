@@ -79,7 +79,7 @@ REMEDIES = {  # CONTAINER for the others
 
 def remedy_of(name: str) -> str:
     """Return one line on what to install or switch on for that layer."""
-    switched_off = {setting: on for setting, off, on in SWITCHES if reads(setting) == off}
+    switched_off = {setting: on for setting, off, on in SWITCHES if read_setting(setting) == off}
     # AppArmor lets the namespace be made and refuses what is done in it: any layer may fail.
     if name in FLOOR and switched_off and (name == USER or is_restricted()):
         return switch_on(switched_off)
@@ -106,7 +106,7 @@ def switch_on(switched_off: dict[str, str]) -> str:
 
 def is_restricted() -> bool:
     """True where AppArmor keeps programs without a profile from user namespaces."""
-    return reads(apparmor.SETTING) == "1"
+    return read_setting(apparmor.SETTING) == "1"
 
 
 def in_container() -> bool:
@@ -128,7 +128,7 @@ def remedy_for(name: str, error: Exception) -> str:
     return ""
 
 
-def reads(setting: str) -> str:
+def read_setting(setting: str) -> str:
     """Return the value of a setting of the kernel's, empty where it cannot be read."""
     with suppress(OSError):
         return (SYSTEM / setting).read_text().strip()

@@ -81,7 +81,7 @@ def syscall_numbers(table: str, machine: str) -> dict[str, int]:
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"} if column else {}
 
 
-def program(machine: str, processes: int) -> list[Instruction]:
+def filter_program(machine: str, processes: int) -> list[Instruction]:
     """Return the filter's instructions, each (code, jump if true, jump if false, operand)."""
     lines = [
         # The architecture first: the same numbers mean other calls in another one.
@@ -93,14 +93,14 @@ def program(machine: str, processes: int) -> list[Instruction]:
         filter_result(ERRNO | errno.ENOSYS),
     ]
     for name, number in syscall_numbers(PARTLY, machine).items():
-        block = rule(name, processes)
+        block = partial_rule(name, processes)
         lines += [(EQUAL, 0, len(block), number), *block]
-    for first, last in ranges(sorted(syscall_numbers(ALLOWED, machine).values())):
+    for first, last in runs_of_numbers(sorted(syscall_numbers(ALLOWED, machine).values())):
         lines += [(AT_LEAST, 0, 2, first), (ABOVE, 1, 0, last), filter_result(ALLOW)]
     return [*lines, filter_result(ERRNO | errno.EPERM)]
 
 
-def rule(name: str, processes: int) -> list[Instruction]:
+def partial_rule(name: str, processes: int) -> list[Instruction]:
     """Return the filter's instructions for a call that is allowed in part."""
     # Newer forms of calls that are on the list: the C library falls back to those. What clone3
     # asks for lies in memory, where no filter can look.
@@ -130,7 +130,7 @@ def filter_result(value: int) -> Instruction:
     return (RETURN, 0, 0, value)
 
 
-def ranges(values: list[int]) -> list[tuple[int, int]]:
+def runs_of_numbers(values: list[int]) -> list[tuple[int, int]]:
     """Return the runs of consecutive numbers in a sorted list, as (first, last)."""
     runs = groupby(values, key=lambda value, place=count(): value - next(place))
     return [(run[0], run[-1]) for run in (list(numbers) for _, numbers in runs)]
@@ -140,7 +140,7 @@ class Filter:
     """A program in the form that the kernel takes it. ``address`` is what it is called with."""
 
     def __init__(self, machine: str, processes: int):
-        lines = program(machine, processes)
+        lines = filter_program(machine, processes)
         self.code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *i) for i in lines))
         pointer = ctypes.addressof(self.code)
         self.header = ctypes.create_string_buffer(struct.pack("H6xP", len(lines), pointer))

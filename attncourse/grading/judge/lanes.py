@@ -135,7 +135,7 @@ class Lane:
             return
         self.closed = True
         # Twice: now, and again below for what the zygote put there until it was ended.
-        remove(self.folder)  # while there is someone to do it, should this process be killed
+        remove_folder(self.folder)  # while there is someone to do it, should this process be killed
         os.close(self.lifeline)
         if self.process is not None:
             self.process.kill()
@@ -146,7 +146,7 @@ class Lane:
                 os.kill(self.pid, signal.SIGKILL)
                 select.select([self.connection], [], [], GRACE_SECONDS)  # until it is gone
         self.connection.close()
-        remove(self.folder)
+        remove_folder(self.folder)
 
 
 def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
@@ -154,14 +154,14 @@ def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
     lanes = [Lane() for _ in range(number)]
     ends = [(lane.lane_socket.fileno(), lane.lane_lifeline) for lane in lanes]
     lanes[0].errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
-    lanes[0].process = launch(modules, ends, lanes[0].errors)
+    lanes[0].process = launch_lanes(modules, ends, lanes[0].errors)
     for lane in lanes:
         lane.lane_socket.close()
         os.close(lane.lane_lifeline)
     return lanes
 
 
-def launch(
+def launch_lanes(
     modules: Sequence[str], ends: Sequence[tuple[int, int]], errors: IO[bytes]
 ) -> subprocess.Popen:
     """Start the process that becomes the lanes, with these libraries.
@@ -318,7 +318,7 @@ LANES = Lanes()
 atexit.register(LANES.close)
 
 
-def remove(folder: str) -> None:
+def remove_folder(folder: str) -> None:
     """Remove the lane's folder: whoever comes second, of two threads that end it, waits.
 
     Again, where somebody who is about to end put something into it meanwhile.

@@ -67,7 +67,7 @@ def overwritten_answers(findings: Findings, means: Means) -> tuple[list[Overwrit
                 break
             second = run_again(put_back(name, taken_name, findings.steps), means)
             cut |= bool(second.cut)
-            if earned(second.tests()) > earned(first):
+            if points_earned(second.tests()) > points_earned(first):
                 pairs = {t: (o, second.tests()[t]) for t, o in first.items()}
                 mistake = taken_name.mistake
                 outcomes = {t: outcome_with_mistake(*pair, mistake) for t, pair in pairs.items()}
@@ -118,7 +118,7 @@ def put_back(name: str, taken_name: TakenName, steps: Sequence[Step]) -> list[St
     return [*cells_before, Step(f"cell {name}", taken_name.before), *later_steps]
 
 
-def earned(tests: dict[str, StepOutcome | None]) -> int:
+def points_earned(tests: dict[str, StepOutcome | None]) -> int:
     """Return how much the verdicts of these tests earned."""
     return sum(verdict["earned"] for o in tests.values() if o for verdict in o.verdicts)
 

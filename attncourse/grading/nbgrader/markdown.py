@@ -24,7 +24,7 @@ FORMULA = re.compile(r'<span class="attncourse-formula(-block)?">(.*?)</span>', 
 SIZES = re.compile(r"\\[bB]igg?[lmr]?(?![A-Za-z])")  # of brackets; not known to the converter
 
 
-def clean(html: str, styles: bool = False) -> str:
+def clean_html(html: str, styles: bool = False) -> str:
     """Return HTML with text, tables and links to the web; other markup is shown as written.
 
     With ``styles`` it may also have colours and borders of its own.
@@ -45,12 +45,12 @@ def clean(html: str, styles: bool = False) -> str:
 
 def harmless_markdown(source: str) -> str:
     """Return Markdown as clean HTML, formulas left to MathJax: a filter for the formgrader."""
-    return clean(MarkdownWithMath(renderer=Renderer(escape=False)).render(source))
+    return clean_html(MarkdownWithMath(renderer=Renderer(escape=False)).render(source))
 
 
 def page_markdown(source: str) -> str:
     """Return Markdown as clean HTML, formulas in MathML: a filter for the feedback page."""
-    html = clean(MarkdownWithMath(renderer=PageRenderer(escape=False)).render(source))
+    html = clean_html(MarkdownWithMath(renderer=PageRenderer(escape=False)).render(source))
     return FORMULA.sub(lambda found: mathml(unescape(found[2]), bool(found[1])), html)
 
 

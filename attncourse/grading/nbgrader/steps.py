@@ -25,7 +25,7 @@ from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import FORGOTTEN, read_submission, with_remarks
 from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.course.late import LatePenalty, time_in
-from attncourse.grading.course.solution import outdated
+from attncourse.grading.course.solution import outdated_solution
 from attncourse.grading.course.variants import solved_in_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.assignments import record_assignment
@@ -147,7 +147,7 @@ class JudgeExporter(NotebookExporter):
             if notebook == name:
                 for change in record_assignment(find_gradebook(root, course.db_url), name):
                     self.log.warning("the assignment changed: %s", change)
-                for old in outdated(root, name):
+                for old in outdated_solution(root, name):
                     self.log.warning("%s", old)
                 assignment = replace(assignment, added=added_cells(root, name))
             self._assignments[name, notebook] = assignment

@@ -54,7 +54,7 @@ def canvas_rows(
     else:
         columns = [own_column(column, known)]
     if roster:
-        matched = match(known, students, remark, trust)
+        matched = rows_by_student(known, students, remark, trust)
     else:
         matched = {s: [p.name or p.id, p.lms_id, "", p.id, ""] for s, p in students.items()}
     if any(r.penalty for results_of_class in classes for r in results_of_class.results):
@@ -152,7 +152,7 @@ def own_column(title_or_id: str, roster: Roster) -> str:
     raise UserError(f"--column: {fault} called {title_or_id} in {roster.path}; there are: {listed}")
 
 
-def match(
+def rows_by_student(
     roster: Roster, students: dict[str, Person], remark: Remark, trust: str = ""
 ) -> dict[str, list[str]]:
     """Return the roster's rows by student, in its order; who is missing on either side is told.

@@ -140,12 +140,12 @@ class ClassResults:
     @property
     def waiting(self) -> str:
         """Which cells wait for a person's score, and of how many students; empty if none does."""
-        return tallied(name for result in self.results for name in result.waiting)
+        return tally_in_words(name for result in self.results for name in result.waiting)
 
     @property
     def stale(self) -> str:
         """The same of cells that a person has scored before they were graded again."""
-        return tallied(name for result in self.results for name in result.stale)
+        return tally_in_words(name for result in self.results for name in result.stale)
 
     @property
     def left_out(self) -> list[str]:
@@ -174,7 +174,7 @@ def lateness_in_words(seconds: float, penalty: float, extension: float = 0.0) ->
     return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
 
 
-def tallied(names: Iterable[str]) -> str:
+def tally_in_words(names: Iterable[str]) -> str:
     """Return a line that says how many students have each of these cells."""
     counts = sorted(Counter(names).items())
     return ", ".join(f"{name} of {count(number, 'student')}" for name, number in counts)
@@ -201,13 +201,15 @@ def class_results(
             if name in ids:
                 entered = read_scores(connection, ids[name], zone)
     require_known(name, sorted(known))
-    merged = replace(without_leftover(course, merge(course, name, entered), entered), zone=zone)
+    merged = replace(
+        without_leftover(course, merged_results(course, name, entered), entered), zone=zone
+    )
     if not any(result.handed_in or result.notes for result in merged.results):
         raise UserError(f"nothing is graded of {name} yet: attncourse grade {name}")
     return merged
 
 
-def merge(course: Path, name: str, entered: AssignmentScores | None) -> ClassResults:
+def merged_results(course: Path, name: str, entered: AssignmentScores | None) -> ClassResults:
     """Return every student's result, from reports and the gradebook (None: there is none)."""
     people = {person.id: person for person in entered.people} if entered else {}
     submissions, maxima = (entered.submissions, entered.maxima) if entered else ({}, {})

@@ -15,7 +15,7 @@ MAX_PAIRS = 20_000_000  # pairs in all deals
 AT_ONCE = 2000  # columns of a table that is never there as a whole
 
 
-def best(pairs: np.ndarray, firsts: np.ndarray) -> np.ndarray:
+def most_of_versions(pairs: np.ndarray, firsts: np.ndarray) -> np.ndarray:
     """Return the most that any version of one's answers says, with a row for each person."""
     return np.maximum.reduceat(np.maximum.reduceat(pairs, firsts, axis=0), firsts, axis=1)
 
@@ -63,7 +63,7 @@ def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
     return np.minimum(bits, bits.T)
 
 
-def by_chance(
+def pairs_by_chance(
     bits_by_exercise: dict[str, np.ndarray], n: int, pairs: tuple, bits: np.ndarray, seed: int
 ) -> np.ndarray:
     """Return how many of these pairs reach as many bits when answers are shuffled."""

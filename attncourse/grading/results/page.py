@@ -18,7 +18,7 @@ from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count, shown_mistakes
 from attncourse.grading.results.gradescope import is_folder
-from attncourse.grading.results.summary import Summary, urgency
+from attncourse.grading.results.summary import Summary, order_of_urgency
 
 HERE = Path(__file__).parent
 ROWS = 1000  # students in the table
@@ -48,7 +48,7 @@ def class_page(
     script = (HERE / "page.js").read_text(encoding="utf-8")
     students = list(summary.students)
     if len(students) > ROWS:
-        students = sorted(students, key=lambda r: (not r.needs_person, *urgency(r)))[:ROWS]
+        students = sorted(students, key=lambda r: (not r.needs_person, *order_of_urgency(r)))[:ROWS]
     return template(HERE / "page.html.j2").render(
         summary=summary,
         links=links or {},

@@ -90,7 +90,7 @@ class Summary:
             tuple(mistakes(results_of_class)),
             tuple(unnamed_failures(results_of_class)),
         )
-        self.attention = sorted((r for r in self.students if r.needs_person), key=urgency)
+        self.attention = sorted((r for r in self.students if r.needs_person), key=order_of_urgency)
         self.unforeseen = tuple(unforeseen_failures(results_of_class))
 
     @property
@@ -216,7 +216,7 @@ def most_first(seen: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, int]]:
     return iter(sorted(tally.items(), key=lambda item: (-item[1], item[0])))
 
 
-def urgency(result: StudentResult) -> tuple[int, str]:
+def order_of_urgency(result: StudentResult) -> tuple[int, str]:
     """Return the order in which to look: what has no points at all first."""
     order = (*NO_POINTS, result.status)
     return order.index(result.status), result.student

@@ -79,7 +79,7 @@ def at_a_glance(summary: Summary) -> Group:
         ),
         first_rows(
             (f"handed in late ({len(late)})", "late#", "points off#", "extension#"),
-            map(delay, late),
+            map(lateness_lines, late),
             most=2 * MAX_ROWS_SHOWN,
             where="in the CSV export",
         ),
@@ -132,7 +132,7 @@ def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
     return text, str(mistake.students)
 
 
-def delay(r: StudentResult) -> tuple[str, str, str, str]:
+def lateness_lines(r: StudentResult) -> tuple[str, str, str, str]:
     """Return who was late, by how much, what that costs, and how much more time there was."""
     more = span_in_words(r.extension * 86400) if r.extension else ""
     return one_line(r.student, 60), span_in_words(r.late), f"{r.penalty:g}", more

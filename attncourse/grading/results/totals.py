@@ -67,7 +67,7 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
             ]
         excused = [name for name in names if student in weights[name].excused]
         left = {name: share for name, share in shares.items() if name not in excused}
-        dropped = lowest(left, weights)
+        dropped = lowest_of_group(left, weights)
         total = weighted_mean({n: s for n, s in left.items() if n not in dropped}, weights)
         row: list[Value] = [student, person.last_name, person.first_name, person.email]
         row += [None if name in excused else 100 * shares[name] for name in names]
@@ -76,7 +76,7 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
     return made
 
 
-def lowest(shares: dict[str, float], weights: dict[str, Weighted]) -> list[str]:
+def lowest_of_group(shares: dict[str, float], weights: dict[str, Weighted]) -> list[str]:
     """Return what is dropped of these: the lowest of each group, and never all of it.
 
     Of equal ones it is the one that counts most, which costs nobody anything.

@@ -99,13 +99,13 @@ def definitions_in(cells: Iterable[Cell]) -> tuple[Definition, ...]:
         lines, tree = source.split("\n"), parse_or_none(source)
         if tree:
             for node in tree.body:
-                if defines(node):
+                if only_binds(node):
                     text = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
                     definitions.append(Definition(node, text))
     return tuple(definitions)
 
 
-def defines(node: ast.stmt) -> bool:
+def only_binds(node: ast.stmt) -> bool:
     """True if a statement only binds a name."""
     if isinstance(node, ast.ImportFrom):
         return node.module != "attncourse.checks"
@@ -132,7 +132,7 @@ def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> s
     heads, bodies = [], []
     for piece in chapter.code:
         if isinstance(piece.node, ast.ImportFrom):
-            heads += imports(piece.node, mine_by_stem)
+            heads += import_lines(piece.node, mine_by_stem)
         elif isinstance(piece.node, ast.Import):
             heads.append(piece.text)
         elif not piece.bound & set(chapter.ours):
@@ -144,7 +144,7 @@ def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> s
     return "\n\n\n".join([f'"""{title}"""\n\n{top}'.rstrip(), *bodies]) + "\n"
 
 
-def imports(node: ast.ImportFrom, names_by_stem: dict[str, list[str]]) -> list[str]:
+def import_lines(node: ast.ImportFrom, names_by_stem: dict[str, list[str]]) -> list[str]:
     """Return an import from a chapter before, from the student's own where they have it."""
     root, _, stem = (node.module or "").partition(".")
     mine = [a for a in node.names if root == "attncourse" and a.name in names_by_stem.get(stem, ())]
@@ -160,7 +160,7 @@ def package_files(chapters: Sequence[ChapterParts]) -> dict[str, str]:
     """Return the package's files by name."""
     texts = {f"{c.stem}.py": chapter_source(c, chapters) for c in chapters}
     texts["__init__.py"] = '"""My answers where they are right, and ours for the rest."""\n'
-    return {name: f"{MARK}{hashed(text)}\n{text}" for name, text in texts.items()}
+    return {name: f"{MARK}{short_digest(text)}\n{text}" for name, text in texts.items()}
 
 
 def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
@@ -195,10 +195,10 @@ def record_milestone(folder: Path, name: str, ours: int) -> None:
 def is_as_written(path: Path) -> bool:
     """True if a file is as it was written."""
     head, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
-    return head == MARK + hashed(text)
+    return head == MARK + short_digest(text)
 
 
-def hashed(text: str) -> str:
+def short_digest(text: str) -> str:
     """Return a short digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 

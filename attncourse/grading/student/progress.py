@@ -146,11 +146,11 @@ def folder_progress(
     notebooks, left_out = own_notebooks(folder)
     limits = limits.stretched(slowness())
 
-    begun = [(path, data, cells) for path, data, cells, _ in notebooks if attempted(cells)]
+    begun = [(path, data, cells) for path, data, cells, _ in notebooks if attempted_answers(cells)]
     reports = selfcheck.check_each(begun, limits, explain=False)
     states, places, waiting = dict.fromkeys(index(), OPEN), {}, set()
     for number, (path, _, cells, stem) in enumerate(notebooks, 1):
-        states_there = states_of(next(reports), cells) if attempted(cells) else {}
+        states_there = states_of(next(reports), cells) if attempted_answers(cells) else {}
         for target in states:
             state = states_there.get(target, OPEN)
             if STATES.index(state) < STATES.index(states[target]):
@@ -181,14 +181,14 @@ def answered_questions(cells: Iterable[Cell]) -> set[str]:
     return {c.grade_id for c in cells if c.question and UNANSWERED not in c.source}
 
 
-def attempted(cells: Iterable[Cell]) -> list[str]:
+def attempted_answers(cells: Iterable[Cell]) -> list[str]:
     """Return the answers, by grade id, that are more than what was handed out."""
     return [c.grade_id for c in cells if c.solution and c.code and STUB not in c.source]
 
 
 def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
     """Return the state of each exercise in one notebook."""
-    states, written = {}, attempted(cells)
+    states, written = {}, attempted_answers(cells)
     passed = {verdict["target"]: verdict["passed"] for verdict in report.verdicts}
     for target, cell in report.cells.items():
         tried = target in passed or target.split(".")[1] in written

@@ -95,7 +95,7 @@ def check_cells(
     else:
         variants = variants_asked(cell.source for cell in cells if cell.code)
         report = judge_unjailed(cells, assignment, variants, limits, explain)
-    return replace(report, notes=tuple(named(note, cells) for note in report.notes))
+    return replace(report, notes=tuple(note_with_names(note, cells) for note in report.notes))
 
 
 def check_each(files: Sequence[File], limits: Limits, explain: bool = True) -> Iterator[Report]:
@@ -190,7 +190,7 @@ def chapter_of(cells: Cells, file_stem: str) -> str:
     )
 
 
-def named(note: str, cells: Cells) -> str:
+def note_with_names(note: str, cells: Cells) -> str:
     """Return a note that names cells by their exercise, since a notebook shows no numbers."""
 
     def place(match: re.Match[str]) -> str:

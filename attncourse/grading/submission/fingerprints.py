@@ -113,7 +113,7 @@ def statement_nodes(tree: ast.AST, own_names_of_code: set[str]) -> Iterator[str]
             yield "name" if node.id in own_names_of_code else node.id
             continue
         if isinstance(node, ast.Constant):
-            yield constant(node.value)
+            yield fingerprint_of_number(node.value)
             continue
         yield type(node).__name__
         if isinstance(node, ast.JoinedStr):
@@ -136,7 +136,7 @@ def children(node: ast.AST) -> list[ast.AST]:
     return nodes
 
 
-def constant(value: object) -> str:
+def fingerprint_of_number(value: object) -> str:
     """Return a number as it is, in a form that has no longest one; all texts are alike."""
     if isinstance(value, str | bytes):
         return "text"

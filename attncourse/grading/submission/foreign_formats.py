@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import MAX_PARSED_CHARS, NO_TREE, quietly
+from attncourse.grading.submission.syntax import MAX_PARSED_CHARS, NO_TREE, parse_quietly
 
 ITSELF = "hand in the notebook itself, the .ipynb file"
 LINK = f"a link, not the notebook it leads to: {ITSELF}"
@@ -56,7 +56,7 @@ def format_name(text: str) -> str:
 def syntax_mistake(text: str) -> str:
     """Return where a text stops being Python, as a part of a sentence."""
     try:
-        quietly(python_alone(text[:MAX_PARSED_CHARS]))
+        parse_quietly(python_alone(text[:MAX_PARSED_CHARS]))
     except NO_TREE as error:
         known = isinstance(error, SyntaxError)
         return f" with a mistake in line {error.lineno} ({error.msg})" if known else ""

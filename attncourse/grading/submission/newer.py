@@ -25,7 +25,7 @@ TEXT = re.compile(
 )
 
 
-def needed(source: str) -> str:
+def version_needed(source: str) -> str:
     """Return the Python version that a cell needs, as "3.12", where this one is older; or ""."""
     source = python_alone(source)
     if len(source) > MAX_PARSED_CHARS or parse_or_none(source):

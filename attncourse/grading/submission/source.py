@@ -51,7 +51,7 @@ TYPOGRAPHIC = INVISIBLE | {
 }
 
 
-@syntax.remembered
+@syntax.remembered_by_class
 def names(source: str) -> syntax.CellNames | None:
     """Return the names that a cell binds and reads, magics aside; None if it is no Python."""
     tree = syntax.parse_or_none(python_alone(source))
@@ -85,7 +85,7 @@ def python_alone(source: str) -> str:
     return without_magics(source)[0]
 
 
-@syntax.remembered
+@syntax.remembered_by_class
 def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     """Return plain Python with as many lines, and notes on what was taken out.
 
@@ -113,7 +113,7 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
         lines[first] = ""
     quote, depth, goes_on = "", 0, False
     for i, line in enumerate(lines):
-        match = None if quote or depth or goes_on else neutral(line)
+        match = None if quote or depth or goes_on else neutral_line(line)
         if match is None:
             quote, depth, goes_on = open_at_end(line, quote, depth)
             continue
@@ -124,7 +124,7 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
             i += 1
             line, lines[i] = lines[i], ""
     text = "\n".join(lines)
-    text = text if syntax.parse_or_none(text) else dedented(text)
+    text = text if syntax.parse_or_none(text) else dedented_cell(text)
     if word == "%%timeit" and (tree := syntax.parse_or_none(text)) and syntax.bound_names(tree):
         lost.append(KEEPS)
     return text, tuple(lost)
@@ -155,7 +155,7 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
     return None
 
 
-def neutral(line: str) -> tuple[str, bool] | None:
+def neutral_line(line: str) -> tuple[str, bool] | None:
     """Return the Python that stands in for a line of IPython's own, or None for a line of Python.
 
     With it comes whether a student should hear of that.
@@ -195,7 +195,7 @@ def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
             depth = max(depth - 1, 0)
 
 
-def at_top(source: str) -> dict[int, str]:
+def top_level_statements(source: str) -> dict[int, str]:
     """Return the statements at a cell's top level by the line that each begins in.
 
     Whether it is Python or not: a line that is not indented, and goes on with nothing that is open,
@@ -211,7 +211,7 @@ def at_top(source: str) -> dict[int, str]:
     return {start: "".join(lines) for start, lines in statements.items()}
 
 
-def dedented(source: str) -> str:
+def dedented_cell(source: str) -> str:
     """Return a cell that is indented as a whole without its first line's indentation.
 
     So IPython does it.

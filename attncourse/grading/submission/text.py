@@ -138,7 +138,7 @@ def decode(data: bytes) -> tuple[str, list[str]]:
     return text, [f"line {line} of the file is not UTF-8: it was read as {name}"]
 
 
-def sides(text: str) -> tuple[str, str] | None:
+def conflict_sides(text: str) -> tuple[str, str] | None:
     """Return the text as either side of its merge conflicts has it; None without a conflict."""
     if "<<<<<<<" not in text or ">>>>>>>" not in text:
         return None

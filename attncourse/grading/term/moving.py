@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attncourse.grading.collect.groups import GROUPS_FILE
 from attncourse.grading.course.extensions import EXTENSIONS_FILE
-from attncourse.grading.course.folders import folders_in, unusable
+from attncourse.grading.course.folders import folders_in, why_unusable_name
 from attncourse.grading.course.forgotten import FORGOTTEN_FILE
 from attncourse.grading.course.variants import VARIANTS_FILE
 from attncourse.grading.errors import UserError
@@ -32,7 +32,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
     Raises ``UserError`` where a term of that name is there, where there is nothing to move, and
     where the gradebook is a server's, which is named by its address.
     """
-    if unusable(name) or Path(name).name != name or name.startswith("."):
+    if why_unusable_name(name) or Path(name).name != name or name.startswith("."):
         raise UserError(f"a term's name is that of a folder, as in 2026-autumn; got {name}")
     place, book = course / "terms" / name, find_gradebook(course, db)
     if place.exists():

@@ -45,7 +45,7 @@ UNNAMED = (
 )
 
 
-def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
+def lacks_parameters(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that a module lacks parameters that the exercise names.
 
     And what ends in an exception that leaves no doubt, in every case that is wrong. What a module
@@ -176,7 +176,7 @@ RAISED = (
 LINE = re.compile(r"\(in the line `(.*?)`")
 
 
-def stops(trials: tuple[Trial, ...]) -> Symptom | None:
+def line_of_stop(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the line of the student's code in which the calls that are wrong end, or most of them.
 
     One that raises by decision refuses what it should take.

@@ -8,13 +8,13 @@ import numpy as np
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.pairs import (
     Pair,
-    close,
+    close_in_single_precision,
     largest_difference,
     number_pairs,
 )
 from attncourse.checks.explaining.symptoms.symptom import Symptom, result_is
-from attncourse.checks.explaining.symptoms.transformations import gives
-from attncourse.checks.trying.compare import equal, scale_of
+from attncourse.checks.explaining.symptoms.transformations import change_explains
+from attncourse.checks.trying.compare import equal_but_for_rounding, scale_of
 from attncourse.checks.trying.trials import Trial
 
 KEEP_DTYPE = "keep the dtype of what comes in, make arrays with `dtype=x.dtype`, say"
@@ -66,7 +66,7 @@ def only_dtype_differs(wrong: list[Trial]) -> bool:
     problems = [t.problem for t in wrong if t.problem is not None]
     return (
         len(pairs) == len(wrong)
-        and all(map(close, pairs))
+        and all(map(close_in_single_precision, pairs))
         and all(p.kind == "dtype" for p in problems)
     )
 
@@ -81,7 +81,11 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that every result is right to single precision only."""
     pairs = number_pairs(trials)
     wrong = [p for p in pairs if not p.right]
-    if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, pairs)):
+    if (
+        not wrong
+        or len(wrong) < sum(t.wrong for t in trials)
+        or not all(map(close_in_single_precision, pairs))
+    ):
         return None
     if not all(
         largest_difference(p) < 1e-6 * scale_of(p.want) and p.want.dtype == np.float64
@@ -122,7 +126,7 @@ def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
     pairs = number_pairs(tuple(wrong))
     if not pairs or len(pairs) < len(wrong) or not all(1 in p.want.shape for p in pairs):
         return None
-    if not all(gives(np.squeeze, p) for p in pairs):
+    if not all(change_explains(np.squeeze, p) for p in pairs):
         return None
     mistake = Mistake(
         "the axes of length 1 are gone",
@@ -183,7 +187,10 @@ def first_alone(p: Pair, axes: int) -> bool:
     """True if of a batch along the first axes the first is right, and of those behind it none."""
     if p.want.ndim < axes:
         return False
-    right = [equal(p.got[place], p.want[place]) for place in np.ndindex(p.want.shape[:axes])]
+    right = [
+        equal_but_for_rounding(p.got[place], p.want[place])
+        for place in np.ndindex(p.want.shape[:axes])
+    ]
     return len(right) > 1 and right[0] and not any(right[1:])
 
 
