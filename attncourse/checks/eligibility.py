@@ -31,7 +31,7 @@ from attncourse.checks.trying.unavailable import taken_away, why_unavailable, wi
 from attncourse.support.limited_thread import is_slowed_down
 
 Around = tuple[Exercise, ...]
-WRITE = "Write it in the answer's cell, run that, then this check."
+WRITE_IN_CELL_HINT = "Write it in the answer's cell, run that, then this check."
 
 
 def why_unjudged(
@@ -48,13 +48,15 @@ def why_unjudged(
         if is_current and (why := here.why_unjudged(name, implementation)):
             return why
         if said := why_unavailable(exercise.stem, implementation, here.writes):
-            return Unjudged(said, WRITE)
+            return Unjudged(said, WRITE_IN_CELL_HINT)
         for other, value in names_used(implementation, around).items():
             if why := here.why_unjudged(other, value) if functions_of(value) else here.gone(other):
                 return Unjudged(f"{why.why} (`{name}` calls it)", why.to_do)
     if callable(implementation):
         return None
-    return Unjudged(f"`{name}` is {kind_of(implementation)}, nothing that can be called", WRITE)
+    return Unjudged(
+        f"`{name}` is {kind_of(implementation)}, nothing that can be called", WRITE_IN_CELL_HINT
+    )
 
 
 def settled_answer(exercise: Exercise, implementation: Any, around: Around) -> Any:
@@ -240,7 +242,7 @@ def earlier_values(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) 
             if (
                 candidate is not statement
                 and name in candidate.stores
-                and isinstance(candidate.node, GIVES)
+                and isinstance(candidate.node, BINDING_STATEMENTS)
             ):
                 made = dict(here.names)  # a copy: the notebook's own names stay as they are
                 try:
@@ -253,4 +255,4 @@ def earlier_values(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) 
         yield getattr(builtins, name)
 
 
-GIVES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+BINDING_STATEMENTS = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef

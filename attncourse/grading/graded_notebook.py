@@ -27,7 +27,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
 LONGEST, ROOM = 20_000, 200_000  # characters of a cell, and of all cells
 FRAME = '<div class="attncourse-report tex2jax_ignore">{}</div>'  # in it, $ is no formula
-LOST = "The submission has lost this cell."
+LOST_CELL_TEXT = "The submission has lost this cell."
 
 
 def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
@@ -123,7 +123,10 @@ def with_instructors_marks(
         else:
             cells.append(Cell(harmless_source(stand.cell, texts), code=stand.cell.code))
     lost = [c for g, c in instructors.items() if g not in chosen and (c.grade or c.task)]
-    return cells + [replace(cell, source=f"# {LOST}" if cell.code else LOST) for cell in lost]
+    return cells + [
+        replace(cell, source=f"# {LOST_CELL_TEXT}" if cell.code else LOST_CELL_TEXT)
+        for cell in lost
+    ]
 
 
 def cell_with_answer(cell: Cell, instructors_cell: Cell, released: dict[str, str]) -> Cell:

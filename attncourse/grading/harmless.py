@@ -3,8 +3,8 @@
 import re
 from unicodedata import category
 
-BREAK = "\u200b"  # a zero-width space: what it parts is no markup any more and reads the same
-WEB = r"(?:https?://|mailto:)[\w\-./?=&%#:~+,;@!$*]*"
+ZERO_WIDTH_SPACE = "\u200b"  # what it parts is no markup any more and reads the same
+WEB_ADDRESS = r"(?:https?://|mailto:)[\w\-./?=&%#:~+,;@!$*]*"
 
 # Where text begins to be more than text. A tag needs a letter right after its "<", a link its
 # "(" right after the "]": parted, they are shown as they were typed, wherever they stand. Links
@@ -12,8 +12,8 @@ WEB = r"(?:https?://|mailto:)[\w\-./?=&%#:~+,;@!$*]*"
 MARKUP = re.compile(
     rf"""<(?=[A-Za-z/!?])            # a tag, a comment, an address in angle brackets
     | !(?=\[)                        # an image
-    | \](?=\((?!{WEB}\)))            # a link
-    | \](?=:(?!\s*{WEB}\s*(?:\n|$))) # the address that a link refers to
+    | \](?=\((?!{WEB_ADDRESS}\)))            # a link
+    | \](?=:(?!\s*{WEB_ADDRESS}\s*(?:\n|$))) # the address that a link refers to
     | \\(?=(?:href|class|cssId|style|require|unicode)\b)  # what TeX can do to a page
     """,
     re.VERBOSE,
@@ -26,7 +26,7 @@ FOLDERS = re.compile(
 # Terminal codes, null bytes, halves of characters, and marks that reorder what stands in a line.
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
-ACTING = ("Cc", "Cf", "Cs")  # control and format characters, halves of characters
+ACTING_CATEGORIES = ("Cc", "Cf", "Cs")  # control and format characters, halves of characters
 JOINERS = "\u200c\u200d\u00ad"  # of letters, of emoji: these stay
 
 
@@ -47,7 +47,9 @@ def one_line(text: str, limit: int | None = None) -> str:
     Control characters are shown as signs.
     """
     text = text if limit is None else text[: 4 * limit]
-    shown = "".join(c if c in JOINERS or category(c) not in ACTING else " " for c in text)
+    shown = "".join(
+        c if c in JOINERS or category(c) not in ACTING_CATEGORIES else " " for c in text
+    )
     shown = " ".join(shown.split())
     return shown if limit is None else shortened_text(shown, limit)
 
@@ -69,4 +71,4 @@ def harmless_message(text: str) -> str:
 
 def defused_markdown(text: str) -> str:
     """Return Markdown that shows everything and does nothing: no HTML or images, web links only."""
-    return MARKUP.sub(lambda match: match[0] + BREAK, made_visible(text))
+    return MARKUP.sub(lambda match: match[0] + ZERO_WIDTH_SPACE, made_visible(text))

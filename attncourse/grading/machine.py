@@ -16,8 +16,8 @@ LANE_MB = 700  # what is counted for one lane: it takes some 200, and one that f
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 MIB = 2**20
-REFERENCE = 0.006  # seconds for the errand below on a machine at the lower end of the usual
-SLOWEST = 4.0  # times as long: the limits stretch no further
+REFERENCE_SECONDS = 0.006  # seconds for the errand below on a machine at the lower end of the usual
+MAX_SLOWNESS = 4.0  # times as long: the limits stretch no further
 
 
 def is_linux() -> bool:
@@ -164,7 +164,9 @@ def slowness() -> float:
     Of a few runs of a small errand the fastest counts, and of that the processor time: other work
     on the machine is no reason for more of it.
     """
-    return min(max(1.0, min(seconds_of_errand() for _ in range(4)) / REFERENCE), SLOWEST)
+    return min(
+        max(1.0, min(seconds_of_errand() for _ in range(4)) / REFERENCE_SECONDS), MAX_SLOWNESS
+    )
 
 
 def seconds_of_errand() -> float:

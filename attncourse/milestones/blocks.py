@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attncourse.milestones.gates import SMALL, difference_message, relative_difference
+from attncourse.milestones.gates import MAX_DIFFERENCE, difference_message, relative_difference
 from attncourse.milestones.parts import Parts
 
 
@@ -76,7 +76,7 @@ def block_parts_gate(draw_input: Callable[[], Tensor], causal: bool) -> Callable
             right = x + attention.W_o(model.merge(model.blend(query, key, value, mask)))
             right = right + layer.W_2(F.gelu(layer.W_1(block.norm_2(right))))
             far = relative_difference(right, block(x, mask))
-            if far > SMALL:
+            if far > MAX_DIFFERENCE:
                 return difference_message("a block is not what its heads and its layers say", far)
             x = right
         return ""

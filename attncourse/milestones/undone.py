@@ -48,8 +48,8 @@ TEXTS = {
         'we had better go back," he said, "before the soup begins to boil."'
     ),
 }
-BEGUN = "The baker opened his shop early in the morning. He put the warm bread"
-NEW = 12  # tokens that are written behind it
+BEGUN_TEXT = "The baker opened his shop early in the morning. He put the warm bread"
+N_NEW_TOKENS = 12  # tokens that are written behind it
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def nats(model: Llama, words: BytePairs, text: str) -> float:
         return math.nan
 
 
-def write_greedily(model: Llama, words: BytePairs, text: str, n_new: int = NEW) -> str:
+def write_greedily(model: Llama, words: BytePairs, text: str, n_new: int = N_NEW_TOKENS) -> str:
     """Return the likeliest words behind a text, token by token, without a cache."""
     ids = words.encode(text)
     return words.decode(generate(model, ids, n_new)[len(ids) :])
@@ -229,6 +229,6 @@ def try_undone(row: UndoneDecision, model: Llama, words: BytePairs) -> dict[str,
         losses = {name: round(nats(model, words, text), 4) for name, text in TEXTS.items()}
         mean = sum(losses.values()) / len(losses)
         # Of logits that are no numbers none is the likeliest.
-        said = "" if math.isnan(mean) else write_greedily(model, words, BEGUN)
+        said = "" if math.isnan(mean) else write_greedily(model, words, BEGUN_TEXT)
     return {"name": row.name, "stem": row.stem, "entry": row.entry, "nats": losses,
             "mean": round(mean, 4), "writes": said}  # fmt: skip

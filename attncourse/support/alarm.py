@@ -13,10 +13,16 @@ from functools import partial
 from typing import Any
 
 from attncourse.support.limited_thread import raise_on_next_line, report_dropped, within_in_thread
-from attncourse.support.stopwatch import CLOCK, Clock, Stopwatch, TimeUp, idle_seconds
+from attncourse.support.stopwatch import (
+    CLOCK_SECONDS_PER_WORK,
+    Clock,
+    Stopwatch,
+    TimeUp,
+    idle_seconds,
+)
 
 __all__ = [
-    "CLOCK",
+    "CLOCK_SECONDS_PER_WORK",
     "Clock",
     "Limit",
     "Stopwatch",

@@ -7,7 +7,7 @@ from torch import Tensor
 from attncourse.support.arrays import require_axes
 
 ALLOWED = ", True where allowed"
-WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+WHOLE_NUMBER_DTYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def require_float_tensor(name: str, value, axes: str) -> Tensor:
@@ -30,7 +30,7 @@ def require_boolean(name: str, value, meaning: str = "") -> Tensor:
 
 def require_whole_numbers(ids: Tensor, axes: str | None = None, name: str = "ids") -> Tensor:
     """Return ``ids``; raise ``ValueError`` unless they are whole numbers, with these axes."""
-    if not isinstance(ids, Tensor) or ids.dtype not in WHOLE:
+    if not isinstance(ids, Tensor) or ids.dtype not in WHOLE_NUMBER_DTYPES:
         got = f"dtype {ids.dtype}" if isinstance(ids, Tensor) else type(ids).__name__
         raise ValueError(f"{name}: expected a tensor of whole numbers, got {got}")
     if axes is not None:

@@ -110,7 +110,7 @@ ORDINARY = (
 def test_hostile_markdown_is_shown_and_does_nothing(text):
     assert acts(stock_html(harmless.defused_markdown(text))) == []
     assert acts(page_markdown(text)) == []  # also where nobody has made it harmless before
-    kept = harmless.defused_markdown(text).replace(harmless.BREAK, "")
+    kept = harmless.defused_markdown(text).replace(harmless.ZERO_WIDTH_SPACE, "")
     assert kept == harmless.made_visible(text)  # nothing of it is lost
 
 
@@ -273,7 +273,10 @@ def test_a_person_scores_what_is_theirs_to_score():
     found = marks(autograded(notebook(*answered), task, report_of(task)))
     assert scores(autograded(notebook(*answered), task, report_of(task)))["written"] is None
     assert determine_grade(found["plot"])[0] is None
-    assert found["written"].source.replace(harmless.BREAK, "") == "It is 3 &lt;b> <b>so</b>."
+    assert (
+        found["written"].source.replace(harmless.ZERO_WIDTH_SPACE, "")
+        == "It is 3 &lt;b> <b>so</b>."
+    )
     assert found["task"].source == "Done."
     assert found["task"].metadata.nbgrader.task is True
     assert found["read"].source == "Read this."

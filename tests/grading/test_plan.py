@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attncourse.checks.reading.cells import KEEPS
+from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES
 from attncourse.grading.judge.instructor_namespace import names_bound
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
@@ -338,7 +338,7 @@ def test_ipythons_lines_are_taken_out_and_noted():
     assert without_magics("%%bash\nrm -r x")[0] == "\n"
     assert without_magics("%%time\nx = 1") == ("\nx = 1", ())
     assert without_magics("%time x = 1") == ("x = 1", ())
-    assert without_magics("%%timeit\nx = 1") == ("\nx = 1", (KEEPS,))
+    assert without_magics("%%timeit\nx = 1") == ("\nx = 1", (TIMEIT_KEEPS_NAMES,))
     assert without_magics("%%timeit\nf(1)") == ("\nf(1)", ())  # which keeps nothing
 
 

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from attncourse.grading.collect.collect import collect_downloads
-from attncourse.grading.collect.owners import SHOW, TEST
+from attncourse.grading.collect.owners import SHOW_NAMES_HINT, TEST_STUDENT_REASON
 from attncourse.grading.collect.roster import read_roster
 from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import read_submission, record_of
@@ -271,8 +271,8 @@ def test_test_students_and_the_anonymous_are_known_as_such(course):
     for roster in ("class.csv", ""):
         found = gathered(course, files, roster)
         assert found.rows == []
-        assert found.remarks == [f"studenttest_13_1_{FILE}: {TEST}"]
-        assert {left.reason for left in found.left} == {f"handed in anonymously: {SHOW}"}
+        assert found.remarks == [f"studenttest_13_1_{FILE}: {TEST_STUDENT_REASON}"]
+        assert {left.reason for left in found.left} == {f"handed in anonymously: {SHOW_NAMES_HINT}"}
         assert len(found.left) == 3
 
 

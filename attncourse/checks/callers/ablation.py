@@ -10,9 +10,9 @@ from typing import Any
 from attncourse.checks.callers.modules import set_parameter, type_of_modules
 from attncourse.checks.trying.outcome import Unusable
 
-FOUND = "what is returned"
+NAME_OF_RESULT = "what is returned"
 COPY, MODEL = "the logits of the copy", "the logits of the model that you were given, afterwards"
-HOOKS = "the blocks have the hooks that they had before"
+NAME_OF_HOOKS_KEPT = "the blocks have the hooks that they had before"
 
 
 def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
@@ -39,7 +39,7 @@ def call_on_llama(
     result = implementation(model, *args)
     same = hooks_of(model) == before
     with torch.no_grad():
-        return {FOUND: result, MODEL: model(args[1]), HOOKS: same}
+        return {NAME_OF_RESULT: result, MODEL: model(args[1]), NAME_OF_HOOKS_KEPT: same}
 
 
 def hooks_of(model: Any) -> list[dict]:

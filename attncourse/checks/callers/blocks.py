@@ -12,7 +12,7 @@ from attncourse.checks.callers.modules import build_module, call_module
 from attncourse.checks.trying.outcome import is_tensor, plain_tensor
 
 SEED, MANY = 12, 32
-SHORT = " (none of them where they are many)"
+NOTE_IF_MANY = " (none of them where they are many)"
 
 
 def call_module_in_training(implementation: Callable, make, method: str, inputs, **tensors):
@@ -54,7 +54,7 @@ def added_in_training(
     with torch_seeded():
         module, values = build_module(implementation, make, inputs, tensors)
         numbers = distinct_if_few(branch_output(module.train(), values).mul(1e6).round().div(1e6))
-    return {f"the numbers that are added to x{SHORT}": numbers}
+    return {f"the numbers that are added to x{NOTE_IF_MANY}": numbers}
 
 
 def multiplied_in_training(
@@ -76,7 +76,7 @@ def multiplied_in_training(
         factors = distinct_if_few(
             branch_output(module.train(), values).div(without).mul(1e4).round().div(1e4)
         )
-    return {f"by what they are multiplied in training{SHORT}": factors}
+    return {f"by what they are multiplied in training{NOTE_IF_MANY}": factors}
 
 
 def branch_output(module: Callable, values: list) -> Any:

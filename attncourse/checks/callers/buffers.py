@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 MIN_BUFFER_BYTES = 1000  # less is not looked at
-PLAIN = (bytearray, array.array, mmap.mmap, memoryview)
-ATOMS = (int, float, complex, bool, str, bytes, type(None), types.CodeType, types.ModuleType)
-HOLDERS = {"builtins", "collections", "functools", "types"}  # whose objects hold others'
+BUFFER_TYPES = (bytearray, array.array, mmap.mmap, memoryview)
+ATOMIC_TYPES = (int, float, complex, bool, str, bytes, type(None), types.CodeType, types.ModuleType)
+HOLDER_MODULES = {"builtins", "collections", "functools", "types"}  # whose objects hold others'
 State = dict[int, tuple[int, int]]
 
 
@@ -49,10 +49,10 @@ def reachable_buffers(answer: Any) -> Iterator[Any]:
     seen, waiting = set(), [answer]
     while waiting:
         thing = waiting.pop()
-        if isinstance(thing, ATOMS) or id(thing) in seen:
+        if isinstance(thing, ATOMIC_TYPES) or id(thing) in seen:
             continue
         seen.add(id(thing))
-        if isinstance(thing, (np.ndarray, *PLAIN)) or is_torch(thing, "Tensor"):
+        if isinstance(thing, (np.ndarray, *BUFFER_TYPES)) or is_torch(thing, "Tensor"):
             yield thing
         elif leads_on(thing):
             waiting += gc.get_referents(thing)
@@ -63,7 +63,7 @@ def leads_on(thing: Any) -> bool:
     if isinstance(thing, type | types.FunctionType):
         return not is_of_library(thing.__module__)
     of = type(thing).__module__
-    return of in HOLDERS or is_torch(thing, "nn.Module") or not is_of_library(of)
+    return of in HOLDER_MODULES or is_torch(thing, "nn.Module") or not is_of_library(of)
 
 
 def is_of_library(module: Any) -> bool:
@@ -87,7 +87,7 @@ def memory_of(thing: Any) -> tuple[np.ndarray, int]:
         while isinstance(thing.base, np.ndarray):
             thing = thing.base
         return thing.reshape(-1, order="A").view(np.uint8), thing.itemsize
-    if isinstance(thing, PLAIN):
+    if isinstance(thing, BUFFER_TYPES):
         view = memoryview(thing)
         return np.frombuffer(view.cast("B"), np.uint8), max(view.itemsize, 2)
     import torch

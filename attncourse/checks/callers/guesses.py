@@ -50,7 +50,7 @@ def call_with_generator(seed: int, implementation: Callable, *args) -> Any:
     return call_seeded(seed, implementation, *args, generator)
 
 
-OFTEN = ("rarely", "half of the time", "nearly always")  # in halves
+FREQUENCY_WORDS = ("rarely", "half of the time", "nearly always")  # in halves
 
 
 def outcomes_counted(
@@ -71,7 +71,7 @@ def outcomes_counted(
     counts = call_seeded(seed, called)
     sorted_counts = sorted(counts.items())
     return [
-        f"{list(ids)} {OFTEN[round(2 * n / draws)]}" if counted else f"{list(ids)}"
+        f"{list(ids)} {FREQUENCY_WORDS[round(2 * n / draws)]}" if counted else f"{list(ids)}"
         for ids, n in sorted_counts
     ]
 

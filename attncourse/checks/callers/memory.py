@@ -15,7 +15,7 @@ from attncourse.checks.callers.buffers import buffer_contents, changed_buffers
 from attncourse.checks.trying.compare import wrong_type
 from attncourse.checks.trying.outcome import Unusable, is_tensor
 
-BYTES = 8  # of a number that is held outside of torch
+BYTES_PER_NUMBER = 8  # of a number that is held outside of torch
 
 
 def call_in_blocks(sizes: int | tuple[int, ...], implementation: Callable, scores: Any) -> Any:
@@ -92,7 +92,7 @@ def call_within_limit(
     before = buffer_contents(implementation)
     with Largest() as seen, outside_of_torch() as most:
         result = call(*args)
-        elsewhere = most() // BYTES
+        elsewhere = most() // BYTES_PER_NUMBER
     elsewhere += changed_buffers(before, buffer_contents(implementation))
     if not all(map(is_tensor, result if isinstance(result, tuple) else [result])):
         raise Unusable(wrong_type(result, "a torch tensor"))

@@ -69,9 +69,24 @@ CALLS_PER_VARIANT = 1500  # calls that making a variant counts as
 MAX_SECONDS_OF_VARIANTS = 6.0
 MAX_SECONDS_PER_CALL = 0.25  # for one call of a variant: a change may make a loop that never ends
 MAX_EXTRA_BYTES = 1 << 28
-PAIRABLE = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
-LIKELY = (*PAIRABLE, AXES, BOUND, BRACKETS, DEFAULT, DTYPE, ENTRIES, FILLED, GUARD, HANDED_ON)
-LIKELY += (IN_PLACE, ORDER, SUMMAND)  # which people make one of in a line, and one in another
+KINDS_TO_PAIR = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
+KINDS_LIKELIEST_FIRST = (
+    *KINDS_TO_PAIR,
+    AXES,
+    BOUND,
+    BRACKETS,
+    DEFAULT,
+    DTYPE,
+    ENTRIES,
+    FILLED,
+    GUARD,
+    HANDED_ON,
+)
+KINDS_LIKELIEST_FIRST += (
+    IN_PLACE,
+    ORDER,
+    SUMMAND,
+)  # which people make one of in a line, and one in another
 TWO_IN_A_LINE = "two mistakes in one line"
 TWO_IN_TWO_PLACES = "two mistakes, in two places"
 MAX_FIRST_CHANGES = 2  # changes after which some cases are right, that a second one is tried beside
@@ -198,7 +213,7 @@ class RepairSearch:
             with change.applied():
                 if self.mends():
                     return (change,)
-            if 0 < self.n_right < self.n_wrong and change.kind in LIKELY:
+            if 0 < self.n_right < self.n_wrong and change.kind in KINDS_LIKELIEST_FIRST:
                 self.helpful.append((self.n_right, change))
         return ()
 
@@ -213,7 +228,7 @@ class RepairSearch:
                     for second in changes_to_pair(definition, statement):
                         if self.gives_up():
                             return ()
-                        if PAIRABLE.index(second.kind) < PAIRABLE.index(first.kind):
+                        if KINDS_TO_PAIR.index(second.kind) < KINDS_TO_PAIR.index(first.kind):
                             continue  # tried the other way round
                         with second.applied():
                             if self.mends():
@@ -228,7 +243,10 @@ class RepairSearch:
                 for second in changes(self.source.definition):
                     if self.gives_up():
                         return ()
-                    if second.kind not in LIKELY or second.node.lineno == first.node.lineno:
+                    if (
+                        second.kind not in KINDS_LIKELIEST_FIRST
+                        or second.node.lineno == first.node.lineno
+                    ):
                         continue
                     with second.applied():
                         if self.mends():
@@ -284,9 +302,9 @@ def changes_to_pair(
     """Return the changes of a statement that people need two of, the likeliest first."""
     node_ids = {id(node) for node in ast.walk(statement)} - {id(statement)}
     pairable_changes = [
-        c for c in changes(definition) if c.kind in PAIRABLE and id(c.node) in node_ids
+        c for c in changes(definition) if c.kind in KINDS_TO_PAIR and id(c.node) in node_ids
     ]
-    return sorted(pairable_changes, key=lambda change: PAIRABLE.index(change.kind))
+    return sorted(pairable_changes, key=lambda change: KINDS_TO_PAIR.index(change.kind))
 
 
 def run_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> None:

@@ -10,7 +10,7 @@ from attncourse.checks.trying.outcome import is_tensor
 
 # Relative to the largest expected entry. In float64 an error of 1e-7 shows and a guard of 1e-12
 # in a denominator does not; in float32 a few hundred roundings are allowed, in float16 a few.
-TOLERANCE = {"float64": 1e-9, "float32": 2e-5, "float16": 8e-3}
+TOLERANCES = {"float64": 1e-9, "float32": 2e-5, "float16": 8e-3}
 MAX_NUMBERS_WRITTEN_OUT = 16  # numbers that are quicker read than described
 ROUNDING_DIFFERENCE = 1e-5  # relative differences below this come of rounding
 
@@ -39,7 +39,7 @@ class Problem:
         return Problem(self.kind, f"{part}: {self.said}", detail)
 
 
-OTHER = Problem("value", "returned other numbers")
+OTHER_NUMBERS = Problem("value", "returned other numbers")
 
 
 def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | None:
@@ -119,7 +119,7 @@ def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Proble
     if equal_but_for_rounding(got, want):
         return None
     if brief:
-        return OTHER
+        return OTHER_NUMBERS
     if got.dtype.kind == "b" and want.dtype.kind == "b":
         return entry_that_differs("value", got, want)
     if np.isnan(got).any() and not np.isnan(want).any():
@@ -156,7 +156,7 @@ def far_apart(got: np.ndarray, want: np.ndarray, allowed: float) -> np.ndarray:
 
 def error_margin(want: np.ndarray) -> float:
     """Return the largest error allowed in an entry of ``want``."""
-    return TOLERANCE.get(str(want.dtype), 1e-9) * scale_of(want)
+    return TOLERANCES.get(str(want.dtype), 1e-9) * scale_of(want)
 
 
 def scale_of(want: np.ndarray) -> float:

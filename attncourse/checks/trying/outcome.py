@@ -21,7 +21,7 @@ from attncourse.support.alarm import TimeUp, within
 from attncourse.support.limited_thread import StillRuns
 
 STILL_RUNS = "It still runs, and nothing here can end it: restart the kernel."
-UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them
+IMMUTABLE_TYPES = {type(None), bool, int, float, str}  # nobody has to copy them
 
 
 class Comparison:
@@ -153,7 +153,7 @@ def positional_names(function: Callable) -> list[str]:
 
 def copy_of(value: Any) -> Any:
     """Return a copy with the same memory layout, so that a non-contiguous array stays one."""
-    if type(value) in UNCHANGING:
+    if type(value) in IMMUTABLE_TYPES:
         return value
     if isinstance(value, np.ndarray):
         return value.copy(order="K")
@@ -173,7 +173,7 @@ def copy_of(value: Any) -> Any:
 
 def is_unchanged(a: Any, b: Any) -> bool:
     """True if an argument is, bit for bit, what it was before the call."""
-    if a is b and type(a) in UNCHANGING:
+    if a is b and type(a) in IMMUTABLE_TYPES:
         return True
     tensors = is_tensor(a)
     if tensors != is_tensor(b):
@@ -245,7 +245,9 @@ def is_students(filename: str) -> bool:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress warnings: a student's overflow is judged by its result, not reported twice."""
-    if warnings.filters[:1] == SILENT and np.geterr() == UNHEARD:  # inside of another one
+    if (
+        warnings.filters[:1] == SILENT_WARNING_FILTERS and np.geterr() == IGNORED_NUMPY_ERRORS
+    ):  # inside of another one
         yield
         return
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -253,5 +255,5 @@ def quiet() -> Iterator[None]:
         yield
 
 
-SILENT = [("ignore", None, Warning, None, 0)]
-UNHEARD = dict.fromkeys(np.geterr(), "ignore")
+SILENT_WARNING_FILTERS = [("ignore", None, Warning, None, 0)]
+IGNORED_NUMPY_ERRORS = dict.fromkeys(np.geterr(), "ignore")

@@ -23,12 +23,14 @@ from attncourse import STEMS
 from attncourse.checks.reading.cells import cells_here
 from attncourse.checks.trying.watch import Unusable, body_of, body_replaced
 
-GRADED = "is not there while your work is graded: this assignment asks you to write it"
-CHAPTER_ABSENT = f"attncourse.{{}} {GRADED}"
+ABSENT_WHILE_GRADED = "is not there while your work is graded: this assignment asks you to write it"
+CHAPTER_ABSENT = f"attncourse.{{}} {ABSENT_WHILE_GRADED}"
 FILE_ABSENT = (
     "is not there while your work is graded: what you use of it has to stand in your notebook"
 )
-HALTED = re.compile(r"import of attncourse\.(\w+) halted")  # Python's, for ``not_importable``
+HALTED_IMPORT = re.compile(
+    r"import of attncourse\.(\w+) halted"
+)  # Python's, for ``not_importable``
 NOBODY = "nobody is there to answer input() when your work is checked: take it out"
 DEBUGGER = "stops in a debugger, where nobody is there to go on: take `breakpoint()` out"
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -144,11 +146,11 @@ def names_in_code(code: types.CodeType) -> frozenset[str]:
         for constant in code.co_consts
         if isinstance(constant, types.CodeType)
     )
-    names_read = (o.argval for o in dis.get_instructions(code) if o.opname in READS)
+    names_read = (o.argval for o in dis.get_instructions(code) if o.opname in READING_OPERATIONS)
     return frozenset(names_read).union(*inner)
 
 
-READS = {"LOAD_GLOBAL", "LOAD_NAME"}
+READING_OPERATIONS = {"LOAD_GLOBAL", "LOAD_NAME"}
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -247,11 +249,11 @@ def is_absent(error: BaseException) -> str:
     if _gone and isinstance(error, NameError):
         return _gone.get(error.name or "", "")
     said = str(error) if isinstance(error, ImportError | EOFError) else ""
-    if halted := HALTED.match(said):
+    if halted := HALTED_IMPORT.match(said):
         return CHAPTER_ABSENT.format(halted[1])
     return said if is_told(said) else ""
 
 
 def is_told(text: str) -> bool:
     """True if a text is one of the sentences about something unavailable."""
-    return text in (NOBODY, DEBUGGER) or text.endswith((GRADED, FILE_ABSENT))
+    return text in (NOBODY, DEBUGGER) or text.endswith((ABSENT_WHILE_GRADED, FILE_ABSENT))

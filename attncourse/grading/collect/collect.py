@@ -34,7 +34,7 @@ from attncourse.grading.slips import require_no_slip, require_trust
 from attncourse.grading.spreadsheet import csv_table
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
-STRANGERS = 3  # people of a download of whom none is on the roster: it is another class's
+MAX_STRANGERS_NAMED = 3  # people of a download of whom none is on the roster: it is another class's
 RECORD_HEAD = (
     *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
     "group",
@@ -164,7 +164,7 @@ def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
         if not is_anonymous(owner_claim.names[0])
         and not sorting.people.nearest(owner_claim.names[0])
     }
-    if sorting.people.closed and not sorting.owned and len(strangers) >= STRANGERS:
+    if sorting.people.closed and not sorting.owned and len(strangers) >= MAX_STRANGERS_NAMED:
         listed = ", ".join(str(path) for path in rosters)
         raise UserError(
             f"none of the {len(strangers)} people in this download is one of the "

@@ -12,11 +12,13 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.names import file_name, is_test_student, name_parts
 from attncourse.grading.slips import Slip, settle_owner
 
-ROSTER = "name the class with --roster"
-NUMBERS = "one more --roster, Moodle's grading worksheet or Canvas' gradebook, tells them apart"
-SPELLING = "If so, write this name into a column name of the roster"
-SHOW = "switch anonymous grading off on the platform, and download again"
-TEST = "Canvas' test student, who is nobody of the class"
+ROSTER_HINT = "name the class with --roster"
+ROSTER_WITH_NUMBERS_HINT = (
+    "one more --roster, Moodle's grading worksheet or Canvas' gradebook, tells them apart"
+)
+SPELLING_HINT = "If so, write this name into a column name of the roster"
+SHOW_NAMES_HINT = "switch anonymous grading off on the platform, and download again"
+TEST_STUDENT_REASON = "Canvas' test student, who is nobody of the class"
 ANONYMOUS = {  # as Moodle calls people in some languages, and Canvas
     *("participant", "teilnehmer", "teilnehmerin", "participante", "partecipante", "deelnemer"),
     *("deltager", "deltagare", "uczestnik", "osallistuja", "anon", "anonymous", "lateanon"),
@@ -52,7 +54,7 @@ def owners(claim: OwnerClaim, people: Class) -> list[tuple[str, bool]]:
 def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
     """Return the student who is meant, or "", and whether that is by more than a name."""
     if claim.platform == "canvas" and is_test_student(claim.names[0]):
-        raise TestStudent(TEST)
+        raise TestStudent(TEST_STUDENT_REASON)
     sure = False
     if claim.number or claim.ids:  # a name beside them is what a person is called, and no id
         where = claim.platform if claim.number else ""
@@ -120,7 +122,7 @@ def claim_in_words(claim: OwnerClaim) -> str:
 
 def may_be_several(claim: OwnerClaim, students: set[str], people: Class) -> Ungraded:
     """Return the reason to leave a file that may be several people's."""
-    way_out = NUMBERS if people.closed else ROSTER
+    way_out = ROSTER_WITH_NUMBERS_HINT if people.closed else ROSTER_HINT
     return Ungraded(f"{claim_in_words(claim)} may be {owners_in_words(students, 'or')}: {way_out}")
 
 
@@ -142,12 +144,12 @@ def why_nobodys(claims: list[OwnerClaim], people: Class) -> str:
         return "its path names nobody"
     name, called = claims[0].names[0], claim_in_words(claims[0])
     if is_anonymous(name):
-        return f"handed in anonymously: {SHOW}"
+        return f"handed in anonymously: {SHOW_NAMES_HINT}"
     near = people.nearest(name)
     hint = f"; is it {owners_in_words(near, 'or')}?" if near else ""
     if not people.closed:
-        return f"nobody is known as {called}{hint or f': {ROSTER}'}"
-    way_out = f" {SPELLING}" if near else ""
+        return f"nobody is known as {called}{hint or f': {ROSTER_HINT}'}"
+    way_out = f" {SPELLING_HINT}" if near else ""
     if not claims[0].platform:
         return f"nobody on the roster is called {called}{hint}{way_out}"
     group = "" if near else "; if it is a group, name its members in groups.csv"

@@ -16,8 +16,8 @@ from attncourse.grading.collect.drops import (
     download_items,
 )
 from attncourse.grading.collect.owners import (
-    NUMBERS,
-    ROSTER,
+    ROSTER_HINT,
+    ROSTER_WITH_NUMBERS_HINT,
     Slipped,
     TestStudent,
     owners,
@@ -35,7 +35,8 @@ from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 from attncourse.grading.slips import Slip
 
-BESIDE = (gradescope.METADATA, "timestamp.txt")  # which go with a submission and are none
+# Which go with a submission and are none.
+FILES_BESIDE_WORK = (gradescope.METADATA, "timestamp.txt")
 
 
 class Owned(NamedTuple):
@@ -154,7 +155,7 @@ class Sorting:
         if files is not None:
             around = (*source.around, first.stem)
             self._sort(list(files), source._replace(around=around, depth=source.depth + 1))
-        elif first.name not in BESIDE:
+        elif first.name not in FILES_BESIDE_WORK:
             named = not (source.depth or first.parts[1:]) and first.stem.startswith(source.around)
             no_archive = named and first.suffix.casefold() != ".ipynb"  # that could be opened
             raise Ungraded(why_nobodys(claims, self.people) + NO_ZIP * no_archive)
@@ -176,7 +177,7 @@ class Sorting:
 
         A platform has one number for one person, so two numbers are two people.
         """
-        way_out = NUMBERS if self.people.closed else ROSTER
+        way_out = ROSTER_WITH_NUMBERS_HINT if self.people.closed else ROSTER_HINT
         for student, files in list(self.owned.items()):
             for platform in ("moodle", "canvas"):
                 theirs = [o for o in files if o.claim.platform == platform and not o.group]

@@ -31,7 +31,7 @@ Zone = ZoneInfo | None  # the course's, where it names one
 MAX_TIME_WIDTH = 100  # characters
 YEARS = range(2000, 2200)  # in which a course can be
 OTHER_DAYS = datetime(2000, 1, 1), datetime(2001, 2, 2, 1, 1)
-HALVES = datetime(2026, 1, 15), datetime(2026, 7, 15)  # of a year, for winter and summer time
+WINTER_AND_SUMMER_DAYS = (datetime(2026, 1, 15), datetime(2026, 7, 15))  # of any year
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
 LANGUAGES = (
     "de fr es it pt nl pl cs sk sl hr sr hu ro bg uk ru el tr da sv nb fi et lv lt ca eu gl ar he "
@@ -171,7 +171,9 @@ def parse_offset(letters: str | None, seconds: int | None, zone: tzinfo | None) 
     if letters is None:
         return None
     in_zone = (
-        {zone.utcoffset(day) for day in HALVES if zone.tzname(day) == letters} if zone else set()
+        {zone.utcoffset(day) for day in WINTER_AND_SUMMER_DAYS if zone.tzname(day) == letters}
+        if zone
+        else set()
     )
     differences = in_zone or offsets_of_letters().get(letters, set())
     if len(differences) != 1:
@@ -189,7 +191,7 @@ def offsets_of_letters() -> dict[str, frozenset[timedelta]]:
     """Return the offsets that a zone's letters (CEST, say) stand for, wherever they are used."""
     by_letters: dict[str, set[timedelta]] = defaultdict(set)
     for zone in map(ZoneInfo, available_timezones()):
-        for day in HALVES:
+        for day in WINTER_AND_SUMMER_DAYS:
             by_letters[str(zone.tzname(day))].add(zone.utcoffset(day) or timedelta())
     return {letters: frozenset(all_of_them) for letters, all_of_them in by_letters.items()}
 

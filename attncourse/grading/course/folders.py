@@ -12,7 +12,12 @@ from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.choosing import HandedFile, Ungraded, listed_paths
 from attncourse.grading.course.dates import Zone
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.handed_in import ASIDE, NothingThere, find_notebook, read_file
+from attncourse.grading.course.handed_in import (
+    IGNORED_FILE_NAMES,
+    NothingThere,
+    find_notebook,
+    read_file,
+)
 from attncourse.grading.course.late import read_stamp
 from attncourse.grading.course.variants import solved_in_variant
 from attncourse.grading.errors import UserError
@@ -114,7 +119,9 @@ def kept_out(course: Path) -> list[str]:
 def nobodys_files(course: Path, name: str) -> list[str]:
     """Return a line on the files in ``submitted`` in no student's folder, if there are any."""
     files = student_folders(course / "submitted", places=False)
-    loose_files = [HandedFile(PurePosixPath(file)) for file in files if file not in ASIDE]
+    loose_files = [
+        HandedFile(PurePosixPath(file)) for file in files if file not in IGNORED_FILE_NAMES
+    ]
     if not loose_files:
         return []
     way_out = "give one a name that can be typed, and name it to attncourse collect"

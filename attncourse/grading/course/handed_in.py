@@ -30,11 +30,12 @@ from attncourse.grading.submission.notebook import read_submission_cells
 MAX_BYTES_OF_FILE = 100_000_000  # bytes of a file, or of what is packed in one, that are still read
 MAX_FOLDERS_DEEP = 4  # folders within folders
 MAX_FILES_LOOKED_AT = 2000  # files that are looked at, in a folder and in an archive
-ASIDE = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
-PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others do not unpack in small pieces
-BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError)
+IGNORED_FILE_NAMES = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
+# The others do not unpack in small pieces.
+ZIP_METHODS_READ = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+BROKEN_ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError)
 ZIP, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
-LISTED = sum(NOTEBOOKS, ())  # what somebody may have wanted graded
+LISTED_ENDINGS = sum(NOTEBOOKS, ())  # what somebody may have wanted graded
 LINK = re.compile(rb"""(?:url=|href=)["']?(https?://[^"'<> ]+)""", re.IGNORECASE)
 
 
@@ -71,7 +72,7 @@ def find_notebook(home: Path, name: str, solutions: Path) -> tuple[bytes, str, P
     except Ungraded as problem:
         kind = Ungraded if closed else type(problem)
         raise kind("; ".join([*unseen_folders(closed), str(problem)])) from None
-    rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
+    rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED_ENDINGS)]
     said = [place_in_words(chosen, name, inner)] if chosen.path != exact or inner else []
     if rest:
         said.append(f"also there and not graded: {listed_paths(rest)}")
@@ -146,7 +147,7 @@ def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iter
         left -= len(listed)
         for entry, time in listed:
             path = folder / entry.name
-            if entry.name.startswith(".") or entry.name in ASIDE:
+            if entry.name.startswith(".") or entry.name in IGNORED_FILE_NAMES:
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 yield HandedFile(path, time)
@@ -189,7 +190,7 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
             if chosen is None:
                 return data, ""
             content = unpacked_member(archive, members[chosen], name)
-    except BROKEN:
+    except BROKEN_ARCHIVE_ERRORS:
         return data, ""
     if not content.startswith(ZIP):
         return content, chosen.shown
@@ -210,7 +211,7 @@ def piece_of(member: zipfile.ZipInfo, path: str | None = None) -> HandedFile:
 
 def is_own(piece: HandedFile) -> bool:
     """True if a student has put this file into the archive, and no program."""
-    return not any(part.startswith(".") or part in ASIDE for part in piece.path.parts)
+    return not any(part.startswith(".") or part in IGNORED_FILE_NAMES for part in piece.path.parts)
 
 
 def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
@@ -218,7 +219,7 @@ def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str
     shown = HandedFile(PurePosixPath(member.filename)).shown
     if member.flag_bits & 1:
         raise Ungraded(f"{shown} is locked by a password: hand in {name}.ipynb without one")
-    if member.compress_type not in PACKED:
+    if member.compress_type not in ZIP_METHODS_READ:
         raise Ungraded(f"{shown} is packed in a way that is not read: hand in {name}.ipynb")
     with archive.open(member) as content:
         data = content.read(MAX_BYTES_OF_FILE + 1)

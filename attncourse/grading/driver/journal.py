@@ -34,7 +34,7 @@ from attncourse.grading.report import Report, count, report_from_json, to_json
 
 JOURNAL, DAMAGED_JOURNAL = "journal.db", "journal.db.damaged"
 APPLICATION_ID = 0x6174746E  # "attn", in the file's header: it is a journal of this program
-FORMAT = 2  # 1 was a file of lines
+JOURNAL_FORMAT = 2  # 1 was a file of lines
 BYTES_OF_PAGE = 8192  # two for a report
 SECONDS_TO_FLUSH = 0.5  # between two flushes to the disk
 MAX_ROWS_SKIPPED = 10_000  # at one damaged place: the most that a page of the tree leads to is 900
@@ -204,9 +204,10 @@ class Journal:
         if pragma(connection, "application_id") != APPLICATION_ID:
             raise UserError(f"{self.path} is not a journal of this program: {move_away(self.path)}")
         version = pragma(connection, "user_version")
-        if version != FORMAT:
+        if version != JOURNAL_FORMAT:
             raise UserError(
-                f"{self.path} is of version {version}, expected {FORMAT}: {move_away(self.path)}"
+                f"{self.path} is of version {version}, expected {JOURNAL_FORMAT}: "
+                f"{move_away(self.path)}"
             )
         names = [name for (name,) in connection.execute("select assignment from about")]
         if names != [assignment.encode()]:
@@ -339,7 +340,7 @@ def create_tables(connection: sqlite3.Connection, assignment: str) -> None:
             connection.execute(statement)
         connection.execute("insert into about values (?)", (assignment,))
         connection.execute(f"pragma application_id = {APPLICATION_ID}")
-        connection.execute(f"pragma user_version = {FORMAT}")
+        connection.execute(f"pragma user_version = {JOURNAL_FORMAT}")
 
 
 def insert_row(connection: sqlite3.Connection, row: ResultRow) -> int:

@@ -15,7 +15,7 @@ from attncourse.grading.results.page import HERE as SHARED
 from attncourse.grading.results.page import name_markup, template, text_markup
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
 
-HERE = Path(__file__).parent
+PAGE_FOLDER = Path(__file__).parent
 
 
 def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, report: Report) -> str:
@@ -28,7 +28,7 @@ def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, repo
     except Unreadable:
         cells = ()
     exercises = feedback_by_exercise(assignment, cells, r, report)
-    made = template(HERE / "page.html.j2")
+    made = template(PAGE_FOLDER / "page.html.j2")
     return made.render(
         title=assignment_title(assignment),
         r=r,
@@ -38,7 +38,9 @@ def student_page(assignment: Assignment, notebook: bytes, r: StudentResult, repo
         anchors={exercise.name: f"exercise-{n}" for n, exercise in enumerate(exercises, start=1)},
         others=list(other_cells(assignment, cells, exercises)),
         waiting=[exercise for exercise in exercises if exercise.person == "waits"],
-        style=Markup("".join((place / "page.css").read_text("utf-8") for place in (SHARED, HERE))),
+        style=Markup(
+            "".join((place / "page.css").read_text("utf-8") for place in (SHARED, PAGE_FOLDER))
+        ),
         score=score_in_words,
         verdict=lambda verdict: Markup(verdict_html(verdict)),
         prose=prose_markup,

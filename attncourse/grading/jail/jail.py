@@ -286,7 +286,7 @@ def is_jail_possible() -> bool:
 def _available() -> tuple[Layer, ...]:
     if not is_jail_possible():
         names = layers.PROTECTS
-        return tuple(Layer(name, False, name in layers.FLOOR, NOT_HERE) for name in names)
+        return tuple(Layer(name, False, name in layers.REQUIRED_LAYERS, NOT_HERE) for name in names)
     try:
         return tuple(Layer(**layer) for layer in run_probe())
     except JailError as problem:

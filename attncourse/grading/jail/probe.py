@@ -102,7 +102,7 @@ def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]
     return [
         layer
         if deeds[layer.name] or not layer.in_force
-        else layers.missing_layer(layer.name, layers.BROKEN)
+        else layers.missing_layer(layer.name, layers.DOES_NOT_HOLD)
         for layer in jail.layers
     ]
 

@@ -13,7 +13,7 @@ from attncourse.grading.submission.syntax import parse_or_none
 if TYPE_CHECKING:
     from attncourse.grading.judge.step_runner import StepRunner
 
-MISSING = object()
+NO_VALUE = object()
 
 
 class SavedNames:
@@ -39,7 +39,7 @@ class SavedNames:
             names |= {
                 name: value
                 for name, value in bound.items()
-                if names.get(name, MISSING) is before.get(name, MISSING) and earlier < number
+                if names.get(name, NO_VALUE) is before.get(name, NO_VALUE) and earlier < number
             }
         self.runner.laid_out = laid_out
         self.runner.namespace.clear()  # the same dict: the globals of the instructor's functions
@@ -48,7 +48,7 @@ class SavedNames:
     def keep_bound(self, number: int) -> None:
         """Keep what this test has bound, for the deferred tests behind it."""
         before, names = self.names_at[number][0], self.runner.namespace
-        changed = [name for name, value in names.items() if before.get(name, MISSING) is not value]
+        changed = [name for name, value in names.items() if before.get(name, NO_VALUE) is not value]
         self.bound[number] = {name: names[name] for name in changed}
 
 

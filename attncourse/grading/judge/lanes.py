@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.machine import lane_environment
-from attncourse.support.alarm import CLOCK, Clock, Stopwatch
+from attncourse.support.alarm import CLOCK_SECONDS_PER_WORK, Clock, Stopwatch
 
 START_SECONDS = 60.0  # of processor time for a lane to start
 MAX_REMOVALS = 50  # of a folder into which somebody still writes
@@ -75,10 +75,12 @@ class Lane:
         instruction, so it says what it begins and how long that may take, and is held to it.
         """
         doing, limit = "its start", START_SECONDS
-        watch = Stopwatch(START_SECONDS, Clock(self.pid).used, waits=CLOCK * START_SECONDS)
+        watch = Stopwatch(
+            START_SECONDS, Clock(self.pid).used, waits=CLOCK_SECONDS_PER_WORK * START_SECONDS
+        )
         try:
             # The clock has a say as well: a lane that was stopped uses no processor time.
-            self.connection.settimeout(CLOCK * START_SECONDS)
+            self.connection.settimeout(CLOCK_SECONDS_PER_WORK * START_SECONDS)
             buffers = [request[field] for field in BYTE_FIELDS]
             send(self.connection, request | dict.fromkeys(BYTE_FIELDS), buffers)
             while True:
@@ -100,7 +102,7 @@ class Lane:
                     limit = message["seconds"] / request["limits"]["stretch"]
                     # More than it said: it may have to wait for its worker.
                     seconds = message["seconds"] + GRACE_SECONDS
-                    watch = Stopwatch(seconds, used, waits=CLOCK * seconds)
+                    watch = Stopwatch(seconds, used, waits=CLOCK_SECONDS_PER_WORK * seconds)
                 else:
                     return message
         except (EOFError, ConnectionError):

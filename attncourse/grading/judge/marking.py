@@ -58,7 +58,7 @@ def make_report(
     )
     verdict_rows = [
         *remarks.first_notes([note for note in notes if not note.startswith(PUT_BACK)]),
-        *(sentence for sentence in no_python if remarks.NEEDS in sentence),
+        *(sentence for sentence in no_python if remarks.NEEDS_PYTHON in sentence),
         *remarks.first_notes(remarks.remarks(findings, verdicts)),
         *(rerun.note for rerun in follow_ons if rerun.right),
         *remarks.unforeseen_remarks(first, cells, verdicts),

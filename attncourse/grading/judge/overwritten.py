@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attncourse.checks.eligibility import GIVES, built_ins_of_star, name_taken
+from attncourse.checks.eligibility import BINDING_STATEMENTS, built_ins_of_star, name_taken
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
 from attncourse.grading.judge.carried_errors import MIN_SECONDS_LEFT, our_answers, wrong_answers
@@ -85,7 +85,7 @@ def taken_names(name: str, steps: Sequence[Step]) -> Iterator[TakenName]:
         if step.kind != "test":
             for node in getattr(parse_or_none(step.source), "body", ()):
                 bound, star = bound_names(ast.Module([node], [])), built_ins_of_star(node)
-                if isinstance(node, GIVES) and not star:
+                if isinstance(node, BINDING_STATEMENTS) and not star:
                     bound_sources |= dict.fromkeys(bound, ast.unparse(node))
                     for bound_name in bound:
                         taken_by_name.pop(bound_name, None)

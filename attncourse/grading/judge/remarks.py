@@ -17,7 +17,7 @@ from attncourse.grading.submission.newer import version_needed
 from attncourse.grading.submission.notebook import Assignment
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
-NEEDS = " needs Python "
+NEEDS_PYTHON = " needs Python "
 NETWORK = re.compile(
     r"name resolution|Name or service not known|Failed to resolve|Network is unreachable"
 )
@@ -119,7 +119,7 @@ def unread_cells(findings: Findings, assignment: Assignment) -> list[str]:
             continue
         if version := version_needed(step.source):
             here = ".".join(map(str, sys.version_info[:2]))
-            sentences.append(f"{step.name}{NEEDS}{version} or newer, and was run by {here}")
+            sentences.append(f"{step.name}{NEEDS_PYTHON}{version} or newer, and was run by {here}")
         elif step.name.removeprefix("cell ") in names or (names and answer.search(step.source)):
             sentences.append(f"{step.name} is no Python: {failure_line(outcome.message)}")
     return sentences

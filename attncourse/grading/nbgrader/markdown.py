@@ -11,7 +11,7 @@ import bleach
 from bleach.css_sanitizer import CSSSanitizer
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-from attncourse.grading.harmless import BREAK
+from attncourse.grading.harmless import ZERO_WIDTH_SPACE
 
 TEXT = "a abbr b blockquote br code del em hr i kbd p pre s span strong sub sup u"
 BLOCK = "caption dd details div dl dt h1 h2 h3 h4 h5 h6 li ol summary table tbody td th thead tr ul"
@@ -91,7 +91,7 @@ def mathml(formula: str, block: bool) -> str:
     from docutils.utils.math.latex2mathml import tex2mathml
 
     try:
-        return str(tex2mathml(SIZES.sub("", formula.replace(BREAK, "")), as_block=block))
+        return str(tex2mathml(SIZES.sub("", formula.replace(ZERO_WIDTH_SPACE, "")), as_block=block))
     except Exception:  # the converter's own errors, and whatever else a student's TeX leads it to
         tag = "pre" if block else "code"
         return f"<{tag}>{escape(formula)}</{tag}>"

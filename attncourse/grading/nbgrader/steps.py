@@ -43,7 +43,7 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import report_without_points
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
-UNSAFE = "c.JudgeExporter.unsafe_no_sandbox = True in nbgrader_config.py grades without one"
+UNSAFE_HINT = "c.JudgeExporter.unsafe_no_sandbox = True in nbgrader_config.py grades without one"
 
 
 def coursedir_of(step: Any) -> Any:
@@ -83,7 +83,7 @@ class JudgeExporter(NotebookExporter):
         self._seed = secrets.randbits(32)
         if not self.unsafe_no_sandbox:
             for layer in missing_floor():  # before nbgrader removes what an earlier run made
-                self.stop(f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE})")
+                self.stop(f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE_HINT})")
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
         """Return the notebook to write, and nbgrader's resources.

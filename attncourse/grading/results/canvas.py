@@ -28,7 +28,7 @@ from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import Rows, Value, rows_in
 
 MAX_STUDENTS_NAMED = 5  # of the students whom a section's roster leaves out
-WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+PERSON_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS = "    Points Possible"
 IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
 TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
@@ -46,7 +46,7 @@ def canvas_rows(
     With ``column``, the roster's column of that title or id gets the points of the one class.
     """
     students = people(classes)
-    known = read_canvas_roster(roster) if roster else Roster(None, list(WHO), [], [], {})
+    known = read_canvas_roster(roster) if roster else Roster(None, list(PERSON_COLUMNS), [], [], {})
     if column is None:
         columns = [
             column_for(results_of_class.assignment, known, remark) for results_of_class in classes

@@ -10,7 +10,7 @@ import numpy as np
 
 from attncourse.grading.submission.fingerprints import Prints
 
-DEALS = 400
+MAX_DEALS = 400
 MAX_PAIRS = 20_000_000  # pairs in all deals
 AT_ONCE = 2000  # columns of a table that is never there as a whole
 
@@ -68,7 +68,7 @@ def pairs_by_chance(
 ) -> np.ndarray:
     """Return how many of these pairs reach as many bits when answers are shuffled."""
     rng = np.random.default_rng(seed)
-    deals = int(np.clip(MAX_PAIRS // max(len(bits), 1), 20, DEALS))
+    deals = int(np.clip(MAX_PAIRS // max(len(bits), 1), 20, MAX_DEALS))
     order, dealt = np.arange(len(next(iter(bits_by_exercise.values())))), []
     for _ in range(deals):
         total = np.zeros(len(bits))

@@ -20,8 +20,8 @@ from attncourse.grading.results.similar import Likenesses
 from attncourse.grading.results.summary import SeenMistake, Summary
 
 MAX_ROWS_SHOWN = 10
-HALF = 0.5
-BAR = 40
+MIN_SHARE_SHOWN = 0.5
+BAR_CHARACTERS = 40
 MAX_NOTES_SHOWN = 5  # notes on one submission
 MAX_LINE_WIDTH = 1000  # characters of a line where there is room for all
 
@@ -118,7 +118,7 @@ def distribution(summary: Summary) -> Table | None:
     made = Table.grid("", "", "", padding=(0, 1, 0, 0))
     most = max(step.count for step in summary.bins)
     for step in summary.bins:
-        length = max(round(BAR * step.count / most), bool(step.count))
+        length = max(round(BAR_CHARACTERS * step.count / most), bool(step.count))
         bar = Text("█" * length, style="blue")
         made.add_row(Text(step.label, justify="right"), bar, Text(str(step.count), justify="right"))
     return made
@@ -210,7 +210,11 @@ def pairs_to_look_at(likenesses: Likenesses, most: int) -> Group:
             Text(f"{pair.first}\n{pair.second}"),
             f"{pair.bits:.1f}",
             f"{pair.by_chance:.2f}" if pair.by_chance >= 0.01 else "<0.01",
-            Text("\n".join(f"{name} {share:.0%}" for name, share in exercises if share >= HALF)),
+            Text(
+                "\n".join(
+                    f"{name} {share:.0%}" for name, share in exercises if share >= MIN_SHARE_SHOWN
+                )
+            ),
         )
     more = f", {most} of them shown" if len(looked) > most else ""
     said = (

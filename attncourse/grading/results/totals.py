@@ -18,7 +18,7 @@ from attncourse.grading.spreadsheet import Rows, Value, records_in
 
 WEIGHTS_FILE = "weights.csv"
 WEIGHTS_HEAD = ("assignment", "weight")
-WHO = ("student", "last_name", "first_name", "email")
+TOTALS_PERSON_COLUMNS = ("student", "last_name", "first_name", "email")
 
 
 class Weighted(NamedTuple):
@@ -57,7 +57,7 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
         results_of_class for results_of_class in counted if maxima[results_of_class.assignment] > 0
     ]
     names = [results_of_class.assignment for results_of_class in counted]
-    made: Rows = [[*WHO, *names, "total", "dropped", "excused"]]
+    made: Rows = [[*TOTALS_PERSON_COLUMNS, *names, "total", "dropped", "excused"]]
     for student, person in sorted(students.items()):
         shares = {}
         for results_of_class in counted:

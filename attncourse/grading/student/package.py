@@ -22,12 +22,12 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import bound_names, cell_names, first_line, parse_or_none
-from attncourse.support.stopwatch import CLOCK
+from attncourse.support.stopwatch import CLOCK_SECONDS_PER_WORK
 
 INSTALLS = "#@title"  # the cell that Colab needs
-MARK = "# Made by attncourse assemble: "  # and a hash of what follows
+MADE_BY_MARK = "# Made by attncourse assemble: "  # and a hash of what follows
 WAY_OUT = "; name another folder with -o"
-REACHED = "reached.json"  # in the package's folder: the milestones
+REACHED_FILE = "reached.json"  # in the package's folder: the milestones
 CHECK = """
 import importlib, json, sys
 from attncourse.checks import examine
@@ -160,7 +160,7 @@ def package_files(chapters: Sequence[ChapterParts]) -> dict[str, str]:
     """Return the package's files by name."""
     texts = {f"{c.stem}.py": chapter_source(c, chapters) for c in chapters}
     texts["__init__.py"] = '"""My answers where they are right, and ours for the rest."""\n'
-    return {name: f"{MARK}{short_digest(text)}\n{text}" for name, text in texts.items()}
+    return {name: f"{MADE_BY_MARK}{short_digest(text)}\n{text}" for name, text in texts.items()}
 
 
 def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
@@ -180,7 +180,7 @@ def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path,
 def milestones_reached(folder: Path) -> dict[str, int]:
     """Return the milestones that a package has reached, each with how many of ours it took."""
     try:
-        data = json.loads((folder / REACHED).read_text(encoding="utf-8"))
+        data = json.loads((folder / REACHED_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # nobody has tried, or it was changed by hand
         return {}
     known = data if isinstance(data, dict) else {}
@@ -189,13 +189,15 @@ def milestones_reached(folder: Path) -> dict[str, int]:
 
 def record_milestone(folder: Path, name: str, ours: int) -> None:
     """Write down that a package's parts have reached a milestone, with so many of ours."""
-    replace_file(folder / REACHED, json.dumps(milestones_reached(folder) | {name: ours}) + "\n")
+    replace_file(
+        folder / REACHED_FILE, json.dumps(milestones_reached(folder) | {name: ours}) + "\n"
+    )
 
 
 def is_as_written(path: Path) -> bool:
     """True if a file is as it was written."""
     head, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
-    return head == MARK + short_digest(text)
+    return head == MADE_BY_MARK + short_digest(text)
 
 
 def short_digest(text: str) -> str:
@@ -215,7 +217,9 @@ def try_parts(
     with tempfile.TemporaryDirectory(prefix="attncourse-mine-") as place:
         write_package(Path(place, "mine"), chapters)
         command = [sys.executable, "-c", CHECK, *targets]
-        most = CLOCK * limits.submission  # a busy machine takes that long for as much work
+        most = (
+            CLOCK_SECONDS_PER_WORK * limits.submission
+        )  # a busy machine takes that long for as much work
         try:
             done = subprocess.run(command, cwd=place, capture_output=True, timeout=most)
         except subprocess.TimeoutExpired:

@@ -25,7 +25,7 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report, count
 from attncourse.grading.results.terminal import empty_table
 from attncourse.grading.student import selfcheck
-from attncourse.grading.student.package import REACHED, milestones_reached
+from attncourse.grading.student.package import REACHED_FILE, milestones_reached
 from attncourse.grading.submission.notebook import Cell, Cells
 from attncourse.milestones import as_reached
 from attncourse.practice.cells import is_for_practice
@@ -169,7 +169,7 @@ def reached_in_folder(folder: Path) -> dict[str, int]:
     """Return the milestones that were reached, with how many parts were ours, the fewest."""
     whose = selfcheck.handed_in_by(folder / "any")
     reached: dict[str, int] = {}
-    for mark in sorted(folder.rglob(f"mine/{REACHED}")):
+    for mark in sorted(folder.rglob(f"mine/{REACHED_FILE}")):
         if selfcheck.handed_in_by(mark) == whose:
             for milestone, n_ours in milestones_reached(mark.parent).items():
                 reached[milestone] = min(n_ours, reached.get(milestone, n_ours))

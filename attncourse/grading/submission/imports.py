@@ -25,8 +25,8 @@ STANDARD = """
     struct subprocess sys tempfile textwrap threading time timeit traceback tracemalloc types
     typing typing_extensions unicodedata unittest urllib uuid warnings weakref zipfile zoneinfo
 """
-PRIVATE = re.compile(r"\._(?!_)")  # part of a package
-ORDINARY = frozenset((PACKAGES + STANDARD).split())
+PRIVATE_NAME = re.compile(r"\._(?!_)")  # part of a package
+ORDINARY_MODULES = frozenset((PACKAGES + STANDARD).split())
 
 
 def unusual_imports(sources: Iterable[str], given_sources: Iterable[str]) -> list[list[str]]:
@@ -37,13 +37,13 @@ def unusual_imports(sources: Iterable[str], given_sources: Iterable[str]) -> lis
     sources = list(sources)
     files = {p.removesuffix(".py").split("/")[0] for p, _ in map(file_written, sources) if p}
     known = (
-        ORDINARY
+        ORDINARY_MODULES
         | {name.split(".")[0] for source in given_sources for name in imported_names(source)}
         | files
     )
     imports_by_cell = (dict.fromkeys(imported_names(source)) for source in sources)
     return [
-        [name for name in names if PRIVATE.search(name) or name.split(".")[0] not in known]
+        [name for name in names if PRIVATE_NAME.search(name) or name.split(".")[0] not in known]
         for names in imports_by_cell
     ]
 

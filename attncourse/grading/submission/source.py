@@ -3,7 +3,7 @@
 import ast
 import re
 
-from attncourse.checks.reading.cells import KEEPS
+from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES
 from attncourse.grading.submission import syntax
 
 MAGIC = re.compile(
@@ -15,11 +15,28 @@ HELP = re.compile(r"\s*[%\w.]+\?{1,2}\s*$")
 SHELL = re.compile(r"\s*(?:pip3?|conda|mamba|apt|apt-get|git|wget|curl|cd|ls)\s+[-\w./~]\S*")
 TIMED = re.compile(r"time\s+(?=[^-\s])")
 # Lines whose absence changes no result: not worth a note.
-QUIET = {"%pip", "%conda", "%matplotlib", "%config", "%load_ext", "%autoreload", "%reload_ext"}
-QUIET |= {"%%html", "%%markdown", "%%latex", "%%svg", "%%javascript", "%%js"}
+QUIET_MAGICS = {
+    "%pip",
+    "%conda",
+    "%matplotlib",
+    "%config",
+    "%load_ext",
+    "%autoreload",
+    "%reload_ext",
+}
+QUIET_MAGICS |= {"%%html", "%%markdown", "%%latex", "%%svg", "%%javascript", "%%js"}
 # Of IPython's own the others: what is below them is run in another process, or not at all.
-ELSEWHERE = QUIET | {"%%bash", "%%sh", "%%cmd", "%%perl", "%%ruby", "%%pypy", "%%script", "%%sx"}
-ELSEWHERE |= {"%%system", "%%!", "%%python", "%%python2", "%%python3", "%%HTML", "%%SVG"}
+MAGICS_RUN_ELSEWHERE = QUIET_MAGICS | {
+    "%%bash",
+    "%%sh",
+    "%%cmd",
+    "%%perl",
+    "%%ruby",
+    "%%pypy",
+    "%%script",
+    "%%sx",
+}
+MAGICS_RUN_ELSEWHERE |= {"%%system", "%%!", "%%python", "%%python2", "%%python3", "%%HTML", "%%SVG"}
 DEFINES = re.compile(r"^(?:(?:async )?def|class)\s", re.M)
 RUNS_ITS_BODY = {"%%time", "%%timeit", "%%capture", "%%prun"}
 # A file that a cell writes; the same as scripts that notebooks were exported to have it.
@@ -106,9 +123,11 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
         return "\n" * first + call + "\n" * (len(lines) - first - 1), ()
     elif word.startswith("%%"):
         below = "\n".join(lines[first + 1 :])
-        if word in ELSEWHERE or not (DEFINES.search(below) and syntax.parse_or_none(below)):
+        if word in MAGICS_RUN_ELSEWHERE or not (
+            DEFINES.search(below) and syntax.parse_or_none(below)
+        ):
             notes = (f"{shortened_line(lines[first])} and the cell below it was not run",)
-            return "\n" * (len(lines) - 1), () if word in QUIET else notes
+            return "\n" * (len(lines) - 1), () if word in QUIET_MAGICS else notes
         lost.append(f"{shortened_line(lines[first])} was left out, and the cell below it was run")
         lines[first] = ""
     quote, depth, goes_on = "", 0, False
@@ -126,7 +145,7 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     text = "\n".join(lines)
     text = text if syntax.parse_or_none(text) else dedented_cell(text)
     if word == "%%timeit" and (tree := syntax.parse_or_none(text)) and syntax.bound_names(tree):
-        lost.append(KEEPS)
+        lost.append(TIMEIT_KEEPS_NAMES)
     return text, tuple(lost)
 
 
@@ -170,7 +189,7 @@ def neutral_line(line: str) -> tuple[str, bool] | None:
         return f"{indent}{target}get_ipython().run_line_magic({arguments})", False
     if magic["mark"] == "%" and (timed := TIMED.match(magic["rest"])):  # runs what is behind it
         return indent + target + magic["rest"][timed.end() :].rstrip(), False
-    matters = line.split()[0] not in QUIET
+    matters = line.split()[0] not in QUIET_MAGICS
     return (f"{indent}{target}None" if target else f"{indent}pass"), matters
 
 

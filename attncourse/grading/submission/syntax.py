@@ -11,7 +11,7 @@ from functools import lru_cache, wraps
 from typing import NamedTuple, TypeVar
 
 MAX_PARSED_CHARS = 100_000  # characters; a longer cell runs as it is
-SHORT = 4000
+MAX_REMEMBERED_CHARACTERS = 4000
 # What of a node is a scope of its own.
 INSIDE: dict[type[ast.AST], tuple[str, ...]] = {
     ast.FunctionDef: ("body",),
@@ -31,7 +31,7 @@ def remembered_by_class(function: Callable[[str], Result]) -> Callable[[str], Re
     short, long = lru_cache(8192)(function), lru_cache(64)(function)  # some 40 MB at the most
 
     def looked_up(source: str) -> Result:
-        return short(source) if len(source) <= SHORT else long(source)
+        return short(source) if len(source) <= MAX_REMEMBERED_CHARACTERS else long(source)
 
     return wraps(function)(looked_up)
 

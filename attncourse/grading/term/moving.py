@@ -12,7 +12,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors as file_explained
 from attncourse.grading.gradebook.connection import find_gradebook
 
-WORK = (
+WORK_FOLDERS = (
     "submitted",
     "autograded",
     "feedback",
@@ -23,7 +23,13 @@ WORK = (
     VARIANTS_FILE,
 )
 # What grades it, and weighs it.
-WITH = ("solutions", "exercises", "nbgrader_config.py", "course_settings.py", "weights.csv")
+COPIED_WITH_WORK = (
+    "solutions",
+    "exercises",
+    "nbgrader_config.py",
+    "course_settings.py",
+    "weights.csv",
+)
 
 
 def begin_term(course: Path, name: str, db: str | None = None) -> Path:
@@ -42,7 +48,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
             f"{book} is a server's: begin the term with another database, and keep this one for "
             "the old term; attncourse move-gradebook --to sqlite:///gradebook.db brings it here"
         )
-    existing = [course / entry for entry in WORK if (course / entry).exists()]
+    existing = [course / entry for entry in WORK_FOLDERS if (course / entry).exists()]
     if book.file.exists():
         existing.append(book.file)
     if not existing:
@@ -54,7 +60,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
             require_free(lock)
     with file_explained(place, "; what was moved is there, the rest is where it was"):
         place.mkdir(parents=True)
-        for entry in WITH:
+        for entry in COPIED_WITH_WORK:
             if (course / entry).is_dir():
                 shutil.copytree(course / entry, place / entry)
             elif (course / entry).is_file():

@@ -78,7 +78,13 @@ RIGHT_BUT_FOR = (
 )
 
 # What may lie over another mistake: it leaves the numbers as they are.
-OVER = (changed_only, cut_gradients, other_dtype, right_to_single_precision, unbatched)
+LOOKS_OVER_MISTAKE = (
+    changed_only,
+    cut_gradients,
+    other_dtype,
+    right_to_single_precision,
+    unbatched,
+)
 
 
 def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -116,5 +122,5 @@ def only_precision_wrong(trials: tuple[Trial, ...]) -> bool:
 
 def symptom_over_mistake(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the sure symptom that, added to another mistake, gives the results seen, or None."""
-    symptoms = (look(trials) for look in OVER)
+    symptoms = (look(trials) for look in LOOKS_OVER_MISTAKE)
     return next((s for s in symptoms if s and s.sure and s.told_beside), None)

@@ -22,7 +22,7 @@ KEEP_DTYPE = "keep the dtype of what comes in, make arrays with `dtype=x.dtype`,
 TWO_DTYPES = re.compile("same dtype|expected one dtype|expected scalar type|found dtype")
 
 RETURNED_DTYPE = re.compile(r"returned dtype (\w+)")
-PART = re.compile(r"\w+: ")  # what is said is of one part of a result
+NAME_OF_PART = re.compile(r"\w+: ")  # what is said is of one part of a result
 
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -52,7 +52,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
         if whole
         else f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
     )
-    what = said if PART.match(said) else f"it {said}"
+    what = said if NAME_OF_PART.match(said) else f"it {said}"
     narrow = None if have_all_digits(returned_trials) else RETURNED_DTYPE.search(said)
     right = f"right to the digits of {narrow[1]}" if narrow else "right"
     text = f"The numbers are {right}, but {what}." if returned_trials else f"It {said}."

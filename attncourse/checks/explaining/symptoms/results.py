@@ -91,7 +91,7 @@ def gave_named_results(trial: Trial) -> bool:
     return isinstance(trial.outcome.value, dict) and isinstance(trial.expected.value, dict)
 
 
-PARTS = ("first", "second", "third", "fourth")
+ORDINALS = ("first", "second", "third", "fourth")
 
 
 def in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -149,7 +149,7 @@ def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
     if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):
         return None
     lengths = {len(v) for got, want, _ in values for v in (got, want)}
-    if len(lengths) > 1 or not 1 < min(lengths) <= len(PARTS):
+    if len(lengths) > 1 or not 1 < min(lengths) <= len(ORDINALS):
         return None
     parts = [
         [(got[n], want[n], t) for got, want, t in values if want[n] is not None]
@@ -158,7 +158,7 @@ def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
     bad = [n for n, part in enumerate(parts) if any(difference(a, b) for a, b, _ in part)]
     if not 0 < len(bad) < len(parts):
         return None
-    names = names_in_words(PARTS[n] for n in bad)
+    names = names_in_words(ORDINALS[n] for n in bad)
     how = transformation([p for a, b, t in parts[bad[0]] for p in pairs_of_results(a, b, t)])
     verb = f"is {how}" if how and len(bad) == 1 else "is wrong" if len(bad) == 1 else "are wrong"
     rest = "the others are" if len(parts) - len(bad) > 1 else "the other is"

@@ -30,7 +30,7 @@ from attncourse.support.alarm import alarm_ready, within
 
 BATCH_SECONDS = 0.02  # within which the outcomes of cases are sent together
 MAX_SKIPPED_LINES = 5  # of a cell that failed, which the checker hears of
-MISSING = object()
+NO_OBJECT = object()
 NOT_DESCRIBED: dict[str, tuple] = {"": ()}  # in place of a module's state
 
 
@@ -158,8 +158,8 @@ class Worker:
         values = {}
         self.forbids |= {name: tuple(functions) for name, functions in request["forbids"].items()}
         for name in request["names"]:
-            value = self.namespace.get(name, MISSING)
-            if value is MISSING or isinstance(value, types.ModuleType):
+            value = self.namespace.get(name, NO_OBJECT)
+            if value is NO_OBJECT or isinstance(value, types.ModuleType):
                 continue
             try:
                 values[name] = encoder.encode(value)
@@ -232,7 +232,7 @@ class Worker:
             return bound
         owner = getattr(used, "__self__", used)
         for name, functions in self.forbids.items():
-            answer = self.namespace.get(name, MISSING)
+            answer = self.namespace.get(name, NO_OBJECT)
             if answer is owner or answer is type(owner):
                 return functions
         return ()
