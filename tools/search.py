@@ -157,6 +157,14 @@ def put(path: Path, name: str, data) -> None:
     path.write_text(f"attncourseSearch({json.dumps(name)},{text});\n", encoding="utf-8")
 
 
+def make_no_other_index(app):
+    """Leave out Sphinx's own index: no page asks it, and it takes a tenth of the layout."""
+    if app.builder.format == "html":
+        for step in ("index_page", "dump_search_index"):
+            vars(app.builder)[step] = lambda *page: None
+
+
 def setup(app):
     """Register the search's index with Sphinx."""
+    app.connect("builder-inited", make_no_other_index)
     app.connect("build-finished", write)

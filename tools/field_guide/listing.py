@@ -35,6 +35,7 @@ from attncourse.checks.showing.verdict import Picture, short_number
 from attncourse.checks.showing.verdict import inline_html as with_code
 
 TOOLS = ("listing.py", "check_source.py", "symptoms.py", "wrong_lines.py")
+LEXER, FORMATTER = PythonLexer(), HtmlFormatter(nowrap=True)
 PARTING = get_context("fork" if sys.platform == "linux" else "spawn")
 
 
@@ -165,7 +166,7 @@ def told(problem: str) -> str:
 
 def coloured(code: str) -> str:
     """The code in colours; names and punctuation, which have that of the text, without a mark."""
-    marked = highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n")
+    marked = highlight(code, LEXER, FORMATTER).rstrip("\n")
     return re.sub(r'<span class="[npw]">([^<]*)</span>', r"\1", marked)
 
 
