@@ -961,9 +961,9 @@ def test_elsewhere_the_module_loads_and_says_no():
     code = f"""
 import sys; sys.platform = "darwin"; sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from attncourse.grading.jail.jail import Jail, available, missing_floor, JailError
+from attncourse.grading.jail.jail import Jail, available_layers, missing_floor, JailError
 from attncourse.grading.limits import Limits
-assert not any(layer.in_force for layer in available()) and len(missing_floor()) == 5
+assert not any(layer.in_force for layer in available_layers()) and len(missing_floor()) == 5
 try: Jail(Path(), Limits()).enter()
 except JailError as error: print(error)
 """
