@@ -194,7 +194,7 @@ def speculative_generate(
     temperature: float = 0.0,
     rng: torch.Generator | None = None,
 ) -> Int[Tensor, "n_and_new"]:
-    """The ids and ``n_new`` more, as the model alone writes them, in no more passes.
+    """Return the ids and ``n_new`` more, as the model alone writes them, in at most n_new passes.
 
     Each pass reads up to k ids that ``draft(ids, k)`` guesses, and ``speculative_accept`` says what
     is kept. At temperature 0 the ids are those of ``model.generate``, but for ties that rounding

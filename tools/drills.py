@@ -3,6 +3,7 @@
     python tools/drills.py kqv --seed 5     adds what is missing to practice/drills/kqv.json
     python tools/drills.py kqv.project      the same of one exercise
     python tools/drills.py --refresh kqv    looks for better examples, and for fairer wrong names
+    python tools/drills.py --elsewhere kqv  looks for other lines that mend those there are
     python tools/drills.py --prove          proves all that are kept, on three seeds
     python tools/drills.py --count          how many there are, by chapter and kind
 
@@ -15,7 +16,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,13 +27,14 @@ sys.path.append(str(ROOT / "tests"))  # the other right answers stand in the cha
 from drill_making.candidates import candidates_by_hand, candidates_of
 from drill_making.child import Child, ChildEnded
 from drill_making.choosing import WANTED_EACH, DrillChoice, chosen_drills, with_ids
+from drill_making.elsewhere import with_other_lines
 from drill_making.proving import drill_problem
 from drill_making.refreshing import refreshed
 
 from attncourse import STEMS
 from attncourse.checks import Exercise, exercises
 from attncourse.checks import chapter as exercises_of
-from attncourse.practice.drills import Drill, drills_file, drills_of, kept_entry
+from attncourse.practice.drills import Drill, drills_file, drills_of, highest_numbers, kept_entry
 
 SEED = 5
 SEEDS = (11, 12, 13)
@@ -45,30 +47,33 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--by-hand", action="store_true", help="try no changes by program")
     parser.add_argument("--refresh", action="store_true", help="of drills, too, by their ids")
+    parser.add_argument("--elsewhere", action="store_true", help="of drills, too, by their ids")
     parser.add_argument("--prove", action="store_true")
     parser.add_argument("--count", action="store_true")
-    arguments = parser.parse_args()
-    ids = {drill.id for stem in STEMS for drill in drills_of(stem)} if arguments.refresh else set()
-    unknown = [name for name in arguments.names if name not in {*STEMS, *exercises(), *ids}]
+    given = parser.parse_args()
+    takes_ids = given.refresh or given.elsewhere
+    ids = {drill.id for stem in STEMS for drill in drills_of(stem)} if takes_ids else set()
+    unknown = [name for name in given.names if name not in {*STEMS, *exercises(), *ids}]
     if unknown:
         parser.error(f"no chapter or exercise is called {unknown[0]}; chapters: {', '.join(STEMS)}")
-    names = arguments.names or list(STEMS)
-    if arguments.refresh:
-        refresh({*names}, arguments.seed)
+    names = given.names or list(STEMS)
+    if takes_ids:
+        one_by_one = refreshed if given.refresh else with_other_lines
+        change_those_there({*names}, one_by_one, given.seed)
         return
     targets = [target for target in exercises() if {target, target.partition(".")[0]} & {*names}]
     stems = list(dict.fromkeys(target.partition(".")[0] for target in targets))
-    if arguments.prove:
+    if given.prove:
         sys.exit(prove(stems, {*targets}))
-    if arguments.count:
+    if given.count:
         print_counts(stems)
         return
     for stem in stems:
-        make(stem, {*targets}, arguments.seed, arguments.by_hand)
+        make(stem, {*targets}, given.seed, given.by_hand)
 
 
 def make(stem: str, targets: set[str], seed: int, by_hand: bool) -> None:
-    """Make the drills that these exercises of a chapter lack, and write its file after each."""
+    """Makes the drills that these exercises of a chapter lack, and writes its file after each."""
     for exercise in exercises_of(stem):
         if exercise.target not in targets:
             continue
@@ -76,16 +81,9 @@ def make(stem: str, targets: set[str], seed: int, by_hand: bool) -> None:
         chosen = with_what_lacks(exercise, of_exercise(exercise.target), seed, by_hand)
         print_made(exercise.target, chosen, time.monotonic() - began)
         drills_of.cache_clear()  # another process may have written the file meanwhile
-        drills = {
-            known_exercise.target: of_exercise(known_exercise.target)
-            for known_exercise in exercises_of(stem)
-        }
+        drills = {one.target: of_exercise(one.target) for one in exercises_of(stem)}
         drills[exercise.target] = chosen.drills
-        write(
-            stem,
-            seed,
-            [drill for drills_of_exercise in drills.values() for drill in drills_of_exercise],
-        )
+        write(stem, seed, [drill for own in drills.values() for drill in own])
 
 
 def of_exercise(target: str) -> list[Drill]:
@@ -97,11 +95,11 @@ def with_what_lacks(
     exercise: Exercise, standing: Sequence[Drill], seed: int, by_hand: bool
 ) -> DrillChoice:
     """Return the drills of an exercise that are still true, with as many new ones as it lacks."""
-    true_drills = list(still_true(standing, seed))
-    if len(true_drills) >= WANTED_EACH:
-        return DrillChoice(exercise, seed, true_drills)
+    kept = list(still_true(standing, seed))
+    if len(kept) >= WANTED_EACH:
+        return DrillChoice(exercise, seed, kept)
     chapter = next(c for c in load().chapters if c.stem == exercise.stem)
-    chosen = chosen_drills(exercise, candidates_by_hand(chapter, exercise, seed), seed, true_drills)
+    chosen = chosen_drills(exercise, candidates_by_hand(chapter, exercise, seed), seed, kept)
     lacks = WANTED_EACH - len(chosen.drills)
     if lacks <= 0 or by_hand:
         return chosen
@@ -110,9 +108,9 @@ def with_what_lacks(
     return chosen_drills(exercise, candidates, seed, chosen.drills)
 
 
-def refresh(names: set[str], seed: int) -> None:
-    """Refresh drills, named by their ids, exercises or chapters; print which changed."""
-    with Child(refreshed) as child:
+def change_those_there(names: set[str], one_by_one: Callable, seed: int) -> None:
+    """Changes drills, named by their ids, exercises or chapters; prints which are others now."""
+    with Child(one_by_one) as child:
         for stem in STEMS:
             changed: dict[str, Drill] = {}
             for drill in drills_of(stem):
@@ -132,7 +130,7 @@ def refresh(names: set[str], seed: int) -> None:
 
 
 def still_true(drills: Sequence[Drill], seed: int) -> Iterator[Drill]:
-    """Yield the drills that the checks still name as they say; print why the others are not."""
+    """The drills that the checks still name as they say; of the others it prints why not."""
     with Child(drill_problem) as child:
         for drill in drills:
             problem = problem_of(child, drill, seed, False)
@@ -162,18 +160,23 @@ def print_made(target: str, chosen: DrillChoice, seconds: float) -> None:
 
 
 def write(stem: str, seed: int, made: list) -> None:
-    """Write a chapter's file; drills that were there already keep their ids."""
+    """Writes a chapter's file; drills that were there already keep their ids.
+
+    With it go the highest numbers that its drills have had, by which no id is given twice.
+    """
     file: Path = drills_file(stem)
     setups: list[str] = []
-    entries = [kept_entry(drill, setups) for drill in with_ids(made, list(drills_of(stem)))]
-    file_head = {
+    numbers = highest_numbers(stem)
+    entries = [kept_entry(drill, setups) for drill in with_ids(made, numbers)]
+    kept = {
         "chapter": stem,
         "date": datetime.now(UTC).date().isoformat(),
         "seed": seed,
         "command": f"python tools/drills.py {stem} --seed {seed}",
+        "numbers": numbers,
         "setups": setups,
     }
-    head = json.dumps(file_head, ensure_ascii=False, indent=1)[:-2]
+    head = json.dumps(kept, ensure_ascii=False, indent=1)[:-2]
     lines = ",\n".join(
         json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries
     )
@@ -183,7 +186,7 @@ def write(stem: str, seed: int, made: list) -> None:
 
 
 def prove(stems: list[str], targets: set[str]) -> int:
-    """Prove every drill of these exercises on three seeds; return 1 where one fails."""
+    """Proves every drill of these exercises on three seeds; 1 where one fails."""
     proved, failed = 0, 0
     with Child(drill_problem) as child:
         for stem in stems:
@@ -205,9 +208,9 @@ def print_counts(stems: list[str]) -> None:
     """Print how many drills there are, by chapter and in all."""
     every = [drill for stem in stems for drill in drills_of(stem)]
     for stem in stems:
-        drills = drills_of(stem)
-        kinds = len({(d.exercise, d.name) for d in drills})
-        print(f"{stem}: {len(drills)} drills, {kinds} kinds, {sum(d.easy for d in drills)} easy")
+        own = drills_of(stem)
+        kinds = len({(d.exercise, d.name) for d in own})
+        print(f"{stem}: {len(own)} drills, {kinds} kinds, {sum(d.easy for d in own)} easy")
     kinds = len({(d.exercise, d.name) for d in every})
     print(f"all: {len(every)} drills, {kinds} kinds, {sum(d.easy for d in every)} easy")
 

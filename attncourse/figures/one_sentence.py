@@ -69,7 +69,7 @@ def same_in_real_model(stem: str) -> SameInRealModel:
         if first != answer["answer"]:
             note = f"Likeliest is now “{first.strip()}”, {in_percent(p)}."
         elif abs(row["p"] - whole) < 0.1:
-            note = f"“{word}” stays, and hardly anything changes."
+            note = f"“{word}” stays, about as probable as before."
         else:
             note = f"“{word}” stays the likeliest word."
     said = "; ".join(f"{name}: {in_percent(p)}" for name, p in rows)

@@ -5,6 +5,7 @@ read from them and not kept twice.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -34,13 +35,36 @@ class DrillExample:
 
 
 @dataclass(frozen=True)
+class MendElsewhere:
+    """A statement other than a drill's that mends it as well: its lines, counted from 0.
+
+    ``mended`` is what belongs in the place of the lines from ``first`` to ``last``.
+    """
+
+    first: int
+    last: int
+    mended: tuple[str, ...]
+
+    @property
+    def place(self) -> str:
+        """Return its lines in words, counted from 1."""
+        numbers = f"{self.first + 1} to {self.last + 1}"
+        return f"lines {numbers}" if self.last > self.first else f"line {self.last + 1}"
+
+    def applied_to(self, code: Sequence[str]) -> list[str]:
+        """Return lines of code with the statement mended."""
+        return [*code[: self.first], *self.mended, *code[self.last + 1 :]]
+
+
+@dataclass(frozen=True)
 class Drill:
     """Code in which ``line``, counted from 0, is wrong, and ``mended`` what belongs in its place.
 
     ``name`` and ``sentence`` are what the check says of it; ``wrong_names`` are mistakes of the
     same exercise that it does not make. ``setup`` runs before the code: imports, earlier functions.
     ``section`` is the place in the book that explains it, ``guide`` its entry in the field guide.
-    ``easy`` is one that crashes, or that a shape gives away.
+    ``easy`` is one that crashes, or that a shape gives away. ``elsewhere`` are other statements
+    with which it can be mended, so that who says one of them is right as well.
     """
 
     id: str
@@ -57,6 +81,7 @@ class Drill:
     easy: bool
     setup: str
     example: DrillExample
+    elsewhere: tuple[MendElsewhere, ...] = ()
 
     @property
     def stem(self) -> str:
@@ -89,12 +114,27 @@ def drills_of(stem: str) -> tuple[Drill, ...]:
     return tuple(drill_from(entry, kept["setups"]) for entry in kept["drills"])
 
 
+def highest_numbers(stem: str) -> dict[str, int]:
+    """Return by exercise the highest number in an id that a drill has, or had before it went."""
+    file = drills_file(stem)
+    if not file.is_file():
+        return {}
+    return json.loads(file.read_text(encoding="utf-8"))["numbers"]
+
+
 def drill_from(entry: dict[str, Any], setups: list[str]) -> Drill:
     """Return a drill as it was kept."""
-    fields: Any = {} if "sentence" in entry else about_mistake(entry["exercise"], entry["name"])
-    fields |= entry
-    fields |= {name: tuple(entry[name]) for name in ("code", "mended", "wrong_names")}
-    fields |= {"setup": setups[entry["setup"]], "example": DrillExample(**entry["example"])}
+    known = {} if "sentence" in entry else about_mistake(entry["exercise"], entry["name"])
+    lines = {name: tuple(entry[name]) for name in ("code", "mended", "wrong_names")}
+    others = entry.get("elsewhere", ())
+    fields: Any = {
+        **entry,
+        **known,
+        **lines,
+        "setup": setups[entry["setup"]],
+        "example": DrillExample(**entry["example"]),
+        "elsewhere": tuple(MendElsewhere(one, two, tuple(rows)) for one, two, rows in others),
+    }
     return Drill(**fields)
 
 
@@ -122,4 +162,8 @@ def kept_entry(drill: Drill, setups: list[str]) -> dict[str, Any]:
         setups.append(drill.setup)
     known = about_mistake(drill.exercise, drill.name)
     own = {name: value for name, value in asdict(drill).items() if name not in known}
-    return own | {"setup": setups.index(drill.setup)}
+    others = [[one.first, one.last, [*one.mended]] for one in drill.elsewhere]
+    own |= {"elsewhere": others}
+    return {name: own[name] for name in own if others or name != "elsewhere"} | {
+        "setup": setups.index(drill.setup)
+    }

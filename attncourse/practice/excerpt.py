@@ -7,9 +7,9 @@ where one can run it, code is whole.
 import ast
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from attncourse.practice.drills import Drill
+from attncourse.practice.drills import Drill, MendElsewhere
 
 MOST_LINES = 20  # that are shown, blank ones not counted
 IN_A_WINDOW = 13  # lines of statements shown where a function has too many
@@ -20,24 +20,34 @@ Definition = ast.FunctionDef | ast.ClassDef
 
 @dataclass(frozen=True)
 class Excerpt:
-    """The lines that are shown, and the place of the wrong one among them, counted from 0."""
+    """The lines that are shown, and the place of the wrong one among them, counted from 0.
+
+    ``elsewhere`` are the other statements that mend the drill, by their places among the lines:
+    those of which every line is shown.
+    """
 
     lines: tuple[str, ...]
     line: int
+    elsewhere: tuple[MendElsewhere, ...] = ()
 
 
 def excerpt_of(drill: Drill) -> Excerpt:
     """Return what a page shows of a drill's code."""
     rows = shown_rows(drill.code, drill.line, drill.id)
     kept: list[str] = []
-    place = 0
+    places: dict[int, int] = {}  # of rows of the code among the lines
     for first, last in runs_of(range(len(drill.code)), rows):
         if first in rows:
-            place = len(kept) + drill.line - first if first <= drill.line <= last else place
+            places |= {row: len(kept) + row - first for row in range(first, last + 1)}
             kept += drill.code[first : last + 1]
         else:
             kept.append(left_out(drill.code, first, last))
-    return Excerpt(tuple(kept), place)
+    others = tuple(
+        replace(one, first=places[one.first], last=places[one.last])
+        for one in drill.elsewhere
+        if all(row in places for row in range(one.first, one.last + 1))
+    )
+    return Excerpt(tuple(kept), places[drill.line], others)
 
 
 def shown_rows(code: Sequence[str], line: int, seed: str) -> set[int]:

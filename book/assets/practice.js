@@ -161,7 +161,7 @@ class AttncourseDrill {
   }
 
   show(drill, notice = "") {
-    Object.assign(this, { drill, lineRight: null });
+    Object.assign(this, { drill, lineRight: null, instead: null });
     const ask = drillPart("p", { class: "ap-ask", id: "drill-line" }, "Which line is wrong?");
     this.lines = drill.code.map((row, i) => this.line(row, i));
     this.verdict = drillPart("p", { class: "ap-verdict", id: "drill-name", role: "status" });
@@ -201,21 +201,27 @@ class AttncourseDrill {
 
   chooseLine(chosen) {
     if (this.lineRight !== null) return;
-    const { line } = this.drill;
-    this.lineRight = chosen === line;
+    const { line, elsewhere = [] } = this.drill;
+    this.instead = elsewhere.find(([first, last]) => first <= chosen && chosen <= last) ?? null;
+    this.lineRight = chosen === line || this.instead !== null;
     this.lines.forEach((row, i) => {
       const still = drillPart("span", { class: "ap-line" }, ...row.childNodes);
       const mark = (name, sign, words) => {
         still.classList.add(name);
         still.append(drillPart("span", { class: "ap-mark" }, `<span aria-hidden="true">${sign}</span><span class="ap-hidden"> (${words})</span>`));
       };
-      if (i === line) mark("ap-is", this.lineRight ? "✓" : "←", "this is the wrong line");
+      if (i === line) mark("ap-is", chosen === line ? "✓" : "←", "this is the wrong line");
+      else if (i === chosen && this.instead) mark("ap-is", "✓", "you chose this line, which mends it as well");
       else if (i === chosen) mark("ap-not", "✗", "you chose this line");
       row.replaceWith(still);
     });
     if (!this.lineRight) this.record(false); // also if the reader goes on without a name
-    const where = this.lineRight ? `Right, line ${line + 1}.` : `Not line ${chosen + 1}: it is line ${line + 1}.`;
-    this.askName(where);
+    const where = () => {
+      if (chosen === line) return `Right, line ${line + 1}.`;
+      if (!this.instead) return `Not line ${chosen + 1}: it is line ${line + 1}.`;
+      return `Right: it can be mended in line ${chosen + 1}. What was changed is line ${line + 1}.`;
+    };
+    this.askName(where());
   }
 
   askName(where) {
@@ -253,12 +259,21 @@ class AttncourseDrill {
       { class: "ap-result", tabindex: "-1", role: "group", "aria-labelledby": "drill-name" },
       `<p>${drill.says}</p>`,
       drillPart("div", { class: "ap-pair ap-lines" }, code(`Line ${drill.line + 1}`, [drill.code[drill.line]]), code("Mended", drill.mended)),
+      ...(this.instead ? [this.mendedInstead(code)] : []),
       drill.links && `<p>Read again: ${drill.links}</p>`,
     );
     this.then.replaceChildren(result);
     result.focus({ preventScroll: true });
     this.bring(this.then);
     makeReachableSoon();
+  }
+
+  /** The statement that the reader chose, as it stands there and as it mends the drill as well. */
+  mendedInstead(code) {
+    const [first, last, rows] = this.instead;
+    const title = last > first ? `Or lines ${first + 1} to ${last + 1}` : `Or line ${first + 1}`;
+    const there = this.drill.code.slice(first, last + 1);
+    return drillPart("div", { class: "ap-pair ap-lines" }, code(title, there), code("Mended there", rows));
   }
 
   /** Into sight, if it is not, as far as the screen has room. */

@@ -16,13 +16,14 @@ from chromium import ABSENT, BROWSER
 from drill_pages import markup
 from playwright.sync_api import expect
 
-from attncourse.practice.drills import DrillExample
+from attncourse.practice.drills import DrillExample, MendElsewhere
 from helpers.drill_reader import FIXTURE, DrillReader, drills_by_hand, write_pages
 from helpers.project import ROOT
 
 DRILLS = drills_by_hand()
 BY_ID = {drill.id: drill for drill in DRILLS}
 MASK = "kqv-scaled_dot_product_attention-3"
+TWICE = "kqv-attention_scores-1"  # another line mends it as well
 STEMS = ("kqv", "masking")
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
 HOUR = 60 * 60 * 1000
@@ -109,6 +110,34 @@ def test_a_wrong_line_is_told_with_the_right_one(opened):
     expect(reader.line(0)).to_contain_text("(you chose this line)")
     expect(reader.line(5)).to_contain_text("(this is the wrong line)")
     assert reader.box.locator("button.ap-line").count() == 0  # there is one try
+
+
+@needs_browser
+def test_another_line_that_mends_it_is_right_as_well(opened):
+    reader, drill = opened(f"practice.html#{TWICE}"), BY_ID[TWICE]
+    reader.line(7).click()
+    said = reader.box.locator(".ap-verdict")
+    expect(said).to_have_text(
+        "Right: it can be mended in line 8. What was changed is line 7. What happens there?"
+    )
+    expect(reader.line(6)).to_contain_text("(this is the wrong line)")
+    expect(reader.line(7)).to_contain_text("(you chose this line, which mends it as well)")
+    reader.option(drill.name).click()
+    result = reader.box.locator(".ap-result")
+    assert result.locator("pre").all_inner_texts() == [
+        "scores = torch.bmm(flat_key, flat_query.mT)",
+        "scores = torch.bmm(flat_query, flat_key.mT)",
+        "return scores.reshape(*shared, n_queries, n_keys)",
+        "return scores.mT.reshape(*shared, n_queries, n_keys)",
+    ]
+    assert "Or line 8" in result.inner_text()
+    assert reader.kept["drills"][TWICE]["row"] == 1
+    reader.another()
+    reader.open(f"practice.html#{TWICE}")
+    reader.line(6).click()  # who says the drill's own line is told of no other
+    reader.option(drill.name).click()
+    assert result.locator("pre").count() == 2
+    assert reader.kept["drills"][TWICE]["row"] == 2
 
 
 @needs_browser
@@ -514,10 +543,10 @@ def test_three_folded_drills_stand_without_scripts(opened):
     assert drills.count() == drill_pages.STILL
     for drill in drills.all():
         expect(drill.locator("pre").first).to_be_visible()
-        expect(drill.locator("details > pre")).to_be_hidden()
+        expect(drill.locator("details > pre").first).to_be_hidden()
         assert drill.locator(".ap-names li").count() == 4
         drill.locator("summary").click()
-        expect(drill.locator("details > pre")).to_be_visible()
+        expect(drill.locator("details > pre").first).to_be_visible()
     expect(reader.box.locator(".ap-answers")).to_be_hidden()
     reader.open("practice.html")
     expect(reader.box.locator("a")).to_have_count(2)
@@ -678,6 +707,28 @@ def test_lines_left_out_of_long_code_cannot_be_chosen():
     assert f"Line {shown['line'] + 1}: " in still.get_text()
     answers = soup(markup.short_answers_html([drill]))
     assert f"Line {shown['line'] + 1}, " in answers.get_text()
+
+
+def test_another_line_that_mends_it_stands_beside_the_answer():
+    drill = BY_ID[TWICE]
+    mended = drill.elsewhere[0].mended[0].strip()
+    still = soup(markup.still_html(drill, markup.DrillLinks("", ""))).get_text()
+    assert f"Line 8 may be mended instead:    {mended}" in still
+    answers = soup(markup.short_answers_html([drill])).get_text()
+    assert answers.endswith(f"or line 8: {mended}")
+    assert markup.packed(drill, markup.DrillLinks("", ""))["elsewhere"][0][:2] == (7, 7)
+
+
+def test_a_line_that_is_not_shown_is_not_named():
+    steps = [f"    step_{i} = query + {i}" for i in range(60)]
+    code = ("def project(query, key):", *steps, "    return step_0")
+    others = MendElsewhere(1, 1, ("    step_0 = query",)), MendElsewhere(40, 41, ("    x = 1",))
+    drill = replace(DRILLS[0], code=code, line=39, mended=("    step_38 = query",))
+    shown = markup.packed(replace(drill, elsewhere=others), markup.DrillLinks("", ""))
+    assert "elsewhere" in shown
+    for first, last, _ in shown["elsewhere"]:
+        rows = [soup(text).get_text() for _, text in shown["code"][first : last + 1]]
+        assert rows == ["step_39 = query + 39", "step_40 = query + 40"]
 
 
 def test_what_stands_on_the_page_is_of_different_exercises():

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from attncourse.grading.errors import UserError
+from attncourse.grading.results import warm_up
 from attncourse.grading.results.class_results import class_results
 from attncourse.grading.results.summary import Summary
 from attncourse.grading.results.warm_up import (
@@ -14,7 +15,7 @@ from attncourse.grading.results.warm_up import (
     frequent_mistakes,
     write_warm_up,
 )
-from attncourse.practice.drills import drills_of
+from attncourse.practice.drills import MendElsewhere, drills_of
 from helpers.small_class import made, refuses, run, seen, write_reports
 
 KQV = drills_of("kqv")
@@ -56,6 +57,17 @@ def test_frequent_mistakes_with_how_many_and_no_names(course):
         ]
         assert any(f"Line {drill.line + 1}" in page for drill in alike)
     assert f"{MIN_STUDENTS - 1} of" not in page
+
+
+def test_another_line_that_mends_it_is_told_with_the_answer(course, monkeypatch):
+    last = len(KINDS[0].code) - 1
+    other = MendElsewhere(last, last, ("    return what_mends_it",))
+    drill = replace(KINDS[0], line=0, elsewhere=(other,))
+    monkeypatch.setattr(warm_up, "drill_of", lambda *kind: drill)
+    write_reports(course, reports(d0=MIN_STUDENTS))
+    page = write_warm_up(course, summary_of(course)).path.read_text(encoding="utf-8")
+    assert f"Line {last + 1} may be mended instead:" in page
+    assert "return what_mends_it" in page
 
 
 def test_a_student_who_made_it_twice_counts_once(course):

@@ -9,13 +9,18 @@ from drill_making.child import Child, ChildEnded
 
 
 def double_or_end(number):
-    """Return twice a number; 13 ends the process, 14 is an error, 15 never comes back."""
+    """Return twice a number; 13 ends the process, 14 is an error, 15 never comes back.
+
+    16 asks for more memory than a child may have.
+    """
     if number == 13:
         os.kill(os.getpid(), signal.SIGKILL)
     if number == 14:
         raise ValueError("fourteen")
     while number == 15:
         signal.pause()
+    if number == 16:
+        bytearray(2 * children.ROOM)
     return 2 * number, os.getpid()
 
 
@@ -36,6 +41,14 @@ def test_an_error_of_the_function_is_told_and_the_child_stays():
         with pytest.raises(RuntimeError, match="ValueError: fourteen"):
             child.ask(14)
         assert child.ask(2) == (4, process)
+
+
+@pytest.mark.skipif(not children.OWN_MEMORY.exists(), reason="memory has a limit on Linux alone")
+def test_a_child_has_memory_to_its_limit():
+    with Child(double_or_end) as child:
+        with pytest.raises(RuntimeError, match="MemoryError"):
+            child.ask(16)
+        assert child.ask(2)[0] == 4
 
 
 def test_a_call_that_never_ends_is_ended(monkeypatch):

@@ -1,16 +1,36 @@
 """No space of a drill's code tells which line was changed."""
 
 import ast
+from dataclasses import replace
 
 import pytest
 from drill_making.candidates import with_spaces
 from drill_making.line_changes import LineChange
-from drill_making.spacing import spaced
+from drill_making.spacing import rejoined, spaced
 
 from attncourse import STEMS
 from attncourse.practice.drills import drills_of
 
 EVERY = [drill for stem in STEMS for drill in drills_of(stem)]
+
+
+def test_a_wrong_line_that_fits_stands_on_one_line():
+    """The right one takes three; between brackets of its own a short line would be found."""
+    right = "        part.repeat_interleave(group, dim=-3).clone() for part in (key, value)"
+    head, last = "    key, value = (", "    )"
+    rest = ("    weights = key.softmax(dim=-1)", "    return weights @ value")
+    code = (
+        "def attend(key, value, group):",
+        head,
+        "        part.mT for part in (key, value)",
+        last,
+    )
+    drill = replace(EVERY[0], code=(*code, *rest), line=2, mended=(right,))
+    again = rejoined(drill)
+    assert again.code == (code[0], "    key, value = (part.mT for part in (key, value))", *rest)
+    assert (again.line, again.mended) == (1, (head, right, last))
+    assert again.right == drill.right
+    assert rejoined(again) == again
 
 
 @pytest.mark.parametrize("kind", ["code", "right"])

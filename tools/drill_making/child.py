@@ -7,12 +7,16 @@ child, and the work goes on with the next change in another one.
 from __future__ import annotations
 
 import multiprocessing
+import resource
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 LONGEST = 300.0  # seconds for one call: native code cannot always be interrupted
+ROOM = 2 * 2**30  # bytes of memory that a child may take, beside those it is born with
+OWN_MEMORY = Path("/proc/self/statm")  # in pages; where there is none, memory has no limit
 FORK = multiprocessing.get_context("fork")  # what is imported and drawn already comes along
 
 
@@ -81,6 +85,7 @@ class Child:
 def answer_calls(function: Callable, connection: Connection, parents: Connection) -> None:
     """Call the function with what comes, and send back its result, until the parent is gone."""
     parents.close()  # or this end would be kept open by the child itself
+    limit_memory()
     while True:
         try:
             arguments = connection.recv()
@@ -95,3 +100,11 @@ def answer_calls(function: Callable, connection: Connection, parents: Connection
             connection.send((*said, time.process_time() - began))
         except ConnectionError:
             return
+
+
+def limit_memory() -> None:
+    """Let this process run out of memory, not the machine: changed code may make endless lists."""
+    if OWN_MEMORY.exists():
+        pages = int(OWN_MEMORY.read_text(encoding="utf-8").split()[0])
+        most = pages * resource.getpagesize() + ROOM
+        resource.setrlimit(resource.RLIMIT_AS, (most, resource.RLIM_INFINITY))

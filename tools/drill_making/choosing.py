@@ -12,6 +12,7 @@ from attncourse.checks import Exercise
 from attncourse.practice.drills import Drill, DrillExample, about_mistake
 from drill_making.candidates import Candidate
 from drill_making.child import Child, ChildEnded
+from drill_making.elsewhere import with_other_lines
 from drill_making.examples import example_of, example_place
 from drill_making.line_changes import is_odd, other_lines_changed
 from drill_making.proving import (
@@ -19,10 +20,11 @@ from drill_making.proving import (
     fewer_draws,
     implementation_of,
     limited,
+    mending,
     named_mistake,
-    passes_quickly,
 )
 from drill_making.refused import is_refused
+from drill_making.spacing import rejoined
 from drill_making.wrong_names import WANTED, draws_of, twins_of, wrong_names
 
 MOST = 12  # drills of an exercise
@@ -145,7 +147,7 @@ def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | st
     assert place is not None, "a case that can be read stays one"
     if mended_elsewhere(exercise, candidate, named.trials, seed):
         return "another line mends it"
-    return Drill(
+    drill = Drill(
         id="",
         exercise=exercise.target,
         code=tuple(candidate.code),
@@ -156,31 +158,32 @@ def proved_drill(whole: Exercise, seed: int, candidate: Candidate) -> Drill | st
         easy=named.is_easy,
         setup=answer.setup,
         example=DrillExample(**example_of(exercise, named.trials[place])),
+        elsewhere=(),
         **about_mistake(exercise.target, named.mistake.name),
     )
+    return with_other_lines(rejoined(drill), seed)
 
 
 def mended_elsewhere(exercise: Exercise, candidate: Candidate, trials: tuple, seed: int) -> bool:
     """True if a change of another line than the drill's makes everything right."""
     answer = candidate.answer
-    wrong_places = [i for i, t in enumerate(trials) if t.stands_out]
-    for code in other_lines_changed("\n".join(candidate.code), candidate.change.line):
-        variant = implementation_of(answer.name, answer.setup, code)
-        if variant and passes_quickly(exercise, variant, seed, wrong_places):
-            return True
-    return False
+    right = implementation_of(answer.name, answer.setup, answer.text)
+    assert right is not None, "what was changed can be run"
+    others = (
+        implementation_of(answer.name, answer.setup, code)
+        for code in other_lines_changed("\n".join(candidate.code), candidate.change.line)
+    )
+    return any(True for _ in mending(exercise, right, others, trials, seed))
 
 
-def with_ids(drills: list[Drill], before: list[Drill]) -> Iterator[Drill]:
-    """The drills with their ids: those that were there keep theirs, new ones get new numbers."""
-    old = {(d.exercise, d.code): d.id for d in before}
-    used = {d.id for d in before}
+def with_ids(drills: Iterable[Drill], numbers: dict[str, int]) -> Iterator[Drill]:
+    """The drills with their ids: those that have one keep it, new ones get new numbers.
+
+    ``numbers`` are the highest that drills of each exercise have had, also those that are no more:
+    somebody may have linked one. It gets what is given here.
+    """
     for drill in drills:
-        own = old.get((drill.exercise, drill.code))
-        number = 1
-        while own is None:
-            name = f"{drill.exercise.replace('.', '-')}-{number}"
-            own = name if name not in used else None
-            number += 1
-        used.add(own)
-        yield replace(drill, id=own)
+        if not drill.id:
+            number = numbers[drill.exercise] = numbers.get(drill.exercise, 0) + 1
+            drill = replace(drill, id=f"{drill.exercise.replace('.', '-')}-{number}")
+        yield drill

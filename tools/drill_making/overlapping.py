@@ -133,6 +133,8 @@ OVERLAPPING = (
     },
     {"rows, not columns", "not the run of features of this head"},
     {"the token itself is left out", "what followed is not marked"},
+    {"two places behind the equal token", "what followed is not marked"},
+    {"it points at the token before", "the last row or column is left out"},
     # chapter 16
     {"other letters are not checked", "other letters are dropped"},
     {"long sequences are cut off", "longer sequences are let through"},
@@ -140,6 +142,7 @@ OVERLAPPING = (
     {"a row is never drawn", "resamples of another size"},
     {"the level is not used", "another default for the level"},
     {"one tail is cut", "from the least to the largest"},
+    {"clusters that meet are not joined", "chains of near-copies are not followed"},
     # chapter 17
     {
         "the running sum is not rescaled",
@@ -177,6 +180,7 @@ OVERLAPPING = (
         "from the end of the word",
         "the highest rank first",
     },
+    {"from the end of the word", "from right to left"},
     {"one merge and no more", "each merge at one place only", "what is joined is not joined again"},
     {"only one of the two is turned", "nothing is turned", "positions is ignored"},
     {"both are turned the other way", "turned backwards"},

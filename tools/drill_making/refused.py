@@ -7,6 +7,7 @@ same in every case, or the line is one that nobody would write, which tells wher
 NAMED_FOR_ANOTHER: dict[str, tuple[str, ...]] = {
     "circuits.sink_mask": ("mask[:, :] = 1",),
     "interpret.induction_pattern": ("before = torch.cat([ids.new_full((1,), -1), ids[:0]])",),
+    "llama.merge_pairs": ("_, i = found[0]",),
     "sequences.balanced_accuracy": (
         "np.min(predictions[labels == c] == c) for c in np.unique(labels)",
     ),

@@ -9,9 +9,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import SequenceMatcher
 
+from attncourse.practice.drills import Drill
+from attncourse.practice.excerpt import count_of
 from drill_making.line_changes import spelling_of, tokens_of
+from drill_making.sources import LINES, tidy_code
 
 WIDEST = 320  # characters, so that no line is broken; the lines of the code stay its own
 HEAD = "# code "
@@ -24,6 +28,23 @@ def spaced(codes: Sequence[str]) -> list[str]:
     """
     pairs = zip(codes, formatted(codes), strict=True)
     return [with_spaces_of(code, other) for code, other in pairs]
+
+
+def rejoined(drill: Drill) -> Drill:
+    """Return a drill with its wrong line on one line where the formatter has room for it.
+
+    The right statement may take several. A short line between brackets of its own would be found by
+    that.
+    """
+    code, right = tidy_code("\n".join(drill.code)).splitlines(), list(drill.right)
+    if code == list(drill.code) or count_of(code) not in LINES:
+        return drill
+    pairs = [*zip(code, right, strict=False)]
+    first = next((i for i, (one, other) in enumerate(pairs) if one != other), len(pairs))
+    last = len(right) - (len(code) - first - 1)
+    if code[first + 1 :] != right[last:]:
+        return drill  # the wrong statement takes several lines, too
+    return replace(drill, code=tuple(code), line=first, mended=tuple(right[first:last]))
 
 
 def formatted(codes: Sequence[str]) -> list[str]:

@@ -267,6 +267,11 @@ def still_html(drill: Drill, links: DrillLinks) -> str:
     columns = max(map(len, excerpt.lines))
     named = "".join(f"<li>{inline_html(name)}</li>" for name in options(drill))
     mended = escape("\n".join(drill.mended))
+    others = "".join(
+        f"<p>{one.place.capitalize()} may be mended instead:</p>"
+        f"<pre>{escape(chr(10).join(one.mended))}</pre>"
+        for one in excerpt.elsewhere
+    )
     return (
         f'<div class="ap-still-drill"><p><code>{escape(drill.function)}</code>: '
         f"{what_is_asked(drill.exercise)}</p>"
@@ -275,7 +280,8 @@ def still_html(drill: Drill, links: DrillLinks) -> str:
         f'<div class="ap-example">{example_html(drill.example)}</div></div>'
         f'<p>Which line is wrong, and what happens there?</p><ul class="ap-names">{named}</ul>'
         f"<details><summary>Answer</summary><p>Line {excerpt.line + 1}: {inline_html(drill.name)}. "
-        f"{inline_html(drill.sentence)}</p><pre>{mended}</pre><p>{links_html(drill, links)}</p>"
+        f"{inline_html(drill.sentence)}</p><pre>{mended}</pre>{others}"
+        f"<p>{links_html(drill, links)}</p>"
         "</details></div>"
     )
 
@@ -286,7 +292,12 @@ def short_answers_html(drills: list[Drill]) -> str:
     for drill in drills:
         mended = escape(" ".join(map(str.strip, drill.mended)))
         named = inline_html(drill.name)
-        said += f"<li>Line {excerpt_of(drill).line + 1}, {named}: <code>{mended}</code></li>"
+        excerpt = excerpt_of(drill)
+        others = "".join(
+            f", or {one.place}: <code>{escape(' '.join(map(str.strip, one.mended)))}</code>"
+            for one in excerpt.elsewhere
+        )
+        said += f"<li>Line {excerpt.line + 1}, {named}: <code>{mended}</code>{others}</li>"
     return f'<div class="ap-answers"><p>Answers</p><ol>{said}</ol></div>'
 
 
@@ -299,6 +310,7 @@ def short_rows(lines: Sequence[str]) -> list[tuple[int, str]]:
 def packed(drill: Drill, links: DrillLinks) -> dict:
     """Return what the script shows of a drill."""
     excerpt = excerpt_of(drill)
+    others = [(one.first, one.last, short_rows(one.mended)) for one in excerpt.elsewhere]
     return {
         "id": drill.id,
         "function": escape(drill.function),
@@ -306,6 +318,7 @@ def packed(drill: Drill, links: DrillLinks) -> dict:
         "code": short_rows(excerpt.lines),
         "line": excerpt.line,
         "mended": short_rows(drill.mended),
+        **({"elsewhere": others} if others else {}),
         "name": inline_html(drill.name),
         "others": [inline_html(name) for name in drill.wrong_names],
         "says": inline_html(drill.sentence),

@@ -85,6 +85,29 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("logits = logits.masked_fill(~keep, -math.inf)", "logits = logits.masked_fill(~keep, 0)"),
         ("return logits", "return logits.gather(-1, order)"),
+        (
+            "number = (along.cumsum(-1) < top_p).sum(-1, keepdim=True) + 1",
+            "number = (along.cumsum(-1) < top_p).sum(-1, keepdim=True) + 2",
+        ),
+        (
+            "number = (along.cumsum(-1) < top_p).sum(-1, keepdim=True) + 1",
+            "number = (along.cumsum(-1) < top_p).sum(-1, keepdim=True)",
+        ),
+        (
+            "number = (along.cumsum(-1) < top_p).sum(-1, keepdim=True) + 1",
+            "number = (along.cumsum(-1) < top_p).sum() + 1",
+        ),
+        ("along = logits.softmax(-1).gather(-1, order)", "along = logits.softmax(-1)"),
+        ("along = logits.softmax(-1).gather(-1, order)", "along = logits.gather(-1, order)"),
+        ("along = logits.softmax(-1).gather(-1, order)", "along = logits.exp().gather(-1, order)"),
+        ("gone = F.pad(reached[..., :-1], (1, 0)) >= top_p", "gone = reached >= top_p"),
+        ("gone = F.pad(reached[..., :-1], (1, 0)) >= top_p", "gone = reached > 1 - top_p"),
+        ("gone[..., 0] = False", "gone[..., -1] = True"),
+        ("reached = values.softmax(-1).cumsum(-1)", "reached = values.exp().cumsum(-1)"),
+        (
+            "shares = logits.softmax(dim=-1).gather(-1, order)",
+            "shares = logits.exp().gather(-1, order)",
+        ),
     ),
     "gpt.perplexity": (
         ("total += float(loss) * int(count)", "total += float(loss)"),

@@ -140,7 +140,6 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
         ("for pair in sorted(ranks, key=ranks.get):", "for pair in sorted(ranks):"),
         ("_, i = min(found)", "_, i = max(found)"),
-        ("_, i = min(found)", "_, i = found[0]"),
         ("_, i = min(found)", "_, i = found[-1]"),
     ),
     "llama.pairs_from_halves": (

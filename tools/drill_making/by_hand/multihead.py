@@ -103,6 +103,10 @@ STATE = 'f"W_o.{part}": tensor for part, tensor in naive.W_o.state_dict().items(
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "multihead.split_heads": (
         (SLICE, "heads[..., h, :, :] = x[..., h::n_heads]"),
+        (
+            "return x.reshape(*batch, n, n_heads, d // n_heads).transpose(-3, -2)",
+            "return x.reshape(*batch, n, d // n_heads, n_heads).movedim(-1, -3)",
+        ),
         (SLICE, "heads[..., h, :, :] = x[..., :width]"),
         (SLICE, "heads[..., h, :, :] = x[..., h : h + width]"),
         (SLICE, "heads[..., h, :, :] = x[..., d - (h + 1) * width : d - h * width]"),

@@ -48,6 +48,35 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         (KEY, "key = torch.randn(1, d_k, generator=generator)"),
         (RETURN, "return (scores**4).mean().item()"),
         (RETURN, "return scores.var()"),
+        (RETURN, "return scores.square().var().item()"),
+        (
+            'return np.var(np.einsum("nd,nd->n", q, k))',
+            'return np.mean(np.einsum("nd,nd->n", q, k))',
+        ),
+        (
+            'return np.var(np.einsum("nd,nd->n", q, k))',
+            'return np.var(np.einsum("nd,md->nm", q, k))',
+        ),
+        (
+            'return np.var(np.einsum("nd,nd->n", q, k))',
+            'return np.var(np.einsum("nd,nd->d", q, k))',
+        ),
+        (
+            "k = np.random.RandomState(seed + 1).randn(d_k, n_samples)",
+            "k = np.random.RandomState(seed).randn(d_k, n_samples)",
+        ),
+        (
+            "k = np.random.RandomState(seed + 1).randn(d_k, n_samples)",
+            "k = np.random.RandomState(seed + 1).rand(d_k, n_samples)",
+        ),
+        ("torch.manual_seed(seed)", "torch.manual_seed(0)"),
+        (
+            "score = rng.normal(size=d_k) @ rng.normal(size=d_k)",
+            "score = np.mean(rng.normal(size=d_k) * rng.normal(size=d_k))",
+        ),
+        ("total += step * (score - mean)", "total += score - mean"),
+        ("return total / (n_samples - 1)", "return total"),
+        ("return total / (n_samples - 1)", "return (total / (n_samples - 1)) ** 0.5"),
         (SCORES, "scores = query * key"),
         (SCORES, "scores = (query * key).sum(dim=-1) / d_k**0.5"),
         ("generator = torch.Generator().manual_seed(seed)", "generator = torch.Generator()"),

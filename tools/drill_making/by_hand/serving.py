@@ -1,5 +1,23 @@
-"""Chapter 20: wrong lines for right answers."""
+"""Chapter 20: right answers in steps, and wrong lines for them."""
 
+import torch
+
+
+def quantized_in_steps(x, bits, block):
+    if bits not in range(2, 9) or x.shape[-1] % block:
+        raise ValueError(f"{bits} bits in blocks of {block}")
+    blocks = x.reshape(*x.shape[:-1], -1, block)
+    least, greatest = torch.aminmax(blocks, dim=-1, keepdim=True)
+    scale = (greatest - least) / (2**bits - 1)
+    steps = (blocks - least) / torch.where(scale == 0, 1, scale)
+    codes = steps.round().to(torch.uint8).reshape(x.shape)
+    return codes, scale.squeeze(-1), least.squeeze(-1)
+
+
+RIGHT = {"serving.quantize": [quantized_in_steps]}
+BOUNDS = "if bits not in range(2, 9) or x.shape[-1] % block:"
+CODES = "codes = steps.round().to(torch.uint8).reshape(x.shape)"
+STEPS = "steps = (blocks - least) / torch.where(scale == 0, 1, scale)"
 LAST = "return (ids, positions.clamp(min=0), causal_mask(n) & real[:, None, :])"
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
     "serving.top_k_gate": (
@@ -47,6 +65,21 @@ WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
         ),
     ),
     "serving.quantize": (
+        (BOUNDS, "if bits not in range(2, 8) or x.shape[-1] % block:"),
+        (BOUNDS, "if bits not in range(1, 9) or x.shape[-1] % block:"),
+        (BOUNDS, "if bits not in range(2, 9):"),
+        (CODES, "codes = steps.ceil().to(torch.uint8).reshape(x.shape)"),
+        (CODES, "codes = steps.to(torch.uint8).reshape(x.shape)"),
+        (CODES, "codes = steps.round().to(torch.int8).reshape(x.shape)"),
+        (CODES, "codes = steps.round().reshape(x.shape)"),
+        (STEPS, "steps = (blocks - least) / scale"),
+        (STEPS, "steps = (greatest - blocks) / torch.where(scale == 0, 1, scale)"),
+        (STEPS, "steps = blocks / torch.where(scale == 0, 1, scale)"),
+        ("scale = (greatest - least) / (2**bits - 1)", "scale = (greatest - least) / 2**bits"),
+        (
+            "return (codes, scale.squeeze(-1), least.squeeze(-1))",
+            "return (codes, scale.squeeze(-1), -(least / scale).squeeze(-1))",
+        ),
         ("minimum = blocks.amin(-1)", "minimum = torch.zeros_like(blocks.amin(-1))"),
         ("minimum = blocks.amin(-1)", "minimum = blocks.amin(-1).clamp(max=0)"),
         (

@@ -17,6 +17,28 @@ def windows_in_steps(x, window):
 
 RIGHT = {"vision.window_partition": [windows_in_steps]}
 WRONG_LINES: dict[str, tuple[tuple[str, str], ...]] = {
+    "vision.unpatchify": (
+        ("r, s = divmod(i, width // patch)", "s, r = divmod(i, height // patch)"),
+        ("r, s = divmod(i, width // patch)", "r, s = divmod(i, height // patch)"),
+        ("r, s = divmod(i, width // patch)", "r, s = divmod(i, round(n**0.5))"),
+        (
+            "one = patches[..., i, :].reshape(*batch, -1, patch, patch)",
+            "one = patches[..., i, :].reshape(*batch, patch, patch, -1).movedim(-1, -3)",
+        ),
+        (
+            "rows, columns = (height // patch, width // patch)",
+            "columns, rows = (height // patch, width // patch)",
+        ),
+        (
+            "blocks = patches.unflatten(-1, (-1, patch, patch))",
+            "blocks = patches.unflatten(-1, (-1, patch, patch)).mT",
+        ),
+        (
+            "for row in blocks.split(width // patch, dim=-4):",
+            "for row in blocks.split(height // patch, dim=-4):",
+        ),
+        ("return torch.cat(tall, dim=-2)", "return torch.cat(tall, dim=-2).movedim(-3, -1)"),
+    ),
     "vision.patchify": (
         ("x = x.movedim((-4, -2), (-5, -4))", "x = x.movedim((-2, -4), (-5, -4))"),
         ("for r in range(0, H, patch)", "for r in range(0, H - patch + 1)"),
