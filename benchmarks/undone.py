@@ -25,7 +25,7 @@ from attncourse.milestones.bits import (
     tokens_a_word,
     with_fewer_bits,
 )
-from attncourse.milestones.undone import BEGUN, NEW, ROWS, TEXTS, nats, try_undone
+from attncourse.milestones.undone import BEGUN_TEXT, N_NEW_TOKENS, ROWS, TEXTS, nats, try_undone
 from attncourse.pretrained.model import FILE, NAME, VERSION, load, model_file
 from attncourse.support.gguf_file import read_gguf
 
@@ -64,8 +64,8 @@ def main() -> None:
         "texts": {
             name: {"text": text, "tokens": len(words.encode(text))} for name, text in TEXTS.items()
         },
-        "begun": BEGUN,
-        "new_tokens": NEW,
+        "begun": BEGUN_TEXT,
+        "new_tokens": N_NEW_TOKENS,
         "rows": rows,
         "bits": bits(model, words),
         "same_blocks_again": bits_in_file(model),

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from attncourse.checks import examine, exercises
 from attncourse.checks.callers import call_measured
-from attncourse.checks.callers.buffers import changed, contents
+from attncourse.checks.callers.buffers import buffer_contents, changed_buffers
 from attncourse.checks.judging import judge_criteria
 from attncourse.checks.trying.trials import try_out
 from attncourse.efficient import (
@@ -604,14 +604,14 @@ def test_data_that_stays_what_it_is_counts_as_nothing():
         assert len(notes["data"]) == len(notes["weights"])
         return tiled_attention(*args)
 
-    before = contents(answer)
+    before = buffer_contents(answer)
     assert len(before) == 2
     found = call_measured(384 * 384, answer, *torch.randn(3, 384, 4, **DOUBLE))
     assert all(v for k, v in found.items() if k != "the output"), found
-    assert changed(before, contents(answer)) == 0
+    assert changed_buffers(before, buffer_contents(answer)) == 0
     notes["data"][7] += 1
     notes["weights"][7] = 1
-    assert changed(before, contents(answer)) == 1_000_000
+    assert changed_buffers(before, buffer_contents(answer)) == 1_000_000
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ WORDS = ["I", "like", "sushi", "because", "it", "makes", "me", "happy"]
 
 
 def weights() -> torch.Tensor:
-    """Who attends to whom in the first page's sentence, by query and key, shape (8, 8)."""
+    """Return who attends to whom in the first page's sentence, by query and key, shape (8, 8)."""
     person, thing, refers, other = torch.eye(4)
     X = torch.stack([person, other, thing, other, refers, other, person, other])
     asks = torch.tensor([[4.0, 0.0], [0.0, 0.0], [0.0, 4.0], [0.0, 0.0]])

@@ -19,7 +19,7 @@ BADGES = {"page": "Open this chapter in Colab", "exercises": "Open its exercises
 
 
 def add_parts(app, doctree, page):
-    """Under a chapter's title the strip, its figures and badges; its task under *Exercises*."""
+    """Put strip, figures and badges under a chapter's title, and its task under *Exercises*."""
     course = loaded(Path(app.srcdir))
     chapter = course.chapter(page)
     title = next(iter(doctree.findall(nodes.title)), None)
@@ -41,7 +41,7 @@ def put_below(title: nodes.Node, html: str) -> None:
 
 
 def badge(course: Course, chapter: Chapter, what: str, above: str) -> str:
-    """A picture that opens a chapter's page, or its exercises, in Colab."""
+    """Return a picture that opens a chapter's page, or its exercises, in Colab."""
     path = f"{chapter.page}.ipynb" if what == "page" else assignment(chapter)
     return (
         f'<a href="{escape(course.colab(path))}"><img src="{above}_static/badge-{what}.svg" '
@@ -50,7 +50,7 @@ def badge(course: Course, chapter: Chapter, what: str, above: str) -> str:
 
 
 def assignment(chapter: Chapter) -> str:
-    """Where the course has the notebook that students are given."""
+    """Return the path of the notebook that students are given."""
     return f"exercises/{chapter.folder}/{chapter.folder}.ipynb"
 
 
@@ -66,7 +66,7 @@ def task(course: Course, chapter: Chapter, above: str) -> str:
 
 
 def milestone(chapter: Chapter) -> str:
-    """The model that can be made of the answers, after some chapters."""
+    """Return a paragraph on the model that the answers make, after some chapters; else ""."""
     if chapter.stem not in MILESTONES:
         return ""
     chapter_milestone = milestones.find_milestone(MILESTONES[chapter.stem])
@@ -78,7 +78,7 @@ def milestone(chapter: Chapter) -> str:
 
 
 def offer_colab_notebook(app, page, template, context, doctree):
-    """*Download .ipynb* is the notebook for Colab, not MyST in cells; other pages have none."""
+    """Have *Download .ipynb* offer the notebook for Colab, not MyST; other pages have none."""
     course = loaded(Path(app.srcdir))
     chapter = course.chapter(page)
     offered = chapter is not None and (course.root / f"{page}.ipynb").exists()
@@ -95,7 +95,7 @@ def offer_colab_notebook(app, page, template, context, doctree):
 
 
 def copy_notebooks(app, exception):
-    """The chapters' notebooks and assignments, to where the pages offer them."""
+    """Copy the chapters' notebooks and assignments to where the pages offer them."""
     if exception or app.builder.format != "html":
         return
     course, built = loaded(Path(app.srcdir)), Path(app.outdir)

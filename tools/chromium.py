@@ -15,7 +15,7 @@ FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-ne
 
 @contextmanager
 def launched(*flags: str) -> Iterator:
-    """The browser, for playwright."""
+    """Give the browser to the block, for playwright."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

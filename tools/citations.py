@@ -29,7 +29,7 @@ class AuthorYearRound(AuthorYearReferenceStyle):
 
 
 def link_arxiv(app, doctree, page):
-    """A paper's number at arXiv leads there; what has an address already keeps that alone."""
+    """Link a paper's number at arXiv, unless the entry has an address already."""
     for entry in doctree.findall(nodes.citation):
         for text in list(entry.findall(nodes.Text)):
             if isinstance(text.parent, nodes.reference):

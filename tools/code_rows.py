@@ -15,7 +15,7 @@ NARROW = 40  # columns that fit every phone
 
 
 def in_rows(html: str) -> str:
-    """The page with the lines of its boxes of code apart."""
+    """Return the page with the lines of its boxes of code in rows of their own."""
     return BOX.sub(one_box, html)
 
 
@@ -29,14 +29,14 @@ def one_box(match: re.Match) -> str:
 
 
 def row(line: str, plain: str) -> str:
-    """A line; a long one that is indented says by how much, for its second half to stand below."""
+    """Return a line as a row; a long one says its indent, for its second half to stand below."""
     indent = len(plain) - len(plain.lstrip(" "))
     far = f' style="--in:{indent}"' if indent and len(plain) > NARROW else ""
     return f'<span class="attn-row"{far}>{line}\n</span>'
 
 
 def apart(app, page, template, context, doctree):
-    """Once all else has made the page."""
+    """Put code into rows once all else has made the page."""
     if "body" in context:
         context["body"] = in_rows(context["body"])
 

@@ -82,7 +82,7 @@ def fail(page: str, line: int, message: str):
 
 
 def parse(lines: list[str], page: str, first: int = 1) -> list[PagePiece]:
-    """The blocks of a page, or of a directive's body that begins at line `first`."""
+    """Return the blocks of a page, or of a directive's body that begins at line `first`."""
     blocks: list[PagePiece] = []
     i = 0
     if first == 1 and lines and lines[0] == "---":  # front matter
@@ -236,20 +236,20 @@ def fields_of(entry: Entry) -> Mapping[str, str]:
 
 
 def surname(entry: Entry) -> str:
-    """`Vaswani et al.`, `Bahdanau and Cho`, `Nadaraya`: as the book prints it."""
+    """Return the authors as the book prints them: `Vaswani et al.`, `Bahdanau and Cho`."""
     people = people_of(entry)
     names = [" ".join(str(t) for t in p.rich_prelast_names + p.rich_last_names) for p in people]
     return f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
 
 
 def by_author(entry: Entry) -> tuple:
-    """The bibliography's order, which the book keeps inside a citation too."""
+    """Return the key of the bibliography's order, which the book keeps inside a citation too."""
     people = people_of(entry)
     return [" ".join(p.last_names or ()).casefold() for p in people], fields_of(entry)["year"]
 
 
 def reference(entry: Entry) -> str:
-    """A line of the list of references."""
+    """Return a line of the list of references."""
     people = people_of(entry)
     names = [
         " ".join(
@@ -260,10 +260,10 @@ def reference(entry: Entry) -> str:
         for p in people
     ]  # fmt: skip
     authors = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-    told = fields_of(entry)
-    fields = {k: str(Text.from_latex(v)) for k, v in told.items() if k not in ("url", "doi")}
+    values = fields_of(entry)
+    fields = {k: str(Text.from_latex(v)) for k, v in values.items() if k not in ("url", "doi")}
     venue = next((fields[k] for k in ("journal", "booktitle", "publisher") if k in fields), "")
-    link = told.get("url") or (f"https://doi.org/{told['doi']}" if "doi" in told else "")
+    link = values.get("url") or (f"https://doi.org/{values['doi']}" if "doi" in values else "")
     text = f"{authors} ({fields['year']}). *{fields['title']}*."
     return text + (f" {venue}." if venue else "") + (f" <{link}>" if link else "")
 
@@ -294,7 +294,7 @@ class ColabPage:
         return self.tex(INLINE.sub(one, text), line)
 
     def tex(self, text: str, line: int) -> str:
-        """The book's own macros as TeX that a notebook knows."""
+        """Return the book's own macros as TeX that a notebook knows."""
         try:
             return plain(text)
         except ValueError as problem:
@@ -354,7 +354,7 @@ class ColabPage:
         return "(" + "; ".join(f"{surname(e)}, {fields_of(e)['year']}" for e in entries) + ")"
 
     def resolve(self, target: str) -> str:
-        """`02_mixing`, `02_mixing.md`, `/book/02_mixing` → the page's name in `_toc.yml`."""
+        """Return the name in `_toc.yml` of `02_mixing`, `02_mixing.md` or `/book/02_mixing`."""
         return posixpath.normpath(
             posixpath.join("/", posixpath.dirname(self.page), target.removesuffix(".md"))
         ).lstrip("/")
@@ -493,7 +493,7 @@ class ColabPage:
 
 
 def as_html(title: str) -> str:
-    """A title inside `<summary>`, where Markdown is not read."""
+    """Return a title as it stands in `<summary>`, where Markdown is not read."""
     title = escape(title, quote=False)
     title = re.sub(r"`([^`]+)`", r"<code>\1</code>", title)
     title = re.sub(r"\*\*([^*]+)\*\*", r"\1", title)
@@ -507,7 +507,7 @@ def cell(number: int, kind: str, source: str, metadata: dict) -> nbformat.Notebo
 
 
 def as_notebook(cells: list[nbformat.NotebookNode]) -> str:
-    """The text of a notebook file: no outputs, and the same bytes on every run."""
+    """Return the text of a notebook file: no outputs, and the same bytes on every run."""
     metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
@@ -519,5 +519,5 @@ def as_notebook(cells: list[nbformat.NotebookNode]) -> str:
 
 
 def notebook(index: Index, page: str) -> str:
-    """The Colab notebook of a chapter's page."""
+    """Return the Colab notebook of a chapter's page."""
     return as_notebook(ColabPage(index, page).cells())

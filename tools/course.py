@@ -63,15 +63,15 @@ class Course:
         return f"{COLAB}/github/{self.slug}/blob/{self.branch}/{path}"
 
     def badge(self, path: str) -> str:
-        """The Markdown of an *Open in Colab* badge for a notebook of the repository."""
+        """Return the Markdown of an *Open in Colab* badge for a notebook of the repository."""
         return f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({self.colab(path)})"
 
     def blob(self, path: str) -> str:
-        """Where a reader sees a file of the repository."""
+        """Return where a reader sees a file of the repository."""
         return f"{self.url}/blob/{self.branch}/{path}"
 
     def raw(self, path: str) -> str:
-        """Where a notebook finds an image of the repository."""
+        """Return where a notebook finds an image of the repository."""
         return f"{self.url}/raw/{self.branch}/{path}"
 
     def chapter(self, page: str) -> Chapter | None:
@@ -79,12 +79,12 @@ class Course:
         return next((c for c in self.chapters if c.page == page), None)
 
     def install(self, stem: str = "") -> str:
-        """The source of the cell that installs what a chapter's notebook needs."""
+        """Return the source of the cell that installs what a chapter's notebook needs."""
         return install_cell(self.url, self.branch, __version__, stem)
 
 
 def site(config: dict) -> str:
-    """`html.baseurl` of the settings; else the pages that GitHub makes of the repository."""
+    """Return `html.baseurl` of the settings, else the address of the repository's GitHub pages."""
     if named := config.get("html", {}).get("baseurl"):
         return named.rstrip("/") + "/"
     url = config["repository"]["url"].rstrip("/").removesuffix(".git")

@@ -147,7 +147,7 @@ class FormulaReader:
                 return tex
 
     def exponent(self) -> str:
-        """A number with its sign, a fraction of two numbers, a name or a bracket, without it."""
+        """Return an exponent without its bracket: a signed number, a fraction of two, or a name."""
         if self.peek() == "(":
             self.is_inline = True
             tex = without_brackets(self.bracketed())
@@ -163,7 +163,7 @@ class FormulaReader:
         return tex
 
     def index(self, has_subscript: bool) -> str:
-        """``[i, j]`` as a subscript; a slice, or a second subscript, keeps its brackets."""
+        """Return ``[i, j]`` as a subscript; a slice, or a second subscript, keeps its brackets."""
         self.take("[")
         self.is_inline = True
         parts = self.listed(self.slice)
@@ -234,7 +234,7 @@ class FormulaReader:
 
 
 def name(text: str) -> str:
-    """A variable as TeX: one letter in italics, a word upright, what follows ``_`` below it."""
+    """Return a variable as TeX: a letter in italics, a word upright, what follows ``_`` lowered."""
     base, _, below = text.partition("_")
     if base in FUNCTIONS and not below:
         return "\\" + base
@@ -257,7 +257,7 @@ def name(text: str) -> str:
 
 
 def without_brackets(tex: str) -> str:
-    """The TeX without the one pair of brackets that holds all of it."""
+    """Return the TeX without the one pair of brackets that holds all of it."""
     start, end = (6, -7) if tex.startswith(r"\left(") else (1, -1)
     if not tex.startswith(("(", r"\left(")):
         return tex

@@ -23,11 +23,11 @@ def drills_by_chapter(course: Course) -> dict[str, tuple[Drill, ...]]:
 @cache
 def drills_by_entry(course: Course) -> dict[str, list[Drill]]:
     """Return the drills of each entry of the field guide, by the entry's id."""
-    found: dict[str, list[Drill]] = {}
+    drills_of_entry: dict[str, list[Drill]] = {}
     for drills in drills_by_chapter(course).values():
         for drill in drills:
-            found.setdefault(drill.guide, []).append(drill)
-    return found
+            drills_of_entry.setdefault(drill.guide, []).append(drill)
+    return drills_of_entry
 
 
 def entry_links(course: Course, entry: str) -> str:

@@ -57,8 +57,8 @@ def uv_options(listed: str) -> list[str] | None:
 
     Pip asks all indexes for the newest version, whatever their order: so is uv told to.
     """
-    found = re.findall(r"^(?:global|install|:env:)\.(\S+?)=('.*')$", listed, re.MULTILINE)
-    settings = {name: ast.literal_eval(value).split() for name, value in found}
+    settings_found = re.findall(r"^(?:global|install|:env:)\.(\S+?)=('.*')$", listed, re.MULTILINE)
+    settings = {name: ast.literal_eval(value).split() for name, value in settings_found}
     if any(name in settings for name in WITHOUT_UV):
         return None
     options = ["--index-strategy", "unsafe-best-match"]

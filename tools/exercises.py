@@ -64,7 +64,7 @@ OWN = "own_"  # begins the id of a graded cell that belongs to no exercise
 
 
 def split(grade_id: str, names: set[str]) -> tuple[str, str] | None:
-    """`check_mix` → (`check_`, `mix`), when mix is an exercise of the chapter."""
+    """Return `check_mix` as (`check_`, `mix`), when mix is an exercise of the chapter."""
     for prefix in ROLES:
         if grade_id.startswith(prefix) and grade_id[len(prefix) :] in names:
             return prefix, grade_id[len(prefix) :]
@@ -72,7 +72,7 @@ def split(grade_id: str, names: set[str]) -> tuple[str, str] | None:
 
 
 def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> str:
-    """The solved notebook of a chapter from its source and its exercises by name."""
+    """Return the solved notebook of a chapter from its source and its exercises by name."""
     path = f"solutions/{chapter.folder}/{chapter.folder}.py"
     source: Any = jupytext.read(course.root / path, fmt="py:percent")
     seen: set[str] = set()
@@ -122,9 +122,9 @@ def solved(course: Course, chapter: Chapter, exercises: dict[str, Exercise]) -> 
 
 
 def fill(text: str, exercises: dict[str, Exercise], seen: set[str], path: str) -> str:
-    """A Markdown cell with what the checks know in place of its markers, and its hints folded."""
+    """Return a Markdown cell with its markers filled by what the checks know, its hints folded."""
 
-    def one(match: re.Match) -> str:
+    def filled(match: re.Match) -> str:
         what, name, listed = match.groups()
         marker = f"<!-- {what}: {name} -->"
         if name not in exercises:
@@ -132,11 +132,11 @@ def fill(text: str, exercises: dict[str, Exercise], seen: set[str], path: str) -
         seen.add(f"{what}: {name}")
         if what == "facts":
             return facts(exercises[name]) + listed
-        if len(found := items(listed)) < 2:
+        if len(hints := items(listed)) < 2:
             raise CourseError(f"{path}: {marker}: expected two or more behind it: 1. …, 2. …")
-        return folded(found)
+        return folded(hints)
 
-    return re.sub(MARKER, one, text)
+    return re.sub(MARKER, filled, text)
 
 
 def facts(exercise: Exercise) -> str:
@@ -149,7 +149,7 @@ def facts(exercise: Exercise) -> str:
 
 
 def items(listed: str) -> list[str]:
-    """The items of a numbered list, each as one line."""
+    """Return the items of a numbered list, each as one line."""
     return [" ".join(item.split()) for item in re.split(r"^\d+\. ", listed, flags=re.M)[1:]]
 
 
@@ -191,7 +191,7 @@ def complete(short: dict, exercises: dict[str, Exercise], path: str) -> dict:
 
 
 def own(short: dict, path: str) -> dict:
-    """The metadata of a graded test that an instructor has added: shown, locked, of some points."""
+    """Return the metadata of a graded test that an instructor has added, or raise."""
     wanted = {"grade_id", "grade", "locked", "points"}
     worth = short.get("points")
     if set(short) != wanted or short["grade"] is not True or short["locked"] is not True:
@@ -225,7 +225,7 @@ def released(course: Course, answers: dict[str, str]) -> dict[str, str]:
 
 
 def digest(*parts: bytes) -> str:
-    """One for all parts, each told from the next."""
+    """Return one hash of all parts; the same bytes cut elsewhere have another."""
     whole = hashlib.sha256()
     for part in parts:
         whole.update(len(part).to_bytes(8) + part)
@@ -233,7 +233,7 @@ def digest(*parts: bytes) -> str:
 
 
 def replace(path: Path, text: str) -> None:
-    """Writes a file at one stroke: others may read it meanwhile."""
+    """Write a file at one stroke: others may read it meanwhile."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, encoding="utf-8", delete=False) as new:
         new.write(text)
@@ -241,7 +241,7 @@ def replace(path: Path, text: str) -> None:
 
 
 def generate_assignments(settings: Path, variants: Path, answers: dict[str, str]) -> dict[str, str]:
-    """The students' notebooks, by folder, made by nbgrader in a course of its own."""
+    """Return the students' notebooks, by folder, made by nbgrader in a course of its own."""
     if not answers:
         return {}
     from nbgrader.apps import NbGraderAPI
@@ -283,7 +283,7 @@ def generate_assignments(settings: Path, variants: Path, answers: dict[str, str]
 
 
 def known(course: Course, answers: dict[str, str]) -> str:
-    """``attncourse/checks/index.json``: what the package has to know without loading the checks."""
+    """Return ``index.json``: what the package has to know without loading the checks."""
     pages = {chapter.stem: chapter.page for chapter in course.chapters}
     known_exercises = {}
     for target, e in exercises().items():
@@ -301,7 +301,7 @@ def known(course: Course, answers: dict[str, str]) -> str:
 
 
 def questions(course: Course, answers: dict[str, str]) -> dict[str, int]:
-    """The points of what a person marks, by chapter and name."""
+    """Return the points of what a person marks, by chapter and name."""
     cells = {
         c.stem: json.loads(answers[c.folder])["cells"]
         for c in course.chapters
@@ -312,7 +312,7 @@ def questions(course: Course, answers: dict[str, str]) -> dict[str, int]:
 
 
 def table(course: Course, index: colab.Index) -> str:
-    """The README's table of chapters."""
+    """Return the README's table of chapters."""
     lines = ["| | chapter | page | exercises | in one piece |", "| --- | --- | --- | --- | --- |"]
     for chapter in course.chapters:
         title = index.titles.get(chapter.page, chapter.stem)
@@ -326,7 +326,7 @@ def table(course: Course, index: colab.Index) -> str:
 
 
 def in_one_piece(course: Course, chapter: Chapter, index: colab.Index) -> str:
-    """Where a chapter's mechanism stands as one listing, if its page has one."""
+    """Return a link to a chapter's mechanism as one listing, or "" if its page has none."""
     label = f"{chapter.stem}-in-one-piece"
     if not any(b.kind == "label" and b.text == label for b in index.blocks.get(chapter.page, ())):
         return ""
@@ -335,7 +335,7 @@ def in_one_piece(course: Course, chapter: Chapter, index: colab.Index) -> str:
 
 
 def generate(course: Course) -> tuple[dict[str, str], list[str]]:
-    """Every generated file's text by its path, and what stands in the way of the others."""
+    """Return every generated file's text by its path, and why others cannot be made."""
     by_stem: dict[str, dict[str, Exercise]] = {}
     for exercise in exercises().values():
         by_stem.setdefault(exercise.stem, {})[exercise.name] = exercise

@@ -22,7 +22,7 @@ print(*sys.version_info[:2], min(once() for _ in range(5)))
 
 
 def measured(python):
-    """Its version and the seconds that it takes for some work; None where it is not fit."""
+    """Return a Python's version and the seconds of some work; None where it is not fit."""
     try:
         done = subprocess.run(
             [python, "-I", "-c", WORK], capture_output=True, text=True, timeout=30, check=True
@@ -34,7 +34,7 @@ def measured(python):
 
 
 def fastest(usual, places=PLACES, measured=measured):
-    """The usual one, unless another of its version takes less than nine tenths of its time."""
+    """Return the usual Python, or one of its version that takes less than 9/10 of its time."""
     here = measured(usual)
     if here is None:
         return usual

@@ -36,7 +36,7 @@ BACKEND = "module://matplotlib_inline.backend_inline"  # as a kernel sets it bef
 
 
 def workers(pages: list[str]) -> multiprocessing.pool.Pool:
-    """As many processes as there are cores; where they can, their pages' kernels part from them."""
+    """Return a pool of a process a core; where they can, kernels are forked from them."""
     parting = sys.platform == "linux"
     if parting:
         os.environ["MPLBACKEND"] = BACKEND
@@ -91,7 +91,7 @@ class PartedWorker(ExecutionWorkerLocalMProc):
 
 @contextmanager
 def checks_that_may_fail(page: NotebookNode) -> Iterator[NotebookNode]:
-    """The page, whose run does not end where a sentence does not hold on this machine.
+    """Give the page to a block whose run goes on where a sentence does not hold here.
 
     `prose_numbers.py` reports it. A reader elsewhere still gets the book. Afterwards the page is
     tagged as before, since its outputs are kept, and found again, by its cells and their tags.
@@ -173,7 +173,7 @@ class KernelProcess:
 
 
 def become_kernel(options: list[str], cwd: str, env: dict[str, str]) -> None:
-    """Runs a kernel until it ends; from this on nothing is as it was but what is imported."""
+    """Run a kernel until it ends; from this on nothing is as it was but what is imported."""
     from ipykernel.kernelapp import launch_new_instance
 
     os.chdir(cwd)
@@ -189,7 +189,7 @@ def become_kernel(options: list[str], cwd: str, env: dict[str, str]) -> None:
 
 
 def keep_memory() -> None:
-    """A process reads at its start how it keeps memory: one that parts has to be told."""
+    """Tell this process how to keep memory: a forked one does not read the setting again."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # not in every C library
     if mallopt:
         for name, number in MALLOPT.items():

@@ -30,7 +30,7 @@ MACRO = re.compile(rf"\\({'|'.join(MACROS)})(?![A-Za-z])\s*")
 
 
 def plain(text: str) -> str:
-    r"""The text with each macro as TeX that every notebook draws: ``{\color{#1a7fc1}{Q}}``.
+    r"""Return the text with each macro as TeX that every notebook draws: ``{\color{#1a7fc1}{Q}}``.
 
     The outer braces are for programs in which ``\color`` colours all that follows, the inner ones
     for those in which it colours one argument. Raises ``ValueError`` where a macro has no braces
@@ -47,7 +47,7 @@ def plain(text: str) -> str:
 
 
 def wrong_place(text: str) -> int:
-    """Where the macro begins that has no braces, or braces that stay open; -1 if there is none."""
+    """Return where a macro begins whose braces are missing or stay open; -1 if there is none."""
     for match in MACRO.finditer(text):
         try:
             closing(text, match.end())
@@ -57,7 +57,7 @@ def wrong_place(text: str) -> int:
 
 
 def closing(text: str, start: int) -> int:
-    """The place of the brace that closes the one at `start`."""
+    """Return the place of the brace that closes the one at `start`."""
     if not text.startswith("{", start):
         raise ValueError(f"expected braces after a macro, came {text[start:][:20]!r}")
     depth = 0
@@ -73,7 +73,7 @@ IN_TEXT = re.compile(r'(\(?)(<span class="math notranslate nohighlight">[^<]*</s
 
 
 def glued(html: str) -> str:
-    """The page with each formula and the signs at its ends in one piece, which does not break."""
+    """Return the page with each formula and the signs at its ends in one unbreakable piece."""
     return IN_TEXT.sub(one_piece, html)
 
 
@@ -90,7 +90,7 @@ TEX = re.compile(r"\\\((?P<line>.*)\\\)|\\\[(?P<alone>.*)\\\]|(?P<ams>\\begin\{.
 
 @cache
 def artist() -> subprocess.Popen:
-    """MathJax, which waits for formulas; it ends with this process, whose pipe it reads."""
+    """Start MathJax, which waits for formulas and ends with this process, whose pipe it reads."""
     from playwright._impl._driver import compute_driver_executable
 
     node, _ = compute_driver_executable()
@@ -103,7 +103,7 @@ def artist() -> subprocess.Popen:
 
 
 def draw(formulas: list[tuple[str, bool]]) -> tuple[list[dict[str, str]], dict[str, str]]:
-    """The markup of each formula, or what is wrong with it, and the paths of all glyphs by id."""
+    """Return each formula's markup, or what is wrong with it, and all glyphs' paths by id."""
     mathjax = artist()
     print(json.dumps(formulas), file=mathjax.stdin, flush=True)
     answer = mathjax.stdout.readline() if mathjax.stdout else ""
@@ -114,7 +114,7 @@ def draw(formulas: list[tuple[str, bool]]) -> tuple[list[dict[str, str]], dict[s
 
 
 def drawn(html: str, complain=LOG.warning) -> str:
-    """The page with its formulas drawn; what cannot be read as TeX is complained of and stays."""
+    """Return the page with its formulas drawn; what is no TeX is reported and stays."""
     formulas_written = [(match, TEX.search(match[3])) for match in WRITTEN.finditer(html)]
     formulas_written = [(match, tex) for match, tex in formulas_written if tex]
     if not formulas_written:
@@ -147,7 +147,7 @@ def drawn(html: str, complain=LOG.warning) -> str:
 
 
 def finish(app, page, template, context, doctree):
-    """Once the page is made: no script has to come for its formulas."""
+    """Draw the formulas of a page once it is made: no script has to come for them."""
     if "body" in context:
         context["body"] = drawn(glued(context["body"]), lambda text: LOG.warning(f"{page}: {text}"))
     context["script_files"] = [

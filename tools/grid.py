@@ -46,7 +46,7 @@ from attncourse.checks.callers import (
 )
 from attncourse.checks.exercise import Case, Criterion, Exercise
 from attncourse.checks.trying.compare import as_numbers
-from attncourse.checks.trying.outcome import Outcome, copy_of, identical, is_tensor, quiet
+from attncourse.checks.trying.outcome import Outcome, copy_of, is_tensor, is_unchanged, quiet
 from attncourse.checks.trying.trials import draw
 
 SEED = 0
@@ -114,14 +114,14 @@ class Argument:
 
 
 def arguments(function: Callable, method: bool = False) -> dict[str, Argument]:
-    """The arguments of a function; of a method, all but the object."""
+    """Return the arguments of a function; of a method, all but the object."""
     parameters = list(inspect.signature(function).parameters.values())[int(method) :]
     plain = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     return {p.name: read_annotation(p.name, p.annotation, p.default) for p in plain}
 
 
 def read_annotation(name: str, annotation: Any, default: Any = inspect.Parameter.empty) -> Argument:
-    """An argument by its annotation, ``Float[Tensor, "*batch m d_k"] | None`` for example."""
+    """Return an argument by its annotation, such as ``Float[Tensor, "*batch m d_k"] | None``."""
     for part in typing.get_args(annotation) or (annotation,):
         if hasattr(part, "dim_str"):
             written = part.dim_str.replace("...", "*batch n").split()
@@ -157,12 +157,12 @@ class Use:
 
 
 def uses(exercise: Exercise) -> Iterator[Use]:
-    """The cases that are a call with arguments of the signature, and are no refusal."""
+    """Yield the cases that are a call with arguments of the signature, and are no refusal."""
     yield from (use for _, use in uses_by_criterion(exercise))
 
 
 def uses_by_criterion(exercise: Exercise) -> Iterator[tuple[Criterion, Use]]:
-    """``uses``, each behind the criterion that it is tried for."""
+    """Yield ``uses``, each behind the criterion that it is tried for."""
     for criterion, case, expected in draw(exercise, SEED):
         caller, bound = caller_of(case)
         if case.raises is not None:
@@ -174,7 +174,7 @@ def uses_by_criterion(exercise: Exercise) -> Iterator[tuple[Criterion, Use]]:
 
 
 def caller_of(case: Case) -> tuple[Callable, tuple]:
-    """The caller of a case, and what is bound to it."""
+    """Return the caller of a case, and what is bound to it."""
     if isinstance(case.use, partial):
         return case.use.func, case.use.args
     return case.use, ()
@@ -232,7 +232,7 @@ def output_of(expected: Outcome) -> Any:
 
 
 def family(weight: str) -> str:
-    """A weight's name without the numbers of layers in a list."""
+    """Return a weight's name without the numbers of layers in a list."""
     return ".".join(part for part in weight.split(".") if not part.isdigit())
 
 
@@ -240,7 +240,7 @@ def family(weight: str) -> str:
 
 
 def cells_of(use: Use) -> Iterator[str]:
-    """The kinds of input that one call is an example of."""
+    """Yield the kinds of input that one call is an example of."""
     arrays = {n: copy_of(use.given[n]) for n, a in use.arguments.items() if is_array(use, n)}
     sizes, batch = sizes_of(use, arrays)
     yield from cells_of_shapes(sizes, batch, arrays)
@@ -266,7 +266,7 @@ def is_array(use: Use, name: str) -> bool:
 
 
 def sizes_of(use: Use, arrays: dict[str, Any]) -> tuple[dict[str, int], tuple[int, ...]]:
-    """The lengths of the axes, by name, and of the batch axes."""
+    """Return the lengths of the axes, by name, and of the batch axes."""
     known = [(use.arguments[name], tuple(array.shape)) for name, array in arrays.items()]
     if use.returned.axes is not None and hasattr(use.outcome, "shape"):
         known.append((use.returned, tuple(use.outcome.shape)))
@@ -301,8 +301,8 @@ def cells_of_shapes(
         if length >= LONG:
             yield f"{axis} of {LONG} or more"
     lengths = [*sizes.items(), *(("batch", n) for n in batch)]
-    for (a, one), (b, other) in combinations(lengths, 2):
-        if one == other > 1 and a != b:
+    for (a, first), (b, second) in combinations(lengths, 2):
+        if first == second > 1 and a != b:
             yield pair(a, b)
     if len({n for _, n in lengths}) == len(lengths) and all(n > 1 for _, n in lengths):
         yield all_distinct(sizes, batched=bool(batch))
@@ -314,7 +314,7 @@ def pair(a: str, b: str) -> str:
 
 
 def all_distinct(axes, batched: bool) -> str:
-    """The kind of input in which all these lengths differ."""
+    """Return the kind of input in which all these lengths differ."""
     return f"{', '.join([*sorted(axes), *['batch'] * batched])} all different"
 
 
@@ -388,11 +388,11 @@ def cells_of_parameters(use: Use, arrays: dict[str, Any]) -> Iterator[str]:
         yield from (f"{family(name)} of 0" for name in zero)
 
 
-def cells_of_options(named: dict[str, Argument], given: dict[str, Any], where="") -> Iterator[str]:
+def cells_of_options(named: dict[str, Argument], values: dict[str, Any], where="") -> Iterator[str]:
     """Yield the cells that optional arguments fill."""
     for name, argument in named.items():
         if argument.optional:
-            value = given.get(name, argument.default)
+            value = values.get(name, argument.default)
             plain = value is None or isinstance(value, int | float | str)
             same = value is argument.default or (plain and value == argument.default)
             yield f"{name} {'left out' if same else 'given'}{where}"
@@ -402,7 +402,7 @@ def cells_of_options(named: dict[str, Argument], given: dict[str, Any], where=""
 
 
 def owed(exercise: Exercise) -> list[str]:
-    """The kinds of input that the signature allows, in the order of ``OWED``."""
+    """Return the kinds of input that the signature allows, in the order of ``OWED``."""
     allowed = Allowed(exercise)
     return list(dict.fromkeys(kind for kinds_of in OWED for kind in kinds_of(allowed)))
 
@@ -457,7 +457,7 @@ def of_numbers(of: Allowed) -> Iterator[str]:
 
 
 def of_zeros(of: Allowed) -> Iterator[str]:
-    """Of what is no batch of inputs but a parameter: 0 must be able to come."""
+    """Yield the zeros owed: a parameter, which is no batch of inputs, must be able to be 0."""
     parameters = [a for a in of.numbers if of.batched and not a.batched]
     for a in of.named.values():
         if a in parameters or may_be_zero(of.exercise, a):
@@ -532,7 +532,7 @@ def may_be_zero(exercise: Exercise, argument: Argument) -> bool:
 
 
 def axes_of(arrays: list[Argument], counts: list[Argument]) -> list[str]:
-    """The names of the axes, each once."""
+    """Return the names of the axes, each once."""
     names = [
         LENGTHS.get(axis, axis) for a in arrays for axis in a.axes or () if axis.isidentifier()
     ]
@@ -555,7 +555,7 @@ SAYING = {"a row of very large *": ("large", "far"), "* of 0": ("no ", "of 0"), 
 
 
 def mixed(exercise: Exercise) -> dict[str, set[str]]:
-    """The rare kinds of input that cost more than a point, by the criteria that they cost.
+    """Return the rare kinds of input that cost more than a point, by the criteria that they cost.
 
     An answer that is wrong for one rare kind of input alone is nearly right: such cases stand in a
     criterion of one point, or make up one that asks for nothing else.
@@ -577,12 +577,12 @@ def mixed(exercise: Exercise) -> dict[str, set[str]]:
 
 
 def words_for(kind: str) -> tuple[str, ...]:
-    """With one of these words a criterion's name says that the rare kind is what it asks for."""
+    """Return words one of which, in a criterion's name, says that it asks for the rare kind."""
     return next((words for pattern, words in SAYING.items() if fnmatch(kind, pattern)), ())
 
 
 def rare_cells(use: Use) -> set[str]:
-    """The kinds of input that a call is an example of and that are seldom met."""
+    """Return the kinds of input that a call is an example of and that are seldom met."""
     arrays = {n: copy_of(use.given[n]) for n, a in use.arguments.items() if is_array(use, n)}
     sizes, _ = sizes_of(replace(use, returned=Argument("")), arrays)
     short = (f"{axis} of {n}" for axis, n in sizes.items() if n < 2 and axis != "c")  # grey images
@@ -594,7 +594,7 @@ def rare_cells(use: Use) -> set[str]:
 
 
 def covered(exercise: Exercise) -> set[str]:
-    """The kinds of input among the drawn cases."""
+    """Return the kinds of input among the drawn cases."""
     every = list(uses(exercise))
     cells = {cell for use in every for cell in cells_of(use)}
     if inspect.isclass(exercise.reference):
@@ -612,8 +612,8 @@ def comes_once_more(exercise: Exercise) -> bool:
     first, *others = [case for _, case, _ in draw(exercise, SEED)]
     return any(
         case.use is first.use
-        and identical(case.args, first.args)
-        and identical(case.kwargs, first.kwargs)
+        and is_unchanged(case.args, first.args)
+        and is_unchanged(case.kwargs, first.kwargs)
         for case in others[1:]
     )
 
@@ -632,7 +632,7 @@ def exp_rows(exercise: Exercise) -> list[float]:
 
 
 def spread_of(x: Any) -> Iterator[float]:
-    """The distance of the smallest and the largest finite number in each row."""
+    """Yield the distance of the smallest and the largest finite number in each row."""
     array = as_numbers(x)
     if array is not None and array.ndim:
         for row in array.reshape(-1, array.shape[-1]):
@@ -642,7 +642,7 @@ def spread_of(x: Any) -> Iterator[float]:
 
 @contextmanager
 def watching_exp(see: Callable[[Any], None]) -> Iterator[None]:
-    """Shows what goes into every exp and softmax, of NumPy and of torch."""
+    """Show what goes into every exp and softmax, of NumPy and of torch."""
     exp = np.exp
 
     def watched(x, *args, **kwargs):
@@ -654,7 +654,7 @@ def watching_exp(see: Callable[[Any], None]) -> Iterator[None]:
 
 
 def torch_calls(see: Callable[[Any], None]) -> Any:
-    """``watching_exp`` for torch; chapters on NumPy do without it."""
+    """Return ``watching_exp`` for torch; chapters on NumPy do without it."""
     if "torch" not in sys.modules:
         return nullcontext()
     from torch.overrides import TorchFunctionMode
@@ -702,7 +702,7 @@ def report(exercise: Exercise) -> GridReport:
 
 
 def main(stems: list[str]) -> None:
-    """Prints what the exercises of these chapters owe and do not cover."""
+    """Print what the exercises of these chapters owe and do not cover."""
     for exercise in (e for stem in stems for e in chapter(stem)):
         exercise_report, cases = report(exercise), len(draw(exercise, SEED))
         print(f"{exercise.target}: {cases} cases, {len(exercise_report.missing)} kinds missing")

@@ -32,7 +32,7 @@ RULES = """/* From Font Awesome Free, fontawesome.com (icons: CC BY 4.0, fonts: 
 
 
 def folder(cache_folder: Path) -> Path:
-    """A folder with `icons.css`, made where it is not kept from an earlier build."""
+    """Return a folder with `icons.css`, made where it is not kept from an earlier build."""
     tool = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]
     place = cache_folder / "-".join(["icons", *map(version, THEMES), tool])
     if not (place / "icons.css").exists():
@@ -42,7 +42,7 @@ def folder(cache_folder: Path) -> Path:
 
 
 def style_sheet() -> str:
-    """The style sheet: two small fonts, and a rule for each sign."""
+    """Return the style sheet: two small fonts, and a rule for each sign."""
     specs = [find_spec(name) for name in THEMES]
     roots = [Path(spec.origin).parent for spec in specs if spec and spec.origin]
     awesome = next(roots[0].rglob("fontawesome/*/css/all.min.css")).parents[1]
@@ -68,7 +68,7 @@ def style_sheet() -> str:
 
 
 def names_in(roots: list[Path]) -> list[str]:
-    """The signs that the themes' templates and programs put on a page by name."""
+    """Return the signs that the themes' templates and programs put on a page by name."""
     files = [f for root in roots for f in root.rglob("*") if f.suffix in (".html", ".py")]
     text = "".join(path.read_text(encoding="utf-8") for path in sorted(files))
     hosts = ["fa-github", "fa-gitlab", "fa-bitbucket"]  # a template puts these names together
@@ -76,7 +76,7 @@ def names_in(roots: list[Path]) -> list[str]:
 
 
 def signs_in(roots: list[Path]) -> set[str]:
-    """The signs that the themes' styles put before and after things."""
+    """Return the signs that the themes' styles put before and after things."""
     files = [f for root in roots for f in root.rglob("static/styles/*.css")]
     text = "".join(path.read_text(encoding="utf-8") for path in files)
     written = {chr(int(code, 16)) for code in re.findall(r'"\\(f[0-9a-f]{3})"', text)}
@@ -84,7 +84,7 @@ def signs_in(roots: list[Path]) -> set[str]:
 
 
 def subset(font: Path, signs: set[str]) -> bytes:
-    """A font with these signs alone; which of them it has is not asked."""
+    """Return a font with these signs alone; those that it does not have are left out."""
     from fontTools.subset import Options, Subsetter, load_font, save_font
 
     options = Options(flavor="woff", layout_features=[], hinting=False, notdef_outline=True)

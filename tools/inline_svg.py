@@ -46,7 +46,7 @@ class SvgError(ValueError):
 
 
 def inline(svg: str, name: str, alt: str) -> str:
-    """The figure as HTML. name: begins every id, so it has to be unique. alt: what it shows.
+    """Return the figure as HTML. name: begins every id, so it has to be unique. alt: what it shows.
 
     Raises ``SvgError`` for text that is no SVG, for a grey picture of pixels, and where something
     is drawn outside the panels.
@@ -74,7 +74,7 @@ def inline(svg: str, name: str, alt: str) -> str:
 
 
 def local(name: str) -> str:
-    """A name without its namespace, which HTML does not write."""
+    """Return a name without its namespace, which HTML does not write."""
     return name.rpartition("}")[2]
 
 
@@ -85,7 +85,7 @@ def is_grey(image: Element) -> bool:
 
 
 def recolour(element: Element, pictured: bool = False) -> None:
-    """Colours by their names in the style sheet; greys as ink thinned with paper.
+    """Write colours as the style sheet's names, and greys as ink thinned with paper.
 
     Beside a picture of pixels, which keeps its colours, greys stay as they are.
     """
@@ -118,7 +118,7 @@ def is_panel(group: Element) -> bool:
 
 
 def area(panel: Element) -> tuple[float, float, float, float]:
-    """Left, top, width and height of a panel, which its first path outlines."""
+    """Return left, top, width and height of a panel, which its first path outlines."""
     outline = next(panel.iter("path"))
     numbers = [float(n) for n in re.findall(r"-?[\d.]+", outline.attrib["d"])]
     left, top = min(numbers[::2]), min(numbers[1::2])
@@ -126,7 +126,7 @@ def area(panel: Element) -> tuple[float, float, float, float]:
 
 
 def flowing(root: Element, parts: dict, alt: str) -> Element:
-    """The panels as pictures beside and below each other; what they share goes into the first."""
+    """Return the panels as pictures beside and below each other; shared parts go into the first."""
     columns = len({round(box[0]) for box in parts.values()})
     widths = [PIXELS * box[2] for box in parts.values()]
     most = LARGEST

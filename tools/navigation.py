@@ -68,7 +68,7 @@ class TitleLine:
 
 @cache
 def line(root: Path, chapter: Chapter) -> TitleLine:
-    """A chapter's figures: read from its page, and from the assignment that students are given."""
+    """Return a chapter's figures, from its page and from the assignment that students get."""
     assignment = root / "exercises" / chapter.folder / f"{chapter.folder}.ipynb"
     reading = reading_minutes((root / f"{chapter.page}.md").read_text(encoding="utf-8"))
     if not assignment.exists():
@@ -85,7 +85,7 @@ def line(root: Path, chapter: Chapter) -> TitleLine:
 
 
 def reading_minutes(page: str) -> int:
-    """Minutes to read a page's core path, to the next five: text and code that show unfolded."""
+    """Return the minutes that a page's core path takes to read, to the next five."""
     text = FOLDED.sub("", page.partition("\n---\n")[2])
     lines = sum(
         bool(line.strip()) and not line.startswith((":", "```"))
@@ -98,7 +98,7 @@ def reading_minutes(page: str) -> int:
 
 
 def needs(course: Course) -> dict[str, tuple[str, ...]]:
-    """The chapters that each chapter builds on: its code or its page takes something from them.
+    """Return the chapters that each chapter builds on, in its code or on its page.
 
     Raises ``ValueError`` where that goes against the package's contract of layers.
     """
@@ -120,21 +120,21 @@ def needs(course: Course) -> dict[str, tuple[str, ...]]:
 
 
 def modules_of(source: str) -> set[str]:
-    """The chapters that a module imports from."""
+    """Return the chapters that a module imports from."""
     imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
     modules = [node.module or "" for node in imports]
     return {module.split(".")[1] for module in modules if "attncourse." in module}
 
 
 def layers(root: Path) -> list[str]:
-    """The chapters from first to last, as the contract in ``pyproject.toml`` has them."""
+    """Return the chapters from first to last, as the contract in ``pyproject.toml`` has them."""
     settings = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     contract = settings["tool"]["importlinter"]["contracts"][0]
     return [name.removeprefix("attncourse.") for name in reversed(contract["layers"])]
 
 
 def parts(course: Course) -> list[tuple[str, list[Chapter]]]:
-    """The parts of the book that hold chapters, as the table of contents has them."""
+    """Return the parts of the book that hold chapters, as the table of contents has them."""
     toc = yaml.safe_load((course.root / "_toc.yml").read_text(encoding="utf-8"))
     pages = {chapter.page: chapter for chapter in course.chapters}
     parts_of_book = [
@@ -148,7 +148,7 @@ def parts(course: Course) -> list[tuple[str, list[Chapter]]]:
 
 
 def branches(chapters: list[Chapter], above: dict[str, tuple[str, ...]]) -> list[Chapter]:
-    """The chapters at the end of a part on which none builds, where there are several of them.
+    """Return the chapters at the end of a part on which none builds, where there are several.
 
     They can be read in any order. A single one is the end of the way.
     """
@@ -159,7 +159,7 @@ def branches(chapters: list[Chapter], above: dict[str, tuple[str, ...]]) -> list
 
 
 def course_map(course: Course, titles: dict[str, str], links: dict[str, str]) -> str:
-    """The map as HTML: part by part one way through the chapters, and what branches off it."""
+    """Return the map as HTML: part by part one way through the chapters, and its branches."""
     above, rows = needs(course), []
     for caption, chapters in parts(course):
         off = branches(chapters, above)
@@ -172,7 +172,7 @@ def course_map(course: Course, titles: dict[str, str], links: dict[str, str]) ->
 
 
 def stop(course: Course, chapter: Chapter, titles: dict, links: dict) -> str:
-    """A chapter on the map: a small picture, its title, how much it is."""
+    """Return a chapter on the map: a small picture, its title, how much it is."""
     facts = line(course.root, chapter)
     said = f"{facts.reading} minutes to read, {facts.exercises} exercises"
     return (
@@ -182,7 +182,7 @@ def stop(course: Course, chapter: Chapter, titles: dict, links: dict) -> str:
 
 
 def picture(stem: str) -> str:
-    """A chapter's sign: five by five cells, the darker the larger; none for one without a sign."""
+    """Return a chapter's sign of five by five cells, the darker the larger; "" without one."""
     cells = "".join(
         f'<rect x="{i % 5}" y="{i // 5}" width=".9" height=".9" opacity="{int(dark) / 9:.2f}"/>'
         for i, dark in enumerate(SIGNS.get(stem, "").replace(" ", ""))

@@ -27,7 +27,7 @@ if (location.protocol !== "file:")
 
 
 def name_the_place(app, config):
-    """Tells Sphinx where the book stands, for each page's canonical address, and its name."""
+    """Tell Sphinx the book's address, for each page's canonical address, and its name."""
     course = loaded(Path(app.srcdir))
     config.html_baseurl = config.html_baseurl or course.site
     options = config.html_theme_options
@@ -37,7 +37,7 @@ def name_the_place(app, config):
 
 
 def describe(app, page, template, context, doctree):
-    """A page's title, and what stands beside a link to it."""
+    """Give a page its title, and what stands beside a link to it."""
     course = loaded(Path(app.srcdir))
     if page == app.config.root_doc:
         context["docstitle"] = ""  # else the book's name would stand there twice
@@ -64,7 +64,7 @@ def describe(app, page, template, context, doctree):
 
 
 def description(doctree: nodes.document) -> str:
-    """The sentences that a page begins with, as many as are shown; ``""`` for a page of lists."""
+    """Return the sentences that a page begins with, as many as are shown; "" for a list."""
     paragraphs = [
         p for p in doctree.findall(nodes.paragraph) if isinstance(p.parent, nodes.section)
     ]
@@ -77,7 +77,7 @@ def description(doctree: nodes.document) -> str:
 
 
 def write_sitemap(app, exception):
-    """`sitemap.xml`, where the book's address is known: without it a list cannot be written."""
+    """Write `sitemap.xml` where the book's address is known: a list needs it."""
     if exception or app.builder.format != "html":
         return
     course, file = loaded(Path(app.srcdir)), Path(app.outdir) / "sitemap.xml"

@@ -10,7 +10,7 @@ from sphinx.util import logging
 
 
 def put_into_the_page(app, doctree, page):
-    """Each SVG that the page's code made, in place of its image; captions stay what they are."""
+    """Put each SVG that the page's code made in place of its image; captions stay as they are."""
     if app.builder.format != "html":
         return
     stem = page.rpartition("/")[2]

@@ -39,7 +39,7 @@ class PrintError(Exception):
 
 
 def whole_book(course: Course, html: Path, browser, pages: tuple[str, ...] = ()) -> str:
-    """All pages, or those named, as one document that lies in the built book's folder."""
+    """Return all pages, or those named, as one document that lies in the built book's folder."""
     texts = []
     for name in pages or course.pages:
         path = html / f"{name}.html"
@@ -81,7 +81,7 @@ def mend(target: Path, front: Path, headings: list[str]) -> int:
 
 
 def outline_items(above: dict) -> list[dict]:
-    """All entries below one of a PDF's outline, in order."""
+    """Return all entries below one of a PDF's outline, in order."""
     items, item = [], above.get("/First")
     while item is not None:
         entry = item.get_object()
@@ -91,7 +91,7 @@ def outline_items(above: dict) -> list[dict]:
 
 
 def numbers(target: Path) -> dict[str, int]:
-    """The page, counted from 1, of every place in a PDF that a link leads to."""
+    """Return the page, counted from 1, of every place in a PDF that a link leads to."""
     from pypdf import PdfReader
 
     printed = PdfReader(target)

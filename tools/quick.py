@@ -52,7 +52,7 @@ def git(root: Path, *words: str) -> subprocess.CompletedProcess:
 
 
 def base(root: Path) -> str:
-    """The commit at which this branch began; on the main branch the last one."""
+    """Return the commit at which this branch began; on the main branch the last one."""
     done = git(root, "merge-base", "HEAD", "origin/main")
     return done.stdout.strip() or "HEAD"
 
@@ -95,7 +95,7 @@ class Imports:
         return {self.modules[name] for name in named if name in self.modules}
 
     def near(self, paths: Iterable[str]) -> dict[str, int]:
-        """The test files that these reach, each with the imports that lie between."""
+        """Return the test files that these paths reach, each with the imports that lie between."""
         far = {self.source(path): 0 for path in paths}
         queue = list(far)
         for path in queue:
@@ -106,13 +106,13 @@ class Imports:
         return {path: n for path, n in far.items() if re.search(r"(^|/)test_\w+\.py$", path)}
 
     def source(self, path: str) -> str:
-        """The Python file that a script, a style sheet or data beside it belongs to."""
+        """Return the Python file that a script, a style sheet or data beside it belongs to."""
         beside = Path(path).with_suffix(".py").as_posix()
         return beside if beside in self.modules.values() else path
 
 
 def stems(paths: Iterable[str]) -> list[str]:
-    """The chapters of which a bank, a page, an answer or a task changed."""
+    """Return the chapters of which a bank, a page, an answer or a task changed."""
     matches = (re.search(r"(?:bank/|\d\d_)(\w+?)(?:\.py|\.md|\.ipynb|/)", path) for path in paths)
     return sorted({match[1] for match in matches if match})
 
@@ -132,7 +132,7 @@ def taken(root: Path) -> dict[str, float]:
 
 
 def chosen(root: Path, paths: list[str], budget: float = BUDGET) -> tuple[list[str], list[str]]:
-    """The test files to run, and those that are left, the nearest first in both."""
+    """Return the test files to run, and those that are left, the nearest first in both."""
     near = Imports(root).near(paths)
     for stem in stems(paths):
         if (root / f"tests/test_{stem}.py").exists():

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def notes(root: Path, tag: str) -> str:
-    """The changelog's section on the version that the tag names; SystemExit where they differ."""
+    """Return the changelog's section on the tag's version; raise SystemExit where they differ."""
     package = (root / "attncourse" / "__init__.py").read_text(encoding="utf-8")
     match = re.search(r'(?m)^__version__ = "(.*)"$', package)
     if match is None:

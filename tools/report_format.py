@@ -101,7 +101,7 @@ def write_schema() -> None:
 
 
 def markdown() -> str:
-    """The schema as a table in Markdown, for the instructor's guide."""
+    """Return the schema as a table in Markdown, for the instructor's guide."""
     schema = report_schema()
     rows = (
         f"| `{path}` | {kind} | {meaning} |\n" for path, kind, meaning in fields(schema, schema)
@@ -110,7 +110,7 @@ def markdown() -> str:
 
 
 def fields(schema: dict[str, Any], part: dict[str, Any], path: str = "") -> Iterator[tuple]:
-    """Path, type and meaning of every field in a part of a schema, depth first."""
+    """Yield path, type and meaning of every field in a part of a schema, depth first."""
     for name, field in part.get("properties", {}).items():
         here = f"{path}.{name}" if path else name
         yield here, type_of(field), field["description"].replace("|", "\\|")
@@ -122,12 +122,12 @@ def fields(schema: dict[str, Any], part: dict[str, Any], path: str = "") -> Iter
 
 
 def part_of(schema: dict[str, Any], reference: dict[str, str]) -> dict[str, Any]:
-    """The definition that a reference points to."""
+    """Return the definition that a reference points to."""
     return schema["$defs"][reference["$ref"].rpartition("/")[2]]
 
 
 def type_of(field: dict[str, Any]) -> str:
-    """A field's type in words."""
+    """Return a field's type in words."""
     if "const" in field:
         return f"`{field['const']}`"
     kinds = field.get("type", "string")

@@ -45,7 +45,7 @@ class SearchPlace:
 
 
 def folded(word: str) -> str:
-    """A word without its plural, as ``search.js`` folds it."""
+    """Return a word without its plural, as ``search.js`` folds it."""
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
@@ -57,7 +57,7 @@ def words(text: str) -> list[str]:
 
 
 def spoken(tex: str) -> str:
-    """A formula in a line of plain text: ``Q Kᵀ``."""
+    """Return a formula in a line of plain text: ``Q Kᵀ``."""
     tex = re.sub(r"\\[a-zA-Z]+", lambda match: SIGNS.get(match[0], ""), tex)
     return " ".join(re.sub(r"[{}\\&]", "", tex).split())
 
@@ -75,7 +75,7 @@ def prose(node: nodes.Node) -> str:
 def places(
     doctree: nodes.document, page: str, numbers: dict, chapter: bool
 ) -> Iterator[SearchPlace]:
-    """The sections of a page, and a glossary's entries."""
+    """Yield the sections of a page, and a glossary's entries."""
     for section in doctree.findall(nodes.section):
         title = section.next_node(nodes.title) or section
         top = section.parent is doctree
@@ -98,14 +98,14 @@ def places(
 
 
 def around(node: nodes.Node, kind: type) -> nodes.Node | None:
-    """The nearest node of a kind around another."""
+    """Return the nearest node of a kind around another."""
     while node is not None and not isinstance(node, kind):
         node = node.parent
     return node
 
 
 def write(app, exception):
-    """The scripts, once all pages are made."""
+    """Write the scripts, once all pages are made."""
     if exception or app.builder.format != "html":
         return
     from course import loaded
@@ -147,12 +147,12 @@ def write(app, exception):
 
 
 def shelf(word: str) -> str:
-    """By which script a word is found: that of its first letter, where that is a plain one."""
+    """Return which script has a word: that of its first letter, where that is a plain one."""
     return word[0] if re.match("[a-z0-9]", word) else "other"
 
 
 def put(path: Path, name: str, data) -> None:
-    """A script that hands over its data under its name."""
+    """Write a script that hands over its data under its name."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     path.write_text(f"attncourseSearch({json.dumps(name)},{text});\n", encoding="utf-8")
 

@@ -73,7 +73,7 @@ class Slide:
 
 
 def deck(page: str, chapter: Chapter) -> str:
-    """The deck of a chapter, from the HTML of its page."""
+    """Return the deck of a chapter, from the HTML of its page."""
     soup = BeautifulSoup(page, "html.parser")
     chapter_page = soup.select_one("article.bd-article > section")
     if chapter_page is None or soup.head is None:
@@ -106,7 +106,7 @@ def looks(head: Tag) -> list[Tag]:
 
 
 def lead_back(page: Tag, chapter: Chapter) -> None:
-    """Links of the page lead to the book from where the deck is."""
+    """Have a page's links lead to the book from where the deck is."""
     for link in page.select("a[href]"):
         href = str(link["href"])
         if href.startswith("#"):
@@ -118,7 +118,7 @@ def lead_back(page: Tag, chapter: Chapter) -> None:
 
 
 def plain(heading: Tag) -> str:
-    """A heading without its number."""
+    """Return a heading without its number."""
     return re.sub(r"^[\d.]+\s*", "", heading.get_text()).strip()
 
 
@@ -128,7 +128,7 @@ def inside(heading: Tag) -> str:
 
 
 def opening(page: Tag) -> Iterator[Slide]:
-    """The title with the question, the figures before the first section, the guess."""
+    """Yield the title with the question, the figures before the first section, the guess."""
     lead = page.select_one(":scope > p:not([class])")
     question = lead.find_all("strong")[-1:] if lead else []
     yield Slide(inside(first(page, "h1")), words=[paragraph(q) for q in question], kind="title")
@@ -144,7 +144,7 @@ def opening(page: Tag) -> Iterator[Slide]:
 
 
 def of_section(section: Tag) -> Iterator[Slide]:
-    """A section's equations and takeaway beside its first figure; the others by themselves."""
+    """Yield a section's equations and takeaway beside its first figure, then the others."""
     heading, drawn = inside(first(section, "h2")), figures(section)
     words = [copy(e) for e in section.select(":scope > div.math[id]")[:EQUATIONS]]
     words += [copy(p) for p in section.select(":scope > p") if is_takeaway(p)]
@@ -155,7 +155,7 @@ def of_section(section: Tag) -> Iterator[Slide]:
 
 
 def settings(part: Tag, figure: Tag | None, others: bool = True) -> list[Tag]:
-    """What words in the part set in the figure, and others in other pages' figures, as links."""
+    """Return links to what words in the part set in the figure, and in other pages' figures."""
     links = {}
     for words in part.select("button.attn-do"):
         address = str(words["data-do"])
@@ -171,7 +171,7 @@ def settings(part: Tag, figure: Tag | None, others: bool = True) -> list[Tag]:
 
 
 def figure_name(figure: Tag) -> str:
-    """The name by which states.js knows a figure: its own, or its title's words."""
+    """Return the name by which states.js knows a figure: its own, or its title's words."""
     name_of_its_own = figure.get("data-figure")
     return str(
         name_of_its_own or "-".join(re.findall(r"[^\W_]+", str(figure.get("aria-label")).lower()))
@@ -179,7 +179,7 @@ def figure_name(figure: Tag) -> str:
 
 
 def closing(page: Tag, chapter: Chapter) -> Iterator[Slide]:
-    """The summary, and what there is to do."""
+    """Yield the summary, and what there is to do."""
     for section in page.select(":scope > section"):
         said = section.select(":scope > p")
         if plain(first(section, "h2")).casefold() == "summary" and said:
@@ -193,14 +193,14 @@ def closing(page: Tag, chapter: Chapter) -> Iterator[Slide]:
 
 
 def figures(part: Tag) -> list[Tag]:
-    """Figures in the order of the page; none that stands inside another, and nothing folded."""
+    """Return the page's figures in order; none inside another, and nothing folded."""
     elements = part.select(FIGURES)
     outer = [f for f in elements if not any(f in other.descendants for other in elements)]
     return [copy(f) for f in outer if f.find_parent("details") is None]
 
 
 def is_takeaway(paragraph: Tag) -> bool:
-    """A section's one sentence in bold."""
+    """Return a section's one sentence in bold."""
     bold = paragraph.find("strong", recursive=False)
     return bold is not None and len(bold.get_text()) > 0.7 * len(paragraph.get_text())
 
@@ -228,7 +228,7 @@ def first_sentence(figure: Tag) -> str:
 
 
 def make(course: Course) -> list[Path]:
-    """Writes every chapter's deck, and a page that lists them."""
+    """Write every chapter's deck, and a page that lists them."""
     html = course.root / "_build" / "html"
     target = html / "slides"
     target.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ def draw_map(app, doctree, page):
 
 
 def link_sources(app, doctree, page):
-    """The name of a file of the package leads to it: `attncourse/kqv.py`."""
+    """Link the name of a file of the package, `attncourse/kqv.py`, to the file."""
     course = loaded(Path(app.srcdir))
     for node in list(doctree.findall(nodes.literal)):
         path = node.astext()
@@ -70,7 +70,7 @@ def add_libraries(app, config):
 
 
 def drop_thebe(app, page, template, context, doctree):
-    """sphinx-thebe's scripts are on every page, live code or not, and twice: an error each."""
+    """Drop sphinx-thebe's scripts: every page has them, live or not, and twice, an error each."""
     context["script_files"] = [
         script
         for script in context["script_files"]
@@ -79,7 +79,7 @@ def drop_thebe(app, page, template, context, doctree):
 
 
 def launch_chapters_only(app, page, template, context, doctree):
-    """Chapters have a notebook beside them for Colab to open; other pages with code have none."""
+    """Offer Colab on chapters alone: other pages with code have no notebook beside them."""
     if loaded(Path(app.srcdir)).chapter(page) is None:
         buttons = context.get("header_buttons", [])
         context["header_buttons"] = [b for b in buttons if b.get("label") != "launch-buttons"]
@@ -94,7 +94,7 @@ NAMED_BETTER = {
 
 
 def name_better(app, page, template, context, doctree):
-    """Mends what the writers of other packages call the parts of a page."""
+    """Mend what the writers of other packages call the parts of a page."""
     for theirs, ours in NAMED_BETTER.items():
         context["body"] = context.get("body", "").replace(theirs, ours)
 

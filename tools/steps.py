@@ -54,7 +54,7 @@ def read_setting(text: str) -> Setting:
 
 
 def do(name, rawtext, text, lineno, inliner, options=None, content=None):
-    """The role."""
+    """Make a link or a button of a `{do}` role: what it sets in a figure."""
     try:
         setting = read_setting(text)
         if setting.page is None:

@@ -36,14 +36,14 @@ LIT = {
 
 
 def strip(course: Course, chapter: Chapter, address: Callable[[str], str]) -> str:
-    """The strip as HTML, ``""`` for a chapter that has no part in it.
+    """Return the strip as HTML, ``""`` for a chapter that has no part in it.
 
     `address` gives the address of a page as the chapter's own page sees it.
     """
     lit = LIT.get(chapter.stem)
     if lit is None:
         return ""
-    chapters = {one.stem: one for one in course.chapters}
+    chapters = {chapter_of_book.stem: chapter_of_book for chapter_of_book in course.chapters}
     items = []
     for part, stem in PARTS.items():
         taught, shown = chapters.get(stem), escape(part)

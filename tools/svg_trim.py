@@ -35,7 +35,7 @@ def tidy(element: Element) -> None:
 
 
 def unseen(child: Element, parent: Element) -> bool:
-    """Metadata, the white background, frames without a line, and groups of such."""
+    """True for metadata, the white background, frames without a line, and groups of such."""
     empty = child.tag in ("g", "defs") and not len(child)
     blank = child.tag == "path" and child.get("style") == "fill:none"
     background = child.get("id") == "patch_1" and parent.get("id") == "figure_1"
@@ -48,7 +48,7 @@ def short(number: re.Match) -> str:
 
 
 def brief(path: str) -> str:
-    """The same path in fewer letters; one of another kind than matplotlib's as it is."""
+    """Return the same path in fewer letters; one of another kind than matplotlib's as it is."""
     steps, at, text = STEP.findall(path), ("", ""), ""
     while steps:
         letter = steps.pop(0)
@@ -66,7 +66,7 @@ def brief(path: str) -> str:
 
 
 def rename(root: Element, name: str) -> None:
-    """Ids that nothing refers to go; the others are ``name`` with a number."""
+    """Drop ids that nothing refers to; the others become ``name`` with a number."""
     used = {
         target
         for element in root.iter()

@@ -56,7 +56,7 @@ class SyllabusNode(nodes.Element):
 
 
 def weeks(course: Course, lines: list[str]) -> list[Week]:
-    """The weeks that the lines name. Raises ``CourseError`` for what cannot be taught so."""
+    """Return the weeks that the lines name. Raises ``CourseError`` for what cannot be taught so."""
     chapters = {chapter.number: chapter for chapter in course.chapters}
     course_weeks, seen = [], set()
     for text in lines:
@@ -87,7 +87,7 @@ def draw_syllabus(app, doctree, page):
 
 
 def table(course: Course, course_weeks: list[Week], titles: dict, links: dict) -> str:
-    """The weeks as HTML, with the sums of a course's minutes at the end."""
+    """Return the weeks as HTML, with the sums of a course's minutes at the end."""
     head = "".join(f'<th scope="col">{title}</th>' for title in HEAD)
     rows = "".join(row(course, week, titles, links) for week in course_weeks)
     reading, doing, points = (
@@ -128,7 +128,7 @@ def row(course: Course, week: Week, titles: dict, links: dict) -> str:
 
 
 def span(course: Course, week: Week, what: str) -> tuple[int, int]:
-    """The least and the most that a week asks for: minutes of reading or doing, or points."""
+    """Return the least and the most that a week asks for: minutes to read or do, or points."""
     each = [int(getattr(line(course.root, chapter), what)) for chapter in week.chapters]
     return (min(each), max(each)) if week.choose else (sum(each), sum(each))
 

@@ -32,7 +32,7 @@ class VendorError(Exception):
 
 
 def library(name: str) -> Path:
-    """The folder of a library, fetched if it is not there."""
+    """Return the folder of a library, fetched if it is not there."""
     entry = json.loads(LOCK.read_text(encoding="utf-8"))["packages"][f"node_modules/{name}"]
     folder = KEPT / f"{name}-{entry['version']}"
     if not folder.exists():
@@ -41,7 +41,7 @@ def library(name: str) -> Path:
 
 
 def fetch(name: str, version: str, integrity: str) -> bytes:
-    """The library's archive, which has the hash that the lock file says."""
+    """Return the library's archive, which has the hash that the lock file says."""
     registry = os.environ.get("NPM_CONFIG_REGISTRY")
     address = f"{(registry or REGISTRY).rstrip('/')}/{name}/-/{name.split('/')[-1]}-{version}.tgz"
     try:
@@ -63,7 +63,7 @@ def fetch(name: str, version: str, integrity: str) -> bytes:
 
 
 def unpack(archive: bytes, folder: Path) -> None:
-    """Unpacks an npm archive, whose files lie in one folder, to where it shall be found."""
+    """Unpack an npm archive, whose files lie in one folder, to where it shall be found."""
     made = folder.with_name(f".{folder.name}.{os.getpid()}")
     with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as files:
         files.extraction_filter = getattr(tarfile, "data_filter", None)  # from Python 3.11.4 on

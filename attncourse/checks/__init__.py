@@ -24,8 +24,8 @@ from attncourse.checks.eligibility import (
     as_graded,
     judged_with_name_put_back,
     not_judged,
-    noted,
-    settled,
+    note_on_rerun,
+    settled_answer,
     why_not_the_graded_one,
     why_slowed_down,
     why_unjudged,
@@ -33,7 +33,7 @@ from attncourse.checks.eligibility import (
 from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
 from attncourse.checks.reading.cells import cells_here
 from attncourse.checks.showing.chapter_progress import last_verdicts, progress_of
-from attncourse.checks.showing.spinner import watched
+from attncourse.checks.showing.spinner import watched_check
 from attncourse.checks.showing.verdict import CheckFailed, Verdict
 from attncourse.checks.showing.verdict_display import VerdictDisplay
 from attncourse.checks.substitution import judged_given_right_ones, wrong_ones
@@ -94,7 +94,7 @@ def check(target: str, implementation: Callable, variant: str = "") -> None:
 
     How many points there are is shown before the mistake is looked for, where that is final.
     """
-    verdict_display, exercise = VerdictDisplay(show), find_exercise(target, variant)
+    verdict_display, exercise = VerdictDisplay(display_in_notebook), find_exercise(target, variant)
     with watched_by_student(target):
         why = None if is_graded() else why_not_the_graded_one(exercise, implementation)
         hear = None if is_graded() else verdict_display.begin
@@ -132,8 +132,8 @@ def examine(
 
 
 def watched_by_student(target: str) -> AbstractContextManager[None]:
-    """``watched`` where somebody waits for it: a grader does not."""
-    return nullcontext() if is_graded() else watched(target)
+    """Return ``watched`` where somebody waits for the check; a grader does not."""
+    return nullcontext() if is_graded() else watched_check(target)
 
 
 def examined(
@@ -156,7 +156,7 @@ def examined(
         seed = zlib.crc32(f"{grader_seed()} {exercise.target}".encode())
     around = chapter(exercise.stem)
     if not is_graded():
-        implementation = settled(exercise, implementation, around)
+        implementation = settled_answer(exercise, implementation, around)
     why = why_slowed_down() or why_unjudged(exercise, implementation, around, graded=is_graded())
     if why or is_graded():
         verdict = not_judged(exercise, why) if why else judge(exercise, implementation, seed)
@@ -165,7 +165,7 @@ def examined(
         return verdict
 
     def is_right(other: Exercise, answer: Callable) -> bool:
-        answer = settled(other, answer, around)
+        answer = settled_answer(other, answer, around)
         return why_unjudged(other, answer, around) is None and judging.passes_fresh_cases(
             other, answer
         )
@@ -189,7 +189,7 @@ def examined(
             verdict = judged_given_right_ones(
                 verdict, implementation, others(), partial(judge, exercise)
             )
-    return replace(verdict, note=noted(exercise, implementation, around))
+    return replace(verdict, note=note_on_rerun(exercise, implementation, around))
 
 
 def progress(stem: str) -> None:
@@ -200,7 +200,7 @@ def progress(stem: str) -> None:
     if stem not in STEMS:
         raise ValueError(f"expected a chapter ({', '.join(STEMS)}), got {stem!r}")
     chapter_progress = progress_of(stem, chapter(stem))
-    if not show(chapter_progress):
+    if not display_in_notebook(chapter_progress):
         write_line(str(chapter_progress), sys.stdout)
 
 
@@ -263,12 +263,12 @@ def find_exercise(target: str, variant: str = "") -> Exercise:
 @cache
 def find_variant(exercise: Exercise, name: str) -> Exercise:
     """Return the exercise in the variant of this name; ``ValueError`` with those that it has."""
-    from attncourse.checks.variants.variant import varied
+    from attncourse.checks.variants.variant import exercise_in_variant
 
     known = [v for v in variants_of(exercise.stem) if exercise.name in v.adapters]
     for variant in known:
         if variant.name == name:
-            return varied(exercise, variant)
+            return exercise_in_variant(exercise, variant)
     has = f"it has {', '.join(v.name for v in known)}" if known else "it has none"
     raise ValueError(f"{exercise.target} has no variant {name!r}; {has}")
 
@@ -280,7 +280,7 @@ def variants_of(stem: str) -> "tuple[Variant, ...]":
     return bank_of(stem, ".variants").VARIANTS
 
 
-def show(thing: Any, **how: Any) -> Any:
+def display_in_notebook(thing: Any, **how: Any) -> Any:
     """Display it as HTML where a notebook can show it; return None where none can."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None

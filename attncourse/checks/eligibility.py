@@ -31,7 +31,7 @@ from attncourse.checks.trying.unavailable import taken_away, why_unavailable, wi
 from attncourse.support.limited_thread import is_slowed_down
 
 Around = tuple[Exercise, ...]
-WRITE = "Write it in the answer's cell, run that, then this check."
+WRITE_IN_CELL_HINT = "Write it in the answer's cell, run that, then this check."
 
 
 def why_unjudged(
@@ -48,16 +48,18 @@ def why_unjudged(
         if is_current and (why := here.why_unjudged(name, implementation)):
             return why
         if said := why_unavailable(exercise.stem, implementation, here.writes):
-            return Unjudged(said, WRITE)
-        for other, value in used(implementation, around).items():
+            return Unjudged(said, WRITE_IN_CELL_HINT)
+        for other, value in names_used(implementation, around).items():
             if why := here.why_unjudged(other, value) if functions_of(value) else here.gone(other):
                 return Unjudged(f"{why.why} (`{name}` calls it)", why.to_do)
     if callable(implementation):
         return None
-    return Unjudged(f"`{name}` is {kind_of(implementation)}, nothing that can be called", WRITE)
+    return Unjudged(
+        f"`{name}` is {kind_of(implementation)}, nothing that can be called", WRITE_IN_CELL_HINT
+    )
 
 
-def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
+def settled_answer(exercise: Exercise, implementation: Any, around: Around) -> Any:
     """Return an answer as a grader finds it; its cell, and those of what it calls, may run again.
 
     If it comes from this package, its cell runs once more without the package, and what that gives
@@ -70,7 +72,7 @@ def settled(exercise: Exercise, implementation: Any, around: Around) -> Any:
         # The answer's own cell first: what it makes now says which names it reads.
         settle_name(exercise.name, exercise.stem, here)
         implementation = here.names.get(exercise.name, NOT_THERE)
-        for name in used(implementation, around):
+        for name in names_used(implementation, around):
             settle_name(name, exercise.stem, here)
     return implementation
 
@@ -91,16 +93,16 @@ def settle_name(name: str, stem: str, here: CellRuns) -> None:
         run.note = f"{said}; what its cell defines without it was judged"
 
 
-def noted(exercise: Exercise, implementation: Any, around: Around) -> str:
+def note_on_rerun(exercise: Exercise, implementation: Any, around: Around) -> str:
     """Return a note on how an answer was obtained where running its cells alone did not give it."""
     here = cells_here()
     if here is None or implementation is not here.names.get(exercise.name, NOT_THERE):
         return ""
-    names = [exercise.name, *used(implementation, around)]
+    names = [exercise.name, *names_used(implementation, around)]
     return "; ".join(dict.fromkeys(filter(None, map(here.note, names))))
 
 
-def used(implementation: Any, around: Around) -> dict[str, Any]:
+def names_used(implementation: Any, around: Around) -> dict[str, Any]:
     """Return the notebook's names that an answer reads, without the chapter's exercises."""
     here, names, ends = cells_here(), namespace_of(implementation), {e.name for e in around}
     if here is None or names is not here.names:
@@ -111,7 +113,7 @@ def used(implementation: Any, around: Around) -> dict[str, Any]:
 @contextmanager
 def as_graded(exercise: Exercise, implementation: Any, around: Around) -> Iterator[None]:
     """Take away what an answer calls and a grader's machine has not."""
-    values = used(implementation, around)
+    values = names_used(implementation, around)
     here = cells_here()
     # In a script nothing is known of cells, and every file counts as one that was written.
     writes = here.writes if here else lambda file: True
@@ -176,7 +178,7 @@ def judged_with_name_put_back(
         built_in = {
             star_name: getattr(builtins, star_name) for star_name in star if star_name in names
         }
-        candidates = [built_in] if star else ({name: v} for v in meant(name, here, taken))
+        candidates = [built_in] if star else ({name: v} for v in earlier_values(name, here, taken))
         for before in candidates:
             with names_exchanged(names, before):
                 mended = judge(implementation)
@@ -229,7 +231,7 @@ def built_ins_of_star(node: ast.stmt) -> set[str]:
     return {n for n in names if hasattr(builtins, n)} if module else set()
 
 
-def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:
+def earlier_values(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterator[Any]:
     """Yield the earlier values of a name.
 
     They come from imports and definitions of earlier cells, or are built in.
@@ -240,7 +242,7 @@ def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterat
             if (
                 candidate is not statement
                 and name in candidate.stores
-                and isinstance(candidate.node, GIVES)
+                and isinstance(candidate.node, BINDING_STATEMENTS)
             ):
                 made = dict(here.names)  # a copy: the notebook's own names stay as they are
                 try:
@@ -253,4 +255,4 @@ def meant(name: str, here: CellRuns, taken: tuple[CellRun, Statement]) -> Iterat
         yield getattr(builtins, name)
 
 
-GIVES = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef
+BINDING_STATEMENTS = ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attncourse.checks.exercise import Exercise, Mistake
 
-FILE = Path(__file__).with_name("index.json")
+INDEX_FILE = Path(__file__).with_name("index.json")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Known:
 @cache
 def read_index() -> dict:
     """Return the whole content of ``index.json``."""
-    return json.loads(FILE.read_text(encoding="utf-8"))
+    return json.loads(INDEX_FILE.read_text(encoding="utf-8"))
 
 
 @cache

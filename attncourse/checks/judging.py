@@ -15,7 +15,7 @@ import numpy as np
 from attncourse.checks.exercise import Case, Criterion, Exercise, Mistake
 from attncourse.checks.explaining.defaults import other_default, shared_default
 from attncourse.checks.explaining.diagnosis import Finding, diagnose
-from attncourse.checks.explaining.ignoring import ignored
+from attncourse.checks.explaining.ignoring import ignored_arguments
 from attncourse.checks.explaining.repairs import repaired
 from attncourse.checks.explaining.symptoms.symptom import names_in_words
 from attncourse.checks.index import guide_address, index
@@ -25,7 +25,7 @@ from attncourse.checks.trying.compare import (
     Problem,
     as_numbers,
     dtype_name,
-    indent,
+    indented_array,
     is_array,
     known_numbers,
 )
@@ -57,13 +57,13 @@ def judge(
     """
     seed = secrets.randbits(32) if seed is None else seed
     with one_thread(), as_a_process_starts(), muted() as output:
-        verdict = judged(exercise, implementation, seed, hear, explain)
+        verdict = checked_verdict(exercise, implementation, seed, hear, explain)
     return replace(verdict, printed=output.used)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch computes in one thread: on small arrays more of them wait for each other, mostly."""
+    """Have torch compute in one thread: several wait for each other on small arrays."""
     torch = sys.modules.get("torch")
     before = torch.get_num_threads() if torch else 1
     if torch and before != 1:
@@ -118,12 +118,12 @@ class RepeatableAnswer:
 
     def ignored(self) -> str:
         """Return the symptom that the result does not depend on some argument, or ""."""
-        names = ignored(self.exercise, self.implementation, self.trials, self.seed)
+        names = ignored_arguments(self.exercise, self.implementation, self.trials, self.seed)
         in_words = names_in_words(f"`{name}`" for name in names) if names else ""
         return f"the result does not depend on {in_words}" if in_words else ""
 
 
-def judged(
+def checked_verdict(
     exercise: Exercise,
     implementation: Callable,
     seed: int,
@@ -459,7 +459,9 @@ def call_text(exercise: Exercise, case: Case) -> str:
         if is_array(value):
             array = known_numbers(value)
             small = 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT
-            lines.append(f"{name} =\n{indent(array)}" if small else name_with_shape(name, array))
+            lines.append(
+                f"{name} =\n{indented_array(array)}" if small else name_with_shape(name, array)
+            )
     return "\n".join(
         [call_line(exercise, case, bool(lines)), *first_sizes(lines, MAX_ARRAYS_IN_FULL)]
     )
@@ -477,12 +479,14 @@ def unusual_dtype(exercise: Exercise, case: Case, said: str) -> str:
     In torch that is float64, in NumPy float32. What is ``said`` already is not told again.
     """
     arrays = [value for _, value in named_arguments(exercise, case) if is_array(value)]
-    usual_by_dtype = {dtype_name(v): usual_dtype(v) for v in arrays if "float" in dtype_name(v)}
+    usual_by_dtype = {
+        dtype_name(v): default_float_dtype(v) for v in arrays if "float" in dtype_name(v)
+    }
     unusual = [name for name, usual in usual_by_dtype.items() if name != usual and name not in said]
     return f", in {' and '.join(unusual)}" if unusual else ""
 
 
-def usual_dtype(value: Any) -> str:
+def default_float_dtype(value: Any) -> str:
     """Return the dtype of numbers with a point in a value's library."""
     torch = sys.modules.get("torch")
     default = torch.get_default_dtype() if torch and is_tensor(value) else np.float64.__name__
@@ -498,7 +502,7 @@ def array_in_a_line(array: np.ndarray) -> str:
     """Return an array's numbers in one line; "" where they do not fit."""
     if not 0 < array.size <= MAX_NUMBERS_WRITTEN_OUT:
         return ""
-    text = " ".join(indent(array).split()).replace("[ ", "[").replace(" ]", "]")
+    text = " ".join(indented_array(array).split()).replace("[ ", "[").replace(" ]", "]")
     return text if len(text) <= MAX_ARRAY_COLUMNS else ""
 
 

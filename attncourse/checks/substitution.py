@@ -12,7 +12,7 @@ from typing import Any
 
 from attncourse.checks.exercise import Exercise
 from attncourse.checks.showing.verdict import Verdict
-from attncourse.checks.trying.unavailable import lending, names_in_code
+from attncourse.checks.trying.unavailable import lending_functions, names_in_code
 
 
 def wrong_ones(
@@ -42,7 +42,7 @@ def judged_given_right_ones(
     if not ours:
         return wrong
     # Lent, because an answer is refused what a submission does not find, this chapter included.
-    with names_exchanged(namespace_of(implementation), ours), lending(ours.values()):
+    with names_exchanged(namespace_of(implementation), ours), lending_functions(ours.values()):
         verdict = judge(implementation)
     same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
     return wrong if same else replace(verdict, given=tuple(ours))

@@ -98,6 +98,6 @@ def script(display: str) -> str:
 
 
 def strip_comments(text: str) -> str:
-    """CSS or JavaScript without its indentation and the lines that are comments."""
+    """Return CSS or JavaScript without its indentation and the lines that are comments."""
     lines = (line.strip() for line in text.splitlines())
     return "\n".join(line for line in lines if line and not line.startswith(("//", "/*")))

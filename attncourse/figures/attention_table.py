@@ -77,6 +77,6 @@ def weight_cell(weight: float, masked: bool) -> str:
 
 
 def token_html(token: str) -> str:
-    """A token as it is read: never as markup, in its own direction, and visible if it is blank."""
+    """Return a token as it is read: no markup, in its own direction, visible if it is blank."""
     text = token if token.strip() else f"'{token}'"
     return f"<bdi>{escape(text)}</bdi>"

@@ -28,7 +28,7 @@ def attention_view(
     arcs: bool = False,
     compact: bool = False,
 ) -> "AttentionView":
-    """The weights to look at and to touch: shown in a notebook as HTML, elsewhere as a figure.
+    """Return the weights to look at and to touch: HTML in a notebook, elsewhere a figure.
 
     weights: ``(m, n)``, ``(heads, m, n)`` or ``(layers, heads, m, n)``, as arrays, lists or
     tensors; row i belongs to query i and sums to 1, or is all 0. tokens: the m queries. keys: the
@@ -87,7 +87,7 @@ class AttentionView:
         return f"<attention view: {layers} × {heads} maps of {m} queries × {n} keys>"
 
     def figure(self) -> Figure:
-        """The same weights as a matplotlib figure: one heat map, or a grid of layers × heads."""
+        """Return the same weights as a matplotlib figure: a map, or a grid of layers × heads."""
         layers, heads, m, n = self.weights.shape
         fig = Figure(layout="constrained")
         if layers * heads > 1:

@@ -94,7 +94,7 @@ class Bars:
         return [sample + escape(self.reference_name)]
 
     def draw(self, ax, frame: int) -> None:
-        """One frame on matplotlib's axes."""
+        """Draw one frame on matplotlib's axes."""
         ax.barh(range(len(self.labels)), self.amounts[frame], color=BLACK, alpha=0.6)
         ax.set_yticks(range(len(self.labels)), self.labels)
         if self.reference is not None:

@@ -68,7 +68,7 @@ def number_ink(shade: float) -> str:
 
 
 def cells_outline(where: np.ndarray) -> Path:
-    """One path around every cell, ``(m, n)``, that is true; neighbours in a row are joined."""
+    """Return one path around every true cell, ``(m, n)``; neighbours in a row are joined."""
     edges = np.diff(np.pad(where.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     (rows, starts), (_, ends) = np.nonzero(edges == 1), np.nonzero(edges == -1)
     left, right, top, bottom = starts - 0.5, ends - 0.5, rows - 0.5, rows + 0.5

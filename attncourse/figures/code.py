@@ -45,7 +45,7 @@ def linked(file: str) -> str:
 
 
 def repository() -> str | None:
-    """Where a file of this version can be seen, if pip took the package from a repository.
+    """Return where a file of this version can be seen, if pip took the package from a repository.
 
     pip writes that down (PEP 610) for an address, as the Colab notebooks give it one: of a
     release's wheel, which has a tag, or of a branch, ``git+https://…``.

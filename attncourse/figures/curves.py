@@ -83,7 +83,7 @@ class Curves:
         self.up = Scale(low - room, high + room, BOTTOM, TOP)
 
     def within(self, name: str, places, axis: int) -> np.ndarray:
-        """``places``, their x and y along ``axis``, where x lies between the ends of the curves."""
+        """Return those of ``places`` whose x lies between the ends of the curves."""
         array = finite_numbers(name, places, 2)
         if array.shape[axis] != 2:
             wanted = ("(2, number)", "(frames, 2)")[axis]
@@ -100,7 +100,7 @@ class Curves:
         return counts if self.dots is None else {**counts, "dots": len(self.dots)}
 
     def styled(self) -> list[tuple]:
-        """Each line's name, numbers, class, colour and dashes; those that move have the first."""
+        """Return each line's name, numbers, class, colour and dashes; moving ones get the first."""
         moving, looks = iter(zip(MOVING, DASHES, strict=False)), []
         staying = iter(DASHES[sum(line.ndim == 2 for line in self.lines.values()) :])
         for name, line in self.lines.items():
@@ -109,7 +109,7 @@ class Curves:
         return looks
 
     def steps(self, line: np.ndarray) -> np.ndarray:
-        """Heights as whole numbers: 0 is the bottom of the panel, ``STEPS`` its top."""
+        """Return heights as whole numbers: 0 is the bottom of the panel, ``STEPS`` its top."""
         share = (line - self.up.low) / (self.up.high - self.up.low)
         return np.round(share * STEPS).astype(int)
 
@@ -187,7 +187,7 @@ class Curves:
         return [SAMPLE.format(mark) + escape(name) for mark, name in samples]
 
     def draw(self, ax, frame: int) -> None:
-        """One frame on matplotlib's axes."""
+        """Draw one frame on matplotlib's axes."""
         if self.points is not None:
             ax.plot(*self.points, ".", color=GREY, markersize=4, label=self.points_name)
         for name, line, _, colour, dashes in self.styled():

@@ -58,7 +58,7 @@ class Diagram:
         self, x, y, numbers, role="ink", rows=(), columns=(), *, cell=(34, 24), form="g",
         lit=None, shade=False, masked=None,
     ) -> Place:  # fmt: skip
-        """Numbers ``(m, n)`` in cells, with names left of the rows and above the columns.
+        """Draw numbers ``(m, n)`` in cells, with names left of the rows and above the columns.
 
         lit: the row that is emphasised. shade: cells are ink as dark as their number, from 0 to 1.
         masked: ``(m, n)``, True where a cell is hatched. form: how a number is written, ``""`` for
@@ -97,7 +97,7 @@ class Diagram:
         return Place(x, y, n * width, m * height)
 
     def hatch(self, x, y, width, height) -> None:
-        """Diagonal lines over a rectangle: what is masked."""
+        """Hatch a rectangle with diagonal lines: it is masked."""
         lines = ""
         for at in np.arange(6, width + height, 6):
             x0, y0 = (at, 0) if at <= width else (width, at - width)
@@ -108,7 +108,7 @@ class Diagram:
     def arrow(
         self, start, end, label="", role="ink", *, via=(), bend=0.0, thick=1.5, dashed=False
     ) -> None:
-        """From a place or point to another, straight, through the points ``via``, or bent.
+        """Draw an arrow between two places or points, straight, through ``via``, or bent.
 
         bend: how far the middle is pushed to the left of the way, in pixels.
         """
@@ -140,7 +140,7 @@ class Diagram:
     def text(
         self, x, y, words, role="ink", *, size=13, anchor="middle", bold=False, more=""
     ) -> None:
-        """Words with the line they stand on; ``_q`` and ``^2`` are lowered and raised."""
+        """Write words with the line they stand on; ``_q`` and ``^2`` are lowered and raised."""
         if size < 12:
             raise ValueError(f"size: expected at least 12 pixels, which can be read, got {size}")
         long = wide(words, size, bold)
@@ -155,7 +155,7 @@ class Diagram:
         )
 
     def path(self, d: str, role="ink", *, thick=1.5, filled=False, dashed=False) -> None:
-        """A line or a shape, as SVG's ``d``."""
+        """Draw a line or a shape, given as SVG's ``d``."""
         colour = paint(role)
         more = (' class="ad-fill"' if filled else "") + (
             ' stroke-dasharray="5 4"' if dashed else ""
@@ -175,7 +175,7 @@ class Diagram:
         return Place(x - radius, y - radius, 2 * radius, 2 * radius)
 
     def leads(self) -> list[tuple[str, str]]:
-        """Which box leads to which, by their labels: the arrows between boxes, in their order."""
+        """Return which box leads to which, by their labels, in the arrows' order."""
         ends = [(self.label_at(start), self.label_at(end)) for start, end in self.arrows]
         return [(first, second) for first, second in ends if first and second and first != second]
 

@@ -24,12 +24,12 @@ def checked_argument(call: ast.Call) -> ast.expr:
 
 
 def is_silence(node: ast.AST) -> TypeGuard[ast.With]:
-    """``with np.errstate(…)``, which changes what NumPy says and nothing that it computes."""
+    """True for ``with np.errstate(…)``, which changes what NumPy says and not what it computes."""
     return isinstance(node, ast.With) and "np.errstate(" in ast.unparse(node.items[0])
 
 
 def walk_listing(top: ast.AST, without: Collection[ast.AST] = ()) -> Iterator[ast.AST]:
-    """The tree under a node as a listing has it: not what is left out, of a check its argument."""
+    """Yield the tree under a node as a listing has it: of a check only its argument."""
     yield top
     if top in without:
         return
@@ -44,7 +44,7 @@ def is_statement(node: ast.AST) -> TypeGuard[Statement]:
 
 
 def guard_statements(top: ast.stmt) -> set[Statement]:
-    """The statements under ``top`` that a listing leaves out: docstrings, checks, their helpers."""
+    """Return the statements under ``top`` that a listing leaves out: docstrings and checks."""
     statements = [node for node in ast.walk(top) if isinstance(node, ast.stmt)]
     guards: set[Statement] = {node for node in statements if guards_only(node)}
     before = -1

@@ -25,7 +25,7 @@ class Place:
         return self.x + self.width / 2, self.y + self.height / 2
 
     def edge(self, towards: tuple[float, float], gap: float = 3) -> tuple[float, float]:
-        """The point of the rim, a gap outside, on the line from the middle towards a point."""
+        """Return the point a gap outside the rim, on the line from the middle towards a point."""
         (x, y), (to_x, to_y) = self.middle, towards
         dx, dy = to_x - x, to_y - y
         half_width, half_height = self.width / 2 + gap, self.height / 2 + gap
@@ -59,7 +59,7 @@ def arrow_head(before: tuple[float, float], tip: tuple[float, float], thick: flo
 
 
 def lowered(words: str) -> str:
-    """Words as SVG, with what follows ``_`` lowered and what follows ``^`` raised, and smaller."""
+    """Return words as SVG; after ``_`` they are lowered, after ``^`` raised, and smaller."""
     text, end = "", 0
     for short in SHORT.finditer(words):
         down = 3 if short[0][0] == "_" else -5
@@ -72,6 +72,6 @@ def lowered(words: str) -> str:
 
 
 def wide(words: str, size: float, bold: bool = False) -> float:
-    """About how many pixels words take."""
+    """Return about how many pixels words take."""
     plain = SHORT.sub(lambda short: short[1].strip("{}"), words)
     return (BOLD if bold else LETTER) * size * len(plain)

@@ -14,7 +14,7 @@ Spot = tuple[float, float] | None
 
 
 def spots(names: list[str], frames: list[np.ndarray], marks: list[np.ndarray]) -> list[list[Spot]]:
-    """For each name and frame the middle of its base line, in pixels; ``None`` without room.
+    """Return for each name and frame the middle of its base line, in pixels; ``None`` without room.
 
     frames: the curves' y at each pixel from ``LEFT`` to ``RIGHT``, ``(curves, pixels)`` each.
     marks: the middles of what else is drawn in each frame, ``(p, 2)``.
@@ -48,7 +48,7 @@ def beside_curves(names: list[str], heights: np.ndarray, marks, before: list[Spo
 
 
 def candidates(curve: np.ndarray, width: float):
-    """Spots above and below a curve, from the right, and the boxes a name there would fill."""
+    """Yield spots above and below a curve, from the right, and the boxes that names would fill."""
     for left in np.arange(RIGHT - width - 3, LEFT + 4, -STEP):
         beside = curve[int(left - LEFT) : int(left - LEFT + width) + 1]
         low, high = beside.max(), beside.min()  # y grows downwards

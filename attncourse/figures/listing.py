@@ -31,7 +31,7 @@ WIDTH = 72
 
 
 def source(*things: Callable) -> str:
-    """These functions and classes without their guards, in lines of at most 72 characters.
+    """Return these functions and classes without their guards, in lines of at most 72 characters.
 
     Methods stand under the first line of their class. Raises ``ValueError`` where a line of code
     does not fit: then the package wants a shorter one.
@@ -100,7 +100,7 @@ class Edits:
         return text.rstrip()
 
     def edit(self, start: tuple[int, int], end: tuple[int, int], new: str) -> None:
-        """Notes a change between two places: a line, from 1, and a column, which counts bytes."""
+        """Note a change between two places: a line, from 1, and a column, which counts bytes."""
         self.made.append((self.place(*start), self.place(*end), new))
 
     def place(self, line: int, column: int) -> int:
@@ -114,11 +114,11 @@ class Edits:
         self.edit((node.lineno, node.col_offset), end, new)
 
     def cut(self, first: int, last: int) -> None:
-        """Takes out whole lines."""
+        """Take out whole lines."""
         self.edit((first, 0), (last + 1, 0), "")
 
     def around(self, node: Statement) -> tuple[int, int]:
-        """A statement's lines, with comments above and the gap before the next of its block."""
+        """Return a statement's lines, with comments above and the gap before its block's next."""
         first, last = node.lineno, end_line(node)
         while self.lines[first - 2].lstrip().startswith("#"):
             first -= 1
@@ -176,7 +176,7 @@ def fitted(code: str, name: str) -> str:
 
 
 def refilled(comments: list[str]) -> list[str]:
-    """Lines of comments, from the first that is too long on filled anew."""
+    """Return lines of comments, from the first that is too long on filled anew."""
     fit = next((i for i, line in enumerate(comments) if len(line) > WIDTH), None)
     if fit is None:
         return comments

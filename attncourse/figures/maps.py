@@ -11,7 +11,7 @@ ROW_SUM_TOLERANCE = 0.02
 
 
 def as_array(weights):
-    """NumPy's array of an array, of lists, of a torch tensor or of a list of tensors."""
+    """Return a NumPy array of an array, of lists, of a torch tensor or of a list of tensors."""
     if hasattr(weights, "detach"):  # a tensor, maybe with a gradient, maybe bfloat16
         return weights.detach().cpu().double().numpy()
     if isinstance(weights, list | tuple) and any(hasattr(part, "detach") for part in weights):
@@ -79,7 +79,7 @@ def as_tokens(
 
 
 def as_masked(mask, maps: np.ndarray) -> np.ndarray:
-    """Where the maps are masked, of their shape; without a mask nowhere.
+    """Return where the maps are masked, of their shape; without a mask nowhere.
 
     mask: True where attention is allowed. Raises ``ValueError`` for a mask that is not boolean or
     does not broadcast to the maps, and where it forbids what has a weight.

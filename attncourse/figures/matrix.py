@@ -87,7 +87,7 @@ class Matrix:
         return [f"{top:.2g}" for top in self.tops]
 
     def scales(self) -> tuple[Scale, Scale]:
-        """From queries and keys to the middles of their rows and columns, evenly spaced."""
+        """Return scales from queries and keys to the middles of rows and columns, evenly spaced."""
         high, wide = (BOTTOM - TOP) / len(self.rows), (self.right - LEFT) / len(self.columns)
         (up, down), (left, right) = self.rows[[0, -1]], self.columns[[0, -1]]
         return (
@@ -126,7 +126,7 @@ class Matrix:
         ]
 
     def draw(self, ax, frame: int) -> None:
-        """One frame on matplotlib's axes."""
+        """Draw one frame on matplotlib's axes."""
         ends = []
         for numbers in (self.columns, self.rows[::-1]):
             half = (numbers[-1] - numbers[0]) / (len(numbers) - 1) / 2

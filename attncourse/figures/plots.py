@@ -16,7 +16,7 @@ GAP = 4  # points between the end of a line and its label
 def token_graph(
     weights, tokens: Sequence[str], *, threshold: float = 0.1, ax: plt.Axes | None = None
 ) -> plt.Axes:
-    """The weights ``(n, n)`` as a directed graph of tokens on a circle, clockwise from the top.
+    """Draw the weights ``(n, n)`` as a directed graph of tokens on a circle, clockwise.
 
     An arrow runs from each query to each key with a weight of at least ``threshold``, wider for
     larger weights; a grey loop is a token's weight on itself. Raises ``ValueError`` where weights
@@ -144,7 +144,7 @@ def end(ax: plt.Axes, line: Line2D) -> np.ndarray:
 
 
 def spread_heights(heights: np.ndarray, least: float) -> np.ndarray:
-    """The heights, each moved as little as leaves ``least`` between any two, in the same order."""
+    """Return the heights, moved as little as leaves ``least`` between any two, in their order."""
     order = np.argsort(heights, kind="stable")
     groups: list[list[float]] = []  # of neighbours that touch: their wished places
     for place in heights[order]:
@@ -156,7 +156,7 @@ def spread_heights(heights: np.ndarray, least: float) -> np.ndarray:
 
 
 def bottom(group: list[float], least: float) -> float:
-    """Where the lowest of a group stands whose members are ``least`` apart around their middle."""
+    """Return where a group's lowest member stands: ``least`` apart, around their middle."""
     return float(np.mean(group)) - least * (len(group) - 1) / 2
 
 

@@ -19,12 +19,12 @@ RUN = re.compile(r"([^0 ])\1*")
 
 
 def levels(shares: np.ndarray) -> np.ndarray:
-    """Numbers from 0 to 1, shape ``(m, n)``, as shades from 0 (no ink) to ``LEVELS``."""
+    """Return numbers from 0 to 1, shape ``(m, n)``, as shades from 0 (no ink) to ``LEVELS``."""
     return np.round(np.asarray(shares) * LEVELS).astype(np.uint8)
 
 
 def signs(shades: np.ndarray) -> str:
-    """Shades ``(m, n)`` as text: a sign for each, a blank between rows."""
+    """Return shades ``(m, n)`` as text: a sign for each, a blank between rows."""
     return " ".join("".join(SIGNS[shade] for shade in row) for row in shades)
 
 
@@ -44,7 +44,7 @@ def shade_paths(text: str) -> str:
 
 
 def pixels(shades: np.ndarray, least: int = 60) -> str:
-    """Shades ``(m, n)`` as a PNG in base64: ink, from transparent to opaque.
+    """Return shades ``(m, n)`` as a PNG in base64: ink, from transparent to opaque.
 
     Each number is a square of several pixels, at least ``least`` in all, so that a browser that
     smooths pictures shows squares nevertheless.

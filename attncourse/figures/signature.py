@@ -8,7 +8,7 @@ GLUE = "\N{NO-BREAK SPACE}"  # holds together what is to stay on one line
 
 
 def signature_head(code: str, node: Function, width: int) -> str:
-    """``def`` with names and defaults, and under it which array has which shape.
+    """Return ``def`` with names and defaults, and under it which array has which shape.
 
     ``code`` is the text that ``node`` comes from. The result begins at the function's own column,
     and its lines end by column ``width``.
@@ -47,7 +47,7 @@ def parameters(code: str, arguments: ast.arguments) -> list[str]:
 
 
 def shape_line(node: Function) -> str:
-    """``query (..., m, d), key (..., n, d) -> (..., m, n)``; empty where no shape is known."""
+    """Return ``query (..., m, d), key (..., n, d) -> (..., m, n)``; "" where no shape is known."""
     a = node.args
     named = [*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs]
     known = [(argument.arg, shape(argument.annotation)) for argument in named]

@@ -97,7 +97,7 @@ class Slider:
         return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
     def figure(self, frames: Sequence[int] | None = None) -> Figure:
-        """The same as a static figure: a row for each panel, a column for each frame.
+        """Return the same as a static figure: a row for each panel, a column for each frame.
 
         frames: which values to show, counted from 0; by default the first, the one the slider
         starts at and the last (the middle one where it starts at an end).

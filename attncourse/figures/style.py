@@ -39,7 +39,7 @@ mpl.colormaps.register(
 
 
 def set_style() -> None:
-    """The course's look for every figure that follows: vector output, quiet axes, safe colours."""
+    """Set the course's look for every figure that follows: vector output, quiet axes."""
     inked = ("axes.edgecolor", "axes.labelcolor", "patch.edgecolor", "text.color")
     mpl.rcParams.update(
         dict.fromkeys((*inked, "xtick.color", "ytick.color"), INK)

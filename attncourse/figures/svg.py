@@ -14,7 +14,7 @@ RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def finite_numbers(name: str, numbers, *dimensions: int) -> np.ndarray:
-    """``numbers`` as floats; ``ValueError`` where one is not finite or the shape is another."""
+    """Return ``numbers`` as floats; raise ``ValueError`` unless finite and of this shape."""
     array = np.asarray(numbers, dtype=float)
     if array.ndim not in dimensions:
         wanted = " or ".join(map(str, dimensions))
@@ -25,7 +25,7 @@ def finite_numbers(name: str, numbers, *dimensions: int) -> np.ndarray:
 
 
 def increasing(name: str, numbers) -> np.ndarray:
-    """``numbers`` as floats; ``ValueError`` unless each is larger than the one before."""
+    """Return ``numbers`` as floats; raise ``ValueError`` unless each is larger than the last."""
     array = finite_numbers(name, numbers, 1)
     if len(array) < 2 or (np.diff(array) <= 0).any():
         raise ValueError(f"{name}: expected two or more numbers, each larger than the one before")
@@ -38,7 +38,7 @@ def are_whole(numbers: np.ndarray) -> bool:
 
 
 def short_labels(name: str, labels: Sequence[str], count: int, longest: int) -> list[str]:
-    """``labels``; ``ValueError`` where they are not ``count`` strings with room on the page."""
+    """Return ``labels``; raise ``ValueError`` unless they are ``count`` strings that have room."""
     labels = list(labels)
     if len(labels) != count:
         raise ValueError(f"{name}: expected {count} labels, got {len(labels)}")

@@ -29,7 +29,7 @@ $here { $light }
 
 
 def modes(name: str) -> str:
-    """The style sheet that gives elements of class ``name`` the colours of light and dark."""
+    """Return the style sheet that gives a class ``name`` the colours of light and dark."""
     return MODES.substitute(here=f".{name}", light=LIGHT, dark=DARK)
 
 

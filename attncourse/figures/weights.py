@@ -29,7 +29,7 @@ def weight_matrix(
     numbers: bool | None = None,
     mask=None,
 ) -> plt.Axes:
-    """A map of weights ``(m, n)``: row i is query i, column j is key j, from paper (0) to ink (1).
+    """Return a map of weights ``(m, n)``: row i is query i, from paper (0) to ink (1).
 
     The entries are written in where there is room (``numbers`` decides otherwise). Where ``mask``
     ``(m, n)`` is false, a cell is hatched and has no number. Raises ``ValueError`` where labels or
@@ -73,7 +73,7 @@ def side(ax: plt.Axes, m: int, n: int) -> float:
 def label_axis(
     ax: plt.Axes, which: str, tokens: Sequence[str] | None, size: int, turned: float = 0
 ) -> None:
-    """A token at each row or column; without tokens, or with too many, positions."""
+    """Put a token at each row or column; without tokens, or with too many, positions."""
     if tokens is None or size > MOST_LABELS:
         step = -(-size // 8)
         ax.set(**{f"{which}ticks": range(0, size, step)})
@@ -129,7 +129,7 @@ def head_grid(
 
 
 def overview(maps: np.ndarray, heads, layers, columns: int, fig: Figure) -> Figure:
-    """Many small maps ``(layers, heads, m, n)``: names at the upper and left rim, no tokens."""
+    """Draw many small maps ``(layers, heads, m, n)``: names at the rims, no tokens."""
     n_layers, n_heads = maps.shape[:2]
     wide = n_heads if n_layers > 1 else max(columns, 8)
     tall = -(-n_layers * n_heads // wide)

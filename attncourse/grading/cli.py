@@ -15,7 +15,7 @@ from attncourse.grading.harmless import made_visible
 from attncourse.grading.limits import Limits
 from attncourse.grading.machine import choose_lanes, require_threads
 from attncourse.grading.report import count
-from attncourse.grading.stopping import stopping
+from attncourse.grading.stopping import ending_at_ctrl_c
 from attncourse.support.output import keep_what_is_written
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def say(text: str) -> None:
     print(made_visible(text))
 
 
-def show_version(asked: bool) -> None:
+def show_version(requested: bool) -> None:
     """Print which version this is, and end."""
-    if asked:
+    if requested:
         from importlib.metadata import version
 
         print(f"attncourse {version('attncourse')}")
@@ -140,7 +140,7 @@ def check(
     from attncourse.grading.results.terminal import own_verdicts
     from attncourse.grading.student.selfcheck import check_file
 
-    with stopping("nothing was changed"), ticking(notebook.name):
+    with ending_at_ctrl_c("nothing was changed"), ticking(notebook.name):
         report = check_file(notebook, Limits.of(timeout))
     say(own_verdicts(report))
     raise typer.Exit(0 if report.points == report.maximum else 1)
@@ -158,7 +158,7 @@ def progress(
     from attncourse.grading.student.progress import progress_table, summary
 
     aside = Console(stderr=True, soft_wrap=True)
-    with stopping("nothing was changed"), aside.status("reading …"):
+    with ending_at_ctrl_c("nothing was changed"), aside.status("reading …"):
         progress_found = progress_in(folder, Limits.of(timeout), step_printer(aside))
     Console().print(progress_table(progress_found))
     say(summary(progress_found))
@@ -182,7 +182,7 @@ def practise(
     """
     from attncourse.grading.student.practise import write_practice
 
-    with stopping("nothing was written"):
+    with ending_at_ctrl_c("nothing was written"):
         made = write_practice(chapter, number, seed, folder, output)
     for remark in made.remarks:
         tell(remark)
@@ -201,7 +201,7 @@ def assemble(
     from attncourse.grading.student.assemble import assemble_package as make
 
     aside = Console(stderr=True, soft_wrap=True)
-    with stopping("nothing was written"), aside.status("judging …"):
+    with ending_at_ctrl_c("nothing was written"), aside.status("judging …"):
         made = make(
             notebooks,
             output,
@@ -228,7 +228,7 @@ def milestone(
 
     place = picture or Path(f"{name}.png")
     try:
-        with stopping("nothing was drawn"):
+        with ending_at_ctrl_c("nothing was drawn"):
             made = find_milestone(name)
             require_answers(made, ask)
             outcome = run_milestone(made, read_parts(parts))
@@ -251,7 +251,7 @@ def model() -> None:
     from attncourse.pretrained.model import ABOUT, NoModel, model_file
 
     try:
-        with stopping("what was fetched is gone, and the same command starts anew"):
+        with ending_at_ctrl_c("what was fetched is gone, and the same command starts anew"):
             path = model_file()
     except NoModel as problem:
         raise UserError(str(problem)) from None
@@ -279,7 +279,7 @@ def release(
 ) -> None:
     """Make the students' version of an assignment, without the answers, and record its cells."""
     from attncourse.grading.course.folders import releasable_assignments
-    from attncourse.grading.course.solution import outdated
+    from attncourse.grading.course.solution import outdated_solution
     from attncourse.grading.course.variants import variants_in
     from attncourse.grading.driver.rehearsal import rehearse_assignment
     from attncourse.grading.nbgrader.release import release_assignment as make_release
@@ -295,7 +295,7 @@ def release(
         if not untested:
             rehearse_assignment(course, name)
         written, changed = make_release(course, name, db, variant)
-        for change in (*outdated(course, name), *changed):
+        for change in (*outdated_solution(course, name), *changed):
             tell(f"{name}: {change}")
         for path in written:
             print(f"{path} written", flush=True)
@@ -369,7 +369,7 @@ def collect(
     from attncourse.grading.collect.collect import collect_downloads as collect_files
     from attncourse.grading.collect.table import closing_lines, collected_table
 
-    with stopping("what was collected stays, and the same command goes on"):
+    with ending_at_ctrl_c("what was collected stays, and the same command goes on"):
         made = collect_files(course, assignment, files, roster, db, groups, trust)
     if shown := collected_table(made, assignment):
         Console().print(shown)
@@ -557,7 +557,7 @@ def grade(
 
     What was graded before and has not changed is not run again. Status 1: some could not be run.
     """
-    with stopping("nothing was graded"):
+    with ending_at_ctrl_c("nothing was graded"):
         if dask is None:
             from attncourse.grading.judge.prestart import start_ahead
 
@@ -631,7 +631,7 @@ def feedback(
     """Make a page for each student: the verdicts beside the answers, points and comments."""
     from attncourse.grading.feedback.command import give_feedback
 
-    with stopping("some pages may be written"):
+    with ending_at_ctrl_c("some pages may be written"):
         done = give_feedback(course, assignment, student, db=db, download=download)
     for remark in done.remarks:
         tell(remark)
@@ -747,9 +747,9 @@ def doctor() -> None:
     from rich.console import Console
 
     from attncourse.grading.doctor import jail_in_a_line, layer_table, machine_table, profile_lines
-    from attncourse.grading.jail.jail import available
+    from attncourse.grading.jail.jail import available_layers
 
-    layers = available()
+    layers = available_layers()
     console = Console()
     console.print(layer_table(layers), machine_table(), "", jail_in_a_line(layers), sep="\n")
     for line in profile_lines(layers):
@@ -771,7 +771,7 @@ def demo(
     from attncourse.grading.jail.jail import missing_floor
 
     require_nbgrader()
-    with stopping("the demo is not complete"), isolated(), reserved(folder, tell):
+    with ending_at_ctrl_c("the demo is not complete"), isolated(), reserved(folder, tell):
         from attncourse.grading.driver.command import grade_course
 
         make_course(course, folder)

@@ -9,7 +9,7 @@ from rich.text import Text
 from attncourse.grading.errors import UserError
 from attncourse.grading.jail import apparmor
 from attncourse.grading.jail.layers import PROTECTS, Layer, in_container, is_restricted
-from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, cores
+from attncourse.grading.machine import LANE_MB, available_mb, choose_lanes, usable_cores
 from attncourse.grading.report import count
 from attncourse.grading.results.terminal import empty_table
 
@@ -39,12 +39,12 @@ def machine_table() -> Table:
         except metadata.PackageNotFoundError:
             installed = f"missing{': ' if remedy else ''}{remedy}"
         made.add_row(name, Text(installed))
-    made.add_row("cores", str(cores()))
-    made.add_row("memory", Text(memory()))
+    made.add_row("cores", str(usable_cores()))
+    made.add_row("memory", Text(memory_line()))
     return made
 
 
-def memory() -> str:
+def memory_line() -> str:
     """Return how much memory is free, and how much of it each lane would get."""
     available = available_mb()
     if available is None:

@@ -24,11 +24,13 @@ def missing_module_sentence(module: str) -> str:
     package = __name__.partition(".")[0]
     if top in ("", package):
         return ""
-    extra = extras().get(top.replace("_", "-").lower(), "grade")  # what its packages need is theirs
+    extra = extras_of_packages().get(
+        top.replace("_", "-").lower(), "grade"
+    )  # what its packages need is theirs
     return f"{top} is not installed: pip install '{package}{extra and f'[{extra}]'}'"
 
 
-def extras() -> dict[str, str]:
+def extras_of_packages() -> dict[str, str]:
     """Return the extra that each package comes with, empty for those that are always needed."""
     try:
         lines = metadata.requires(__name__.partition(".")[0]) or []

@@ -15,7 +15,7 @@ from attncourse.checks.showing.verdict import MESSAGE_STYLE
 from attncourse.grading import harmless
 from attncourse.grading.course.newer_hand_ins import notebook_digest
 from attncourse.grading.errors import Unreadable
-from attncourse.grading.harmless import message
+from attncourse.grading.harmless import harmless_message
 from attncourse.grading.judge.outcomes import verdict_of
 from attncourse.grading.report import Report, score_in_words
 from attncourse.grading.submission.notebook import Assignment, Cell, read_submission_cells
@@ -27,7 +27,7 @@ KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 # More than a person reads. Longer Markdown can keep what renders it busy for minutes.
 LONGEST, ROOM = 20_000, 200_000  # characters of a cell, and of all cells
 FRAME = '<div class="attncourse-report tex2jax_ignore">{}</div>'  # in it, $ is no formula
-LOST = "The submission has lost this cell."
+LOST_CELL_TEXT = "The submission has lost this cell."
 
 
 def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
@@ -41,13 +41,13 @@ def autograded(notebook: bytes, assignment: Assignment, report: Report) -> str:
     except Unreadable:
         cells = ()
     released = released_cells(assignment)
-    made = [cell_to_json(Cell(about(report), code=False))]
+    made = [cell_to_json(Cell(points_cell(report), code=False))]
     for cell in with_instructors_marks(
         standing_that_fits(laid_out(cells, assignment)[0]), assignment, released
     ):
         made.append(cell_to_json(cell, released.get(cell.grade_id)))
         if cell.test:
-            made[-1]["outputs"] = outputs(cell, report)
+            made[-1]["outputs"] = test_outputs(cell, report)
     content = {
         "cells": [{"id": f"cell-{number}", **cell} for number, cell in enumerate(made)],
         "metadata": {"kernelspec": KERNEL, "attncourse": {"made_of": notebook_digest(notebook)}},
@@ -119,20 +119,25 @@ def with_instructors_marks(
         if isinstance(stand, Cell):
             cells.append(stand)
         elif chosen.get(stand.cell.grade_id) is stand.cell:
-            cells.append(answer(stand.cell, instructors[stand.cell.grade_id], released))
+            cells.append(cell_with_answer(stand.cell, instructors[stand.cell.grade_id], released))
         else:
             cells.append(Cell(harmless_source(stand.cell, texts), code=stand.cell.code))
     lost = [c for g, c in instructors.items() if g not in chosen and (c.grade or c.task)]
-    return cells + [replace(cell, source=f"# {LOST}" if cell.code else LOST) for cell in lost]
+    return cells + [
+        replace(cell, source=f"# {LOST_CELL_TEXT}" if cell.code else LOST_CELL_TEXT)
+        for cell in lost
+    ]
 
 
-def answer(cell: Cell, own: Cell, released: dict[str, str]) -> Cell:
+def cell_with_answer(cell: Cell, instructors_cell: Cell, released: dict[str, str]) -> Cell:
     """Return the instructor's cell with the student's text, where it is the student's to write."""
-    if not own.solution and not own.task:
-        return own
+    if not instructors_cell.solution and not instructors_cell.task:
+        return instructors_cell
     if is_untouched(cell, released):
-        return replace(own, source=released[own.grade_id])
-    return replace(own, source=harmless_source(replace(cell, code=own.code)))
+        return replace(instructors_cell, source=released[instructors_cell.grade_id])
+    return replace(
+        instructors_cell, source=harmless_source(replace(cell, code=instructors_cell.code))
+    )
 
 
 def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
@@ -141,14 +146,18 @@ def is_untouched(cell: Cell, released: dict[str, str]) -> bool:
     return text in ((), lines(released[cell.grade_id]))
 
 
-def harmless_source(cell: Cell, given: frozenset[str] | set[str] = frozenset()) -> str:
+def harmless_source(cell: Cell, instructors_texts: frozenset[str] | set[str] = frozenset()) -> str:
     """Return a submission's text as it may be shown.
 
     The instructor's own Markdown stays as it is.
     """
     if cell.code:
         return harmless.made_visible(cell.source)
-    return cell.source if cell.source.strip() in given else harmless.defused_markdown(cell.source)
+    return (
+        cell.source
+        if cell.source.strip() in instructors_texts
+        else harmless.defused_markdown(cell.source)
+    )
 
 
 @lru_cache(maxsize=8)
@@ -179,7 +188,7 @@ def cell_to_json(cell: Cell, released: str | None = None) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def checksum(cell: Cell) -> str:
-    """Nbgrader's checksum of a cell."""
+    """Return nbgrader's checksum of a cell."""
     from nbformat.notebooknode import from_dict
     from nbgrader.utils import compute_checksum
 
@@ -187,31 +196,33 @@ def checksum(cell: Cell) -> str:
     return compute_checksum(whole)
 
 
-def about(report: Report) -> str:
+def points_cell(report: Report) -> str:
     """Return the first cell: the points that the tests gave, and what there is to know of them.
 
     It is HTML, which is Markdown as well, so that nothing in a note can be Markdown.
     """
     head = f"Tests: {score_in_words(report.points, report.maximum)}."
     notes = [*report.notes] + ([] if report.sandbox else ["Graded without a sandbox."])
-    items = "".join(f"<li>{escape(' '.join(message(note).split()))}</li>" for note in notes)
+    items = "".join(
+        f"<li>{escape(' '.join(harmless_message(note).split()))}</li>" for note in notes
+    )
     return FRAME.format(f"<strong>{head}</strong>" + (f"<ul>{items}</ul>" if items else ""))
 
 
-def outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
+def test_outputs(cell: Cell, report: Report) -> list[dict[str, Any]]:
     """Return a test's outputs: the verdicts made in it, why points are missing, and the points.
 
     The last one is the plain number that nbgrader takes for the score. Without one it would give
     all points. Of what happened in hidden tests the judge tells what their own source says.
     """
     verdicts = [] if cell.hides else [v for v in report.verdicts if v["cell"] == cell.grade_id]
-    made = [data_of("display_data", message(v["text"]), verdict_html(v)) for v in verdicts]
+    made = [data_of("display_data", harmless_message(v["text"]), verdict_html(v)) for v in verdicts]
     result = report.cells.get(cell.grade_id) if cell.grade else None
     if not cell.grade:
         return made
     points = result.points if result else 0.0
     said = result.message if result else ""
-    said = "" if verdicts or points == cell.points else message(said)
+    said = "" if verdicts or points == cell.points else harmless_message(said)
     html = f"<strong>{score_in_words(points, cell.points)}</strong>"
     if said:
         html += f'<pre style="{MESSAGE_STYLE}">{escape(said)}</pre>'
@@ -228,11 +239,11 @@ def data_of(kind: str, text: str, html: str) -> dict[str, Any]:
 
 def verdict_html(verdict: dict[str, Any]) -> str:
     """Return the verdict as a notebook shows it when a student runs the check."""
-    return FRAME.format(verdict_of(verdict, message)._repr_html_())
+    return FRAME.format(verdict_of(verdict, harmless_message)._repr_html_())
 
 
 def untouched_answers(notebook: str) -> dict[str, bool]:
-    """Of each answer in a graded notebook, whether nbgrader takes it for none.
+    """Return for each answer in a graded notebook whether nbgrader takes it for none.
 
     That is told by the checksum of what was released, which the notebook has beside the answer.
     """

@@ -3,8 +3,8 @@
 import re
 from unicodedata import category
 
-BREAK = "\u200b"  # a zero-width space: what it parts is no markup any more and reads the same
-WEB = r"(?:https?://|mailto:)[\w\-./?=&%#:~+,;@!$*]*"
+ZERO_WIDTH_SPACE = "\u200b"  # what it parts is no markup any more and reads the same
+WEB_ADDRESS = r"(?:https?://|mailto:)[\w\-./?=&%#:~+,;@!$*]*"
 
 # Where text begins to be more than text. A tag needs a letter right after its "<", a link its
 # "(" right after the "]": parted, they are shown as they were typed, wherever they stand. Links
@@ -12,8 +12,8 @@ WEB = r"(?:https?://|mailto:)[\w\-./?=&%#:~+,;@!$*]*"
 MARKUP = re.compile(
     rf"""<(?=[A-Za-z/!?])            # a tag, a comment, an address in angle brackets
     | !(?=\[)                        # an image
-    | \](?=\((?!{WEB}\)))            # a link
-    | \](?=:(?!\s*{WEB}\s*(?:\n|$))) # the address that a link refers to
+    | \](?=\((?!{WEB_ADDRESS}\)))            # a link
+    | \](?=:(?!\s*{WEB_ADDRESS}\s*(?:\n|$))) # the address that a link refers to
     | \\(?=(?:href|class|cssId|style|require|unicode)\b)  # what TeX can do to a page
     """,
     re.VERBOSE,
@@ -26,16 +26,16 @@ FOLDERS = re.compile(
 # Terminal codes, null bytes, halves of characters, and marks that reorder what stands in a line.
 UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
-ACTING = ("Cc", "Cf", "Cs")  # control and format characters, halves of characters
+ACTING_CATEGORIES = ("Cc", "Cf", "Cs")  # control and format characters, halves of characters
 JOINERS = "\u200c\u200d\u00ad"  # of letters, of emoji: these stay
 
 
 def made_visible(text: str) -> str:
     """Return the text with visible signs for characters that would act instead of being shown."""
-    return UNSEEN.sub(sign, text.replace("\r\n", "\n").replace("\r", "\n"))
+    return UNSEEN.sub(visible_sign, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def sign(match: re.Match[str]) -> str:
+def visible_sign(match: re.Match[str]) -> str:
     """Return the visible sign for a control character that was found."""
     number = ord(match[0])
     return chr(0x2400 + number) if number < 32 else "␡" if number == 127 else "\ufffd"
@@ -47,7 +47,9 @@ def one_line(text: str, limit: int | None = None) -> str:
     Control characters are shown as signs.
     """
     text = text if limit is None else text[: 4 * limit]
-    shown = "".join(c if c in JOINERS or category(c) not in ACTING else " " for c in text)
+    shown = "".join(
+        c if c in JOINERS or category(c) not in ACTING_CATEGORIES else " " for c in text
+    )
     shown = " ".join(shown.split())
     return shown if limit is None else shortened_text(shown, limit)
 
@@ -62,11 +64,11 @@ def shortened_text(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def message(text: str) -> str:
-    """``plain`` text that does not tell where files lie on the machine that it comes from."""
+def harmless_message(text: str) -> str:
+    """Return ``plain`` text that does not tell where files lie on the machine it comes from."""
     return FOLDERS.sub("…/", made_visible(text))
 
 
 def defused_markdown(text: str) -> str:
-    """Markdown that shows everything and does nothing: no HTML, no images, links to the web."""
-    return MARKUP.sub(lambda match: match[0] + BREAK, made_visible(text))
+    """Return Markdown that shows everything and does nothing: no HTML or images, web links only."""
+    return MARKUP.sub(lambda match: match[0] + ZERO_WIDTH_SPACE, made_visible(text))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 # Gradebooks (ours, libpq's PGHOST and its like), courses, services and start-up files. What says
 # where packages, the model and caches are (PIP_*, ATTNCOURSE_CACHE, XDG_*) stays.
-PERSONAL = re.compile(
+PERSONAL_VARIABLES = re.compile(
     r"ATTNCOURSE_DB|(JUPYTER|JPY|NBGRADER|IPYTHON|DASK)\w*|PG[A-Z]+|MPLBACKEND|PYTHONSTARTUP"
 )
 # Jupyter, nbgrader among its programs, then reads no configuration of a user or of the machine.
@@ -21,7 +21,7 @@ def isolate(environment: MutableMapping[str, str], folder: Path | None = None) -
     In ``folder``, where one is named, lies what IPython, Jupyter and Dask keep, which without one
     is in the user's home.
     """
-    for name in [name for name in environment if PERSONAL.fullmatch(name)]:
+    for name in [name for name in environment if PERSONAL_VARIABLES.fullmatch(name)]:
         del environment[name]
     environment.update({NO_CONFIGURATION: "1", "MATPLOTLIBRC": os.devnull})
     if folder is not None:

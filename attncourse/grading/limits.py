@@ -45,7 +45,7 @@ class Limits:
 
     @classmethod
     def of(cls, submission: float) -> "Limits":
-        """Limits for a submission's time, with enough of it for a few cells that never end."""
+        """Return limits for a submission's time, enough for a few cells that never end."""
         cell, call = (min(usual, submission / 4) for usual in (cls.cell, cls.call))
         return cls(submission=submission, cell=cell, call=call, cpu=submission)
 

@@ -16,8 +16,8 @@ LANE_MB = 700  # what is counted for one lane: it takes some 200, and one that f
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
 MIB = 2**20
-REFERENCE = 0.006  # seconds for the errand below on a machine at the lower end of the usual
-SLOWEST = 4.0  # times as long: the limits stretch no further
+REFERENCE_SECONDS = 0.006  # seconds for the errand below on a machine at the lower end of the usual
+MAX_SLOWNESS = 4.0  # times as long: the limits stretch no further
 
 
 def is_linux() -> bool:
@@ -60,8 +60,8 @@ def choose_lanes(jobs: int) -> int:
     Only as many as have room. Raises ``UserError`` where there is not enough memory for them.
     """
     available = available_mb()
-    room = available // LANE_MB if available is not None else max(jobs, cores())
-    wanted = jobs or min(cores(), max(room, 1))
+    room = available // LANE_MB if available is not None else max(jobs, usable_cores())
+    wanted = jobs or min(usable_cores(), max(room, 1))
     if wanted > room:
         way_out = f"--jobs {room} fits" if room else "free some, or use another machine"
         raise UserError(
@@ -71,7 +71,7 @@ def choose_lanes(jobs: int) -> int:
     return wanted
 
 
-def cores() -> int:
+def usable_cores() -> int:
     """Return how many cores this process may use, at least 1, by its affinity and its groups."""
     if hasattr(os, "sched_getaffinity"):
         return min([len(os.sched_getaffinity(0)), *cgroup_cores()])
@@ -96,9 +96,9 @@ def machine_mb() -> int | None:
 
 def cgroup_mb() -> list[int | None]:
     """Return the memory left in each control group of this process (cgroup v2 and v1)."""
-    now = [room(place, "memory.max", "memory.current") for place in cgroups("")]
+    now = [free_megabytes_of_group(place, "memory.max", "memory.current") for place in cgroups("")]
     names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-    return now + [room(place, *names) for place in cgroups("memory")]
+    return now + [free_megabytes_of_group(place, *names) for place in cgroups("memory")]
 
 
 def cgroup_cores() -> list[int]:
@@ -145,7 +145,7 @@ def read_lines(file: Path) -> list[str]:
     return []
 
 
-def room(folder: Path, limit: str, usage: str) -> int | None:
+def free_megabytes_of_group(folder: Path, limit: str, usage: str) -> int | None:
     """Return the MB a control group has left; pages of files that it can drop count as free."""
     try:
         most = int((folder / limit).read_text())  # "max" where there is no limit
@@ -164,10 +164,12 @@ def slowness() -> float:
     Of a few runs of a small errand the fastest counts, and of that the processor time: other work
     on the machine is no reason for more of it.
     """
-    return min(max(1.0, min(errand() for _ in range(4)) / REFERENCE), SLOWEST)
+    return min(
+        max(1.0, min(seconds_of_errand() for _ in range(4)) / REFERENCE_SECONDS), MAX_SLOWNESS
+    )
 
 
-def errand() -> float:
+def seconds_of_errand() -> float:
     """Return the processor time of a fixed small computation: calls, numbers and memory."""
     began = time.process_time()
     table = {str(n): n * n for n in range(15_000)}

@@ -172,7 +172,7 @@ def count(number: float, noun: str) -> str:
 
 
 def score_in_words(points: float, maximum: float) -> str:
-    """Points as they are shown: 0.5 of 1 point."""
+    """Return points as they are shown: 0.5 of 1 point."""
     return f"{points:g} of {count(maximum, 'point')}"
 
 
@@ -191,7 +191,7 @@ def report_without_points(assignment: Any, status: str, reason: str, student: st
 
 
 def shown_mistakes(mistakes: Iterable[tuple[str, str]]) -> list[str]:
-    """Mistakes as they are shown, each behind the name of its exercise."""
+    """Return mistakes as they are shown, each behind the name of its exercise."""
     return [f"{target.split('.')[-1]}: {name}" for target, name in mistakes]
 
 

@@ -19,11 +19,11 @@ from attncourse.grading.harmless import shortened_text
 Value = str | float | int | None
 Rows = list[list[Value]]
 
-STARTS = "=+-@"
-WIDE = "\u2212" + "".join(
-    chr(n) for n in range(0xFE00, 0x10000) if unicodedata.normalize("NFKC", chr(n)) in STARTS
+FORMULA_SIGNS = "=+-@"
+WIDE_FORMULA_SIGNS = "\u2212" + "".join(
+    chr(n) for n in range(0xFE00, 0x10000) if unicodedata.normalize("NFKC", chr(n)) in FORMULA_SIGNS
 )
-SIGN = f"[{re.escape(STARTS)}{WIDE}]"
+SIGN = f"[{re.escape(FORMULA_SIGNS)}{WIDE_FORMULA_SIGNS}]"
 # Spaces, quotes and what cannot be seen: a spreadsheet may drop them and read on.
 UNSEEN = r"\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
 QUOTES = r"\"'`\u2018-\u201f"

@@ -18,8 +18,8 @@ def interrupt_main_thread() -> None:
 
 
 @contextmanager
-def stopping(state: str) -> Iterator[None]:
-    """Ctrl-C inside the block says how things stand and ends the command with status 130.
+def ending_at_ctrl_c(state: str) -> Iterator[None]:
+    """Say at Ctrl-C in the block how things stand, and end the command with status 130.
 
     Python drops an exception that is raised in a finalizer or in a weak reference's callback, and
     an import runs such callbacks: an interrupt that falls there is dropped too. It is sent again.

@@ -41,7 +41,7 @@ LANGUAGES = {
 
 
 def round_to_bits(weight: Tensor, bits: int, shared: str) -> Tensor:
-    """The matrix ``(d_out, d_in)`` with ``2^bits`` numbers left to those that share a scale.
+    """Return the matrix ``(d_out, d_in)`` with ``2^bits`` numbers left to those that share a scale.
 
     ``minimum + scale · round((w − minimum) / scale)``, ``scale = (max − min) / (2^bits − 1)``.
     Blocks go down the columns: along the rows the file's own blocks lie, and rounding those again
@@ -59,7 +59,7 @@ def round_to_bits(weight: Tensor, bits: int, shared: str) -> Tensor:
 
 
 def rounded_rows(x: Tensor, bits: int) -> Tensor:
-    """Each row's numbers on a grid of ``2^bits`` from its least to its greatest."""
+    """Return each row's numbers on a grid of ``2^bits`` from its least to its greatest."""
     low, high = x.amin(-1, keepdim=True), x.amax(-1, keepdim=True)
     scale = (high - low) / (2**bits - 1)
     codes = ((x - low) / scale.where(scale > 0, 1)).round()
@@ -68,7 +68,7 @@ def rounded_rows(x: Tensor, bits: int) -> Tensor:
 
 @contextmanager
 def with_fewer_bits(model: Llama, bits: int, shared: str) -> Iterator[None]:
-    """The matrices of all blocks are rounded, for a while; the table of tokens is not."""
+    """Round the matrices of all blocks inside the block, and not the table of tokens."""
     matrices = [layer.weight for layer in model.blocks.modules() if isinstance(layer, nn.Linear)]
     weights = [matrix.data for matrix in matrices]
     try:
@@ -97,7 +97,7 @@ def tokens_a_word(words: BytePairs, language: str) -> dict[str, Any]:
 
 @torch.no_grad()
 def bits_in_file(model: Llama) -> float:
-    """The largest change where the file's own blocks are rounded to 4 bits again: nothing."""
+    """Return the largest change where the file's own blocks are rounded to 4 bits again: 0."""
     first = model.blocks[0].attention.W_q.weight
     again = rounded_rows(first.unflatten(-1, (-1, BLOCK)), 4).flatten(-2)
     return float((again - first).abs().max())

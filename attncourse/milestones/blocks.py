@@ -8,12 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attncourse.milestones.gates import SMALL, difference_message, relative_difference
+from attncourse.milestones.gates import MAX_DIFFERENCE, difference_message, relative_difference
 from attncourse.milestones.parts import Parts
 
 
 def make_block(parts: Parts, d: int, heads: int) -> nn.Module:
-    """A student's block around a student's attention and feed-forward layer."""
+    """Return a student's block around a student's attention and feed-forward layer."""
     made = parts["transformer.EncoderBlock"](d, heads)
     made.attention = parts["multihead.MultiHeadAttention"](d, heads)
     made.feed_forward = parts["transformer.FeedForward"](d)
@@ -21,14 +21,14 @@ def make_block(parts: Parts, d: int, heads: int) -> nn.Module:
 
 
 def widen(model: Any, std: float) -> None:
-    """Makes all weights random numbers of that size, which suits a short training."""
+    """Make all weights random numbers of that size, which suits a short training."""
     for layer in model.modules():
         if isinstance(layer, nn.Linear | nn.Embedding):
             nn.init.normal_(layer.weight, std=std)
 
 
 def maps_of(blocks: Iterable[Any], x: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The attention maps of all blocks and heads, ``(layers, ..., h, n, n)``."""
+    """Return the attention maps of all blocks and heads, ``(layers, ..., h, n, n)``."""
     maps = []
     for block in blocks:
         maps.append(block.attention.weights(block.norm_1(x), mask=mask))
@@ -38,7 +38,7 @@ def maps_of(blocks: Iterable[Any], x: Tensor, mask: Tensor | None = None) -> Ten
 
 @contextmanager
 def made_zero(layers: Iterable[nn.Module]) -> Iterator[None]:
-    """The numbers of these layers are 0, for a while."""
+    """Make the numbers of these layers 0 inside the ``with`` block."""
     numbers = [p for layer in layers for p in layer.parameters()]
     values_before = [p.clone() for p in numbers]
     for p in numbers:
@@ -51,7 +51,7 @@ def made_zero(layers: Iterable[nn.Module]) -> Iterator[None]:
 
 
 def branches_add(draw_input: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
-    """Where attention and feed-forward layers add 0, a token goes through the blocks unchanged."""
+    """Return the gate that blocks whose branches add 0 leave a token unchanged."""
 
     def shut(model: Any) -> str:
         x = draw_input()
@@ -64,7 +64,7 @@ def branches_add(draw_input: Callable[[], Tensor]) -> Callable[[nn.Module], str]
 
 
 def block_parts_gate(draw_input: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
-    """A block is heads that attend, then a feed-forward layer, each read through a norm."""
+    """Return the gate that a block is attention, then a feed-forward layer, each behind a norm."""
 
     def shut(model: Any) -> str:
         x = model.embed(draw_input())
@@ -76,7 +76,7 @@ def block_parts_gate(draw_input: Callable[[], Tensor], causal: bool) -> Callable
             right = x + attention.W_o(model.merge(model.blend(query, key, value, mask)))
             right = right + layer.W_2(F.gelu(layer.W_1(block.norm_2(right))))
             far = relative_difference(right, block(x, mask))
-            if far > SMALL:
+            if far > MAX_DIFFERENCE:
                 return difference_message("a block is not what its heads and its layers say", far)
             x = right
         return ""
@@ -85,7 +85,7 @@ def block_parts_gate(draw_input: Callable[[], Tensor], causal: bool) -> Callable
 
 
 def norm_rows_gate(draw_input: Callable[[], Tensor]) -> Callable[[nn.Module], str]:
-    """The last norm takes a row's size and its mean away, and gives it a gain and a bias."""
+    """Return the gate that the last norm takes out size and mean, and has a gain and a bias."""
 
     def shut(model: Any) -> str:
         x = model.embed(draw_input())
@@ -99,7 +99,7 @@ def norm_rows_gate(draw_input: Callable[[], Tensor]) -> Callable[[nn.Module], st
 
 
 def map_rows_gate(draw_input: Callable[[], Tensor], causal: bool) -> Callable[[nn.Module], str]:
-    """A map for each head, with a row for each token: its shares of those that it may see."""
+    """Return the gate that maps have a row for each token: its shares of those it may see."""
 
     def shut(model: Any) -> str:
         x = draw_input()

@@ -73,7 +73,7 @@ class Talker(nn.Module):
         return self.kept[0]
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits ``(..., n, pieces)`` for the piece after each of ids ``(..., n)``."""
+        """Return logits ``(..., n, pieces)`` for the piece after each of ids ``(..., n)``."""
         x, mask = self.embed(ids), self.causal(ids.shape[-1])
         for block in self.blocks:
             x = block(x, mask)
@@ -88,7 +88,7 @@ class Talker(nn.Module):
         return self.ours.out(self.norm(x, self.ours.norm.gain, self.config.eps))
 
     def views(self, block: Any, x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries and keys, turned, and values, a key/value head for each query head."""
+        """Return queries and keys, turned, and values, a key/value head for each query head."""
         attention, config = block.attention, self.config
         query = self.split(attention.W_q(x), config.n_heads)
         key = self.split(attention.W_k(x), config.n_kv_heads)
@@ -99,7 +99,7 @@ class Talker(nn.Module):
         return query, key.repeat_interleave(group, -3), value.repeat_interleave(group, -3)
 
     def with_cache(self, ids: Tensor, caches: list) -> tuple[Tensor, list]:
-        """Logits for the newest pieces, and the caches with theirs added: one for each block."""
+        """Return logits for the newest pieces, and each block's cache with theirs added."""
         past = caches[0][0].shape[-2] if caches[0] else 0
         places = torch.arange(past, past + ids.shape[-1])
         x, new_caches = self.embed(ids), []
@@ -112,19 +112,19 @@ class Talker(nn.Module):
         return self.read_out(x), new_caches
 
     def encode(self, text: str) -> Tensor:
-        """The ids of a text, with their merging of pairs."""
+        """Return the ids of a text, with their merging of pairs."""
         with patch("attncourse.pretrained.byte_pairs.merge_pairs", self.merge_pairs):
             return self.fresh_words().encode(text)
 
     def fresh_words(self) -> "BytePairs":
-        """The words without what another merging has made of them."""
+        """Return the words without what another merging has made of them."""
         if self.words is None:
             raise ValueError("words: expected those of the model, to read a text")
         return replace(self.words, _known={})
 
     @torch.no_grad()
     def answer(self, question: str = QUESTION) -> Iterator[tuple[str, float]]:
-        """The pieces of an answer as they come, each with its probability."""
+        """Yield the pieces of an answer as they come, each with its probability."""
         words = self.fresh_words()
         with patch("attncourse.pretrained.byte_pairs.merge_pairs", self.merge_pairs):
             unread = words.chat(question)
@@ -141,13 +141,13 @@ class Talker(nn.Module):
 
 
 def in_halves(weight: Tensor, n_heads: int) -> Tensor:
-    """Rows of pairs in the order of two halves, as ``transformers`` has them."""
+    """Return rows of pairs in the order of two halves, as ``transformers`` has them."""
     return weight.unflatten(0, (n_heads, -1, 2)).transpose(1, 2).flatten(0, 2)
 
 
 @cache
 def small() -> Llama:
-    """A Llama of random weights, large enough that every step counts."""
+    """Return a Llama of random weights, large enough that every step counts."""
     generator = torch.Generator().manual_seed(5)
     ours = Llama(SMALL).eval()
     with torch.no_grad():
@@ -158,13 +158,13 @@ def small() -> Llama:
 
 @cache
 def load_real_model() -> "tuple[Llama, BytePairs]":
-    """The real model, read once."""
+    """Return the real model, read once."""
     ours, words = real.load()
     return ours.requires_grad_(False), words
 
 
 def train_chat(parts: Parts, show: bool = False) -> nn.Module:
-    """The real model, which others have trained, through these parts."""
+    """Return the real model, which others have trained, through these parts."""
     return Talker(parts, *load_real_model())
 
 

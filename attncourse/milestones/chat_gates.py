@@ -9,7 +9,12 @@ from torch.nn import functional as F
 
 from attncourse import llama
 from attncourse.milestones import gates
-from attncourse.milestones.gates import SMALL, difference_message, of_shape, relative_difference
+from attncourse.milestones.gates import (
+    MAX_DIFFERENCE,
+    difference_message,
+    of_shape,
+    relative_difference,
+)
 from attncourse.milestones.language_gates import drawn_as_often
 from attncourse.milestones.milestone import Gate
 
@@ -49,7 +54,7 @@ def check_rms_norm(model: Any) -> str:
     x, gain = sample_block_input() + 2, torch.linspace(-1, 2, 54)
     for eps in (1e-5, 3.0):
         far = relative_difference(F.rms_norm(x, (54,), gain, eps), model.norm(x, gain, eps))
-        if far > SMALL:
+        if far > MAX_DIFFERENCE:
             return difference_message("rows are not divided by the root of their mean square", far)
     return difference_message("without a gain a row is not at a mean square of 1",
                  relative_difference(F.rms_norm(x, (54,), eps=1e-5), model.norm(x)))  # fmt: skip
@@ -85,7 +90,7 @@ def check_chat_relative_positions(model: Any) -> str:
     block, x = model.blocks[0], sample_block_input()
     near = block(x)
     far = relative_difference(near, block(x, positions=torch.arange(7) + 20))
-    if far > SMALL:
+    if far > MAX_DIFFERENCE:
         return difference_message(
             "a block says something else where all positions are 20 further on", far
         )
@@ -101,7 +106,7 @@ def check_chat_block_parts(model: Any) -> str:
         right = x + block.attention.W_o(model.merge(model.attend(*views, model.causal(7))))
         right = right + block.feed_forward(model.norm(right, block.norm_2.gain, 1e-5))
         far = relative_difference(right, block(x))
-        if far > SMALL:
+        if far > MAX_DIFFERENCE:
             return difference_message("a block is not what its heads and its layers say", far)
     return ""
 

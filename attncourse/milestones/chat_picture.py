@@ -11,7 +11,7 @@ LETTER, WIDTH = 0.0117, 1.0  # a letter's width as a share of the line; where a 
 
 
 def draw_chat(model: Any) -> Figure:
-    """The last question and its answer; the usual question where none was asked yet."""
+    """Draw the last question and its answer; the usual question where none was asked yet."""
     set_style()
     if not model.said:
         list(model.answer())
@@ -26,7 +26,7 @@ def draw_chat(model: Any) -> Figure:
 
 
 def draw_pieces(page, pieces: list[tuple[str, float]], line: float, colour: str) -> float:
-    """Pieces from a line on, wrapped; returns the last line."""
+    """Draw pieces from a line on, wrapped; return the last line."""
     left = 0.0
     for piece, probability in pieces:
         for number, words in enumerate(piece.split("\n")):

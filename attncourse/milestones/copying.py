@@ -39,7 +39,7 @@ class Copier(nn.Module):
         self.back = nn.ModuleList(nn.Linear(D, D, bias=False) for _ in range(LAYERS))
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits ``(batch, n, 32)`` for the letter before each of ids ``(batch, n)``."""
+        """Return logits ``(batch, n, 32)`` for the letter before each of ids ``(batch, n)``."""
         x, mask = self.letters(ids), self.causal(ids.shape[-1])
         for views, back in zip(self.views, self.back, strict=True):
             query, key, value = self.heads(views(x))
@@ -47,7 +47,7 @@ class Copier(nn.Module):
         return self.read_out(x)
 
     def heads(self, views: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries and keys, rotated by their positions, and values: each (batch, h, n, d/h)."""
+        """Return queries and keys, rotated by their positions, and values: (batch, h, n, d/h)."""
         query, key, value = (self.split(part, HEADS) for part in views.chunk(3, dim=-1))
         where = torch.arange(query.shape[-2])
         return self.rotate(query, where), self.rotate(key, where), value
@@ -75,7 +75,7 @@ def names_every_letter(model: Any) -> str:
 
 
 def a_letter_at_two_places(model: Any) -> str:
-    """Two different letters, then one of them at either place: positions must tell."""
+    """Return two different letters, then one of them at either place: positions must tell."""
     first, other = torch.tensor([[3, 4, 9]]), torch.tensor([[4, 3, 9]])
     far = relative_difference(model(first)[:, -1], model(other)[:, -1])
     return "two letters that change places make no difference to the third" if far < 1e-3 else ""
@@ -110,7 +110,7 @@ def heads_apart(model: Any) -> str:
 
 
 def first_layer_maps(model: Any) -> tuple[Tensor, Tensor]:
-    """The first layer's attention maps and scores over √d_k, ``(batch, h, n, n)``."""
+    """Return the first layer's attention maps and scores over √d_k, ``(batch, h, n, n)``."""
     query, key, _ = model.heads(model.views[0](model.letters(sample_letters(6))))
     n = query.shape[-2]
     one_hot = torch.eye(n).expand(*query.shape[:-2], n, n)
@@ -146,7 +146,7 @@ def copies(n: int):
 
 
 def draw_copying(model: Any) -> Figure:
-    """Right answers by length: trained on 8 letters, asked up to 32."""
+    """Draw the share of right answers by length: trained on 8 letters, asked up to 32."""
     set_style()
     lengths = list(range(4, LETTERS + 1, 2))
     right = [100 * accuracy(model, copy(n), 200) for n in lengths]

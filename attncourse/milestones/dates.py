@@ -49,7 +49,7 @@ class Translator(nn.Module):
         return self.say(asks, self.cross(asks, states, mask))
 
     def encode(self, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Every character's state ``(b, n, d)`` and what is no padding ``(b, 1, n)``."""
+        """Return every character's state ``(b, n, d)`` and what is no padding ``(b, 1, n)``."""
         lengths = (source != 0).sum(dim=1)
         packed = pack_padded_sequence(
             self.read(source), lengths, batch_first=True, enforce_sorted=False
@@ -60,7 +60,7 @@ class Translator(nn.Module):
         return states, (source != 0).unsqueeze(1)
 
     def asks(self, states: Tensor, mask: Tensor, before: Tensor) -> Tensor:
-        """The decoder's state ``(b, t, d)`` for each character: it has read those before."""
+        """Return the decoder's state ``(b, t, d)`` for each character: it has read those before."""
         summary = self.pool(states, mask)  # (b, 1, d)
         read = self.written(F.pad(before, (1, 0)))
         return self.decoder(read, summary.transpose(0, 1).contiguous())[0]

@@ -17,7 +17,7 @@ SHOWN = (r".*the", r"[a-z]+ \d+,", r".*/")  # one of each of three formats
 
 @torch.no_grad()
 def draw_dates(model: Any) -> Figure:
-    """Three fresh dates: a row for each character written, shaded where it was read."""
+    """Draw three fresh dates: a row for each character written, shaded where it was read."""
     set_style()
     source, _, written = sample_dates(1000)
     chosen = [next(i for i, text in enumerate(written) if re.match(f, text)) for f in SHOWN]

@@ -47,14 +47,14 @@ class DigitReader(nn.Module):
         widen(self, WIDE)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits ``(..., 10)`` of images ``(..., 1, 8, 8)``."""
+        """Return logits ``(..., 10)`` of images ``(..., 1, 8, 8)``."""
         x = self.embed(images)
         for block in self.blocks:
             x = block(x)
         return self.read_out(x)
 
     def embed(self, images: Tensor) -> Tensor:
-        """The tokens ``(..., 17, d)``, the class token's first."""
+        """Return the tokens ``(..., 17, d)``, the class token's first."""
         weight, bias = self.project.weight.T, self.project.bias
         return self.tokens(images, PATCH, weight, bias, self.class_token, self.places)
 
@@ -63,15 +63,15 @@ class DigitReader(nn.Module):
         return self.out(self.norm(x[..., 0, :], self.gain, self.bias))
 
     def maps(self, images: Tensor) -> Tensor:
-        """The attention maps of all blocks and heads, ``(layers, ..., h, 17, 17)``."""
+        """Return the attention maps of all blocks and heads, ``(layers, ..., h, 17, 17)``."""
         return maps_of(self.blocks, self.embed(images))
 
     def looks(self, images: Tensor) -> Tensor:
-        """Where the class token looks in the last block, mean of its heads, ``(..., 4, 4)``."""
+        """Return where the class token looks in the last block, the heads' mean, ``(…, 4, 4)``."""
         return self.on_image(self.maps(images)[-1].mean(-3)[..., 0, :], SIDE, SIDE)
 
     def in_disorder(self, images: Tensor, order: Tensor) -> Tensor:
-        """The images with patch ``order[i]`` in place i."""
+        """Return the images with patch ``order[i]`` in place i."""
         return self.join(self.cut(images, PATCH)[..., order, :], PATCH, *images.shape[-2:])
 
 

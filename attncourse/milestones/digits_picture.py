@@ -18,7 +18,7 @@ from attncourse.milestones.digits_gates import (
 
 @torch.no_grad()
 def draw_digits(model: Any) -> Figure:
-    """Ten digits with what it says they are, orange where the class token looked; and its score."""
+    """Draw ten digits with what the model says they are, and where the class token looked."""
     set_style()
     images, labels = parts_of_fold()[1]
     chosen = [int((labels == digit).nonzero()[1]) for digit in range(10)]
@@ -42,7 +42,7 @@ def draw_digits(model: Any) -> Figure:
 
 
 def single(colour: str):
-    """A map of one colour."""
+    """Return a colour map of one colour."""
     from matplotlib.colors import ListedColormap
 
     return ListedColormap([colour])

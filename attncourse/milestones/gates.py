@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-SMALL = 1e-3  # what two ways of computing one thing may differ by, in units of its spread
+MAX_DIFFERENCE = 1e-3  # what two ways of computing one thing may differ by, in units of its spread
 
 
 def relative_difference(first: Tensor, second: Tensor) -> float:
-    """By how much two outputs differ, in units of how much the first varies; NaN is very far."""
+    """Return by how much two outputs differ, over how much the first varies; NaN is very far."""
     far = (first - second).abs().max() / first.std().clamp(min=1e-9)
     return float(far.nan_to_num(nan=torch.inf))
 
@@ -27,11 +27,11 @@ def of_shape(got: Tensor, shape: tuple[int, ...]) -> str:
 
 def difference_message(said: str, far: float) -> str:
     """Return the message for two outputs that differ, and by how much they do; "" if they agree."""
-    return f"{said}, by {far:.2g}" if far > SMALL else ""
+    return f"{said}, by {far:.2g}" if far > MAX_DIFFERENCE else ""
 
 
 def nothing_ahead(draw_input: Callable[[], Tensor], what: str) -> Callable[[nn.Module], str]:
-    """The leak test of chapter 10: what comes later changes nothing before."""
+    """Return chapter 10's leak test as a gate: what comes later changes nothing before."""
 
     def shut(model: Any) -> str:
         ids = draw_input()
@@ -39,7 +39,7 @@ def nothing_ahead(draw_input: Callable[[], Tensor], what: str) -> Callable[[nn.M
         for cut in sorted({1, 2, n // 3, n // 2, n - 1}):
             changed = torch.cat([ids[:, :cut], ids[:, cut:].roll(1, 0)], dim=1)
             far = relative_difference(right[:, :cut], model(changed)[:, :cut])
-            if far > SMALL:
+            if far > MAX_DIFFERENCE:
                 return difference_message(
                     f"{what} from position {cut} on change what is said before", far
                 )

@@ -54,14 +54,14 @@ class Writer(nn.Module):
         widen(self, WIDE)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits ``(..., n, words)`` for the word after each of ids ``(..., n)``."""
+        """Return logits ``(..., n, words)`` for the word after each of ids ``(..., n)``."""
         x, mask = self.embed(ids), self.causal(ids.shape[-1])
         for block in self.blocks:
             x = block(x, mask)
         return self.read_out(x)
 
     def embed(self, ids: Tensor, first: int = 0) -> Tensor:
-        """Each word's vector plus its place's, ``(..., n, d)``; the first stands in place first."""
+        """Return each word's vector plus its place's, ``(..., n, d)``; the first has place 0."""
         return self.words(ids) + self.places(torch.arange(first, first + ids.shape[-1]))
 
     def read_out(self, x: Tensor) -> Tensor:
@@ -69,7 +69,7 @@ class Writer(nn.Module):
         return self.out(self.norm(x, self.gain, self.bias))
 
     def with_cache(self, ids: Tensor, caches: list) -> tuple[Tensor, list]:
-        """Logits for the newest words, and the caches with theirs added: one for each block."""
+        """Return logits for the newest words, and each block's cache with theirs added."""
         x, new_caches = self.embed(ids, caches[0][0].shape[-2] if caches[0] else 0), []
         for block, old in zip(self.blocks, caches, strict=True):
             attention, y = block.attention, block.norm_1(x)
@@ -82,14 +82,14 @@ class Writer(nn.Module):
         return self.read_out(x), new_caches
 
     def write(self, count: int, seed: int = 0) -> Tensor:
-        """The ids of stories that it writes from the start on, ``(count, 17)``."""
+        """Return the ids of stories that it writes from the start on, ``(count, 17)``."""
         ids = torch.full((count, 1), START)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             return self.go_on(self, ids, self.max_length - 1, self.sample)
 
     def maps(self, ids: Tensor) -> Tensor:
-        """The attention maps of all blocks and heads, ``(layers, ..., h, n, n)``."""
+        """Return the attention maps of all blocks and heads, ``(layers, ..., h, n, n)``."""
         return maps_of(self.blocks, self.embed(ids), self.causal(ids.shape[-1]))
 
 
@@ -100,7 +100,7 @@ def stories() -> Tensor:
 
 
 def train_language(parts: Parts, show: bool = False) -> nn.Module:
-    """A model that learns with the loss that is among its parts."""
+    """Return a model that learns with the loss that is among its parts."""
     torch.manual_seed(0)
     model = Writer(parts)
     loss = parts["gpt.next_token_loss"]

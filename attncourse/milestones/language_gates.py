@@ -103,9 +103,9 @@ def drawn_as_often(model: Any) -> str:
         got = model.sample(rows, temperature, top_k)
         if got.shape != (2, 2000):
             return f"for 2 × 2000 rows it drew ids of shape {tuple(got.shape)}"
-        found = got.flatten().bincount(minlength=4) / got.numel()
-        if (found - right).abs().max() > 0.05:
-            seen = ", ".join(f"{share:.2f}" for share in found)
+        frequencies = got.flatten().bincount(minlength=4) / got.numel()
+        if (frequencies - right).abs().max() > 0.05:
+            seen = ", ".join(f"{share:.2f}" for share in frequencies)
             want = ", ".join(f"{share:.2f}" for share in right)
             return f"at temperature {temperature:g} shares are {seen}, expected {want}"
     return "it draws the same words every time" * torch.equal(

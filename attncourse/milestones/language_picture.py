@@ -18,7 +18,7 @@ STORIES, LETTER = 5, 0.0117  # how many are shown; a letter's width, as a share 
 
 
 def draw_language(model: Any) -> Figure:
-    """Stories that it wrote, with where a head looked before *she* or *he*, over its losses."""
+    """Draw stories that the model wrote, with where a head looked before *she* or *he*."""
     set_style()
     figure, (page, curve) = plt.subplots(
         2, 1, figsize=(7.5, 5.5), height_ratios=(STORIES + 1.5, 6), layout="constrained"
@@ -37,7 +37,7 @@ def draw_language(model: Any) -> Figure:
 
 
 def right_stories(model: Any) -> list[Tensor]:
-    """The first stories that it wrote right, all different."""
+    """Return the first stories that it wrote right, all different."""
     world, stories = PronounWorld(), {}
     for ids in model.write(60, seed=11):
         text = world.decode(ids[1:])
@@ -47,7 +47,7 @@ def right_stories(model: Any) -> list[Tensor]:
 
 
 def story_words(ids: Tensor) -> tuple[list[str], int]:
-    """A story's words, and where its pronoun stands."""
+    """Return a story's words, and where its pronoun stands."""
     words = PronounWorld().decode(ids[1:]).split()
     return words, next(i for i, word in enumerate(words) if word in ("she", "he"))
 
@@ -68,7 +68,7 @@ def where_it_looked(model: Any, stories: list[Tensor]) -> list[Tensor]:
 
 
 def draw_story(page: Axes, ids: Tensor, look: Tensor, line: int) -> None:
-    """One story, each word on as much orange as it had attention."""
+    """Draw one story, each word on as much orange as it had attention."""
     words, at = story_words(ids)
     shades = [*look.tolist(), *[0.0] * (len(words) - at)]
     left = 0.0
@@ -84,7 +84,7 @@ def draw_story(page: Axes, ids: Tensor, look: Tensor, line: int) -> None:
 
 
 def draw_losses(curve: Axes, losses: list[float]) -> None:
-    """Loss by step, between the least of a model that sees one word and the least of any."""
+    """Draw loss by step, between the least of a model that sees one word and the least of any."""
     curve.plot(losses, "-", color=QUERY)
     steps, pairs = len(losses), floor_of_window(sample_stories(1000), 1, PAD)
     levels = (

@@ -101,7 +101,7 @@ class MilestoneResult:
 def run_milestone(
     milestone: Milestone, parts: Parts, show: bool | None = None, patience: float = 60.0
 ) -> MilestoneResult:
-    """Builds, trains and tries a milestone. Never raises for what a part does.
+    """Build, train and try a milestone. Never raises for what a part does.
 
     ``show`` says whether a bar is shown; unless given, where somebody looks on. ``patience`` is for
     how many seconds it looks for the part to blame. Raises ``ValueError`` where no part is the
@@ -161,7 +161,7 @@ def to_blame(milestone: Milestone, parts: Parts, show: bool, until: float) -> tu
 
 @contextmanager
 def single_thread() -> Iterator[None]:
-    """Matrices as small as these are multiplied faster by one thread."""
+    """Compute in one thread, which is faster for matrices as small as these."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -10,7 +10,7 @@ from attncourse.milestones.parts import Parts
 from attncourse.milestones.talking import require_answers, talk
 from attncourse.support.output import write_line
 
-PATIENCE = 10.0  # seconds to look for the part to blame: a test has 20 for all
+SECONDS_OF_PATIENCE = 10.0  # seconds to look for the part to blame: a test has 20 for all
 WITH_A_REAL_MODEL = 60.0  # such a milestone is no test, and each trial reads a text
 
 
@@ -32,7 +32,7 @@ def reach(name: str, /, ask: str = "", **parts: Callable) -> None:
     with as_a_process_imports():
         made = find_milestone(name)
     require_answers(made, ask)
-    patience = WITH_A_REAL_MODEL if made.answer else PATIENCE
+    patience = WITH_A_REAL_MODEL if made.answer else SECONDS_OF_PATIENCE
     outcome = run_milestone(made, Parts(parts_by_target(made, parts), modules()), patience=patience)
     if not outcome.passed:
         raise NotYet(str(outcome))

@@ -34,11 +34,11 @@ class Recaller(nn.Module):
         self.head = parts[HEAD](D_MODEL, D_K, CLASSES)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Logits for every token, ``(batch, 9, 10)``; the last row answers the question."""
+        """Return logits for every token, ``(batch, 9, 10)``; the last row answers the question."""
         return self.head(x, others_mask(x) if mask is None else mask)
 
     def weights(self, x: Tensor) -> Tensor:
-        """The attention map, ``(batch, 9, 9)``."""
+        """Return the attention map, ``(batch, 9, 9)``."""
         return self.head.weights(x, others_mask(x))
 
 
@@ -56,7 +56,7 @@ def train_recaller(parts: Parts, show: bool = False) -> nn.Module:
 
 
 def sample_questions(batch: int = 50) -> Tensor:
-    """Sequences that no training has seen."""
+    """Return sequences that no training has seen."""
     return recall(batch, torch.Generator().manual_seed(77))[0]
 
 
@@ -140,7 +140,7 @@ def looks_at_the_pair(model: Any) -> str:
 
 
 def draw_recall(model: Any) -> Figure:
-    """Four fresh questions: how the head's attention is shared among the eight pairs."""
+    """Draw four fresh questions: how the head's attention is shared among the eight pairs."""
     set_style()
     x, answers = recall(4, torch.Generator().manual_seed(5))
     with torch.no_grad():

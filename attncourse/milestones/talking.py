@@ -32,7 +32,7 @@ def require_answers(milestone: Milestone, question: str) -> None:
 
 
 def shade_piece(piece: str, probability: float) -> str:
-    """Black on a shade between white and orange, for a terminal."""
+    """Return black on a shade between white and orange, for a terminal."""
     shade = (round(w + probability * (o - w)) for w, o in zip(PAPER, ORANGE, strict=True))
     colour = ";".join(map(str, shade))
     lines = piece.split("\n")

@@ -48,8 +48,8 @@ TEXTS = {
         'we had better go back," he said, "before the soup begins to boil."'
     ),
 }
-BEGUN = "The baker opened his shop early in the morning. He put the warm bread"
-NEW = 12  # tokens that are written behind it
+BEGUN_TEXT = "The baker opened his shop early in the morning. He put the warm bread"
+N_NEW_TOKENS = 12  # tokens that are written behind it
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class UndoneDecision:
 
 
 def mistaken(target: str, name: str) -> Any:
-    """The wrong implementation of a mistake that the checks know."""
+    """Return the wrong implementation of a mistake that the checks know."""
     wrong_functions = [m.wrong for m in exercises()[target].mistakes if m.name == name]
     if not wrong_functions or wrong_functions[0] is None:
         raise ValueError(f"{target}: the checks know no mistake called {name!r}")
@@ -75,7 +75,7 @@ def mistaken(target: str, name: str) -> Any:
 
 
 def option(target: str, name: str, decision: str) -> Callable:
-    """The wrong option that makes a mistake of a composition."""
+    """Return the wrong option that makes a mistake of a composition."""
     parts = parts_of(mistaken(target, name))
     if parts is None:
         raise ValueError(f"{target}: {name} is written as a whole, without decisions")
@@ -83,7 +83,7 @@ def option(target: str, name: str, decision: str) -> Callable:
 
 
 def attention(**options: Any) -> Places:
-    """Attention with wrong options, in the place of chapter 5's."""
+    """Return attention with wrong options, in the place of chapter 5's."""
     made = Attention(**options)
     return {"scaled_dot_product_attention": lambda q, k, v, mask: made.output(q, k, v, mask)}
 
@@ -108,14 +108,14 @@ def by_mistake(name: str, place: str, target: str, called: str) -> UndoneDecisio
 
 
 def by_root_of_d_model(model: Llama) -> Places:
-    """√d_model, of the tokens that the heads' queries come from."""
+    """Return places for a scale of √d_model, of the tokens that the heads' queries come from."""
     wrong = option("multihead.MultiHeadAttention", "divided by √d_model or √h", "factor")
     x = torch.empty(1, model.config.d_model)
     return attention(factor=lambda query, key, other: wrong(query, key, x))
 
 
 def uniform(model: Llama) -> Places:
-    """A scale of 0: each token takes the mean of all that it may see, as in chapter 2."""
+    """Return places for a scale of 0: each token takes the mean of all it may see (chapter 2)."""
     return {"scaled_dot_product_attention": partial(scaled_dot_product_attention, scale=0.0)}
 
 
@@ -131,7 +131,7 @@ def values_turned(model: Llama) -> Places:
 
 
 def in_turns(model: Llama) -> Places:
-    """Key/value heads 0, 1, 2, 0, 1, 2 for the query heads, in place of 0, 0, 1, 1."""
+    """Return places for key/value heads 0, 1, 2, 0, 1, 2 in place of 0, 0, 1, 1."""
     share = option(
         "multihead.MultiHeadAttention", "key/value heads are not repeated in runs", "share"
     )
@@ -145,12 +145,12 @@ def one_for_all(self: RotaryAttention, x: Tensor) -> Tensor:
 
 
 def zero_branch(module: Any, x: Tensor, *arguments: Any) -> Tensor:
-    """A branch that adds nothing."""
+    """Return a branch that adds nothing."""
     return torch.zeros_like(x)
 
 
 def without_a_stream(self: Any, x: Tensor, mask=None, positions=None, cache=None) -> Tensor:
-    """Each branch reads what the branch before returned, and nothing is added."""
+    """Return what a block without a stream gives: each branch reads the one before."""
     return self.feed_forward(self.norm_2(self.attention(self.norm_1(x), mask, positions)))
 
 
@@ -195,7 +195,7 @@ ROWS = (
 
 @contextmanager
 def undone(row: UndoneDecision, model: Llama) -> Iterator[Llama]:
-    """The model with this decision undone, for a while."""
+    """Undo this decision in the model inside the ``with`` block."""
     with ExitStack() as stack:
         for place, wrong in row.places(model).items():
             *owner, name = place.split(".")
@@ -206,7 +206,7 @@ def undone(row: UndoneDecision, model: Llama) -> Iterator[Llama]:
 
 @torch.no_grad()
 def nats(model: Llama, words: BytePairs, text: str) -> float:
-    """The mean surprise at a token of the text, in nats; NaN where no numbers come out."""
+    """Return the mean surprise at a token of the text, in nats; NaN where no numbers come out."""
     ids = words.encode(text)
     try:
         return float(next_token_loss(model(ids), ids))
@@ -214,8 +214,8 @@ def nats(model: Llama, words: BytePairs, text: str) -> float:
         return math.nan
 
 
-def write_greedily(model: Llama, words: BytePairs, text: str, n_new: int = NEW) -> str:
-    """The likeliest words behind a text, token by token; the whole text is read for each."""
+def write_greedily(model: Llama, words: BytePairs, text: str, n_new: int = N_NEW_TOKENS) -> str:
+    """Return the likeliest words behind a text, token by token, without a cache."""
     ids = words.encode(text)
     return words.decode(generate(model, ids, n_new)[len(ids) :])
 
@@ -229,6 +229,6 @@ def try_undone(row: UndoneDecision, model: Llama, words: BytePairs) -> dict[str,
         losses = {name: round(nats(model, words, text), 4) for name, text in TEXTS.items()}
         mean = sum(losses.values()) / len(losses)
         # Of logits that are no numbers none is the likeliest.
-        said = "" if math.isnan(mean) else write_greedily(model, words, BEGUN)
+        said = "" if math.isnan(mean) else write_greedily(model, words, BEGUN_TEXT)
     return {"name": row.name, "stem": row.stem, "entry": row.entry, "nats": losses,
             "mean": round(mean, 4), "writes": said}  # fmt: skip

@@ -39,22 +39,22 @@ def from_torch(layer: Any) -> Block:
         block.self_attention = load_torch_weights(first)
         block.cross_attention = load_torch_weights(layer.multihead_attn)
         copy(block.norm_3, layer.norm3)
-    for own, theirs in (
+    for ours, theirs in (
         (block.norm_1, layer.norm1),
         (block.norm_2, layer.norm2),
         (block.feed_forward.W_1, layer.linear1),
         (block.feed_forward.W_2, layer.linear2),
     ):
-        copy(own, theirs)
+        copy(ours, theirs)
     block.feed_forward.activation = layer.activation
     return block.train(layer.training)
 
 
 @torch.no_grad()
-def copy(own: LayerNorm | nn.Linear, theirs: nn.LayerNorm | nn.Linear) -> None:
+def copy(ours: LayerNorm | nn.Linear, theirs: nn.LayerNorm | nn.Linear) -> None:
     """Copy weight and bias, and a norm's eps."""
-    weight: Tensor = own.gain if isinstance(own, LayerNorm) else own.weight
+    weight: Tensor = ours.gain if isinstance(ours, LayerNorm) else ours.weight
     weight.copy_(theirs.weight)
-    own.bias.copy_(theirs.bias)
-    if isinstance(own, LayerNorm) and isinstance(theirs, nn.LayerNorm):
-        own.eps = theirs.eps
+    ours.bias.copy_(theirs.bias)
+    if isinstance(ours, LayerNorm) and isinstance(theirs, nn.LayerNorm):
+        ours.eps = theirs.eps

@@ -12,10 +12,25 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from attncourse.support.limited_thread import dropped, raise_on_next_line, within_in_thread
-from attncourse.support.stopwatch import CLOCK, Clock, Stopwatch, TimeUp, idle
+from attncourse.support.limited_thread import raise_on_next_line, report_dropped, within_in_thread
+from attncourse.support.stopwatch import (
+    CLOCK_SECONDS_PER_WORK,
+    Clock,
+    Stopwatch,
+    TimeUp,
+    idle_seconds,
+)
 
-__all__ = ["CLOCK", "Clock", "Limit", "Stopwatch", "TimeUp", "idle", "ready", "within"]
+__all__ = [
+    "CLOCK_SECONDS_PER_WORK",
+    "Clock",
+    "Limit",
+    "Stopwatch",
+    "TimeUp",
+    "alarm_ready",
+    "idle_seconds",
+    "within",
+]
 
 
 def within(limit: float | Stopwatch, call: Callable[[], Any]) -> Any:
@@ -25,12 +40,12 @@ def within(limit: float | Stopwatch, call: Callable[[], Any]) -> Any:
     alarms, a call that nothing can end goes on: then it raises ``StillRuns``.
     """
     watch = limit if isinstance(limit, Stopwatch) else Stopwatch(limit)
-    if by_alarm():
+    if has_alarms():
         return within_by_alarm(watch, call)
     return within_in_thread(watch, call)
 
 
-def by_alarm() -> bool:
+def has_alarms() -> bool:
     """True if there are alarms, and this thread gets them."""
     return hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
 
@@ -50,22 +65,22 @@ _limits: list[Limit] = []  # the innermost last
 
 
 @contextmanager
-def ready() -> Iterator[None]:
+def alarm_ready() -> Iterator[None]:
     """Have the alarm's handler in place, so that each ``within`` inside costs less."""
-    if not by_alarm():
+    if not has_alarms():
         yield
         return
-    with handling(Limit()):
+    with handling_alarm(Limit()):
         yield
 
 
 @contextmanager
-def handling(limit: Limit) -> Iterator[None]:
+def handling_alarm(limit: Limit) -> Iterator[None]:
     """See to it that an alarm concerns this limit. The outermost one sets the handler."""
     depth, hook, outer = len(_limits), sys.unraisablehook, None
     if not depth:
         outer = signal.signal(signal.SIGALRM, ring)
-        sys.unraisablehook = partial(dropped, hook)
+        sys.unraisablehook = partial(report_dropped, hook)
     _limits.append(limit)
     try:
         yield
@@ -96,12 +111,12 @@ def ring(signum: int, frame: Any) -> None:
 
 
 def within_by_alarm(watch: Stopwatch, call: Callable[[], Any]) -> Any:
-    """``within``, by an alarm that raises ``TimeUp`` in the call, again and again.
+    """Return ``within`` by an alarm that raises ``TimeUp`` in the call, again and again.
 
     The timer is the clock's: those of processor time do not ring for what sleeps.
     """
     limit, tracer = Limit(watch, running=True), sys.gettrace()
-    with handling(limit):
+    with handling_alarm(limit):
         first = watch.left() or 0.001
         others_left, others_interval = signal.setitimer(
             signal.ITIMER_REAL, first, RING_INTERVAL_SECONDS

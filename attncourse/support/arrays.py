@@ -7,7 +7,7 @@ import numpy as np
 
 
 def as_floats(name: str, value, axes: str, *, allow_nan: bool = False) -> np.ndarray:
-    """``value`` as a floating-point array whose axes are those that ``axes`` names.
+    """Return ``value`` as a floating-point array whose axes are those that ``axes`` names.
 
     ``axes`` is written as in a signature: ``"n d"`` for a matrix, ``"... n d"`` for a matrix
     behind any number of batch axes. Whole numbers become float64; a floating dtype stays.
@@ -66,7 +66,7 @@ def readings(axes: str) -> tuple[tuple[int, bool], ...]:
 
 
 def require_count(name: str, value, *, least: int = 1, most: int | None = None) -> int:
-    """``value`` as an ``int``; ``ValueError`` unless it is whole and from ``least`` to ``most``."""
+    """Return ``value`` as an ``int``; raise ``ValueError`` unless it is whole and in the range."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
         range_ = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -81,7 +81,7 @@ def require_divisor(name: str, number: int, of: str, whole: int) -> None:
 
 
 def require_positive(name: str, value) -> float:
-    """``value`` as a ``float``; ``ValueError`` unless it is a finite number above 0."""
+    """Return ``value`` as a ``float``; raise ``ValueError`` unless it is finite and above 0."""
     number = isinstance(value, int | float | np.integer | np.floating)
     if not number or isinstance(value, bool) or not (np.isfinite(value) and value > 0):
         raise ValueError(f"{name}: expected a finite number above 0, got {value!r}")

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-ANOTHER = "take a file of a Llama in GGUF, say the one that attncourse model fetches"
-CONTROL = 3  # the kind of a token that stands for no text
+ANOTHER_FILE_HINT = "take a file of a Llama in GGUF, say the one that attncourse model fetches"
+CONTROL_TOKEN_TYPE = 3  # the kind of a token that stands for no text
 SINGLE_DIGITS = {"smollm": True, "gpt-2": False}  # how words are cut, by its name in the file
 
 
@@ -28,7 +28,7 @@ class GGUF(NamedTuple):
         if name not in self.fields:
             if unless:
                 return unless[0]
-            raise ValueError(f"{self.path}: the field {name} is missing; {ANOTHER}")
+            raise ValueError(f"{self.path}: the field {name} is missing; {ANOTHER_FILE_HINT}")
         try:
             return self.fields[name].contents()
         except (ValueError, IndexError) as error:
@@ -53,7 +53,9 @@ def read_gguf(file: "str | PathLike | GGUF") -> GGUF:
         raise ValueError(f"{file}: cannot be read ({error})") from None
     except Exception as error:  # whatever comes of numbers that are none
         said = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{file}: is cut off or no GGUF file ({said}); {ANOTHER}") from error
+        raise ValueError(
+            f"{file}: is cut off or no GGUF file ({said}); {ANOTHER_FILE_HINT}"
+        ) from error
     tensors = {tensor.name: tensor for tensor in reader.tensors}
     return GGUF(str(file), reader.fields, tensors)
 
@@ -65,7 +67,9 @@ def gguf_sizes(file: GGUF) -> dict[str, Any]:
     """
     kind = file.field("general.architecture")
     if kind != "llama":
-        raise ValueError(f"{file.path}: expected the architecture llama, got {kind}; {ANOTHER}")
+        raise ValueError(
+            f"{file.path}: expected the architecture llama, got {kind}; {ANOTHER_FILE_HINT}"
+        )
 
     def field(name: str, *unless: Any) -> Any:
         return file.field(f"llama.{name}", *unless)
@@ -111,7 +115,9 @@ def gguf_pieces(file: GGUF) -> dict[str, Any]:
     return {
         "tokens": tuple(file.field("tokenizer.ggml.tokens")),
         "ranks": {tuple(pair.split(" ")): rank for rank, pair in enumerate(merges)},
-        "special": frozenset(number for number, kind in enumerate(kinds) if kind == CONTROL),
+        "special": frozenset(
+            number for number, kind in enumerate(kinds) if kind == CONTROL_TOKEN_TYPE
+        ),
         "digits": SINGLE_DIGITS[file.field("tokenizer.ggml.pre")],
         "template": file.field("tokenizer.chat_template", ""),
         "end": file.field("tokenizer.ggml.eos_token_id", None),
@@ -119,7 +125,7 @@ def gguf_pieces(file: GGUF) -> dict[str, Any]:
 
 
 def names_and_shapes(sizes: Mapping[str, Any]) -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """For each tensor of a file its name, that in a ``Llama``, and its shape by the fields."""
+    """Yield each tensor's name in a file, its name in a ``Llama``, and its shape."""
     d, d_ff, n_vocab = sizes["d_model"], sizes["d_ff"], sizes["n_vocab"]
     d_kv = sizes["n_kv_heads"] * (d // sizes["n_heads"])
     yield "token_embd.weight", "tokens.weight", (n_vocab, d)
@@ -152,7 +158,7 @@ def gguf_weights(file: GGUF, sizes: Mapping[str, Any]) -> dict[str, Tensor]:
     state, rest = {}, dict(file.tensors)
     for name, ours, shape in names_and_shapes(sizes):
         if (stored := rest.pop(name, None)) is None:
-            raise ValueError(f"{file.path}: the tensor {name} is missing; {ANOTHER}")
+            raise ValueError(f"{file.path}: the tensor {name} is missing; {ANOTHER_FILE_HINT}")
         got = tuple(int(length) for length in reversed(stored.shape))
         if got != shape:
             raise ValueError(f"{file.path}: {name}: its fields say shape {shape}, it has {got}")
@@ -166,5 +172,5 @@ def gguf_weights(file: GGUF, sizes: Mapping[str, Any]) -> dict[str, Tensor]:
             ) from None
         state[ours] = torch.from_numpy(np.require(numbers, np.float32, ["W", "C"]).reshape(shape))
     for name in rest:
-        raise ValueError(f"{file.path}: a Llama here has no tensor {name}; {ANOTHER}")
+        raise ValueError(f"{file.path}: a Llama here has no tensor {name}; {ANOTHER_FILE_HINT}")
     return state

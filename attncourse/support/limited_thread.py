@@ -173,15 +173,15 @@ def untraced() -> Iterator[None]:
 def quiet_finalizers() -> Iterator[None]:
     """Say nothing of a ``TimeUp`` that Python drops inside the ``with`` block: it comes again."""
     hook = sys.unraisablehook
-    sys.unraisablehook = partial(dropped, hook)
+    sys.unraisablehook = partial(report_dropped, hook)
     try:
         yield
     finally:
         sys.unraisablehook = hook
 
 
-def dropped(tell: Callable[[Any], None], what: Any) -> None:
-    """Python drops what is raised in a finalizer or a weak reference's callback, and says so.
+def report_dropped(tell: Callable[[Any], None], what: Any) -> None:
+    """Report what Python drops in a finalizer or in a weak reference's callback.
 
     Of the alarm there is nothing to say: it rings again.
     """

@@ -20,7 +20,7 @@ from attncourse.support.arrays import as_floats, require_count, require_positive
 Count = Annotated[int, "at least 1"]
 Positive = Annotated[float, "finite and above 0"]
 MAX_REMEMBERED_CALLS = 1000  # kept of one function
-NUMBERS = {Count: require_count, Positive: require_positive}
+NUMBER_CHECKS = {Count: require_count, Positive: require_positive}
 
 
 def shaped(function: Callable | None = None, /, **meanings: str) -> Callable:
@@ -75,8 +75,8 @@ def rule_of(annotation: Any) -> Rule | None:
     union = get_origin(annotation) in (Union, UnionType)
     kinds = get_args(annotation) if union else (annotation,)
     optional = NoneType in kinds
-    if kinds[0] in NUMBERS:
-        return Rule(NUMBERS[kinds[0]], optional)
+    if kinds[0] in NUMBER_CHECKS:
+        return Rule(NUMBER_CHECKS[kinds[0]], optional)
     written = [kind.dim_str for kind in kinds if hasattr(kind, "dim_str")]
     axes = tuple(
         tuple(a for a in reversed(alternative.split()) if "*" not in a) for alternative in written

@@ -12,16 +12,20 @@ class TimeUp(BaseException):
     """Raised inside a call that takes too long. Not an ``Exception``: ``except`` cannot keep it."""
 
 
-CLOCK = 8.0  # seconds on the clock in which a busy machine may do one second's work
-PAUSE = 30.0  # and in which it may do nothing for a while: so long nobody stops it by chance
+CLOCK_SECONDS_PER_WORK = (
+    8.0  # seconds on the clock in which a busy machine may do one second's work
+)
+PAUSE_SECONDS = (
+    30.0  # and in which it may do nothing for a while: so long nobody stops it by chance
+)
 
 
-def idle(seconds: float) -> float:
+def idle_seconds(seconds: float) -> float:
     """Return the seconds on the clock that may pass without work.
 
     ``seconds`` are those of work that are allowed.
     """
-    return min(CLOCK * seconds, max(PAUSE, 1.5 * seconds))
+    return min(CLOCK_SECONDS_PER_WORK * seconds, max(PAUSE_SECONDS, 1.5 * seconds))
 
 
 CPUCLOCK_SCHED = 2  # Linux's number for the time that the scheduler gave a process
@@ -53,8 +57,9 @@ class Stopwatch:
     """Holds the processor time that ``used`` tells against a limit of so many seconds.
 
     Time is up, too, where the clock leaves that far behind: what sleeps, or waits for what may
-    never come, uses no processor. ``CLOCK`` seconds may pass for each of work, and beside them
-    those of ``idle``, or ``waits`` where the work that is waited for is not seen by ``used``.
+    never come, uses no processor. ``CLOCK_SECONDS_PER_WORK`` may pass for each second of work,
+    and beside them those of ``idle_seconds``, or ``waits`` where ``used`` does not see the work
+    that is waited for.
     """
 
     def __init__(
@@ -78,8 +83,11 @@ class Stopwatch:
 
     def left(self) -> float:
         """Return seconds on the clock in which time cannot be up yet; 0 once it is."""
-        worked, waits = self.worked(), idle(self.seconds) if self.waits is None else self.waits
-        left = min(self.seconds - worked, waits + CLOCK * worked - self.passed())
+        worked, waits = (
+            self.worked(),
+            idle_seconds(self.seconds) if self.waits is None else self.waits,
+        )
+        left = min(self.seconds - worked, waits + CLOCK_SECONDS_PER_WORK * worked - self.passed())
         return max(left, 0.001) if left > 0 else 0.0
 
     def extend(self, seconds: float) -> None:
@@ -89,6 +97,6 @@ class Stopwatch:
     def in_words(self, limit: float = 0.0) -> str:
         """Return which time is up, in words; of a shorter ``limit`` where there is one."""
         limit, worked = limit or self.seconds, self.worked()
-        if CLOCK * worked >= self.passed():
+        if CLOCK_SECONDS_PER_WORK * worked >= self.passed():
             return f"{limit:g} s of processor time"
-        return f"{idle(limit):g} s on the clock, with {worked:.1f} s of processor time"
+        return f"{idle_seconds(limit):g} s on the clock, with {worked:.1f} s of processor time"

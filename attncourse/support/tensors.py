@@ -7,11 +7,11 @@ from torch import Tensor
 from attncourse.support.arrays import require_axes
 
 ALLOWED = ", True where allowed"
-WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+WHOLE_NUMBER_DTYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 
 
 def require_float_tensor(name: str, value, axes: str) -> Tensor:
-    """``value``; ``ValueError`` unless it is a floating-point torch tensor with these axes."""
+    """Return ``value``; raise ``ValueError`` unless it is a float tensor with these axes."""
     if not isinstance(value, Tensor):
         raise ValueError(f"{name}: expected a torch tensor, got {type(value).__name__}")
     if not value.is_floating_point():
@@ -21,7 +21,7 @@ def require_float_tensor(name: str, value, axes: str) -> Tensor:
 
 
 def require_boolean(name: str, value, meaning: str = "") -> Tensor:
-    """``value``; ``ValueError`` unless it is a boolean torch tensor. meaning: of its True."""
+    """Return ``value``; raise ``ValueError`` unless it is a boolean tensor. meaning: of True."""
     if not isinstance(value, Tensor) or value.dtype != torch.bool:
         got = f"dtype {value.dtype}" if isinstance(value, Tensor) else type(value).__name__
         raise ValueError(f"{name}: expected a boolean tensor{meaning}, got {got}")
@@ -29,8 +29,8 @@ def require_boolean(name: str, value, meaning: str = "") -> Tensor:
 
 
 def require_whole_numbers(ids: Tensor, axes: str | None = None, name: str = "ids") -> Tensor:
-    """``ids``; ``ValueError`` unless they are whole numbers in a tensor, with these axes if any."""
-    if not isinstance(ids, Tensor) or ids.dtype not in WHOLE:
+    """Return ``ids``; raise ``ValueError`` unless they are whole numbers, with these axes."""
+    if not isinstance(ids, Tensor) or ids.dtype not in WHOLE_NUMBER_DTYPES:
         got = f"dtype {ids.dtype}" if isinstance(ids, Tensor) else type(ids).__name__
         raise ValueError(f"{name}: expected a tensor of whole numbers, got {got}")
     if axes is not None:
@@ -41,7 +41,7 @@ def require_whole_numbers(ids: Tensor, axes: str | None = None, name: str = "ids
 def require_ids(
     ids: Tensor, n_vocab: int, *, shape: tuple[int, ...] | None = None, longest: int | None = None
 ) -> Tensor:
-    """``ids``; ``ValueError`` unless they are whole numbers from 0 to n_vocab − 1.
+    """Return ``ids``; raise ``ValueError`` unless they are whole, from 0 to n_vocab − 1.
 
     shape: the one they must have, any unless given. longest: how many one sequence may have.
     """

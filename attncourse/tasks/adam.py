@@ -34,19 +34,19 @@ class Adam:
         self.gradient, self.mean, self.square = (torch.zeros_like(self.numbers) for _ in range(3))
         sizes = [p.numel() for p in parameters]
         rows = (row.split(sizes) for row in (self.numbers, self.gradient))
-        for p, own, gradient in zip(parameters, *rows, strict=True):
-            p.data, p.grad = own.view(p.shape), gradient.view(p.shape)
+        for p, numbers, gradient in zip(parameters, *rows, strict=True):
+            p.data, p.grad = numbers.view(p.shape), gradient.view(p.shape)
         self.rate: float | Tensor = (
             rate if isinstance(rate, float | int) else rates_per_number(rate, sizes)
         )
 
     def zero_grad(self) -> None:
-        """All gradients 0."""
+        """Set all gradients to 0."""
         self.gradient.zero_()
 
     @torch.no_grad()
     def step(self, factor: float = 1.0) -> None:
-        """The parameters changed in place by their gradients, at so many times the rate."""
+        """Change the parameters in place by their gradients, at so many times the rate."""
         self.steps += 1
         first, second = (1 - beta**self.steps for beta in self.betas)  # of the means, so far
         self.mean.lerp_(self.gradient, 1 - self.betas[0])
@@ -63,6 +63,6 @@ class Adam:
 
 
 def rates_per_number(rates: Sequence[float] | Tensor, sizes: Sequence[int]) -> Tensor:
-    """The rate of each number: every parameter has as many for each of the runs."""
+    """Return the rate of each number: every parameter has as many for each of the runs."""
     rates = torch.as_tensor(rates)
     return torch.cat([rates.repeat_interleave(size // len(rates)) for size in sizes])

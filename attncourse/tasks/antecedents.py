@@ -18,7 +18,7 @@ from attncourse.tasks.pronouns import PAD, PronounWorld
 
 
 def places(world: PronounWorld, ids: Tensor) -> tuple[Int[Tensor, "b"], Int[Tensor, "b"]]:
-    """For each story where its character stands, and the full stop behind which the pronoun comes.
+    """Return where each story's character stands, and the full stop before its pronoun.
 
     The character is the word before *is*: a name or a profession. ids: ``(b, n)``.
     """
@@ -27,7 +27,7 @@ def places(world: PronounWorld, ids: Tensor) -> tuple[Int[Tensor, "b"], Int[Tens
 
 
 def antecedent_patterns(world: PronounWorld, ids: Tensor) -> Bool[Tensor, "b n n"]:
-    """For each story the pattern that is True where the full stop looks at the character."""
+    """Return each story's pattern, True where the full stop looks at the character."""
     who, stop = places(world, ids)
     pattern = torch.zeros(*ids.shape, ids.shape[-1], dtype=torch.bool)
     pattern[torch.arange(len(ids)), stop, who] = True
@@ -36,7 +36,7 @@ def antecedent_patterns(world: PronounWorld, ids: Tensor) -> Bool[Tensor, "b n n
 
 @torch.no_grad()
 def costs(model: nn.Module, world: PronounWorld, ids: Tensor) -> Float[Tensor, "3"]:
-    """The mean surprise, in nats: at every token, and at the pronoun in its two parts.
+    """Return the mean surprise, in nats: at every token, and at the pronoun in its two parts.
 
     That a pronoun comes, −log p(she or he), and then which, −log p(the right one | she or he). The
     two add up to the surprise at the pronoun. ids: ``(b, n)``.
@@ -112,32 +112,32 @@ def evidence(
     gradient = torch.autograd.grad(whole, vectors)[0]
     with torch.no_grad():
         moved = [preference(model, world, vectors, j) - whole for j in range(len(ids) - 1)]
-    found = (
+    amounts = (
         maps[-1].mean(dim=0)[-1],
         rollout(maps)[-1],
         (gradient * vectors).sum(dim=-1).detach().abs(),
         torch.stack([*moved, torch.tensor(0.0)]).abs(),
     )
-    return {name: x / x.sum() for name, x in zip(METHODS, found, strict=True)}
+    return {name: x / x.sum() for name, x in zip(METHODS, amounts, strict=True)}
 
 
 def name_stories(world: PronounWorld, n: int) -> list[Int[Tensor, "m"]]:
-    """The beginnings of n stories about a name, up to the full stop before the pronoun.
+    """Return the beginnings of n stories about a name, up to the full stop before the pronoun.
 
     A name decides the pronoun; a profession makes it likely at most.
     """
-    found: list[Tensor] = []
-    professions = {world.places[one] for one in world.men}
-    while len(found) < n:
+    beginnings: list[Tensor] = []
+    professions = {world.places[character_id] for character_id in world.men}
+    while len(beginnings) < n:
         ids = world.sample(n)
         who, stop = places(world, ids)
         character = ids[torch.arange(n), who].tolist()
-        found += [
+        beginnings += [
             row[: end + 1]
-            for row, end, one in zip(ids, stop.tolist(), character, strict=True)
-            if one not in professions
+            for row, end, character_id in zip(ids, stop.tolist(), character, strict=True)
+            if character_id not in professions
         ]
-    return found[:n]
+    return beginnings[:n]
 
 
 def share_on_character(
@@ -154,11 +154,11 @@ def share_on_character(
             sums[name][0] += shares[who].item()
             sums[name][1] += float(shares[:-1].argmax() == who)
     n = len(stories)
-    return {name: (given / n, most / n) for name, (given, most) in sums.items()}
+    return {name: (total / n, most / n) for name, (total, most) in sums.items()}
 
 
 def without(model: GPT, heads: list[tuple[int, int]]) -> GPT:
-    """The model with several heads switched off."""
+    """Return the model with several heads switched off."""
     changed = copy.deepcopy(model)
     for layer, head in heads:
         changed = ablate(changed, layer, head)
@@ -166,7 +166,7 @@ def without(model: GPT, heads: list[tuple[int, int]]) -> GPT:
 
 
 def question(world: PronounWorld, who: str) -> list[str]:
-    """Beginnings about one character that differ in one trait: contexts to ask for the pronoun."""
+    """Return beginnings about one character that differ in one trait, to ask for the pronoun."""
     return [f"{who} is {trait} ." for trait in ("small", "cute", "quiet", "brave", "tall")]
 
 
@@ -174,7 +174,7 @@ TEXTS = ("The doctor asked the nurse a question. She", "The doctor asked the nur
 
 
 def probe_gpt2(layer: int = 5, head: int = 10, *, download: bool = False) -> None:
-    """Prints where a head of GPT-2 looks from *She* and from *He*, or why it was not asked.
+    """Print where a head of GPT-2 looks from *She* and from *He*, or why it was not asked.
 
     With ``download`` the weights are loaded, and fetched where they are not on this machine yet,
     0.5 GB; without, nothing is asked.
@@ -192,5 +192,5 @@ def probe_gpt2(layer: int = 5, head: int = 10, *, download: bool = False) -> Non
         row = attention_maps(model, ids)[layer, head, -1]
         words = [tokenizer.decode([i]).strip() for i in ids.tolist()]
         shares = {w: row[words.index(w)].item() for w in ("doctor", "nurse")}
-        told = ", ".join(f"{w} {share:.2f}" for w, share in shares.items())
-        print(f"layer {layer}, head {head}, from {words[-1]!r}: {told}")
+        shares_in_words = ", ".join(f"{w} {share:.2f}" for w, share in shares.items())
+        print(f"layer {layer}, head {head}, from {words[-1]!r}: {shares_in_words}")

@@ -2,7 +2,7 @@
 
 
 def steps_bar(steps: int):
-    """A bar that shows steps, the loss and the seconds."""
+    """Return a bar that shows steps, the loss and the seconds."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (

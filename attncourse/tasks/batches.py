@@ -48,19 +48,19 @@ STORIES, STEPS, ROOM = 2000, 350, 8  # ROOM: positions of the GPT beyond the lon
 def rows_padded(
     sequences: Sequence[Tensor], pad: int
 ) -> dict[str, Callable[[], tuple[Tensor, Tensor, Tensor, Tensor]]]:
-    """Five ways to make one batch: ids, positions, mask, and where each sequence's answer is."""
-    ids, own, mask = pad_left(sequences, pad)
+    """Return five ways to make one batch: ids, positions, mask, and where each answer is."""
+    ids, positions, mask = pad_left(sequences, pad)
     n = ids.shape[-1]
-    lengths = torch.tensor([len(one) for one in sequences])
+    lengths = torch.tensor([len(sequence) for sequence in sequences])
     right = torch.full_like(ids, pad)
-    for row, one in zip(right, sequences, strict=True):
-        row[: len(one)] = one
+    for row, sequence in zip(right, sequences, strict=True):
+        row[: len(sequence)] = sequence
     counted, causal = torch.arange(n).expand_as(ids), causal_mask(n).expand_as(mask)
     last = torch.full_like(lengths, n - 1)
     return {
-        "left": lambda: (ids, own, mask, last),
+        "left": lambda: (ids, positions, mask, last),
         "left, positions count the padding": lambda: (ids, counted, mask, last),
-        "left, mask forgotten": lambda: (ids, own, causal, last),
+        "left, mask forgotten": lambda: (ids, positions, causal, last),
         "right, its own last token is read": lambda: (right, counted, causal, lengths - 1),
         "right, the last column is read": lambda: (right, counted, causal, last),
     }
@@ -68,24 +68,24 @@ def rows_padded(
 
 @torch.no_grad()
 def paddings(model: Llama | GPT, sequences: Sequence[Tensor], pad: int) -> dict[str, dict]:
-    """For each way: the largest difference of a logit from alone, and how many likeliest agree."""
-    alone = torch.stack([model(one)[-1] for one in sequences])  # (b, n_vocab)
-    found = {}
+    """Return each way's largest difference of a logit from alone, and how many likeliest agree."""
+    alone = torch.stack([model(sequence)[-1] for sequence in sequences])  # (b, n_vocab)
+    figures = {}
     for name, made in rows_padded(sequences, pad).items():
         ids, positions, mask, places = made()
         logits = model(ids, mask=mask, positions=positions)
         said = logits[torch.arange(len(ids)), places]
         same = said.argmax(-1) == alone.argmax(-1)
-        found[name] = {
+        figures[name] = {
             "difference": float(f"{(said - alone).abs().max():.2g}"),
             "same_token": int(same.sum()),
             "of": len(sequences),
         }
-    return found
+    return figures
 
 
 def roomy_storyteller(seed: int, steps: int = STEPS) -> GPT:
-    """Chapter 13's GPT after its training, with some positions that no story reaches."""
+    """Return Chapter 13's GPT after its training, with some positions that no story reaches."""
     world = PronounWorld(1 + seed)
     torch.manual_seed(seed)
     model = GPT(GPTConfig(len(world.words), world.longest + ROOM))
@@ -132,7 +132,7 @@ def measure_paddings(
 
 @torch.no_grad()
 def time_batches(model: Llama, batches: Sequence[int] = BATCHES, times: int = 3) -> dict:
-    """By batch: seconds to the first word, between two words, and words a second of all."""
+    """Return by batch the seconds to the first word and between two, and words a second of all."""
     generator = torch.Generator().manual_seed(0)
     rows = []
     for batch in batches:

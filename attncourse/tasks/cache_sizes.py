@@ -32,13 +32,13 @@ class Sizes(NamedTuple):
     turned: int = 0
 
     def numbers(self) -> int:
-        """Keys and values of a token, as numbers."""
+        """Return how many numbers the keys and values of a token are."""
         if self.latent:
             return self.layers * (self.latent + self.turned)
         return kv_cache_bytes(1, self.layers, self.kv_heads, self.d_head, 1)
 
     def with_all_heads(self) -> int:
-        """The same if every query head had a key and a value of its own."""
+        """Return the same if every query head had a key and a value of its own."""
         return kv_cache_bytes(1, self.layers, self.heads, self.d_head, 1)
 
 
@@ -53,22 +53,22 @@ MODELS = (
 )
 
 
-def cache_size_row(one: Sizes) -> dict:
+def cache_size_row(sizes: Sizes) -> dict:
     """Return a row of the table: bytes a token, their share, and how many texts fit.
 
     The share is of what a key/value head for each query head would take; the texts are of
     ``TOKENS`` tokens, in ``ROOM`` bytes.
     """
-    token = BYTES * one.numbers()
+    token = BYTES * sizes.numbers()
     return {
-        **{name: value for name, value in one._asdict().items() if value},
+        **{name: value for name, value in sizes._asdict().items() if value},
         "bytes_a_token": token,
-        "share": round(one.numbers() / one.with_all_heads(), 4),
+        "share": round(sizes.numbers() / sizes.with_all_heads(), 4),
         "texts": int(ROOM // (token * TOKENS)),
     }
 
 
 def cache_size_table() -> dict:
-    """The table."""
-    rows = [cache_size_row(one) for one in MODELS]
+    """Return the cache sizes of the models as rows of a table."""
+    rows = [cache_size_row(sizes) for sizes in MODELS]
     return {"bytes_per_number": BYTES, "tokens": TOKENS, "room": ROOM, "rows": rows}

@@ -10,7 +10,7 @@ from attncourse.support.tensors import seen
 
 
 def to_ids(texts: Sequence[str], alphabet: str) -> Int[Tensor, "b n"]:
-    """Each character's place in the alphabet, from 1; 0 behind the end of the shorter texts.
+    """Return each character's place in the alphabet, from 1; 0 behind the end of the shorter texts.
 
     Returns ``(len(texts), n)`` with n the length of the longest. Raises ``ValueError`` for no
     texts and for a character that the alphabet does not hold.
@@ -26,14 +26,14 @@ def to_ids(texts: Sequence[str], alphabet: str) -> Int[Tensor, "b n"]:
 
 
 def to_texts(ids: Int[Tensor, "b n"], alphabet: str) -> list[str]:
-    """The texts that ``to_ids`` made these ids of: each row up to its first 0."""
+    """Return the texts that ``to_ids`` made these ids of: each row up to its first 0."""
     require_character_ids("ids", ids, len(alphabet) + 1)
     rows = (ids * (ids != 0).cumprod(dim=1)).tolist()
     return ["".join(alphabet[i - 1] for i in row if i) for row in rows]
 
 
 def require_character_ids(name: str, ids: Tensor, n_ids: int, *, least: int = 0) -> None:
-    """Raises ``ValueError`` unless these are rows of ids below n_ids, with zeros at the end only.
+    """Raise ``ValueError`` unless these are rows of ids below n_ids, zeros at the end only.
 
     ``least`` is the number of ids that each row has at least.
     """
@@ -44,8 +44,8 @@ def require_character_ids(name: str, ids: Tensor, n_ids: int, *, least: int = 0)
         raise ValueError(
             f"{name}: expected ids from 0 to {n_ids - 1}, got {int(ids.min())} to {int(ids.max())}"
         )
-    there = ids != 0
-    if seen(there[:, 1:] & ~there[:, :-1]):
+    is_character = ids != 0
+    if seen(is_character[:, 1:] & ~is_character[:, :-1]):
         raise ValueError(f"{name}: expected 0 at the end of a row only, as padding")
-    if least and seen(there.sum(dim=1) < least):
+    if least and seen(is_character.sum(dim=1) < least):
         raise ValueError(f"{name}: expected at least {least} id in each row, got only padding")

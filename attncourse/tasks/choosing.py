@@ -22,8 +22,8 @@ def choosing(batch: int, generator: torch.Generator, n: int = 8) -> tuple[Tensor
     two, ``(batch, n - 2)``.
     """
     ids = torch.randint(DIGITS, (batch, n), generator=generator)
-    two_before, before, own = ids[:, :-2], ids[:, 1:-1], ids[:, 2:]
-    return ids, torch.where(before > two_before, own, two_before)
+    two_before, before, last = ids[:, :-2], ids[:, 1:-1], ids[:, 2:]
+    return ids, torch.where(before > two_before, last, two_before)
 
 
 class PartialBlock(EncoderBlock):
@@ -40,7 +40,7 @@ class PartialBlock(EncoderBlock):
             self.feed_forward = self.norm_2 = None
 
     def add(self, x: Tensor, branch, norm) -> Tensor:
-        """As in a whole block; the branch alone without residual, x itself without a branch."""
+        """Add a branch as a whole block does; or return it alone, or x alone."""
         if branch is None:
             return x
         return branch(norm(x)) if self.without == "residual" else super().add(x, branch, norm)

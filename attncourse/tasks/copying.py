@@ -19,14 +19,14 @@ ENCODINGS = ("none", "sinusoidal", "RoPE", "ALiBi")
 
 
 def sequences(batch: int, n: int, generator: torch.Generator) -> Tensor:
-    """Different letters in random order, ``(batch, n)``, with n at most 32."""
+    """Return different letters in random order, ``(batch, n)``, with n at most 32."""
     if not 1 <= n <= LETTERS:
         raise ValueError(f"n: expected 1 to {LETTERS} different letters, got {n}")
     return torch.rand(batch, LETTERS, generator=generator).argsort(dim=1)[:, :n]
 
 
 def copy(n: int = 8, back: int = 1) -> Task:
-    """The task to name the letter ``back`` positions before, in sequences of n letters.
+    """Return the task to name the letter ``back`` positions before, in sequences of n letters.
 
     It returns ids ``(batch, n)`` and the answers of the last n − back positions, those that have
     one, ``(batch, n - back)``.
@@ -42,7 +42,7 @@ def copy(n: int = 8, back: int = 1) -> Task:
 
 
 def reverse(n: int = 8) -> Task:
-    """The task to name, at position i, the letter of position n − 1 − i; all n are asked."""
+    """Return the task to name, at position i, the letter of position n − 1 − i; all n are asked."""
 
     def task(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         ids = sequences(batch, n, generator)

@@ -26,7 +26,7 @@ ISO = "0123456789- "  # and of its translation
 
 @shaped
 def date_pairs(n: Count, seed: int) -> list[tuple[str, str]]:
-    """``n`` random dates of 1900 to 2099, each as somebody might write it and as *year-month-day*.
+    """Return ``n`` random dates of 1900 to 2099, as somebody might write them and as ISO dates.
 
     Days and the six formats are equally likely; weekdays are the right ones.
     """
@@ -38,7 +38,7 @@ def date_pairs(n: Count, seed: int) -> list[tuple[str, str]]:
 
 @lru_cache(4096)  # trainings meet the same days again
 def write_date(ordinal: int, form: str) -> tuple[str, str]:
-    """The date with this number, written in this form and as *year-month-day*."""
+    """Return the date with this number, written in this form and as *year-month-day*."""
     date = datetime.date.fromordinal(ordinal)
     endings = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}
     written = form.format(

@@ -24,7 +24,7 @@ N_IDS = len(WRITTEN) + 1, len(ISO) + 1  # of what is read and of what is written
 def day_lines(
     n: int, generator: torch.Generator, *, kept: bool = False, same: bool = False
 ) -> tuple[list[tuple[str, str]], Tensor]:
-    """``n`` lines, each as somebody might write it and in *month-day*, and their kinds ``(n,)``.
+    """Return ``n`` lines, as somebody might write them and in *month-day*, and their kinds.
 
     *3 mar* is kind 0, *the 3rd of march* kind 1, both *03-03*; *3 mar, 18 nov* is kind 2,
     *03-03 11-18*, and half of the lines. kept: whether days come from those kept for testing; of
@@ -36,15 +36,15 @@ def day_lines(
     lines = []
     for kind, both in zip(kinds.tolist(), days, strict=True):
         both = both[:1] * 2 if same else both
-        some = both if kind == 2 else both[:1]
-        pairs = [write_date(NEW_YEAR + day, FORMS[kind]) for day in some]
+        days_written = both if kind == 2 else both[:1]
+        pairs = [write_date(NEW_YEAR + day, FORMS[kind]) for day in days_written]
         written, iso = zip(*pairs, strict=True)
         lines.append((", ".join(written), " ".join(date[5:] for date in iso)))
     return lines, kinds
 
 
 def as_ids(lines: list[tuple[str, str]]) -> tuple[Tensor, Tensor]:
-    """The lines as ids: what is read ``(b, n)`` and what is to be written ``(b, t)``."""
+    """Return the lines as ids: what is read ``(b, n)`` and what is to be written ``(b, t)``."""
     read, wanted = zip(*lines, strict=True)
     return to_ids(read, WRITTEN), to_ids(wanted, ISO)
 
@@ -52,7 +52,7 @@ def as_ids(lines: list[tuple[str, str]]) -> tuple[Tensor, Tensor]:
 def days(
     batch: int, generator: torch.Generator, *, same: bool = False
 ) -> tuple[tuple[Tensor, Tensor], Tensor]:
-    """A batch to train a translator on: source ``(b, n)``, target ``(b, t)``, and the answers.
+    """Return a batch for a translator: source ``(b, n)``, target ``(b, t)``, and the answers.
 
     The answers ``(b, t + 1)`` are the target's characters and its end, 0; behind it, `UNASKED`.
     same: as for `day_lines`.
@@ -63,7 +63,7 @@ def days(
 
 
 def whole_lines(logits: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
-    """The judge of exact match: a line is right if none of its characters is wrong.
+    """Judge by exact match: a line is right if none of its characters is wrong.
 
     logits: ``(b, t + 1, classes)``. Returns the cross-entropy of a character, in nats, and True
     or False for each line, ``(b,)``.

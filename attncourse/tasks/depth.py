@@ -14,7 +14,7 @@ from attncourse.transformer import EncoderBlock, FeedForward, LayerNorm
 
 
 def size(X: Float[Tensor, "*batch n d"]) -> Float[Tensor, "*batch"]:
-    """√(‖X‖₁ ‖X‖∞): the largest column sum of |X| and the largest row sum, their geometric mean."""
+    """Return √(‖X‖₁ ‖X‖∞), the geometric mean of |X|'s largest column sum and largest row sum."""
     columns, rows = X.abs().sum(-2).amax(-1), X.abs().sum(-1).amax(-1)
     return (columns * rows).sqrt()
 
@@ -34,10 +34,10 @@ def relative_residual(X: Float[Tensor, "*batch n d"], steps: int = 100) -> Float
     adam = Adam([shift], 0.003)
     least = size(rest)
     for step in range(steps):
-        found = size(rest - shift)
-        least = torch.minimum(least, found.detach())
+        distance = size(rest - shift)
+        least = torch.minimum(least, distance.detach())
         adam.zero_grad()
-        found.clamp(min=1e-30).log().sum().backward()
+        distance.clamp(min=1e-30).log().sum().backward()
         adam.step(1 - step / steps)
     return (least * scale[..., 0, 0] / size(X)).clamp(max=1)
 
@@ -46,7 +46,7 @@ def relative_residual(X: Float[Tensor, "*batch n d"], steps: int = 100) -> Float
 def tokens_by_depth(
     skip: bool, feed: bool, *, depth: int = 12, n: int = 16, d: int = 32, seed: int = 0
 ) -> Float[Tensor, "layers n d"]:
-    """Random tokens, and after each layer of a new stack without norms: ``(depth + 1, n, d)``.
+    """Return tokens after each layer of a new stack without norms: ``(depth + 1, n, d)``.
 
     skip: whether a branch is added to what it reads. feed: whether there are feed-forward layers.
     """
@@ -62,7 +62,7 @@ def tokens_by_depth(
 
 
 def xavier(module: nn.Module) -> nn.Module:
-    """The module with Xavier's weights, and biases of 0."""
+    """Return the module with Xavier's weights, and biases of 0."""
     for name, parameter in module.named_parameters():
         if parameter.ndim == 2:
             nn.init.xavier_uniform_(parameter)
@@ -74,7 +74,7 @@ def xavier(module: nn.Module) -> nn.Module:
 def gradients_by_depth(
     pre_norm: bool, *, depth: int = 12, n: int = 16, d: int = 32, batch: int = 8, seed: int = 0
 ) -> Float[Tensor, "layers"]:
-    """The norm of the gradient of every block's weight W_2, at the start, ``(depth,)``.
+    """Return the norm of the gradient of every block's weight W_2, at the start, ``(depth,)``.
 
     Weights begin as Xavier's; a linear read-out guesses one of 10 random classes for each token.
     """

@@ -29,7 +29,7 @@ Change = Callable[[Tensor, torch.Generator], Tensor]
 
 
 def digits() -> tuple[Float[Tensor, "1797 1 8 8"], Int[Tensor, "1797"]]:
-    """All images and what they show. Ink of 0 to 16 is moved and scaled: (ink − 5) / 6."""
+    """Return all images and what they show. Ink of 0 to 16 is moved and scaled: (ink − 5) / 6."""
     from sklearn.datasets import load_digits
 
     loaded: Any = load_digits()  # a Bunch, whose fields scikit-learn does not type
@@ -38,12 +38,12 @@ def digits() -> tuple[Float[Tensor, "1797 1 8 8"], Int[Tensor, "1797"]]:
 
 
 def normalise_ink(ink: Tensor) -> Tensor:
-    """Ink from 0 to 16 as the models read it, with mean near 0 and variance near 1."""
+    """Return ink from 0 to 16 as the models read it, with mean near 0 and variance near 1."""
     return (ink - 5) / 6
 
 
 def examples() -> Int[Tensor, "10 8 8"]:
-    """The ink of one image of every digit, in order, from the test part of fold 0."""
+    """Return the ink of one image of every digit, in order, from the test part of fold 0."""
     images, labels = digits()
     test = split(0)[2]
     chosen = [test[labels[test] == digit][1] for digit in range(10)]
@@ -51,7 +51,7 @@ def examples() -> Int[Tensor, "10 8 8"]:
 
 
 def split(fold: int, n: int = 1797, seed: int = 0) -> tuple[Tensor, Tensor, Tensor]:
-    """Indices of training (about 1,200), validation (150) and test images (a quarter).
+    """Return indices of training (about 1,200), validation (150) and test images (a quarter).
 
     No image is tested in two folds. Raises ``ValueError`` for a fold that there is not.
     """
@@ -65,7 +65,7 @@ def split(fold: int, n: int = 1797, seed: int = 0) -> tuple[Tensor, Tensor, Tens
 
 
 def vit(positions: bool = True) -> VisionTransformer:
-    """A vision transformer of 27,000 numbers: two layers, eight heads, 16 patches of 2 × 2.
+    """Return a vision transformer of 27,000 numbers: two layers, eight heads, 2 × 2 patches.
 
     Positions and class token begin wider than usual, which suits so short a training. Without
     positions they are 0 and stay so.
@@ -79,7 +79,7 @@ def vit(positions: bool = True) -> VisionTransformer:
 
 
 def conv_net() -> nn.Sequential:
-    """Two convolutions of 3 × 3, the largest of each 2 × 2, a linear layer: 10,000 numbers."""
+    """Return two convolutions of 3 × 3, the largest of 2 × 2, a linear layer: 10,000 numbers."""
     return nn.Sequential(
         nn.Conv2d(1, 16, 3, padding=1),  # (b, 16, 8, 8)
         nn.GELU(),
@@ -92,30 +92,30 @@ def conv_net() -> nn.Sequential:
 
 
 def logistic() -> nn.Sequential:
-    """Logistic regression: a weight for every pixel and digit, 650 numbers."""
+    """Return logistic regression: a weight for every pixel and digit, 650 numbers."""
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 10))
 
 
 def reorder_patches(images: Tensor, order: Int[Tensor, "*b n"]) -> Tensor:
-    """The images with patch ``order[i]`` in place i; one order for all, or a row for each image."""
+    """Return the images with patch ``order[i]`` in place i; one order, or a row for each image."""
     patches = patchify(images, PATCH)  # (b, n, 4)
     order = order.expand(patches.shape[:-1])[..., None].expand_as(patches)
     return unpatchify(patches.gather(-2, order), PATCH, *images.shape[-2:])
 
 
 def fixed(images: Tensor, generator: torch.Generator | None = None, seed: int = 5) -> Tensor:
-    """All images with their patches in the same disorder."""
+    """Return all images with their patches in the same disorder."""
     order = torch.randperm(16, generator=torch.Generator().manual_seed(seed))
     return reorder_patches(images, order)
 
 
 def fresh(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Each image with its patches in a disorder of its own."""
+    """Return each image with its patches in a disorder of its own."""
     return reorder_patches(images, torch.rand(len(images), 16, generator=generator).argsort(-1))
 
 
 def moved_a_pixel(images: Tensor, generator: torch.Generator) -> Tensor:
-    """The images, each moved by at most one pixel up or down and left or right; no ink comes in."""
+    """Return the images, each moved by at most a pixel each way; no ink comes in."""
     wide = F.pad(images, (1, 1, 1, 1), value=normalise_ink(torch.tensor(0.0)).item())
     down, right = torch.randint(3, (2, len(images), 1), generator=generator)
     rows, columns = down + torch.arange(8), right + torch.arange(8)  # (b, 8) each
@@ -139,7 +139,7 @@ def train(
     change: Change = unchanged_images,
     show: bool = False,
 ) -> list[float]:
-    """Trains with AdamW and returns the loss of each batch, in nats; equal seeds, equal runs.
+    """Train with AdamW and return the loss of each batch, in nats; equal seeds, equal runs.
 
     The rate rises over 30 steps and falls to 0 over the last four fifths. ``change`` is done to
     every batch. The model is left in ``eval()``. show: a bar with steps, loss and seconds.
@@ -150,11 +150,11 @@ def train(
     model.train()
     with steps_bar(steps) if show else nullcontext() as progress:
         while len(losses) < steps:
-            for some in torch.randperm(len(images), generator=generator).split(BATCH):
+            for rows in torch.randperm(len(images), generator=generator).split(BATCH):
                 step = len(losses)
-                if len(some) < BATCH or step == steps:
+                if len(rows) < BATCH or step == steps:
                     continue
-                loss = F.cross_entropy(model(change(images[some], generator)), labels[some])
+                loss = F.cross_entropy(model(change(images[rows], generator)), labels[rows])
                 adam.zero_grad()
                 loss.backward()
                 adam.step(min(1, (step + 1) / 30, (1 - step / steps) / 0.8))
@@ -167,12 +167,12 @@ def train(
 
 @torch.no_grad()
 def answers(model: nn.Module, images: Tensor, change: Change = unchanged_images) -> Tensor:
-    """The model's logits for images changed in the same way, with a seed of their own."""
+    """Return the model's logits for images changed in the same way, with a seed of their own."""
     return model.eval()(change(images, torch.Generator().manual_seed(1000)))
 
 
 def wilson(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
-    """The interval of Wilson for a share of ``right`` out of n, by default of 95 %."""
+    """Return the interval of Wilson for a share of ``right`` out of n, by default of 95 %."""
     if not 0 <= right <= n or n == 0:
         raise ValueError(f"right: expected 0 to n and n above 0, got {right} of {n}")
     share, more = right / n, z * z / n
@@ -202,13 +202,13 @@ def digits_contest(
     folds: int = 3,
     epochs: int = EPOCHS,
 ) -> dict[str, dict]:
-    """Each contestant at the rate with the least loss on the validation images, mean of the folds.
+    """Return each contestant at the rate with the least validation loss, mean of the folds.
 
     Fold f is trained from seed f. For each contestant: its rate, and the images that it got
     wrong in the test part of every fold, by number.
     """
     images, labels = digits()
-    found = {}
+    results = {}
     for name in names:
         build, change = CONTESTANTS[name]
         tried = {}
@@ -228,12 +228,12 @@ def digits_contest(
                 wrong.append(sorted(test[missed].tolist()))
             tried[rate] = sum(losses) / folds, wrong
         rate = min(tried, key=lambda rate: tried[rate][0])
-        found[name] = {"rate": rate, "wrong": tried[rate][1]}
-    return found
+        results[name] = {"rate": rate, "wrong": tried[rate][1]}
+    return results
 
 
 def kept() -> dict[str, dict]:
-    """The contest as it was run once, with its machine's versions under ``made``."""
+    """Return the contest as it was run once, with its machine's versions under ``made``."""
     return json.loads(KEPT.read_text(encoding="utf-8"))
 
 

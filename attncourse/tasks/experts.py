@@ -53,13 +53,13 @@ class Experts(nn.Module):
 
 
 def with_layer(width: int = WIDTH, d_model: int = D_MODEL) -> GPT:
-    """A GPT for pronoun world with feed-forward layers of this width."""
+    """Return a GPT for pronoun world with feed-forward layers of this width."""
     world = PronounWorld()
     return GPT(GPTConfig(len(world.words), world.longest, d_model, d_ff=width))
 
 
 def with_experts() -> GPT:
-    """The same with eight experts in place of each layer."""
+    """Return the same GPT with eight experts in place of each feed-forward layer."""
     gpt = with_layer()
     for block in gpt.blocks:
         block.feed_forward = Experts(D_MODEL)
@@ -73,11 +73,11 @@ def layers_of(model: GPT) -> list[Experts]:
 
 
 def balanced(model: GPT, factor: float = BALANCE) -> Callable:
-    """Chapter 13's loss and, for each layer of experts, how unevenly its tokens were spread."""
+    """Return a loss: chapter 13's, and how unevenly each layer's experts were used."""
 
     def loss(logits: Tensor, ids: Tensor, padding_id: int | None) -> Tensor:
         real = ids != PAD
-        uneven = [load_balance_loss(one.logits[real], CHOSEN) for one in layers_of(model)]
+        uneven = [load_balance_loss(layer.logits[real], CHOSEN) for layer in layers_of(model)]
         return next_token_loss(logits, ids, padding_id) + factor * torch.stack(uneven).sum()
 
     return loss
@@ -92,7 +92,7 @@ CONTESTANTS: dict[str, tuple[Callable[[], GPT], bool]] = {
 
 
 def train_experts(name: str, rate: float, seed: int, steps: int = STEPS) -> GPT:
-    """One training."""
+    """Return the contestant of this name, trained at this rate from this seed."""
     build, even = CONTESTANTS[name]
     torch.manual_seed(seed)
     model = build()
@@ -105,9 +105,9 @@ def train_experts(name: str, rate: float, seed: int, steps: int = STEPS) -> GPT:
 def hidden_numbers(model: GPT) -> dict[str, int]:
     """Return how many hidden numbers a token meets in a block, and how many there are."""
     layer = model.blocks[0].feed_forward
-    there = layer.W_1.out_features
-    used = there * layer.chosen // EXPERTS if isinstance(layer, Experts) else there
-    return {"used": used, "there": there}
+    all_numbers = layer.W_1.out_features
+    used = all_numbers * layer.chosen // EXPERTS if isinstance(layer, Experts) else all_numbers
+    return {"used": used, "there": all_numbers}
 
 
 @torch.no_grad()
@@ -120,9 +120,9 @@ def who_goes_where(model: GPT, n: int = 1000, least: int = 20) -> dict:
     ids = world.sample(n)
     model.eval()(ids)
     real = ids != PAD
-    words, found = ids[real], []
-    for one in layers_of(model):
-        weights = one.weights[real]  # (tokens, e)
+    words, layers = ids[real], []
+    for layer in layers_of(model):
+        weights = layer.weights[real]  # (tokens, e)
         by_word = {}
         for word in words.unique().tolist():
             mine = weights[words == word]
@@ -130,8 +130,8 @@ def who_goes_where(model: GPT, n: int = 1000, least: int = 20) -> dict:
                 mean = mine.mean(0)
                 by_word[world.words[word]] = [int(mean.argmax()), round(float(mean.max()), 2)]
         shares = (weights > 0).float().mean(0) / CHOSEN
-        found.append({"shares": [round(x, 3) for x in shares.tolist()], "words": by_word})
-    return {"layers": found}
+        layers.append({"shares": [round(x, 3) for x in shares.tolist()], "words": by_word})
+    return {"layers": layers}
 
 
 def experts_contest(
@@ -140,7 +140,7 @@ def experts_contest(
     seeds: int = SEEDS,
     steps: int = STEPS,
 ) -> list[dict]:
-    """Every contestant at its best rate: losses by seed, and where its tokens go."""
+    """Return every contestant at its best rate: losses by seed, and where its tokens go."""
     unread, test = PronounWorld(1 + seeds).sample(1000), PronounWorld(1000).sample(4000)
     rows = []
     for name in names:
@@ -156,8 +156,10 @@ def experts_contest(
         row["losses"] = [round(mean_loss(model, test, PAD), 4) for model in models]
         if isinstance(layers_of(models[0])[0], Experts):
             where = [who_goes_where(model) for model in models]
-            row["shares"] = [[layer["shares"] for layer in one["layers"]] for one in where]
-            row["words"] = [[layer["words"] for layer in one["layers"]] for one in where]
+            row["shares"] = [
+                [layer["shares"] for layer in of_model["layers"]] for of_model in where
+            ]
+            row["words"] = [[layer["words"] for layer in of_model["layers"]] for of_model in where]
         rows.append(row)
     return rows
 

@@ -58,7 +58,7 @@ def token_place(tokens: Sequence[str], word: str) -> int:
 
 
 def pack_maps(maps: Float[Tensor, "l h n n"]) -> str:
-    """The lower triangles, row by row, a byte for each weight in steps of 1/255, in base 64."""
+    """Return the lower triangles, row by row, as bytes in steps of 1/255, in base 64."""
     n = maps.shape[-1]
     below = maps[..., *torch.tril_indices(n, n)]  # (l, h, n (n + 1) / 2)
     steps = (below * 255).round().to(torch.uint8)
@@ -66,7 +66,7 @@ def pack_maps(maps: Float[Tensor, "l h n n"]) -> str:
 
 
 def unpack_maps(text: str, n: int, n_layers: int, n_heads: int) -> Float[np.ndarray, "l h n n"]:
-    """The maps again, each weight at most 1/510 from what it was."""
+    """Return the maps again, each weight at most 1/510 from what it was."""
     steps = np.frombuffer(base64.b64decode(text), dtype=np.uint8)
     maps = np.zeros((n_layers, n_heads, n, n))
     maps[..., *np.tril_indices(n)] = steps.reshape(n_layers, n_heads, -1) / 255

@@ -52,7 +52,7 @@ TEMPLATES = (
 
 
 def answer_of(words: "BytePairs", word: str) -> int:
-    """The token of a word behind a blank. Raises ``ValueError`` for a word of several."""
+    """Return the token of a word behind a blank. Raises ``ValueError`` for a word of several."""
     ids = words.encode(" " + word)
     if len(ids) != 1:
         raise ValueError(f"{word!r}: expected a word of one token, got {len(ids)}")
@@ -80,30 +80,30 @@ def lens(model: Llama, words: "BytePairs", text: str, answer: str) -> dict:
 # --- where the answer is ----------------------------------------------------------------------
 
 
-def gap(logits: Float[Tensor, "n n_vocab"], one: int, other: int) -> float:
-    """Return log p(one) − log p(other) for what comes next."""
-    return (logits[-1, one] - logits[-1, other]).item()
+def gap(logits: Float[Tensor, "n n_vocab"], token: int, other: int) -> float:
+    """Return log p(token) − log p(other) for what comes next."""
+    return (logits[-1, token] - logits[-1, other]).item()
 
 
 @torch.no_grad()
 def patch_map(
     model: Llama, words: "BytePairs", pair: tuple[str, str], layers: Sequence[int] | None = None
 ) -> dict:
-    """By layer and position: how much of the gap between two capitals one vector brings along.
+    """Return by layer and position how much of the gap between two capitals one vector brings.
 
     The first country's run is put into the second's: 0 where nothing changes, 1 where the gap is
     as in the first one's run.
     """
     clean, corrupted = (words.encode(TEMPLATES[0].format(country)) for country in pair)
-    one, other = (answer_of(words, CAPITALS[country]) for country in pair)
-    at_best, at_worst = (gap(model(ids), one, other) for ids in (clean, corrupted))
+    capital, other = (answer_of(words, CAPITALS[country]) for country in pair)
+    at_best, at_worst = (gap(model(ids), capital, other) for ids in (clean, corrupted))
     layers = range(len(model.blocks)) if layers is None else layers
     rows = []
     for layer in layers:
         row = []
         for position in range(len(clean)):
-            found = gap(patched(model, clean, corrupted, layer, position), one, other)
-            row.append(round((found - at_worst) / (at_best - at_worst), 3))
+            patched_gap = gap(patched(model, clean, corrupted, layer, position), capital, other)
+            row.append(round((patched_gap - at_worst) / (at_best - at_worst), 3))
         rows.append(row)
     return {"pair": list(pair), "gaps": [round(at_best, 2), round(at_worst, 2)], "map": rows}
 
@@ -112,45 +112,48 @@ def patch_map(
 
 
 def runs(words: "BytePairs", template: str) -> list[tuple[Tensor, int, int, int]]:
-    """For each ordered pair: ids, where the country stands, its capital and the other's."""
-    found = []
+    """Return for each ordered pair ids, where the country stands, its capital and the other's."""
+    country_runs = []
     for pair in PAIRS:
-        for one, other in (pair, pair[::-1]):
-            ids = words.encode(template.format(one))
-            country = answer_of(words, one)
+        for country_name, other in (pair, pair[::-1]):
+            ids = words.encode(template.format(country_name))
+            country = answer_of(words, country_name)
             where = (ids == country).nonzero().flatten()
-            right, wrong = (answer_of(words, CAPITALS[name]) for name in (one, other))
-            found.append((ids, int(where[0]), right, wrong))
-    return found
+            right, wrong = (answer_of(words, CAPITALS[name]) for name in (country_name, other))
+            country_runs.append((ids, int(where[0]), right, wrong))
+    return country_runs
 
 
 @torch.no_grad()
 def gaps_without(
-    model: Llama, asked: Sequence[tuple[Tensor, int, int, int]], heads: Sequence[Head], key=None
+    model: Llama,
+    country_runs: Sequence[tuple[Tensor, int, int, int]],
+    heads: Sequence[Head],
+    key=None,
 ) -> Float[Tensor, "r"]:
-    """The gaps with the edge from the last token to the country cut in these heads.
+    """Return the gaps with the edge from the last token to the country cut in these heads.
 
     key: another token, by its position, in place of the country.
     """
-    ids = torch.stack([one[0] for one in asked])
-    at = asked[0][1] if key is None else key
+    ids = torch.stack([right[0] for right in country_runs])
+    at = country_runs[0][1] if key is None else key
     edge: Edge = (ids.shape[-1] - 1, at)
     with without_edges(model, {head: [edge] for head in heads}):
         logits = model(ids)[:, -1]
-    one, other = (torch.tensor([row[i] for row in asked])[:, None] for i in (2, 3))
-    return (logits.gather(1, one) - logits.gather(1, other))[:, 0]
+    right, wrong = (torch.tensor([row[i] for row in country_runs])[:, None] for i in (2, 3))
+    return (logits.gather(1, right) - logits.gather(1, wrong))[:, 0]
 
 
 def carriers(
     model: Llama, words: "BytePairs", template: str = TEMPLATES[0], layers: Sequence[int] = ()
 ) -> Float[Tensor, "l h"]:
-    """The mean gap that is left without one head's edge from the last token to the country."""
-    asked = runs(words, template)
+    """Return the mean gap without each head's edge from the last token to the country."""
+    country_runs = runs(words, template)
     layers = layers or range(len(model.blocks))
     n_heads = model.config.n_heads
     return torch.tensor(
         [
-            [gaps_without(model, asked, [(layer, h)]).mean().item() for h in range(n_heads)]
+            [gaps_without(model, country_runs, [(layer, h)]).mean().item() for h in range(n_heads)]
             for layer in layers
         ]
     )
@@ -160,12 +163,12 @@ def measure_facts(
     model: Llama, words: "BytePairs", pairs=PAIRS, layers: Sequence[int] | None = None
 ) -> dict:
     """Measure facts, as the page shows them; pairs and layers may be fewer."""
-    asked = runs(words, TEMPLATES[0])
+    country_runs = runs(words, TEMPLATES[0])
     left = carriers(model, words, layers=layers or ())
     numbers = list(range(len(model.blocks)) if layers is None else layers)
     order = left.flatten().argsort().tolist()
     best = [(numbers[i // left.shape[1]], i % left.shape[1]) for i in order[:3]]
-    as_it_is = gaps_without(model, asked, [])
+    as_it_is = gaps_without(model, country_runs, [])
     return {
         "lens": [lens(model, words, *fact) for fact in FACTS],
         "tokens": [words.decode([i]) for i in words.encode(TEMPLATES[0].format("France")).tolist()],
@@ -175,15 +178,15 @@ def measure_facts(
         "carriers": [
             {
                 "head": head_name(head),
-                "gap": [round(x, 3) for x in gaps_without(model, asked, [head]).tolist()],
+                "gap": [round(x, 3) for x in gaps_without(model, country_runs, [head]).tolist()],
                 "other_keys": [
-                    round(gaps_without(model, asked, [head], key).mean().item(), 3)
-                    for key in range(asked[0][1])
+                    round(gaps_without(model, country_runs, [head], key).mean().item(), 3)
+                    for key in range(country_runs[0][1])
                 ],
             }
             for head in best
         ],
-        "three_together": [round(x, 3) for x in gaps_without(model, asked, best).tolist()],
+        "three_together": [round(x, 3) for x in gaps_without(model, country_runs, best).tolist()],
         "templates": [
             {
                 "template": template,

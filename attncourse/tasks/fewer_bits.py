@@ -82,34 +82,34 @@ WEIGHT_BITS = (8, 4, 3, 2)
 
 def bits_a_number(model: Llama, name: str, bits: int) -> float:
     """Return the bits of a weight with its part of a scale and a minimum."""
-    matrices = [one.weight for one in model.blocks.modules() if isinstance(one, nn.Linear)]
+    matrices = [layer.weight for layer in model.blocks.modules() if isinstance(layer, nn.Linear)]
     if name.startswith("a block of"):
         return bits + SCALES / int(name.split()[-1])
-    scales = sum(1 if name == "a matrix" else len(one) for one in matrices)
-    return round(bits + SCALES * scales / sum(one.numel() for one in matrices), 3)
+    scales = sum(1 if name == "a matrix" else len(layer) for layer in matrices)
+    return round(bits + SCALES * scales / sum(layer.numel() for layer in matrices), 3)
 
 
 @contextmanager
 def with_weights(model: Llama, change: Rounded) -> Iterator[None]:
-    """The matrices of all blocks are changed, for a while."""
-    matrices = [one.weight for one in model.blocks.modules() if isinstance(one, nn.Linear)]
-    kept = [matrix.data for matrix in matrices]
+    """Change the matrices of all blocks inside the ``with`` block."""
+    matrices = [layer.weight for layer in model.blocks.modules() if isinstance(layer, nn.Linear)]
+    weights = [matrix.data for matrix in matrices]
     try:
         for matrix in matrices:
             matrix.data = change(matrix.data).contiguous()
         yield
     finally:
-        for matrix, old in zip(matrices, kept, strict=True):
+        for matrix, old in zip(matrices, weights, strict=True):
             matrix.data = old
 
 
 def a_token(bits: int) -> Rounded:
-    """A scale for each token and head. x: ``(..., h, n, d_head)``."""
+    """Return a rounding with a scale for each token and head. x: ``(..., h, n, d_head)``."""
     return lambda x: there_and_back(x, bits, x.shape[-1])
 
 
 def down_the_tokens(bits: int) -> Rounded:
-    """A scale for each feature of a head and ``TOKENS`` tokens that follow each other."""
+    """Return a rounding with a scale for each feature of a head and ``TOKENS`` tokens in a row."""
 
     def rounded(x: Tensor) -> Tensor:
         n = x.shape[-2]
@@ -122,7 +122,7 @@ def down_the_tokens(bits: int) -> Rounded:
 
 @contextmanager
 def with_cache(keys: Rounded | None, values: Rounded | None) -> Iterator[None]:
-    """Every ``RotaryAttention`` sees its keys and values changed, for a while."""
+    """Change the keys and values that every ``RotaryAttention`` sees, inside the ``with`` block."""
     views = RotaryAttention.views
 
     def changed(self, x, positions, cache=None):
@@ -144,25 +144,25 @@ CACHES: dict[str, tuple[Rounded | None, Rounded | None]] = {
 
 
 def texts_as_ids(words: "BytePairs") -> dict[str, Tensor]:
-    """The ids of the texts, cut to ``MOST``."""
+    """Return the ids of the texts, cut to ``MOST``."""
     return {name: words.encode(text)[:MOST] for name, text in TEXTS.items()}
 
 
 def losses_by_text(model: Llama, texts: dict[str, Tensor]) -> dict[str, float]:
-    """Nats a token, text by text."""
+    """Return the nats a token, text by text."""
     return {name: round(masked_loss(model, ids), 4) for name, ids in texts.items()}
 
 
 def weights_row(model: Llama, texts: dict[str, Tensor], name: str, bits: int) -> dict:
-    """Weights in so many bits, where ``name`` shares a scale."""
+    """Return the row for weights in so many bits, where ``name`` shares a scale."""
     with with_weights(model, lambda weight: SHARED[name](weight, bits)):
-        found = losses_by_text(model, texts)
+        nats = losses_by_text(model, texts)
     return {"shared": name, "bits": bits, "bits_a_number": bits_a_number(model, name, bits),
-            "nats": found}  # fmt: skip
+            "nats": nats}  # fmt: skip
 
 
 def cache_row(model: Llama, texts: dict[str, Tensor], name: str) -> dict:
-    """A cache of ``CACHES``."""
+    """Return the row for a cache of ``CACHES``."""
     with with_cache(*CACHES[name]):
         return {"cache": name, "nats": losses_by_text(model, texts)}
 
@@ -180,6 +180,6 @@ def measure_fewer_bits(
         "texts": {name: len(ids) for name, ids in texts.items()},
         "as_it_is": losses_by_text(model, texts),
         "again": again,
-        "weights": [weights_row(model, texts, *one) for one in rows],
+        "weights": [weights_row(model, texts, *row) for row in rows],
         "cache": [cache_row(model, texts, name) for name in CACHES],
     }

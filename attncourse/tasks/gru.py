@@ -20,7 +20,7 @@ class GRU(nn.GRU):
     def forward(
         self, x: Tensor, state: Tensor | None = None, lengths: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The states ``(b, n, ways · d_hidden)``, and each way's last ``(ways, b, d_hidden)``.
+        """Return the states ``(b, n, ways · d_hidden)``, and the last ``(ways, b, d_hidden)``.
 
         x: ``(b, n, d_in)``. state: where the ways start, 0 unless given. lengths: how many tokens
         of each sequence are no padding, ``(b,)``, all unless given; the states of padding mean
@@ -43,13 +43,13 @@ class GRU(nn.GRU):
         return torch.cat([states[0], *back], dim=-1), ends
 
     def of_each_way(self, name: str) -> Tensor:
-        """A parameter of each direction, in a stack."""
+        """Return a parameter of each direction, in a stack."""
         names = (f"{name}_l0", f"{name}_l0_reverse")[: 1 + self.bidirectional]
         return torch.stack([getattr(self, one) for one in names])
 
 
 def at(x: Tensor, places: Tensor) -> Tensor:
-    """The rows of x ``(b, n, d)`` at these places ``(b, m)``: ``(b, m, d)``."""
+    """Return the rows of x ``(b, n, d)`` at these places ``(b, m)``: ``(b, m, d)``."""
     return x.gather(1, places[..., None].expand(*places.shape, x.shape[-1]))
 
 
@@ -69,10 +69,10 @@ class Walk(torch.autograd.Function):
         gates = read.new_empty(*read.shape[:-1], 2 * d)
         state = first
         for t in range(len(read)):
-            own = torch.baddbmm(bias, state, W)  # (ways, b, 3 d)
-            torch.add(read[t, ..., : 2 * d], own[..., : 2 * d], out=gates[t])
+            from_state = torch.baddbmm(bias, state, W)  # (ways, b, 3 d)
+            torch.add(read[t, ..., : 2 * d], from_state[..., : 2 * d], out=gates[t])
             reset, keep = gates[t].sigmoid_().chunk(2, dim=-1)
-            olds[t] = own[..., 2 * d :]
+            olds[t] = from_state[..., 2 * d :]
             torch.addcmul(read[t, ..., 2 * d :], reset, olds[t], out=news[t])
             state = torch.lerp(news[t].tanh_(), state, keep, out=states[t])
         return states.movedim(0, 2), gates, news, olds
@@ -115,12 +115,12 @@ class Walk(torch.autograd.Function):
 
     @staticmethod
     def vmap(info, in_dims: tuple, *inputs: Tensor) -> tuple[tuple, tuple]:
-        """The runs' ways are more ways."""
+        """Walk several runs at once: the runs' ways are more ways."""
         k = info.batch_size
         whole = [
             x.unsqueeze(0).expand(k, *x.shape) if axis is None else x.movedim(axis, 0)
             for x, axis in zip(inputs, in_dims, strict=True)
         ]
-        states, *kept = Walk.apply(*(x.flatten(0, 1) for x in whole))
-        out = (states.unflatten(0, (k, -1)), *(x.unflatten(1, (k, -1)) for x in kept))
+        states, *saved = Walk.apply(*(x.flatten(0, 1) for x in whole))
+        out = (states.unflatten(0, (k, -1)), *(x.unflatten(1, (k, -1)) for x in saved))
         return out, (0, 1, 1, 1)

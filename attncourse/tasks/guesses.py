@@ -78,7 +78,7 @@ DRAFTS = (  # each with its length
 
 
 def draft_of(model: Llama, name: str) -> Draft:
-    """A new draft by its name: ``lookup``, or one of ``SHORT``."""
+    """Return a new draft by its name: ``lookup``, or one of ``SHORT``."""
     if name == LOOKUP:
         return lookup_draft
     layers = [i for i in range(len(model.blocks)) if i not in SHORT[name]]
@@ -86,7 +86,7 @@ def draft_of(model: Llama, name: str) -> Draft:
 
 
 def counting_draft(draft: Draft, guesses: list[int]) -> Draft:
-    """The draft, which notes how many ids it guesses in each pass."""
+    """Return the draft, which notes how many ids it guesses in each pass."""
 
     def noting(ids: Tensor, k: int):
         guess = draft(ids, k)
@@ -100,14 +100,19 @@ def write_with_draft(model: Llama, ids: Tensor, draft: Draft, k: int, n_new: int
     """Write with a draft; return the text, the passes, the guesses and how many are kept."""
     guesses: list[int] = []
     pieces = list(speculative_stream(model, ids, n_new, counting_draft(draft, guesses), k))
-    kept = sum(len(piece) - 1 for piece in pieces)
-    return {"new": torch.cat(pieces), "passes": len(pieces), "kept": kept, "guessed": sum(guesses)}
+    kept_guesses = sum(len(piece) - 1 for piece in pieces)
+    return {
+        "new": torch.cat(pieces),
+        "passes": len(pieces),
+        "kept": kept_guesses,
+        "guessed": sum(guesses),
+    }
 
 
 def try_draft(
     model: Llama, prompts: Sequence[Tensor], alone: Sequence[Tensor], name: str, k: int, n_new: int
 ) -> dict:
-    """A draft on some prompts: tokens a pass, the fraction kept, where the same is written."""
+    """Return a draft's figures on some prompts: tokens a pass, share kept, same text or not."""
     runs = [write_with_draft(model, ids, draft_of(model, name), k, n_new) for ids in prompts]
     guessed, passes = (sum(run[what] for run in runs) for what in ("guessed", "passes"))
     return {
@@ -116,7 +121,7 @@ def try_draft(
         "tokens_a_pass": [round(n_new / run["passes"], 2) for run in runs],
         "kept": round(sum(run["kept"] for run in runs) / max(guessed, 1), 3),
         "guessed_a_pass": round(guessed / passes, 2),
-        "same": sum(torch.equal(run["new"], one) for run, one in zip(runs, alone, strict=True)),
+        "same": sum(torch.equal(run["new"], text) for run, text in zip(runs, alone, strict=True)),
     }
 
 
@@ -128,16 +133,16 @@ def measure_guesses(
     n_new: int = NEW,
 ) -> dict:
     """Measure guesses by kind of text, draft and its length, as the page shows them."""
-    found = {}
+    results = {}
     for kind in kinds:
         prompts = [words.encode(text) for text in KINDS[kind]]
         alone = [model.generate(ids, n_new)[len(ids) :] for ids in prompts]
-        found[kind] = {
+        results[kind] = {
             "prompts": list(KINDS[kind]),
             "writes": [words.decode(ids.tolist()) for ids in alone],
-            "rows": [try_draft(model, prompts, alone, *one, n_new) for one in drafts],
+            "rows": [try_draft(model, prompts, alone, *row, n_new) for row in drafts],
         }
-    return {"new": n_new, "kinds": found}
+    return {"new": n_new, "kinds": results}
 
 
 def seconds_once(call: Callable) -> float:
@@ -153,7 +158,7 @@ def time_drafts(
     drafts: Sequence[tuple[str, int]] = ((LOOKUP, 4), (LOOKUP, 8), ("24 of 30 layers", 4)),
     n_new: int = NEW,
 ) -> dict:
-    """Seconds alone over seconds with a draft, prompt by prompt; above 1 the draft is faster."""
+    """Return seconds alone over seconds with a draft, by prompt; above 1 the draft is faster."""
     rows = []
     for kind, texts in KINDS.items():
         ratios: dict[str, list[float]] = {f"{name}, k = {k}": [] for name, k in drafts}

@@ -24,7 +24,7 @@ STD = 0.2  # of the weights at the start: wide, which suits so small a model
 def pieces(
     batch: int, generator: torch.Generator
 ) -> tuple[Int[Tensor, "batch n"], Bool[Tensor, "batch n"]]:
-    """Sequences of a run of tokens and pieces of it, and where the next token is known.
+    """Return sequences of a run of tokens and pieces of it, and where the next token is known.
 
     A run has p different tokens, p drawn from 5 to 9 for each sequence; the sequence says them
     once, and then pieces of four neighbours, each from a place of its own in the run. Returns ids
@@ -47,14 +47,14 @@ class Nothing(nn.Module):
     """In the place of a branch: it adds 0 to the stream."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Zeros, as many as x has."""
+        """Return zeros, as many as x has."""
         return torch.zeros_like(x)
 
 
 def attention_only(
     n_layers: int = 2, n_heads: int = 2, d_model: int = 32, n_vocab: int = N_VOCAB
 ) -> GPT:
-    """A ``GPT`` whose blocks have attention and no feed-forward layer."""
+    """Return a ``GPT`` whose blocks have attention and no feed-forward layer."""
     gpt = GPT(GPTConfig(n_vocab, LENGTH, d_model, n_heads, n_layers, tied=False))
     gpt.initialise(std=STD)
     for block in gpt.blocks:
@@ -63,7 +63,7 @@ def attention_only(
 
 
 def piece_loss(logits: Tensor, ids: Tensor, known: Tensor) -> Tensor:
-    """The mean surprise, in nats, at the tokens that are known. logits: ``(b, n, n_vocab)``."""
+    """Return the mean surprise, in nats, at the tokens that are known."""
     surprise = F.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
     return surprise[known[:, :-1].flatten()].mean()
 
@@ -77,7 +77,7 @@ def learn_pieces(
     watch: Callable[[GPT, int], None] | None = None,
     every: int = 25,
 ) -> GPT:
-    """An attention-only model trained on fresh sequences with Adam; in ``eval()``.
+    """Return an attention-only model trained on fresh sequences with Adam; in ``eval()``.
 
     ``watch`` is called with the model and the number of steps done, before the first step, every
     ``every`` steps and at the end.
@@ -98,15 +98,17 @@ def learn_pieces(
 
 
 def known_patterns(ids: Tensor, known: Tensor) -> Bool[Tensor, "batch n n"]:
-    """For each sequence ``induction_pattern``, in the rows whose next token is known."""
-    patterns = torch.stack([induction_pattern(one) for one in ids])
+    """Return each sequence's ``induction_pattern``, in the rows whose next token is known."""
+    patterns = torch.stack([induction_pattern(row) for row in ids])
     return patterns & known[..., None]
 
 
 def pattern_scores(model: GPT, ids: Tensor, patterns: Tensor) -> Float[Tensor, "layers heads"]:
-    """The ``head_scores`` of a pattern for each sequence, averaged over the sequences."""
+    """Return the ``head_scores`` of a pattern for each sequence, averaged over the sequences."""
     maps = attention_maps(model, ids)
-    scores = [head_scores(one, pattern) for one, pattern in zip(maps, patterns, strict=True)]
+    scores = [
+        head_scores(map_of_row, pattern) for map_of_row, pattern in zip(maps, patterns, strict=True)
+    ]
     return torch.stack(scores).mean(dim=0)
 
 

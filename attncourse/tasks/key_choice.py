@@ -30,14 +30,14 @@ class Indexer(nn.Module):
         self.W_w = nn.Linear(d_model, n_heads, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Index scores, ``(b, n, n)``."""
+        """Return index scores, ``(b, n, n)``."""
         query, key = turned(split_heads(self.W_q(x), self.n_heads)), turned(self.W_k(x))
         scores = (query @ key[:, None].mT).relu()  # (b, h, n, n)
         return (self.W_w(x).mT[..., None] * scores).sum(-3)
 
 
 def looked_at(model: VariantModel, inputs: list[Tensor]) -> list[Tensor]:
-    """Where each layer looks, its heads' mean, ``(b, n, n)`` each."""
+    """Return where each layer looks, its heads' mean, ``(b, n, n)`` each."""
     layers: list[Any] = list(model.attentions)  # each a VariantAttention
     return [layer.weights(x).mean(1) for layer, x in zip(layers, inputs, strict=True)]
 
@@ -45,7 +45,7 @@ def looked_at(model: VariantModel, inputs: list[Tensor]) -> list[Tensor]:
 def train_indexers(
     model: VariantModel, task: Callable, d_model: int, *, steps: int, batch: int, rate: float
 ) -> nn.ModuleList:
-    """An indexer for each layer, taught by the weights of the model, which stays as it is."""
+    """Return an indexer for each layer, taught by the weights of the model, which is kept."""
     torch.manual_seed(0)
     device = next(model.parameters()).device
     indexers = nn.ModuleList([Indexer(d_model) for _ in model.attentions]).to(device)
@@ -70,7 +70,7 @@ def train_indexers(
 def losses_by_choice(
     model: VariantModel, indexers: nn.ModuleList, ids: Tensor, answers: Tensor, ks: tuple[int, ...]
 ) -> list[dict]:
-    """Loss, and share of right answers, where every query sees k keys, chosen in each of the ways.
+    """Return loss, and share of right answers, where every query sees k keys, by their choice.
 
     Each layer's choice is made from the stream of the model that sees all keys.
     """
@@ -82,10 +82,10 @@ def losses_by_choice(
     rows = [{"way": "all", "k": n, **loss_and_right(model(ids), answers)}]
     for k in ks:
         masks = {
-            "its own weights": [select_keys(one, k, whole) for one in weights],
-            "indexer": [select_keys(one, k, whole) for one in index],
+            "its own weights": [select_keys(scores, k, whole) for scores in weights],
+            "indexer": [select_keys(scores, k, whole) for scores in index],
             "window": [seen_keys(n, k, ids.device).expand(ids.shape[0], n, n) for _ in inputs],
-            "random": [select_keys(one, k, whole) for one in chance],
+            "random": [select_keys(scores, k, whole) for scores in chance],
         }
         for way in WAYS:
             output = model(ids, [mask[:, None] for mask in masks[way]])
@@ -94,7 +94,7 @@ def losses_by_choice(
 
 
 def loss_and_right(output: Tensor, answers: Tensor) -> dict[str, float]:
-    """The loss in nats and the share of right answers, of the last rows."""
+    """Return the loss in nats and the share of right answers, of the last rows."""
     logits = output[:, -answers.shape[1] :]
     loss = F.cross_entropy(logits.flatten(0, 1), answers.flatten())
     right = (logits.argmax(-1) == answers).float().mean()

@@ -33,7 +33,7 @@ def train(
     loss: Loss = next_token_loss,
     look: Callable[[int], None] = lambda step: None,
 ) -> list[float]:
-    """Trains the model with Adam, a step for each batch, and returns the loss of every batch.
+    """Train the model with Adam, a step a batch, and return the loss of every batch.
 
     The rate rises over the first steps and falls to 0 over the last four fifths. A bar shows the
     loss and the seconds. ``show`` says whether; unless given, where somebody looks on: in a
@@ -76,7 +76,7 @@ def training_step(
     padding_id: int | None = None,
     loss: Loss = next_token_loss,
 ) -> float:
-    """One step downhill on the loss of a batch, at a share of the full rate; returns that loss."""
+    """Take one step downhill on the loss of a batch, at a share of the rate; return that loss."""
     logits = model(ids)  # (b, n, n_vocab)
     cost = loss(logits, ids, padding_id)
     adam.zero_grad()
@@ -86,7 +86,7 @@ def training_step(
 
 
 def height(step: int, steps: int) -> float:
-    """The share of the full rate at a step: it rises, stays, and falls in a line to 0."""
+    """Return the share of the full rate at a step: it rises, stays, and falls in a line to 0."""
     return min(1, (step + 1) / RISE, (1 - step / steps) / FALL)
 
 
@@ -94,13 +94,13 @@ def height(step: int, steps: int) -> float:
 def mean_loss(
     model: nn.Module, ids: Int[Tensor, "b n"], padding_id: int | None = None, batch: int = 500
 ) -> float:
-    """The mean loss over all tokens of ids, in nats, read a batch at a time."""
+    """Return the mean loss over all tokens of ids, in nats, read a batch at a time."""
     total, count = 0.0, 0
-    for some in ids.split(batch):
-        targets = some[:, 1:].numel()
+    for rows in ids.split(batch):
+        targets = rows[:, 1:].numel()
         if padding_id is not None:
-            targets = int((some[:, 1:] != padding_id).sum())
-        total += targets * next_token_loss(model.eval()(some), some, padding_id).item()
+            targets = int((rows[:, 1:] != padding_id).sum())
+        total += targets * next_token_loss(model.eval()(rows), rows, padding_id).item()
         count += targets
     return total / count
 
@@ -117,7 +117,7 @@ class Bigram(nn.Module):
         nn.init.zeros_(self.scores.weight)
 
     def forward(self, ids: Int[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n_vocab"]:
-        """Logits for the token after each of ids."""
+        """Return logits for the token after each of ids."""
         return self.scores(ids)
 
 
@@ -136,7 +136,7 @@ class Window(nn.Module):
         self.W_2 = nn.Linear(hidden, n_vocab)
 
     def forward(self, ids: Int[Tensor, "*batch n"]) -> Float[Tensor, "*batch n n_vocab"]:
-        """Logits for the token after each of ids."""
+        """Return logits for the token after each of ids."""
         ids = F.pad(ids, (self.width - 1, 0), value=self.outside)
         windows = self.tokens(ids.unfold(-1, self.width, 1))  # (..., n, width, d)
         return self.W_2(F.gelu(self.W_1(windows.flatten(-2))))
@@ -166,7 +166,7 @@ def at_its_best(
     seeds: int = 3,
     padding_id: int | None = None,
 ) -> LanguageModelRuns:
-    """A model trained from several seeds, at the rate with the least loss on a batch of its own.
+    """Return a model trained from several seeds, at the rate with the least loss on a batch.
 
     ``batches(seed)`` are the texts of one training. The rates are tried with seed 0, and judged by
     the texts of the seed after the last, which neither training nor the test reads.
@@ -192,7 +192,7 @@ def floors_of_windows(
     padding_id: int,
     shares: Float[Tensor, "b"] | None = None,
 ) -> list[float]:
-    """The least mean loss of any model that sees 1, 2, … ``widest`` tokens, in nats.
+    """Return the least mean loss of any model that sees 1, 2, … ``widest`` tokens, in nats.
 
     It is the entropy of the next token given the last ones, with the shares that ids have:
     ``shares`` are those of the rows, equal unless given. Of ids that are a sample it is too low
@@ -218,11 +218,11 @@ def floors_of_windows(
 
 
 def merged(codes: Int[Tensor, "n"], counts: Float[Tensor, "n"]) -> tuple[Tensor, Tensor]:
-    """The different codes, and what each counts in all."""
+    """Return the different codes, and what each counts in all."""
     different, place = codes.unique(return_inverse=True)
     return different, torch.zeros(len(different), dtype=counts.dtype).index_add(0, place, counts)
 
 
 def floor_of_window(ids: Int[Tensor, "b n"], width: int, padding_id: int) -> float:
-    """The least mean loss of any model that sees ``width`` tokens; see ``floors_of_windows``."""
+    """Return the least mean loss of any model that sees ``width`` tokens."""
     return floors_of_windows(ids, width, padding_id)[-1]

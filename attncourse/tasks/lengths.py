@@ -40,7 +40,7 @@ PER_UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss
 
 
 def peak_bytes(device: str) -> int:
-    """The most memory that this process has held so far, there, in bytes."""
+    """Return the most memory that this process has held so far, there, in bytes."""
     if device == "cuda":
         return torch.cuda.max_memory_allocated()
     import resource  # not on Windows
@@ -49,7 +49,7 @@ def peak_bytes(device: str) -> int:
 
 
 def device_clock(device: str) -> float:
-    """Seconds of this process's work; of a GPU's, once it has done all that it was told to do."""
+    """Return seconds of this process's work; of a GPU's, once all its work is done."""
     if device == "cuda":
         torch.cuda.synchronize()
         return time.perf_counter()
@@ -57,7 +57,7 @@ def device_clock(device: str) -> float:
 
 
 def once(method: str, n: int, device: str = "cpu", least: float = 0.05) -> dict:
-    """Milliseconds of one call, forward, and the memory it took, on one head of n tokens.
+    """Return milliseconds of one call, forward, and the memory it took, on one head of n tokens.
 
     A short sequence first: what the process loads at its first call is no part of the cost. The
     next call shows the memory, and the time is the least of those after it, three or more, until
@@ -79,9 +79,9 @@ def once(method: str, n: int, device: str = "cpu", least: float = 0.05) -> dict:
 
 
 def measure(points: Iterable[tuple[str, int]], device: str = "cpu") -> list[dict]:
-    """A row for each (method, n): method, n, ms and peak_mb (10⁶ bytes beyond the inputs)."""
-    asked = [f"{method}:{n}" for method, n in points]
-    command = [sys.executable, "-m", __name__, "--device", device, *asked]
+    """Return a row for each (method, n): method, n, ms and peak_mb (10⁶ bytes above the inputs)."""
+    points_as_text = [f"{method}:{n}" for method, n in points]
+    command = [sys.executable, "-m", __name__, "--device", device, *points_as_text]
     # A kernel of the book is told how to compute and to keep memory: here all is as it comes.
     plain = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "ATEN_"))}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
@@ -91,7 +91,7 @@ def measure(points: Iterable[tuple[str, int]], device: str = "cpu") -> list[dict
 
 
 def lines_of(rows: Iterable[dict], what: str) -> dict[str, tuple[list[int], list[float]]]:
-    """For each method the lengths and ``ms`` or ``peak_mb`` there."""
+    """Return for each method the lengths and ``ms`` or ``peak_mb`` there."""
     lines: dict[str, tuple[list[int], list[float]]] = {}
     for row in rows:
         ns, numbers = lines.setdefault(row["method"], ([], []))
@@ -101,7 +101,7 @@ def lines_of(rows: Iterable[dict], what: str) -> dict[str, tuple[list[int], list
 
 
 def operators(call: Callable) -> set[str]:
-    """The names of torch's operators that a call runs, without gradients."""
+    """Return the names of torch's operators that a call runs, without gradients."""
     names = set()
 
     class Seen(TorchDispatchMode):
@@ -126,17 +126,17 @@ def machine(device: str = "cpu") -> dict[str, str]:
 
 
 def processor() -> str:
-    """The name of the processor."""
+    """Return the name of the processor."""
     try:
-        with open("/proc/cpuinfo", encoding="utf-8") as told:
-            names = [line.split(":", 1)[1] for line in told if line.startswith("model name")]
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            names = [line.split(":", 1)[1] for line in file if line.startswith("model name")]
     except OSError:
         names = []
     return names[0].strip() if names else platform.processor() or platform.machine()
 
 
 def in_a_fork(method: str, n: int, device: str) -> None:
-    """Prints one measurement, made in a process of its own."""
+    """Print one measurement, made in a process of its own."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -161,8 +161,8 @@ def main() -> None:
     torch.set_num_threads(1)  # also: a fork of a process with threads would hang
     for method in METHODS:  # on the CPU: a process that has begun to use a GPU must not fork
         once(method, 256, least=0)  # what is loaded at the first call is no part of the cost
-    for asked in arguments.points:
-        method, n = asked.split(":")
+    for point in arguments.points:
+        method, n = point.split(":")
         in_a_fork(method, int(n), arguments.device)
 
 

@@ -21,14 +21,14 @@ NOTHING = -100  # the target where there is no next word; cross_entropy does not
 
 
 def grammar() -> Iterator[list[str]]:
-    """All sentences, each a list of words."""
-    for noun, own in ("king", "himself"), ("queen", "herself"), ("robot", "itself"):
+    """Yield all sentences, each a list of words."""
+    for noun, reflexive in ("king", "himself"), ("queen", "herself"), ("robot", "itself"):
         for many in (False, True):
             for adjective in ([], ["old"], ["tall"]):
                 for adverb in ([], ["often"], ["now"]):
                     for verb in ("admire", "see", "know"):
                         subject = ["the", *adjective, noun + "s" * many, *adverb]
-                        action = [verb if many else verb + "s", "themselves" if many else own]
+                        action = [verb if many else verb + "s", "themselves" if many else reflexive]
                         yield [*subject, *action, "."]
 
 
@@ -39,7 +39,7 @@ LONGEST = 1 + max(map(len, SENTENCES))
 
 
 def encode(sentences: list[list[str]]) -> Tensor:
-    """Ids ``(b, 8)``: the start, the words, and padding behind. Raises ``ValueError`` otherwise."""
+    """Return ids ``(b, 8)``: start, words, padding. Raises ``ValueError`` for what does not fit."""
     ids = torch.full((len(sentences), LONGEST), PAD)
     for row, words in zip(ids, sentences, strict=True):
         unknown = [word for word in words if word not in WORDS[2:]]
@@ -50,7 +50,7 @@ def encode(sentences: list[list[str]]) -> Tensor:
 
 
 def split_sentences() -> tuple[Tensor, Tensor]:
-    """The sentences in random order, always the same: 122 to train on, 40 to test, as ids."""
+    """Return the sentences as ids, always in the same random order: 122 to train on, 40 to test."""
     order = torch.randperm(len(SENTENCES), generator=torch.Generator().manual_seed(5))
     ids = encode(SENTENCES)[order]
     return ids[:122], ids[122:]
@@ -65,17 +65,17 @@ def pairs(ids: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def guess_next(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """The task: sentences drawn from those to train on, and at every place the next word."""
+    """Return the task: sentences drawn from those to train on, and at every place the next word."""
     return pairs(TRAINED[torch.randint(len(TRAINED), (batch,), generator=generator)])
 
 
 def loss_of(logits: Tensor, target: Tensor) -> float:
-    """The mean surprise of a guess, in nats; places without a target do not count."""
+    """Return the mean surprise of a guess, in nats; places without a target do not count."""
     return F.cross_entropy(logits.flatten(0, 1), target.flatten()).item()
 
 
 def floor() -> float:
-    """The least loss in training of a model that guesses from beginnings, in nats a guess.
+    """Return the least loss in training of a model that guesses from beginnings, in nats a guess.
 
     N sentences, equally likely, carry ln N nats each, however their words are guessed in turn.
     """
@@ -84,7 +84,7 @@ def floor() -> float:
 
 
 def one_ahead(n: int) -> Tensor:
-    """A causal mask that is wrong by one: each token sees the next one too. ``(n, n)``."""
+    """Return a causal mask that is wrong by one: each token sees the next one too. ``(n, n)``."""
     return torch.ones(n, n, dtype=torch.bool).tril(1)
 
 
@@ -102,11 +102,11 @@ class NextWordReader(nn.Module):
         self.head, self.out = AttentionHead(d, d), nn.Linear(d, len(WORDS))
 
     def embed(self, ids: Tensor) -> Tensor:
-        """Each word's vector plus its place's, ``(b, n, d)``."""
+        """Return each word's vector plus its place's, ``(b, n, d)``."""
         return self.word(ids) + self.place(torch.arange(ids.shape[-1]))
 
     def logits(self, x: Tensor, mask: Tensor) -> Tensor:
-        """From vectors ``(b, n, d)`` to a score for each word as the next, ``(b, n, words)``."""
+        """Return a score for each word as the next, ``(b, n, words)``, from ``(b, n, d)``."""
         weights = self.head.weights(x) * mask if self.after else self.head.weights(x, mask)
         return self.out(x + weights @ self.head.W_v(x))
 
@@ -119,13 +119,13 @@ class NextWordReader(nn.Module):
 
 @torch.no_grad()
 def from_beginnings(model: nn.Module, ids: Tensor) -> Tensor:
-    """The logits of each guess, made with the words before it alone, ``(b, n, words)``."""
+    """Return the logits of each guess, made with the words before it alone, ``(b, n, words)``."""
     return torch.stack([model(ids[:, : i + 1])[:, -1] for i in range(ids.shape[1])], dim=1)
 
 
 @torch.no_grad()
 def write(model: nn.Module, count: int = 400, seed: int = 0) -> list[str]:
-    """Sentences of at most 12 words, each word drawn from the model's own guess."""
+    """Return sentences of at most 12 words, each word drawn from the model's own guess."""
     generator, ids = torch.Generator().manual_seed(seed), torch.full((count, 1), START)
     for _ in range(12):
         guess = model(ids)[:, -1].softmax(-1)  # (count, words)

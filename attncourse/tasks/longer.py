@@ -49,7 +49,7 @@ GAPS = (0, 4096, 8192, 12288, 16384, 32768)
 
 
 def slower(way: str, factor: float, x: Tensor, positions: Tensor, base: float = 1e4) -> Tensor:
-    """``apply_rope`` as one of the ``WAYS`` has it. Raises ``ValueError`` for another."""
+    """Return ``apply_rope`` as one of the ``WAYS`` has it. Raises ``ValueError`` for another."""
     if way not in WAYS:
         raise ValueError(f"way: expected one of {', '.join(WAYS)}, got {way!r}")
     d = x.shape[-1]
@@ -71,13 +71,13 @@ def turn_rope(module: object, way: str, factor: float) -> Iterator[None]:
 
 
 def reader(seed: int, back: int = BACK, steps: int = STEPS) -> Reader:
-    """A model that has learned to name the letter so many before, in sequences of 8."""
+    """Return a model that has learned to name the letter so many before, in sequences of 8."""
     task = copy(TRAINED, back)
     return train(lambda: Reader("RoPE"), task, rate=0.01, steps=steps, batch=32, seed=seed).model
 
 
 def trained_more(model: Reader, steps: int, seed: int, back: int = BACK) -> None:
-    """Some steps at the greater length, at a rate that falls over the second half."""
+    """Train for some steps at the greater length, at a rate that falls over the second half."""
     task, generator = copy(LONG, back), torch.Generator().manual_seed(100 + seed)
     adam = Adam(model.parameters(), 0.01)
     for step in range(1, steps + 1):
@@ -90,7 +90,7 @@ def trained_more(model: Reader, steps: int, seed: int, back: int = BACK) -> None
 def letters_at_lengths(
     seeds: Sequence[int] = range(3), more: Sequence[int] = MORE, back: int = BACK
 ) -> dict:
-    """By way and by steps of more training: right answers at 32 letters and at 8, seed by seed."""
+    """Return right answers at 32 letters and at 8, seed by seed, by way and by further steps."""
     rows, readers = [], [reader(seed, back) for seed in seeds]
     for way in WAYS:
         for steps in more:
@@ -106,7 +106,7 @@ def letters_at_lengths(
 
 
 def letters_by_distance(distances: Sequence[int] = (1, BACK)) -> dict:
-    """``letters_at_lengths`` for the letter just before and for the one three before."""
+    """Return ``letters_at_lengths`` for the letter just before and for the one three before."""
     return {f"{back} back": letters_at_lengths(back=back) for back in distances}
 
 
@@ -115,20 +115,20 @@ def letters_by_distance(distances: Sequence[int] = (1, BACK)) -> dict:
 
 @torch.no_grad()
 def bands(model: Llama, ids: Tensor, way: str, factor: float = FACTOR) -> list[float]:
-    """Nats a token of a long text, by bands of ``BAND`` tokens, read in pieces with a cache."""
-    cache, found = [], []
+    """Return the nats a token of a long text, by bands of ``BAND`` tokens, read with a cache."""
+    cache, losses = [], []
     with turn_rope(chapter_18, way, factor), patch.object(model, "max_length", len(ids)):
         for at in range(0, len(ids) - 1, PIECE):
             piece = ids[at : at + PIECE]
             logits, cache = model(piece, cache)
             targets = ids[at + 1 : at + 1 + len(piece)]
-            found.append(F.cross_entropy(logits[: len(targets)], targets, reduction="none"))
-    return [round(float(some.mean()), 3) for some in torch.cat(found).split(BAND)]
+            losses.append(F.cross_entropy(logits[: len(targets)], targets, reduction="none"))
+    return [round(float(band.mean()), 3) for band in torch.cat(losses).split(BAND)]
 
 
 @torch.no_grad()
 def torn(model: Llama, ids: Tensor, gap: int, way: str, factor: float = FACTOR) -> float:
-    """Nats a token of the second half, whose positions lie ``gap`` further on than they should."""
+    """Return the nats a token of the second half, whose positions lie ``gap`` too far on."""
     half = len(ids) // 2
     positions = torch.arange(len(ids)) + gap * (torch.arange(len(ids)) >= half)
     with turn_rope(chapter_18, way, factor):
@@ -138,9 +138,9 @@ def torn(model: Llama, ids: Tensor, gap: int, way: str, factor: float = FACTOR) 
 
 @torch.no_grad()
 def second_half_alone(model: Llama, ids: Tensor) -> float:
-    """Nats a token of the same tokens, read without the first half."""
-    some = ids[len(ids) // 2 :]
-    return round(float(F.cross_entropy(model(some)[:-1], some[1:])), 3)
+    """Return the nats a token of the same tokens, read without the first half."""
+    second_half = ids[len(ids) // 2 :]
+    return round(float(F.cross_entropy(model(second_half)[:-1], second_half[1:])), 3)
 
 
 def torn_texts(model: Llama, words: "BytePairs") -> dict:
@@ -160,7 +160,7 @@ def torn_texts(model: Llama, words: "BytePairs") -> dict:
 
 
 def bands_of(model: Llama, ids: Tensor, ways: Sequence[str] = WAYS) -> dict:
-    """One long text in each way, in bands."""
+    """Return the figures of one long text in each way, in bands."""
     return {
         "tokens": len(ids),
         "made_for": model.config.max_length,

@@ -20,7 +20,7 @@ RUNS = 10
 def questions(
     batch: int, generator: torch.Generator, runs: int = RUNS
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Recall, anew for each run: what is asked, the pairs, and the right digits.
+    """Return fresh recall for each run: what is asked, the pairs, and the right digits.
 
     Of shape ``(runs, batch, 1, 8)``, ``(runs, batch, 8, 18)`` and ``(runs, batch)``.
     """
@@ -44,22 +44,22 @@ class Lesson:
         Features are 0 or 1. They are kept as booleans, a quarter of the size.
         """
         while len(self.steps) <= step:
-            asked, pairs, answer = questions(self.batch, self.generator, self.runs)
-            self.steps.append((asked.bool(), pairs.bool(), answer))
-        asked, pairs, answer = self.steps[step]
-        return asked.float(), pairs.float(), answer
+            questioned, pairs, answer = questions(self.batch, self.generator, self.runs)
+            self.steps.append((questioned.bool(), pairs.bool(), answer))
+        questioned, pairs, answer = self.steps[step]
+        return questioned.float(), pairs.float(), answer
 
 
 lesson = cache(Lesson)  # chapter 7 trains with one seed, some twenty times
 
 
 def views(x: Tensor, W: Tensor) -> Tensor:
-    """Every run's x ``(runs, batch, i, f)`` times its own matrix W ``(runs, f, d)``."""
+    """Return every run's x ``(runs, batch, i, f)`` times its own matrix W ``(runs, f, d)``."""
     return torch.einsum("rbif,rfd->rbid", x, W)
 
 
 def vector_lengths(x: Tensor, W: Tensor) -> Tensor:
-    """Of the vectors x W, ``(runs, batch, i, 1)``, again without making them."""
+    """Return the lengths of the vectors x W, ``(runs, batch, i, 1)``, without making them."""
     return (views(x, W @ W.mT) * x).sum(-1, keepdim=True).sqrt()
 
 
@@ -93,22 +93,24 @@ class Heads(nn.Module):
         start = torch.full((runs, 1, 1, 1), math.log(divisor))
         self.log_divisor = nn.Parameter(start, requires_grad=learned)
 
-    def scores(self, asked: Tensor, pairs: Tensor) -> Tensor:
-        """The scores before they are divided, ``(runs, batch, 1, 8)``."""
+    def scores(self, questioned: Tensor, pairs: Tensor) -> Tensor:
+        """Return the scores before they are divided, ``(runs, batch, 1, 8)``."""
         # (asked W_q) (pairs W_k)ᵀ, multiplied out from the middle: the same in fewer steps, since
         # letters and pairs have far fewer features than queries and keys.
-        scores = views(asked, self.W_q @ self.W_k.mT) @ pairs.mT
+        scores = views(questioned, self.W_q @ self.W_k.mT) @ pairs.mT
         if self.normalised:
-            scores = scores / (vector_lengths(asked, self.W_q) * vector_lengths(pairs, self.W_k).mT)
+            scores = scores / (
+                vector_lengths(questioned, self.W_q) * vector_lengths(pairs, self.W_k).mT
+            )
         return scores
 
-    def weights(self, asked: Tensor, pairs: Tensor) -> Tensor:
-        """The attention weights, ``(runs, batch, 1, 8)``."""
-        return (self.scores(asked, pairs) / self.log_divisor.exp()).softmax(-1)
+    def weights(self, questioned: Tensor, pairs: Tensor) -> Tensor:
+        """Return the attention weights, ``(runs, batch, 1, 8)``."""
+        return (self.scores(questioned, pairs) / self.log_divisor.exp()).softmax(-1)
 
-    def forward(self, asked: Tensor, pairs: Tensor) -> Tensor:
-        """Logits of the ten digits, ``(runs, batch, 10)``."""
-        return (self.weights(asked, pairs) @ views(pairs, self.W_v))[:, :, 0]
+    def forward(self, questioned: Tensor, pairs: Tensor) -> Tensor:
+        """Return logits of the ten digits, ``(runs, batch, 10)``."""
+        return (self.weights(questioned, pairs) @ views(pairs, self.W_v))[:, :, 0]
 
 
 def train_heads(
@@ -120,7 +122,7 @@ def train_heads(
     seed: int = 1,
     divisor_rate: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Right answers and loss (in nats) of each run by step, both ``(runs, steps)``; Adam.
+    """Train heads with Adam; return right answers and loss (in nats) by step, ``(runs, steps)``.
 
     Measured on each fresh batch before the step that learns from it. divisor_rate: the learning
     rate of ``log_divisor``, where it is another.
@@ -131,8 +133,8 @@ def train_heads(
         optimizers.append(Adam([model.log_divisor], divisor_rate or rate))
     seen = []
     for step in range(steps):
-        asked, pairs, answer = taught.at(step)
-        logits = model(asked, pairs)
+        questioned, pairs, answer = taught.at(step)
+        logits = model(questioned, pairs)
         loss = F.cross_entropy(logits.mT, answer, reduction="none").mean(1)  # (runs,)
         for adam in optimizers:
             adam.zero_grad()

@@ -32,11 +32,13 @@ class Lookers(nn.Module):
         self.attention = attention
         drawn = [torch.Generator().manual_seed(seed) for seed in seeds]
         for name, d in (("W_q", d_k), ("W_k", d_k), ("W_v", DIGITS)):
-            start = [torch.randn(D_MODEL, d, generator=one) / D_MODEL**0.5 for one in drawn]
+            start = [
+                torch.randn(D_MODEL, d, generator=generator) / D_MODEL**0.5 for generator in drawn
+            ]
             self.register_parameter(name, nn.Parameter(torch.stack(start)))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Logits ``(runs, batch, 10)`` for x ``(runs, batch, 9, 26)``."""
+        """Return logits ``(runs, batch, 10)`` for x ``(runs, batch, 9, 26)``."""
         W_q, W_k, W_v = (W.unsqueeze(1) for W in (self.W_q, self.W_k, self.W_v))
         asking, pairs = x[..., 8:, :], x[..., :8, :]
         return self.attention(asking @ W_q, pairs @ W_k, pairs @ W_v).squeeze(-2)
@@ -57,13 +59,13 @@ class Recalled:
 
 
 def batch_of(runs: int, size: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """For each run its own sequences ``(runs, size, 9, 26)`` and their answers ``(runs, size)``."""
+    """Return each run's own sequences ``(runs, size, 9, 26)`` and answers ``(runs, size)``."""
     x, answer = recall(runs * size, generator)
     return x.unflatten(0, (runs, size)), answer.view(runs, size)
 
 
 def losses_by_run(logits: Tensor, answer: Tensor) -> Tensor:
-    """The mean loss of each run, ``(runs,)``, in nats."""
+    """Return the mean loss of each run, ``(runs,)``, in nats."""
     each = F.cross_entropy(logits.flatten(0, 1), answer.flatten(), reduction="none")
     return each.view(answer.shape).mean(1)
 
@@ -78,7 +80,7 @@ def learn(
     batch: int = 32,
     tested: int = 2000,
 ) -> Recalled:
-    """Heads trained with Adam at each rate from each seed; those at the best rate, tested.
+    """Train heads with Adam at each rate from each seed; return those at the best rate, tested.
 
     The best rate has the least mean loss over the last tenth of the steps.
     """
@@ -88,14 +90,16 @@ def learn(
     last = torch.zeros(len(rates))
     for step in range(steps):
         x, answer = batch_of(seeds, batch, generator)
-        found = torch.stack([losses_by_run(group(x), answer) for group in groups])  # (rates, seeds)
+        losses = torch.stack(
+            [losses_by_run(group(x), answer) for group in groups]
+        )  # (rates, seeds)
         for adam in optimizers:
             adam.zero_grad()
-        found.sum().backward()
+        losses.sum().backward()
         for adam in optimizers:
             adam.step()
         if step >= steps - max(1, steps // 10):
-            last += found.detach().mean(1)
+            last += losses.detach().mean(1)
     best = int(last.nan_to_num(nan=torch.inf).argmin())
     with torch.no_grad():
         x, answer = batch_of(seeds, tested, torch.Generator().manual_seed(1000))

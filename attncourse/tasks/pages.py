@@ -39,16 +39,16 @@ class Question:
     These are its system prompt (which, of how many tokens), its own, and those of its answer.
     """
 
-    came: int
+    second: int
     system: int
     shared: int
-    own: int
+    own_tokens: int
     answer: int
 
     @property
     def total(self) -> int:
         """The tokens of the question and of its answer together."""
-        return self.shared + self.own + self.answer
+        return self.shared + self.own_tokens + self.answer
 
 
 @dataclass(eq=False)
@@ -56,7 +56,7 @@ class Answering:
     """A question that is being answered: its pages, in order, and the tokens that lie in them."""
 
     name: int
-    asked: Question
+    question: Question
     table: list[int]
     tokens: int
 
@@ -77,41 +77,43 @@ class Memory:
         return pages
 
     def begin(
-        self, name: int, asked: Question, way: str, longest: int, left: int
+        self, name: int, question: Question, way: str, longest: int, left: int
     ) -> Answering | None:
         """Return a question with the pages that it begins with.
 
         None where fewer than ``left`` would be free behind it.
         """
-        tokens = asked.shared + asked.own
+        tokens = question.shared + question.own_tokens
         many = math.ceil((longest if way == "reserved" else tokens) / self.page)
-        filled = asked.shared // self.page if way == "shared" else 0
-        common = self.systems.get(asked.system, []) if filled else []
+        filled = question.shared // self.page if way == "shared" else 0
+        common = self.systems.get(question.system, []) if filled else []
         if many - len(common) + left > len(self.free):
             return None
         for page in common:
             self.users[page] += 1
         table = [*common, *self.take(many - len(common))]
         if filled:
-            self.systems[asked.system] = table[:filled]
-        return Answering(name, asked, table, tokens)
+            self.systems[question.system] = table[:filled]
+        return Answering(name, question, table, tokens)
 
-    def end(self, one: Answering) -> None:
-        """Frees the pages that nobody else uses."""
-        for page in reversed(one.table):
+    def end(self, answering: Answering) -> None:
+        """Free the pages that nobody else uses."""
+        for page in reversed(answering.table):
             self.users[page] -= 1
             if self.users[page] == 0:
                 del self.users[page]
                 self.free.append(page)
-        common = self.systems.get(one.asked.system)
+        common = self.systems.get(answering.question.system)
         if common and common[0] not in self.users:
-            del self.systems[one.asked.system]
+            del self.systems[answering.question.system]
 
     def held(self, running: Iterable[Answering]) -> int:
         """Return how many tokens lie in memory, those that several share counted once."""
         shares = {system: len(pages) * self.page for system, pages in self.systems.items()}
-        own = sum(one.tokens - shares.get(one.asked.system, 0) for one in running)
-        return own + sum(shares.values())
+        own_tokens = sum(
+            answering.tokens - shares.get(answering.question.system, 0) for answering in running
+        )
+        return own_tokens + sum(shares.values())
 
 
 @dataclass
@@ -142,79 +144,81 @@ def serve_questions(
     """
     if way not in WAYS:
         raise ValueError(f"way: expected one of {', '.join(WAYS)}, got {way!r}")
-    if memory < longest or any(one.total > longest for one in questions):
-        most = max((one.total for one in questions), default=0)
+    if memory < longest or any(question.total > longest for question in questions):
+        most = max((question.total for question in questions), default=0)
         raise ValueError(f"longest: expected {most} to {memory} tokens, got {longest}")
     pool = Memory(list(reversed(range(memory // page))), page)
-    coming = deque(sorted(enumerate(questions), key=lambda pair: pair[1].came))
+    coming = deque(sorted(enumerate(questions), key=lambda pair: pair[1].second))
     waiting: deque[tuple[int, Question]] = deque()
     running: list[Answering] = []
     waited, at, put_back = [0] * len(questions), 0, 0
     while coming or waiting or running:
         if not waiting and not running:
-            at = max(at, coming[0][1].came)
-        while coming and coming[0][1].came <= at:
+            at = max(at, coming[0][1].second)
+        while coming and coming[0][1].second <= at:
             waiting.append(coming.popleft())
         while waiting:
             left = 0 if way == "reserved" else len(running)
-            one = pool.begin(*waiting[0], way, longest, left)
-            if one is None:
+            answering = pool.begin(*waiting[0], way, longest, left)
+            if answering is None:
                 break
             waiting.popleft()
-            waited[one.name] = at - one.asked.came
-            running.append(one)
+            waited[answering.name] = at - answering.question.second
+            running.append(answering)
         look(Second(at, pool, running, len(waiting), put_back))
         at += 1
-        for one in list(running):
-            if one not in running:  # put back a moment ago
+        for answering in list(running):
+            if answering not in running:  # put back a moment ago
                 continue
-            one.tokens = min(one.tokens + speed, one.asked.total)
-            while len(one.table) * page < one.tokens and one in running:
+            answering.tokens = min(answering.tokens + speed, answering.question.total)
+            while len(answering.table) * page < answering.tokens and answering in running:
                 if pool.free:
-                    one.table += pool.take(1)
+                    answering.table += pool.take(1)
                     continue
                 last = running.pop()
                 pool.end(last)
-                waiting.appendleft((last.name, last.asked))
+                waiting.appendleft((last.name, last.question))
                 put_back += 1
-        for one in [one for one in running if one.tokens == one.asked.total]:
-            pool.end(one)
-            running.remove(one)
+        for answering in [a for a in running if a.tokens == a.question.total]:
+            pool.end(answering)
+            running.remove(answering)
     return waited
 
 
 # --- a day, and a rush ---------------------------------------------------------------------------
 
 
-def draw_questions(came: Sequence[int], rng: np.random.Generator) -> list[Question]:
-    """Questions that come in at these seconds."""
-    n = len(came)
+def draw_questions(seconds: Sequence[int], rng: np.random.Generator) -> list[Question]:
+    """Return questions that come in at these seconds."""
+    n = len(seconds)
     system = rng.integers(len(SYSTEMS), size=n)
-    own = np.exp(math.log(60) + 0.9 * rng.standard_normal(n)).round().clip(4, 768).astype(int)
+    own_tokens = (
+        np.exp(math.log(60) + 0.9 * rng.standard_normal(n)).round().clip(4, 768).astype(int)
+    )
     answer = np.exp(math.log(150) + 0.8 * rng.standard_normal(n)).round().clip(1, 768).astype(int)
-    columns = (came, system.tolist(), own.tolist(), answer.tolist())
+    columns = (seconds, system.tolist(), own_tokens.tolist(), answer.tolist())
     return [Question(at, s, SYSTEMS[s], o, a) for at, s, o, a in zip(*columns, strict=True)]
 
 
 def day_of_questions(seed: int, mean: float = 1.5) -> list[Question]:
-    """The questions of a day, ``mean`` a second on average."""
+    """Return the questions of a day, ``mean`` a second on average."""
     rng = np.random.default_rng(seed)
     rate = mean * (1 - np.cos(2 * np.pi * np.arange(DAY) / DAY))
-    came = np.repeat(np.arange(DAY), rng.poisson(rate))
-    return draw_questions(came.tolist(), rng)
+    seconds = np.repeat(np.arange(DAY), rng.poisson(rate))
+    return draw_questions(seconds.tolist(), rng)
 
 
 def whole_day(seed: int, way: str) -> dict:
-    """A day: how long one waits, and by quarter of an hour how many are answered and wait."""
+    """Return a day's waits, and by quarter of an hour how many are answered and how many wait."""
     counts = np.zeros((3, DAY // QUARTER))
-    held = given = put_back = 0
+    held = reserved = put_back = 0
 
     def look(now: Second) -> None:
-        nonlocal held, given, put_back
+        nonlocal held, reserved, put_back
         if now.at < DAY:
             counts[:, now.at // QUARTER] += len(now.running), now.waiting, 1
         held += now.memory.held(now.running)
-        given += len(now.memory.users) * PAGE
+        reserved += len(now.memory.users) * PAGE
         put_back = now.put_back
 
     questions = day_of_questions(seed)
@@ -225,7 +229,7 @@ def whole_day(seed: int, way: str) -> dict:
         "questions": len(questions),
         "wait": {str(q): round(float(np.percentile(waited, q)), 1) for q in (50, 95, 99)},
         "waited_a_minute": round(float((waited >= 60).mean()), 4),
-        "holds_tokens": round(held / given, 4),
+        "holds_tokens": round(held / reserved, 4),
         "put_back": put_back,
         "running": (counts[0] / QUARTER).round(1).tolist(),
         "waiting": (counts[1] / QUARTER).round(1).tolist(),
@@ -233,7 +237,7 @@ def whole_day(seed: int, way: str) -> dict:
 
 
 def rush(seed: int, way: str, n: int = 1000) -> dict:
-    """All come at once: how many are answered at a time, and how much of memory holds tokens.
+    """Return how many are answered at a time if all come at once, and memory's share in use.
 
     Seconds count while somebody waits.
     """

@@ -18,7 +18,7 @@ class ParallelTranslator(Transformer):
 
     # pyrefly: ignore [bad-override]  a target without its beginning
     def forward(self, source: Int[Tensor, "b n"], target: Int[Tensor, "b t"]) -> Tensor:
-        """Logits ``(b, t + 1, n_target)`` for each character of the target and its end.
+        """Return logits ``(b, t + 1, n_target)`` for each character of the target and its end.
 
         Each is predicted from the source and the *right* characters before it.
         """
@@ -29,7 +29,7 @@ class ParallelTranslator(Transformer):
     @torch.no_grad()
     @shaped
     def translate(self, source: Int[Tensor, "b n"], max_length: Count) -> Int[Tensor, "b t"]:
-        """The ids ``(b, max_length)`` that the model writes by itself, the likeliest at each step.
+        """Return the ids ``(b, max_length)`` that the model writes, the likeliest at each step.
 
         From its end on a text is padded with 0.
         """

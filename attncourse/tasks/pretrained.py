@@ -6,7 +6,7 @@ from attncourse.gpt import GPT
 
 
 def gpt2_from_hub(name: str = "gpt2") -> tuple[GPT, Any]:
-    """A pretrained GPT-2 as a ``GPT``, and its tokenizer; ``"gpt2"`` is the one of 124M numbers.
+    """Return a pretrained GPT-2 as a ``GPT``, and its tokenizer; ``"gpt2"`` has 124M numbers.
 
     Needs ``transformers`` and, the first time, a network. Raises ``ImportError`` or ``OSError``
     where one of them is missing.

@@ -42,11 +42,11 @@ def pronoun_log_gaps(
     she, he = (int(words.encode(" " + word)[0]) for word in ("she", "he"))
     if len(words.encode(" " + who)) != 1:
         raise ValueError(f"{who!r}: expected a word of one token")
-    found = []
+    gaps = []
     for template in templates:
         logits: Tensor = model(words.encode(template.format(who)))[-1]
-        found.append((logits[she] - logits[he]).item())
-    return found
+        gaps.append((logits[she] - logits[he]).item())
+    return gaps
 
 
 def measure_professions(
@@ -61,13 +61,13 @@ def measure_professions(
     rng = np.random.default_rng(0)
     return {
         "templates": list(templates),
-        "gaps": {who: [round(x, 3) for x in found] for who, found in raw.items()},
+        "gaps": {who: [round(x, 3) for x in gaps] for who, gaps in raw.items()},
         "intervals": {
-            who: [round(x, 3) for x in gap_interval(found, baseline, n_resamples=2000, rng=rng)]
-            for who, found in raw.items()
+            who: [round(x, 3) for x in gap_interval(gaps, baseline, n_resamples=2000, rng=rng)]
+            for who, gaps in raw.items()
         },
         "without_baseline": {
-            who: [round(x, 3) for x in gap_interval(found, n_resamples=2000, rng=rng)]
-            for who, found in raw.items()
+            who: [round(x, 3) for x in gap_interval(gaps, n_resamples=2000, rng=rng)]
+            for who, gaps in raw.items()
         },
     }

@@ -79,7 +79,7 @@ class Sentence:
 
 
 def sentences(words: "BytePairs") -> list[Sentence]:
-    """The fifty sentences, in pairs with one opening."""
+    """Return the fifty sentences, in pairs with one opening."""
     return [
         make_sentence(words, kind, opening, first)
         for kind, openings in OPENINGS.items()
@@ -89,19 +89,19 @@ def sentences(words: "BytePairs") -> list[Sentence]:
 
 
 def make_sentence(words: "BytePairs", kind: str, opening: Sequence[str], first: bool) -> Sentence:
-    """One of them. Raises ``ValueError`` for a noun of several tokens, or one that comes twice."""
-    one, verb, two, *pronouns = opening
+    """Return one of the sentences. Raises ``ValueError`` for a noun that is no single token."""
+    first_noun, verb, second_noun, *pronouns = opening
     pronoun = pronouns[0 if first else 1]
-    text = f"Today {one} {verb} {two}. {pronoun}"
+    text = f"Today {first_noun} {verb} {second_noun}. {pronoun}"
     ids = words.encode(text)
-    places = [noun_place(words, ids, noun) for noun in (one, two)]
+    places = [noun_place(words, ids, noun) for noun in (first_noun, second_noun)]
     noun, other = places if first else places[::-1]
-    asked = words.encode(", that is," + ("" if kind == "names" else " the"))
-    return Sentence(kind, text, first, ids, noun, other, asked, int(ids[noun]), int(ids[other]))
+    question = words.encode(", that is," + ("" if kind == "names" else " the"))
+    return Sentence(kind, text, first, ids, noun, other, question, int(ids[noun]), int(ids[other]))
 
 
 def noun_place(words: "BytePairs", ids: Tensor, noun: str) -> int:
-    """Where the last word of a noun stands."""
+    """Return where the last word of a noun stands."""
     token = words.encode(" " + noun.split()[-1])
     places = (ids == token[0]).nonzero().flatten().tolist()
     if len(token) != 1 or len(places) != 1:
@@ -112,24 +112,24 @@ def noun_place(words: "BytePairs", ids: Tensor, noun: str) -> int:
 # --- where heads look -------------------------------------------------------------------------
 
 
-def pronoun_attention(model: Llama, asked: Sequence[Sentence]) -> Float[Tensor, "s 2 l h"]:
-    """The attention of each head from the pronoun to its noun, and to the other."""
+def pronoun_attention(model: Llama, sentences: Sequence[Sentence]) -> Float[Tensor, "s 2 l h"]:
+    """Return the attention of each head from the pronoun to its noun, and to the other."""
     rows = []
-    for one in asked:
-        row = attention_maps(model, one.ids)[..., -1, :]  # (l, h, n)
-        rows.append(torch.stack([row[..., one.noun], row[..., one.other]]))
+    for sentence in sentences:
+        row = attention_maps(model, sentence.ids)[..., -1, :]  # (l, h, n)
+        rows.append(torch.stack([row[..., sentence.noun], row[..., sentence.other]]))
     return torch.stack(rows)
 
 
-def hits(found: Float[Tensor, "s 2 l h"]) -> Float[Tensor, "s l h"]:
+def hits(weights: Float[Tensor, "s 2 l h"]) -> Float[Tensor, "s l h"]:
     """Return 1 where the noun gets more than the other, else 0."""
-    return (found[:, 0] > found[:, 1]).double()
+    return (weights[:, 0] > weights[:, 1]).double()
 
 
-def chosen_on_half(found: Float[Tensor, "s 2 l h"], draws: int = 500, seed: int = 0) -> float:
+def chosen_on_half(weights: Float[Tensor, "s 2 l h"], draws: int = 500, seed: int = 0) -> float:
     """Return how often the best head of half of the openings is right in the other, on average."""
-    right = hits(found).flatten(1).numpy().reshape(-1, 2, found.shape[-2] * found.shape[-1])
-    weight = found[:, 0].flatten(1).numpy().reshape(right.shape)
+    right = hits(weights).flatten(1).numpy().reshape(-1, 2, weights.shape[-2] * weights.shape[-1])
+    weight = weights[:, 0].flatten(1).numpy().reshape(right.shape)
     rng, kept = np.random.default_rng(seed), []
     for _ in range(draws):
         order = rng.permutation(len(right))
@@ -157,8 +157,8 @@ def noun_log_gaps(
     for block in model.blocks[layer:]:
         x = block(x)
     logits = model.out(model.norm(x[torch.arange(len(ids)), last]))
-    right = torch.tensor([[one.right] for one in asked])
-    wrong = torch.tensor([[one.wrong] for one in asked])
+    right = torch.tensor([[sentence.right] for sentence in asked])
+    wrong = torch.tensor([[sentence.wrong] for sentence in asked])
     return (logits.gather(1, right) - logits.gather(1, wrong))[:, 0]
 
 
@@ -167,7 +167,7 @@ def prompts(asked: Sequence[Sentence]) -> tuple[Tensor, Tensor]:
 
     What is behind a text's end is seen by nobody before it.
     """
-    texts = [torch.cat([one.ids, one.question]) for one in asked]
+    texts = [torch.cat([sentence.ids, sentence.question]) for sentence in asked]
     n = max(map(len, texts))
     ids = torch.stack([torch.cat([text, text.new_zeros(n - len(text))]) for text in texts])
     return ids, torch.tensor([len(text) - 1 for text in texts])
@@ -176,7 +176,7 @@ def prompts(asked: Sequence[Sentence]) -> tuple[Tensor, Tensor]:
 def gap_without(
     model: Llama, asked: Sequence[Sentence], heads: Sequence[Head], stream: Tensor | None = None
 ) -> float:
-    """The mean gap while these heads are switched off."""
+    """Return the mean gap while these heads are switched off."""
     first = 0 if stream is None else min(layer for layer, _ in heads)
     with without_heads(model, heads):
         return round(noun_log_gaps(model, asked, stream, first).mean().item(), 3)
@@ -185,13 +185,13 @@ def gap_without(
 def gaps_without_edge(
     model: Llama, asked: Sequence[Sentence], head: Head, to: str = "noun"
 ) -> Float[Tensor, "s"]:
-    """The gaps with one entry of one head's map cut: from the pronoun to its noun, or the other."""
-    found = []
-    for one in asked:
-        edge = one.pronoun, getattr(one, to)
+    """Return the gaps with one entry of a head's map cut: from the pronoun to a noun."""
+    gaps = []
+    for sentence in asked:
+        edge = sentence.pronoun, getattr(sentence, to)
         with without_edges(model, {head: [edge]}):
-            found.append(noun_log_gaps(model, [one]))
-    return torch.cat(found)
+            gaps.append(noun_log_gaps(model, [sentence]))
+    return torch.cat(gaps)
 
 
 def measure_pronoun_heads(
@@ -199,27 +199,30 @@ def measure_pronoun_heads(
 ) -> dict:
     """Measure pronoun heads, as the page shows them; ablations for these heads alone."""
     asked = sentences(words)
-    found = pronoun_attention(model, asked)
-    right = hits(found)
+    weights = pronoun_attention(model, asked)
+    right = hits(weights)
     stream = residual_stream(model, prompts(asked)[0])
     as_it_is = noun_log_gaps(model, asked, stream, len(model.blocks))
-    every = [(layer, head) for layer in range(found.shape[2]) for head in range(found.shape[3])]
-    best = right.mean(0).flatten() + 1e-3 * found[:, 0].mean(0).flatten()
+    every = [(layer, head) for layer in range(weights.shape[2]) for head in range(weights.shape[3])]
+    best = right.mean(0).flatten() + 1e-3 * weights[:, 0].mean(0).flatten()
     finders = [every[i] for i in best.argsort(descending=True)[:8].tolist()]
     alone, cut_at = (every, finders[:4]) if heads is None else (heads, heads)
     return {
-        "sentences": [{"kind": one.kind, "text": one.text, "first": one.first} for one in asked],
+        "sentences": [
+            {"kind": sentence.kind, "text": sentence.text, "first": sentence.first}
+            for sentence in asked
+        ],
         "finders": [
             {
                 "head": head_name(head),
                 "hits": [int(x) for x in right[:, head[0], head[1]]],
-                "noun": round(found[:, 0, head[0], head[1]].mean().item(), 3),
-                "other": round(found[:, 1, head[0], head[1]].mean().item(), 3),
+                "noun": round(weights[:, 0, head[0], head[1]].mean().item(), 3),
+                "other": round(weights[:, 1, head[0], head[1]].mean().item(), 3),
             }
             for head in finders
         ],
         "hits_of_all": [round(x, 2) for x in right.mean(0).flatten().tolist()],
-        "chosen_on_half": round(chosen_on_half(found), 3),
+        "chosen_on_half": round(chosen_on_half(weights), 3),
         "gap": [round(x, 2) for x in as_it_is.tolist()],
         "gap_without_head": {
             head_name(head): gap_without(model, asked, [head], stream) for head in alone
@@ -246,11 +249,11 @@ def measure_pronoun_heads(
 
 
 def draw_heads(every: Sequence[Head], but: Sequence[Head], n: int, times: int, seed: int = 0):
-    """So many draws of n heads that are not among some."""
+    """Return so many draws of n heads that are not among some."""
     rng, rest = np.random.default_rng(seed), [head for head in every if head not in but]
     return [[rest[i] for i in rng.choice(len(rest), n, replace=False)] for _ in range(times)]
 
 
 def head_name(head: Head) -> str:
-    """Layer and head with a point between them: 13.8."""
+    """Return layer and head with a point between them: 13.8."""
     return f"{head[0]}.{head[1]}"

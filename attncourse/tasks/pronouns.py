@@ -28,12 +28,12 @@ STEREOTYPE = {"doctor": 0.9, "nurse": 0.1, "baker": 0.5}  # the share of men
 
 
 def all_traits() -> list[tuple[str, ...]]:
-    """One to three different traits in every order."""
-    return [some for count in (1, 2, 3) for some in permutations(TRAITS, count)]
+    """Return one to three different traits in every order."""
+    return [traits for count in (1, 2, 3) for traits in permutations(TRAITS, count)]
 
 
 def traits_as_said(traits: Sequence[str]) -> list[str]:
-    """*small*; *small and cute*; *small, cute and fluffy*, as words and marks."""
+    """Return traits as words and marks: *small*; *small and cute*; *small, cute and fluffy*."""
     *first, last = traits
     joints = {0: [], 1: [*first, "and"], 2: [first[0], ",", *first[1:], "and"] if first else []}
     return [*joints[len(first)], last]
@@ -71,7 +71,7 @@ class PronounWorld:
         )  # ends, opening, the doctor, is, three traits, the rest
 
     def sample(self, n: int) -> Int[Tensor, "n longest"]:
-        """The ids of n stories, ``(n, longest)``: start, words, end, and padding behind.
+        """Return the ids of n stories, ``(n, longest)``: start, words, end, and padding behind.
 
         All are drawn at once. Each choice fills columns of its own, and the columns in which a
         story has no word are closed up.
@@ -97,11 +97,11 @@ class PronounWorld:
         return ids.gather(1, order)[:, : self.longest]
 
     def every(self) -> tuple[Int[Tensor, "n longest"], Float[Tensor, "n"]]:
-        """The ids of every story, as ``sample`` gives them, and the probability of each.
+        """Return the ids of every story, as ``sample`` gives them, and the probability of each.
 
         There are 388,800 with the professions of ``STEREOTYPE``; one that cannot be is left out.
         """
-        people = [(one, float(one in MEN), 1 / 2 / len(WOMEN + MEN)) for one in WOMEN + MEN]
+        people = [(name, float(name in MEN), 1 / 2 / len(WOMEN + MEN)) for name in WOMEN + MEN]
         people += [(f"the {who}", man, 1 / 2 / len(self.men)) for who, man in self.men.items()]
         beginnings, chances = [], []
         for opening, (who, man, called), traits in product(OPENINGS, people, all_traits()):
@@ -122,7 +122,7 @@ class PronounWorld:
         return ids.flatten(0, 1), shares
 
     def characters(self, n: int) -> tuple[Int[Tensor, "n 2"], Bool[Tensor, "n"]]:
-        """Who each of n stories is about, a name or *the* and a profession; which are men."""
+        """Return who each of n stories is about, a name or a profession, and which are men."""
         names, professions = WOMEN + MEN, [("the", profession) for profession in self.men]
         name, profession = self.draw(n, len(names)), self.draw(n, len(professions))
         shares = torch.tensor(list(self.men.values()), dtype=torch.float64)
@@ -134,7 +134,7 @@ class PronounWorld:
         return character, torch.where(named, name >= len(WOMEN), coin < shares[profession])
 
     def traits(self, n: int) -> Int[Tensor, "n 5"]:
-        """One to three different traits, each number and each order equally likely."""
+        """Return one to three different traits, each number and each order equally likely."""
         order = torch.rand(n, len(TRAITS), generator=self.generator).argsort(dim=1)
         words = self.table(TRAITS).flatten()[order[:, :3]]  # (n, 3), different ones
         comma, both, gap = self.places[","], self.places["and"], PAD
@@ -155,11 +155,11 @@ class PronounWorld:
         )
 
     def one_of(self, choices: Sequence, n: int) -> Int[Tensor, "n width"]:
-        """The ids of one of the choices for each of n stories, each equally likely."""
+        """Return the ids of one of the choices for each of n stories, each equally likely."""
         return self.table(choices)[self.draw(n, len(choices))]
 
     def always(self, word: str, n: int) -> Int[Tensor, "n 1"]:
-        """One word for each of n stories."""
+        """Return one word for each of n stories."""
         return torch.full((n, 1), self.places[word])
 
     def draw(self, n: int, choices: int) -> Int[Tensor, "n"]:
@@ -167,15 +167,15 @@ class PronounWorld:
         return torch.randint(choices, (n,), generator=self.generator)
 
     def table(self, choices: Sequence, width: int = 1) -> Int[Tensor, "choices width"]:
-        """The ids of each choice, a word or several, in a row; padding behind."""
-        rows = [(one,) if isinstance(one, str) else one for one in choices]
+        """Return the ids of each choice, a word or several, in a row; padding behind."""
+        rows = [(choice,) if isinstance(choice, str) else choice for choice in choices]
         width = max(width, *map(len, rows))
         return torch.tensor(
             [[*(self.places[word] for word in row), *[PAD] * (width - len(row))] for row in rows]
         )
 
     def encode(self, stories: Sequence[Sequence[str]]) -> Int[Tensor, "n longest"]:
-        """Ids of whole stories. Raises ``ValueError`` for a word that the world does not know."""
+        """Return ids of whole stories. Raises ``ValueError`` for a word unknown to the world."""
         ids = torch.full((len(stories), self.longest), PAD)
         for row, words in zip(ids, stories, strict=True):
             if len(words) + 2 > self.longest:
@@ -184,7 +184,7 @@ class PronounWorld:
         return ids
 
     def beginning(self, words: Sequence[str] | str) -> list[int]:
-        """The ids of a story's first words, after the start: what a model is to go on from."""
+        """Return the ids of a story's first words, after the start, for a model to go on from."""
         words = words.split() if isinstance(words, str) else words
         unknown = [word for word in words if word not in self.places or word.startswith("<")]
         if unknown:
@@ -192,7 +192,7 @@ class PronounWorld:
         return [START, *(self.places[word] for word in words)]
 
     def decode(self, ids: Int[Tensor, "n"]) -> str:
-        """The words of one story, up to its end."""
+        """Return the words of one story, up to its end."""
         words = [self.words[i] for i in require_ids(ids, len(self.words)).tolist()]
         return " ".join(words[: words.index("<end>")] if "<end>" in words else words)
 
@@ -210,8 +210,8 @@ class PronounWorld:
         )
         if form is None:
             return math.inf
-        _, profession, name, *found, pronoun, verb, food = form.groups()
-        traits = [trait for trait in found if trait]
+        _, profession, name, *optional_traits, pronoun, verb, food = form.groups()
+        traits = [trait for trait in optional_traits if trait]
         share = self.men.get(profession, float(name in MEN))
         chances = [1 / len(OPENINGS), 1 / 2, 1 / 3, 1 / math.perm(len(TRAITS), len(traits))]
         chances += [(verb in VERBS) / len(VERBS), (food in FOODS) / len(FOODS)]
@@ -223,7 +223,7 @@ class PronounWorld:
         return -sum(math.log(chance) if chance else -math.inf for chance in chances)
 
     def entropy_rate(self) -> float:
-        """The least mean loss of any model, in nats a token: H(story) / E[tokens after the start].
+        """Return the least mean loss of any model, in nats: H(story) / E[tokens after the start].
 
         A story can have been drawn in one way alone, so its entropy is the sum of its choices'.
         """

@@ -20,7 +20,7 @@ HIDDEN = 17  # gives the two networks 384 and attention pooling 373 parameters
 
 
 def rare(n: int, noise: float = 1.0) -> Task:
-    """The task ``(batch, generator) -> x (batch, n, 11), kinds (batch, 1)`` for sets of n elements.
+    """Return the task ``(batch, generator) -> x (batch, n, 11), kinds (batch, 1)`` for n elements.
 
     All features 0 … 9 are random numbers of variance 1. One element of the set has 5 added to that
     of the set's kind, and the mark 5; the mark of the others is 0. noise: the standard deviation
@@ -62,23 +62,23 @@ class Sum(nn.Module):
 
 
 def mean_pooling(hidden: int = HIDDEN) -> nn.Sequential:
-    """Averages first, and reads the mean with a network of one hidden layer."""
+    """Return a model that averages first, and reads the mean with one hidden layer."""
     return nn.Sequential(Mean(), nn.Linear(KINDS + 1, hidden), nn.ReLU(), nn.Linear(hidden, KINDS))
 
 
 def attention_pooling() -> nn.Sequential:
-    """One learned question to the elements, and a linear read-out."""
+    """Return a model that pools with one learned question, and reads out in a line."""
     return nn.Sequential(AttentionPooling(KINDS + 1), nn.Linear(KINDS + 1, KINDS))
 
 
 def layer_first(pool: Callable[[], nn.Module] = Mean) -> nn.Sequential:
-    """The layers of ``mean_pooling`` with the pooling in the middle: it sees each element."""
+    """Return ``mean_pooling`` with the pooling in the middle: a layer sees each element."""
     return nn.Sequential(nn.Linear(KINDS + 1, HIDDEN), nn.ReLU(), pool(), nn.Linear(HIDDEN, KINDS))
 
 
 @torch.no_grad()
 def layer_by_hand() -> nn.Sequential:
-    """``layer_first`` with weights that silence the unmarked: relu(feature + 2 · mark − 10)."""
+    """Return ``layer_first`` whose weights silence the unmarked: relu(feature + 2·mark − 10)."""
     model: Any = layer_first()  # the layers of a Sequential have no types of their own
     for parameter in model.parameters():
         parameter.zero_()
@@ -90,7 +90,7 @@ def layer_by_hand() -> nn.Sequential:
 
 
 def best_answer(ratio: float) -> float:
-    """The largest probability of a right answer that a signal-to-noise ratio allows, 0.1 to 1.
+    """Return the largest probability of a right answer for a signal-to-noise ratio, 0.1 to 1.
 
     It is the probability that a normal number of mean ``ratio`` exceeds nine of mean 0, all of
     variance 1: ∫ φ(z) Φ(z + ratio)⁹ dz.
@@ -102,18 +102,18 @@ def best_answer(ratio: float) -> float:
 
 
 def share(score, n):
-    """The weight of an element that scores ``score`` above n − 1 others that score alike."""
+    """Return the weight of an element that scores ``score`` above n − 1 others that score alike."""
     return 1 / (1 + (n - 1) * math.e**-score)
 
 
 def ratio(score, n):
-    """Signal to noise after attention pooling with that weight, for n ≥ 2; c/√n at a score of 0."""
+    """Return signal to noise after attention pooling, for n ≥ 2; c/√n at a score of 0."""
     a = share(score, n)
     return STRENGTH * a / (a**2 + (1 - a) ** 2 / (n - 1)) ** 0.5
 
 
 @torch.no_grad()
 def share_found(model: Any, n: int, sets: int = 1000, seed: int = 3) -> Tensor:
-    """The weight that ``attention_pooling`` gives the marked element, ``(sets,)``."""
+    """Return the weight that ``attention_pooling`` gives the marked element, ``(sets,)``."""
     x, _ = rare(n)(sets, torch.Generator().manual_seed(seed))
     return model[0].weights(x)[:, 0][x[:, :, MARK] > 0]

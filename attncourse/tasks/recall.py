@@ -14,17 +14,17 @@ LETTERS, DIGITS, ASKED = slice(0, 8), slice(8, 18), slice(18, 26)
 
 
 def shuffled_numbers(batch: int, n: int, generator: torch.Generator) -> Tensor:
-    """Eight different numbers below n, in random order: ``(batch, 8)``."""
+    """Return eight different numbers below n, in random order: ``(batch, 8)``."""
     return torch.rand(batch, n, generator=generator).argsort(dim=1)[:, :8]
 
 
 def unit_rows(ids: Tensor, n: int) -> Tensor:
-    """Rows of the unit matrix: 1 at the place of the id, ``(..., n)``."""
+    """Return rows of the unit matrix: 1 at the place of the id, ``(..., n)``."""
     return torch.eye(n)[ids]
 
 
 def recall(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Eight pairs of a letter and a digit, then a question, *c5 a1 h7 … c?*, answered by 5.
+    """Return eight pairs of a letter and a digit, then a question: *c5 a1 h7 … c?*, answer 5.
 
     Returns x ``(batch, 9, 26)`` and the digits asked for, ``(batch, 1)``.
     """
@@ -38,7 +38,7 @@ def recall(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
 
 
 def ring(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Eight tokens in a ring: each has a name, carries a digit and points at the next one's name.
+    """Return eight tokens in a ring: each has a name, a digit, and the next one's name.
 
     Returns x ``(batch, 8, 26)`` and, for every token, the digit of the one it points at,
     ``(batch, 8)``.
@@ -65,14 +65,14 @@ class Views(nn.Module):
         )
 
     def view(self, role: str, x: Tensor) -> Tensor:
-        """The view of x, ``(batch, n, d)``, that serves in this role."""
+        """Return the view of x, ``(batch, n, d)``, that serves in this role."""
         return self.views[next(group for group in self.views if role in group)](x)
 
     def weights(self, x: Tensor) -> Tensor:
-        """The attention map, ``(batch, n, n)``."""
+        """Return the attention map, ``(batch, n, n)``."""
         others = ~torch.eye(x.shape[-2], dtype=torch.bool)  # (n, n)
         return attention_weights(self.view("q", x), self.view("k", x), others)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The blends, ``(batch, n, d)``."""
+        """Return the blends, ``(batch, n, d)``."""
         return self.weights(x) @ self.view("v", x)

@@ -36,8 +36,8 @@ BATCH = 64
 
 
 def encoded(sequences: Sequence[str], max_length: int) -> Tensor:
-    """The ids of several receptors, ``(b, max_length)``."""
-    return torch.stack([encode_cdr3(one, max_length) for one in sequences])
+    """Return the ids of several receptors, ``(b, max_length)``."""
+    return torch.stack([encode_cdr3(sequence, max_length) for sequence in sequences])
 
 
 @dataclass
@@ -76,7 +76,7 @@ class AttentionReader:
 
     @torch.no_grad()
     def weights(self, sequences: Sequence[str]) -> np.ndarray:
-        """The pooling query's attention over the letters, ``(b, max_length)``."""
+        """Return the pooling query's attention over the letters, ``(b, max_length)``."""
         return self.model.weights(encoded(sequences, self.max_length)).numpy()
 
 
@@ -103,8 +103,8 @@ class KmerReader:
     def shares(self, sequences: Sequence[str]) -> np.ndarray:
         """Return each sequence's probabilities of the classes."""
         shares = np.zeros((len(sequences), self.n_classes))
-        found = self.model.predict_proba(self.counter.transform(sequences))
-        shares[:, self.model.classes_] = found
+        known_shares = self.model.predict_proba(self.counter.transform(sequences))
+        shares[:, self.model.classes_] = known_shares
         return shares
 
     def weights(self, sequences: Sequence[str], labels: Sequence[int]) -> np.ndarray:
@@ -143,28 +143,28 @@ class NeighbourReader:
 
 
 def decided(shares: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Classes by shares over how common each is in ``labels``: what balanced accuracy asks for."""
+    """Return classes by shares over how common each is in ``labels``, as balanced accuracy asks."""
     common = np.bincount(labels, minlength=shares.shape[1]) / len(labels)
     return (shares / np.maximum(common, 1e-9)).argmax(-1)
 
 
 def best_of(readers, sequences: Sequence[str], labels: np.ndarray, n_classes: int):
-    """The reader that is most accurate on a fifth of this data which it was not fitted to.
+    """Return the reader that is most accurate on a fifth of this data which it was not fitted to.
 
     Near-copies stay together there too. What is returned has to be fitted again.
     """
     train, held = split_by_similarity(sequences, seed=99)
-    some, others = [sequences[i] for i in train], [sequences[i] for i in held]
+    fitted, others = [sequences[i] for i in train], [sequences[i] for i in held]
 
     def right(reader) -> float:
-        reader.fit(some, labels[train], n_classes)
+        reader.fit(fitted, labels[train], n_classes)
         return balanced_accuracy(labels[held], decided(reader.shares(others), labels[train]))
 
     return max(readers, key=right)
 
 
 def area_under_curve(positive: ArrayLike, scores: ArrayLike) -> float:
-    """AUC: how often a positive scores above a negative, ties counting one half.
+    """Return the AUC: how often a positive scores above a negative, ties counting one half.
 
     Raises ``ValueError`` where one of the two kinds is missing.
     """
@@ -177,22 +177,22 @@ def area_under_curve(positive: ArrayLike, scores: ArrayLike) -> float:
 
 
 def mean_area(labels: np.ndarray, shares: np.ndarray) -> float:
-    """The mean over the classes in ``labels`` of the AUC of each against the rest."""
-    found = np.unique(labels)
-    if len(found) < 2:
-        raise ValueError(f"labels: expected two classes or more, got {found.tolist()}")
-    return float(np.mean([area_under_curve(labels == c, shares[:, c]) for c in found]))
+    """Return the mean over the classes in ``labels`` of the AUC of each against the rest."""
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        raise ValueError(f"labels: expected two classes or more, got {classes.tolist()}")
+    return float(np.mean([area_under_curve(labels == c, shares[:, c]) for c in classes]))
 
 
 def random_split(n: int, test_fraction: float = 0.2, seed: int = 0):
-    """Indices to train on and to test on, drawn without a look at the sequences."""
+    """Return indices to train on and to test on, drawn without a look at the sequences."""
     order = np.random.default_rng(seed).permutation(n)
     held = round(test_fraction * n)
     return np.sort(order[held:]), np.sort(order[:held])
 
 
 def near_copies(sequences: Sequence[str], others: Sequence[str], max_distance: int = 1) -> float:
-    """The share of ``sequences`` that are at most ``max_distance`` edits from one of ``others``."""
+    """Return which share of ``sequences`` is at most ``max_distance`` edits from ``others``."""
     # pyrefly: ignore [no-matching-overload]  the stubs know no scorer for texts
     distances = cdist(
         sequences, others, scorer=Levenshtein.distance, score_cutoff=max_distance, dtype=np.uint16
@@ -201,7 +201,7 @@ def near_copies(sequences: Sequence[str], others: Sequence[str], max_distance: i
 
 
 def ablated(reader, sequences: Sequence[str], labels: ArrayLike, n_others: int = 4):
-    """By how much log p of the class falls, on average, when a letter is exchanged, ``(b, n)``.
+    """Return by how much log p of the class falls, on average, when a letter changes, ``(b, n)``.
 
     Every letter is exchanged for ``n_others`` others in turn; −∞ behind a sequence's end.
     """
@@ -226,7 +226,7 @@ def ablated(reader, sequences: Sequence[str], labels: ArrayLike, n_others: int =
 
 
 def precision_of_top(weights: np.ndarray, starts: np.ndarray, size: int = 3) -> np.ndarray:
-    """Of the ``size`` highest places of each row, the share that lies in its motif, ``(b,)``."""
+    """Return the share of each row's ``size`` highest places that lies in its motif, ``(b,)``."""
     top = np.argsort(-weights, axis=-1, kind="stable")[:, :size]
     return ((top >= starts[:, None]) & (top < starts[:, None] + size)).mean(-1)
 
@@ -246,7 +246,7 @@ def telling(reader, sequences: Sequence[str], labels, starts, n: int = 4) -> lis
     """
     labels, starts = np.asarray(labels), np.asarray(starts)
     known = (reader.shares(sequences).argmax(-1) == labels) & (starts >= 0)
-    loops = [one for one, there in zip(sequences, known, strict=True) if there]
+    loops = [sequence for sequence, is_known in zip(sequences, known, strict=True) if is_known]
     ways = reader.weights(loops), ablated(reader, loops, labels[known])
     looks, falls = (
         precision_of_top(way, starts[known]) + 2 * is_in_motif(way, starts[known]) for way in ways
@@ -277,7 +277,7 @@ def scored(
     n_classes: int,
     n_resamples: int = 300,
 ) -> ReaderScore:
-    """The reader fitted to one side of a split and scored on the other, with intervals of 95 %."""
+    """Return a reader fitted to one side of a split, scored on the other, with 95 % intervals."""
     train, test = split
     reader.fit([sequences[i] for i in train], labels[train], n_classes)
     shares, truth = reader.shares([sequences[i] for i in test]), labels[test]

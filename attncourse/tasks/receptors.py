@@ -63,7 +63,7 @@ def simulate_repertoire(
 
 
 def near_copy(sequence: str, start: int, rng: np.random.Generator) -> str:
-    """The receptor with one letter between *CAS* and *F* exchanged, none of its motif."""
+    """Return the receptor with one letter between *CAS* and *F* exchanged, none of its motif."""
     motif = range(start, start + 3) if start >= 0 else ()
     place = int(rng.choice([i for i in range(3, len(sequence) - 1) if i not in motif]))
     other = rng.choice([letter for letter in ALPHABET if letter != sequence[place]])
@@ -87,7 +87,7 @@ class ReceptorTable:
 
 
 def load_vdjdb(path: str | Path) -> ReceptorTable:
-    """The receptors of a table of VDJdb: tab-separated, one a row, gzip or plain.
+    """Return the receptors of a table of VDJdb: tab-separated, one a row, gzip or plain.
 
     Rows without a loop or an epitope, with letters that are no amino acids, or with more than 40
     are dropped and counted. Raises ``ValueError`` for a file without the columns ``cdr3.beta`` and
@@ -115,13 +115,13 @@ def load_vdjdb(path: str | Path) -> ReceptorTable:
     listed: dict[str, list[str]] = {}
     for sequence, epitope in seen:
         listed.setdefault(sequence, []).append(epitope)
-    several = {sequence: found for sequence, found in listed.items() if len(found) > 1}
+    several = {sequence: bound_to for sequence, bound_to in listed.items() if len(bound_to) > 1}
     sequences, epitopes = map(list, zip(*seen, strict=True))
     return ReceptorTable(sequences, epitopes, dropped, duplicates, several)
 
 
 def open_text(path: Path):
-    """The file as text, unpacked where it is gzip; a byte that is no UTF-8 becomes a mark."""
+    """Return the file as text, unpacked if it is gzip; bytes that are no UTF-8 become a mark."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     opened = gzip.open if packed else open
@@ -129,7 +129,7 @@ def open_text(path: Path):
 
 
 def fault(sequence: str, epitope: str) -> str:
-    """Why a row cannot be used, or ``""``."""
+    """Return why a row cannot be used, or ``""``."""
     if not sequence:
         return "no loop"
     if not epitope:

@@ -37,8 +37,8 @@ WRITING = tuple(Pass(1, batch, BEFORE) for batch in (1, 2, 4, 8, 16, 32, 64))
 POINTS = {"reading": READING, "writing": WRITING}
 
 
-def pass_work(config: LlamaConfig, one: Pass, bytes_per_number: float = 4) -> dict[str, dict]:
-    """Operations and bytes of a pass, part by part.
+def pass_work(config: LlamaConfig, shape: Pass, bytes_per_number: float = 4) -> dict[str, dict]:
+    """Return operations and bytes of a pass, part by part.
 
     A product and a sum are two operations. Bytes are those of the matrices, read once, and of keys
     and values, read or written once; what goes from one part to the next stays near the processor
@@ -46,8 +46,8 @@ def pass_work(config: LlamaConfig, one: Pass, bytes_per_number: float = 4) -> di
     mask hides.
     """
     d, d_kv = config.d_model, config.n_kv_heads * config.d_model // config.n_heads
-    tokens, all_tokens = one.batch * one.new, one.batch * (one.before + one.new)
-    pairs = one.batch * sum(range(one.before + 1, one.before + one.new + 1))
+    tokens, all_tokens = shape.batch * shape.new, shape.batch * (shape.before + shape.new)
+    pairs = shape.batch * sum(range(shape.before + 1, shape.before + shape.new + 1))
     numbers = {
         "projections": config.n_layers * 2 * d * (d + d_kv),
         "feed-forward": config.n_layers * 3 * d * config.d_ff,
@@ -65,25 +65,25 @@ def pass_work(config: LlamaConfig, one: Pass, bytes_per_number: float = 4) -> di
 
 
 def total(parts: dict[str, dict]) -> tuple[float, float]:
-    """All operations, all bytes."""
+    """Return all operations, all bytes."""
     operations, bytes_ = (sum(p[what] for p in parts.values()) for what in ("operations", "bytes"))
     return operations, bytes_
 
 
 def bound(operations: float, moved: float, peaks: dict) -> dict:
-    """The least milliseconds of a pass on a machine with these peaks, and by what it is bound."""
+    """Return the least milliseconds of a pass at these peaks, and by what it is bound."""
     seconds = {"arithmetic": operations / peaks["operations"], "memory": moved / peaks["bytes"]}
     by = max(seconds, key=seconds.__getitem__)
     return {"least_ms": round(1e3 * seconds[by], 5), "bound": by}
 
 
 def roofline_points(config: LlamaConfig, peaks: dict, bytes_per_number: float = 4) -> list[dict]:
-    """Every pass of ``POINTS`` with its intensity and its bound on a machine."""
+    """Return every pass of ``POINTS`` with its intensity and its bound on a machine."""
     rows = []
     for kind, passes in POINTS.items():
-        for one in passes:
-            operations, moved = total(pass_work(config, one, bytes_per_number))
-            row = {"kind": kind, **one._asdict(), "operations": operations, "bytes": moved}
+        for shape in passes:
+            operations, moved = total(pass_work(config, shape, bytes_per_number))
+            row = {"kind": kind, **shape._asdict(), "operations": operations, "bytes": moved}
             row["intensity"] = round(operations / moved, 3)
             rows.append(row | bound(operations, moved, peaks))
     return rows
@@ -93,14 +93,14 @@ def roofline_points(config: LlamaConfig, peaks: dict, bytes_per_number: float = 
 
 
 def seconds_of(call: Callable, times: int = 3) -> float:
-    """Seconds of this process's work in a call, the least of some; a first one does not count."""
+    """Return the least seconds of this process's work in some calls after a first one."""
     call()
-    found = []
+    seconds = []
     for _ in range(times):
         began = time.process_time()
         call()
-        found.append(time.process_time() - began)
-    return min(found)
+        seconds.append(time.process_time() - began)
+    return min(seconds)
 
 
 def peaks(n: int = 2048, numbers: int = 2**26) -> dict:
@@ -117,13 +117,13 @@ def peaks(n: int = 2048, numbers: int = 2**26) -> dict:
 
 
 @torch.no_grad()
-def passed(model: Llama, one: Pass, times: int = 3) -> float:
-    """The seconds of a pass of this shape, on tokens drawn at random."""
+def passed(model: Llama, pass_shape: Pass, times: int = 3) -> float:
+    """Return the seconds of a pass of this shape, on tokens drawn at random."""
     generator = torch.Generator().manual_seed(0)
-    shape = (one.batch, one.before + one.new)
+    shape = (pass_shape.batch, pass_shape.before + pass_shape.new)
     ids = torch.randint(model.config.n_vocab, shape, generator=generator)
-    cache = model(ids[:, : one.before], [])[1] if one.before else []
-    return seconds_of(lambda: model(ids[:, one.before :], cache), times)
+    cache = model(ids[:, : pass_shape.before], [])[1] if pass_shape.before else []
+    return seconds_of(lambda: model(ids[:, pass_shape.before :], cache), times)
 
 
 def measure_roofline(model: Llama, times: int = 3, longest: int = 2**20) -> dict:
@@ -131,9 +131,11 @@ def measure_roofline(model: Llama, times: int = 3, longest: int = 2**20) -> dict
 
     ``longest`` leaves out passes of more tokens.
     """
-    own = peaks()
+    peaks_here = peaks()
     here = [
-        row for row in roofline_points(model.config, own) if row["new"] * row["batch"] <= longest
+        row
+        for row in roofline_points(model.config, peaks_here)
+        if row["new"] * row["batch"] <= longest
     ]
     for row in here:
         row["ms"] = round(
@@ -141,19 +143,19 @@ def measure_roofline(model: Llama, times: int = 3, longest: int = 2**20) -> dict
         )
     return {
         "machine": machine(),
-        "peaks": {name: round(rate) for name, rate in own.items()},
+        "peaks": {name: round(rate) for name, rate in peaks_here.items()},
         "here": here,
         "H100": {
             "peaks": H100,
             "arithmetic": roofline_points(model.config, H100, bytes_per_number=2),
         },
         "parts": {
-            name: pass_work(model.config, one)
-            for name, one in (("reading", Pass(256)), ("writing", Pass(1, 1, BEFORE)))
+            name: pass_work(model.config, shape)
+            for name, shape in (("reading", Pass(256)), ("writing", Pass(1, 1, BEFORE)))
         },
     }
 
 
 def roofline_columns(rows: Sequence[dict], kind: str, *names: str) -> tuple[list, ...]:
-    """For a figure: the numbers of these names, of one kind of pass."""
+    """Return the numbers of these names, of one kind of pass, for a figure."""
     return tuple([row[name] for row in rows if row["kind"] == kind] for name in names)

@@ -13,7 +13,7 @@ UNASKED = -100  # an answer that a task does not ask for, where a judge knows of
 
 
 def classes(output: Tensor, answer: Tensor) -> tuple[Tensor, Tensor]:
-    """The cross-entropy, in nats, and which answers are right in all their parts.
+    """Return the cross-entropy, in nats, and which answers are right in all their parts.
 
     output: logits ``(batch, n, classes)``, or ``(batch, n, parts, classes)`` for answers of parts.
     Returns a number and True or False for each answer, ``(batch, asked)``.
@@ -30,9 +30,9 @@ def mean_surprise(logits: Tensor, answer: Tensor) -> Tensor:
     It is ``F.cross_entropy``, which is Python code at every step of runs side by side
     (``torch.vmap``), and loads a computer algebra system the first time.
     """
-    asked = answer != UNASKED
-    right = logits.log_softmax(-1).gather(-1, answer.where(asked, 0)[..., None]).squeeze(-1)
-    return (-right).where(asked, 0).sum() / asked.sum()
+    is_asked = answer != UNASKED
+    right = logits.log_softmax(-1).gather(-1, answer.where(is_asked, 0)[..., None]).squeeze(-1)
+    return (-right).where(is_asked, 0).sum() / is_asked.sum()
 
 
 @dataclass
@@ -45,24 +45,24 @@ class Run:
 
 
 def started(build: Callable[[], nn.Module], seed: int) -> nn.Module:
-    """The model as a training with this seed begins."""
+    """Return the model as a training with this seed begins."""
     torch.manual_seed(seed)
     return build()
 
 
 def faded(step: int, steps: int) -> float:
-    """The share of the rate at a step, counted from 1: it falls to 0 over the second half."""
+    """Return the share of the rate at a step, from 1: it falls to 0 over the second half."""
     return min(1, 2 - 2 * (step - 1) / steps)
 
 
 def reached(run: Run, share: float = 0.9, over: int = 10) -> int | None:
-    """The first step by which so many answers were right, on average over some steps; or None."""
+    """Return the first step by which so many answers were right on average, or None."""
     right: Tensor = torch.tensor(run.right).unfold(0, over, 1).mean(1)
-    there = (right >= share).nonzero()
-    return int(there[0]) + over if len(there) else None
+    places = (right >= share).nonzero()
+    return int(places[0]) + over if len(places) else None
 
 
 def last_loss(run: Run) -> float:
-    """The mean loss over the last tenth of the steps; a loss that is not finite counts as worst."""
+    """Return the mean loss over the last tenth of the steps; one that is not finite is worst."""
     last = torch.tensor(run.losses[-max(1, len(run.losses) // 10) :])
     return last.nan_to_num(nan=torch.inf).mean().item()

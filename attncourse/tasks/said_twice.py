@@ -25,7 +25,7 @@ LENGTH, ROWS = 40, 4
 
 
 def twice(n_vocab: int, seed: int, length: int = LENGTH, rows: int = ROWS) -> Int[Tensor, "r n"]:
-    """Rows of different random tokens, each said twice."""
+    """Return rows of different random tokens, each said twice."""
     generator = torch.Generator().manual_seed(seed)
     once = torch.stack([torch.randperm(n_vocab, generator=generator)[:length] for _ in range(rows)])
     return torch.cat([once, once], dim=-1)
@@ -33,7 +33,7 @@ def twice(n_vocab: int, seed: int, length: int = LENGTH, rows: int = ROWS) -> In
 
 @torch.no_grad()
 def both_times(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "2"]:
-    """Nats a token the first time and the second; the first token of each is left out."""
+    """Return nats a token the first time and the second, the first token of each left out."""
     loss = F.cross_entropy(model(ids)[:, :-1].mT, ids[:, 1:], reduction="none")  # (r, n − 1)
     half = ids.shape[-1] // 2
     return torch.stack([loss[:, : half - 1].mean(), loss[:, half:].mean()])
@@ -41,8 +41,8 @@ def both_times(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "2"]:
 
 def induction_scores(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "l h"]:
     """Return how much each head looks at what came after the same token, averaged over the rows."""
-    found = [head_scores(attention_maps(model, row), induction_pattern(row)) for row in ids]
-    return torch.stack(found).mean(0)
+    scores = [head_scores(attention_maps(model, row), induction_pattern(row)) for row in ids]
+    return torch.stack(scores).mean(0)
 
 
 def previous_scores(model: Llama, ids: Int[Tensor, "r n"]) -> Float[Tensor, "l h"]:

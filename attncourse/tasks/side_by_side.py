@@ -27,7 +27,7 @@ def train_side_by_side(
     judge: Judge = classes,
     factor: Callable[[int], float] = lambda step: 1.0,
 ) -> dict[float, list[Run]]:
-    """``train`` from every seed at every rate: the runs by rate, in the order of the seeds.
+    """Run ``train`` from every seed at every rate; return the runs by rate, in seeds' order.
 
     The runs are those that ``train`` makes, up to rounding. factor: what every rate is multiplied
     by at a step, counted from 1. The model may not draw random numbers, nor do one thing or another
@@ -38,7 +38,7 @@ def train_side_by_side(
     starts = [dict(model.named_parameters()) for model in models]
     weights = {
         name: torch.stack([start[name].detach() for start in starts]).requires_grad_(learns)
-        for name, learns in ((name, one.requires_grad) for name, one in starts[0].items())
+        for name, learns in ((name, weight.requires_grad) for name, weight in starts[0].items())
     }
     adam = Adam(weights.values(), [rate for rate in rates for _ in range(seeds)])
     names = {parameter: name for name, parameter in starts[0].items()}
@@ -46,15 +46,15 @@ def train_side_by_side(
     place = {name: names[parameter] for name, parameter in everywhere}
 
     def judged(weights: dict[str, Tensor], x: Tensor | tuple, answer: Tensor):
-        own = {name: weights[first] for name, first in place.items()}
-        output = functional_call(models[0], own, x, tie_weights=False)
+        weights_of_run = {name: weights[first] for name, first in place.items()}
+        output = functional_call(models[0], weights_of_run, x, tie_weights=False)
         loss, right = judge(output, answer)
         return loss, right.float().mean()
 
     together = vmap(judged)
     seen = []
     for step in range(1, steps + 1):
-        x, answer = stack_runs([task(batch, one) for one in generators], len(rates))
+        x, answer = stack_runs([task(batch, weight) for weight in generators], len(rates))
         losses, right = together(weights, x, answer)
         adam.zero_grad()
         losses.sum().backward()  # no run shares a weight, so each gets its own gradient
@@ -69,21 +69,21 @@ def train_side_by_side(
 
 
 def stack_runs(batches: list[tuple], times: int) -> tuple[Tensor | tuple, Tensor]:
-    """The seeds' batches with an axis for the runs in front, all of them so many times."""
+    """Return the seeds' batches with an axis for the runs in front, all of them so many times."""
     x, answers = zip(*batches, strict=True)
     answers = stacked(answers, times, UNASKED)
     if isinstance(x[0], Tensor):
         return stacked(x, times), answers
-    return tuple(stacked(one, times) for one in zip(*x, strict=True)), answers
+    return tuple(stacked(part, times) for part in zip(*x, strict=True)), answers
 
 
 def stacked(batches: Sequence[Tensor], times: int, padding: int = 0) -> Tensor:
-    """``(times · seeds, batch, n, …)``; sequences shorter than the longest are padded behind."""
-    longest = max(one.shape[1] for one in batches)
+    """Return ``(times · seeds, batch, n, …)``; shorter sequences are padded behind."""
+    longest = max(batch.shape[1] for batch in batches)
     whole = [
-        F.pad(one, (0, 0) * (one.ndim - 2) + (0, longest - one.shape[1]), value=padding)
-        if one.shape[1] < longest
-        else one
-        for one in batches
+        F.pad(batch, (0, 0) * (batch.ndim - 2) + (0, longest - batch.shape[1]), value=padding)
+        if batch.shape[1] < longest
+        else batch
+        for batch in batches
     ]
     return torch.stack(whole * times)

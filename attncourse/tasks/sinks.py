@@ -58,27 +58,27 @@ TEXTS = {
 def masked_loss(
     model: Llama, ids: Tensor, mask: Tensor | None = None, after: int = SKIPPED
 ) -> float:
-    """The mean loss on the tokens behind the first ``after``, in nats."""
+    """Return the mean loss on the tokens behind the first ``after``, in nats."""
     logits = model(ids, mask=mask)
     return float(next_token_loss(logits[after:], ids[after:]))
 
 
 def kept_token(n: int, width: int, token: int) -> Tensor:
-    """A causal window that keeps one token further on, which is not the first."""
+    """Return a causal window that keeps one token further on, which is not the first."""
     mask = sink_mask(n, width, 0)
     mask[token:, token] = True
     return mask
 
 
 def hidden_first(n: int) -> Tensor:
-    """Nobody but the first token sees the first token."""
+    """Return a mask in which nobody but the first token sees the first token."""
     mask = torch.ones(n, n, dtype=torch.bool).tril()
     mask[1:, 0] = False
     return mask
 
 
 def window_losses(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> list[dict]:
-    """Nats a token by width: the window alone, with one and with four first tokens, with another.
+    """Return nats a token by width: the window alone, with first tokens, with another one.
 
     *Another* is the fifth token, kept in place of the first.
     """
@@ -99,19 +99,19 @@ def window_losses(model: Llama, ids: Tensor, widths: Sequence[int] = WIDTHS) -> 
 
 @torch.no_grad()
 def first_shares(model: Llama, ids: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The mean attention of later tokens to each of the first four, ``(layers, 4)``."""
-    found, x = [], model.tokens(ids)
+    """Return the mean attention of later tokens to each of the first four, ``(layers, 4)``."""
+    shares, x = [], model.tokens(ids)
     for block in model.blocks:
         weights = block.attention.weights(block.norm_1(x), mask)
-        found.append(weights[:, 8:, :4].mean((0, 1)))
+        shares.append(weights[:, 8:, :4].mean((0, 1)))
         x = block(x, mask)
-    return torch.stack(found)
+    return torch.stack(shares)
 
 
 def silenced(model: Llama, ids: Tensor, position: int) -> float:
-    """Nats a token where one token's values are 0 in every layer."""
+    """Return nats a token where one token's values are 0 in every layer."""
 
-    def silence(W_v: nn.Module, given: tuple, value: Tensor) -> Tensor:
+    def silence(W_v: nn.Module, inputs: tuple, value: Tensor) -> Tensor:
         value = value.clone()
         value[..., position, :] = 0
         return value
@@ -130,12 +130,12 @@ def measure_sinks(
     longest: int | None = None,
 ) -> dict:
     """Measure sinks for each text, as the page shows them; ``longest`` cuts the texts."""
-    found = {}
+    results = {}
     for name, text in TEXTS.items():
         ids = words.encode(text)[:longest]
         hidden = hidden_first(len(ids))
         maps = attention_maps(model, ids)[..., 8:, :1].mean(-2)[..., 0]  # (l, h)
-        found[name] = {
+        results[name] = {
             "tokens": len(ids),
             "whole": round(masked_loss(model, ids), 3),
             "windows": window_losses(model, ids, widths),
@@ -151,9 +151,9 @@ def measure_sinks(
                 "hidden": sink_shares(first_shares(model, ids, hidden)),
             },
         }
-    return {"texts": TEXTS, "found": found}
+    return {"texts": TEXTS, "found": results}
 
 
 def sink_shares(of_layers: Tensor) -> list[float]:
-    """The mean over the layers of the attention to each of the first tokens."""
+    """Return the mean over the layers of the attention to each of the first tokens."""
     return [round(x, 3) for x in of_layers.mean(0).tolist()]

@@ -37,22 +37,22 @@ def loss_by_layer_masks(model: Llama, ids: Tensor, masks: Sequence[Tensor]) -> f
 @torch.no_grad()
 def mean_weights(model: Llama, ids: Tensor) -> list[Tensor]:
     """Return where each layer looks, its heads' mean, ``(n, n)``, where all keys are seen."""
-    found, x = [], model.tokens(ids)
+    means, x = [], model.tokens(ids)
     for block in model.blocks:
-        found.append(block.attention.weights(block.norm_1(x)).mean(0))
+        means.append(block.attention.weights(block.norm_1(x)).mean(0))
         x = block(x)
-    return found
+    return means
 
 
 def layered_losses(
     model: Llama, ids: Tensor, width: int = WIDTH, every: Sequence[int] = EVERY
 ) -> list[dict]:
-    """Nats a token by how many layers see all, the others a window with or without token one."""
+    """Return nats a token by how many layers see all, the others a window."""
     n, rows = len(ids), []
     whole = causal_mask(n)
-    for one in (*every, None):
+    for step in (*every, None):
         n_layers = len(model.blocks)
-        kinds = layer_kinds(n_layers, one, width) if one else ["window"] * n_layers
+        kinds = layer_kinds(n_layers, step, width) if step else ["window"] * n_layers
         row: dict = {"whole layers": kinds.count("full")}
         for name, first in (("window", 0), ("window and first", 1)):
             near = sink_mask(n, width, first)
@@ -63,7 +63,7 @@ def layered_losses(
 
 
 def chosen_losses(model: Llama, ids: Tensor, ks: Sequence[int] = KS) -> list[dict]:
-    """Nats a token by how many keys a query sees, and who chooses them.
+    """Return nats a token by how many keys a query sees, and who chooses them.
 
     Its own weights: the k keys that the layer's heads weigh most on average when all are seen.
     """
@@ -74,25 +74,28 @@ def chosen_losses(model: Llama, ids: Tensor, ks: Sequence[int] = KS) -> list[dic
     rows = []
     for k in ks:
         masks = {
-            "its own weights": [select_keys(one, k, whole) for one in weights],
+            "its own weights": [select_keys(scores, k, whole) for scores in weights],
             "window": [sink_mask(n, k, 0)] * n_layers,
             "window and first": [sink_mask(n, k - 1, 1)] * n_layers,
-            "random": [select_keys(one, k, whole) for one in chance],
+            "random": [select_keys(scores, k, whole) for scores in chance],
         }
-        losses = {way: loss_by_layer_masks(model, ids, own) for way, own in masks.items()}
+        losses = {
+            way: loss_by_layer_masks(model, ids, masks_by_layer)
+            for way, masks_by_layer in masks.items()
+        }
         rows.append({"k": k, **losses})
     return rows
 
 
 def measure_some_keys(model: Llama, words: "BytePairs", longest: int | None = None) -> dict:
-    """What the page shows, for each text; ``longest`` cuts the texts."""
-    found = {}
+    """Return what the page shows, for each text; ``longest`` cuts the texts."""
+    results = {}
     for name, text in TEXTS.items():
         ids = words.encode(text)[:longest]
-        found[name] = {
+        results[name] = {
             "tokens": len(ids),
             "whole": loss_by_layer_masks(model, ids, [causal_mask(len(ids))] * len(model.blocks)),
             "layers": layered_losses(model, ids),
             "chosen": chosen_losses(model, ids),
         }
-    return found
+    return results

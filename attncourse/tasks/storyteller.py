@@ -13,7 +13,7 @@ from attncourse.tasks.pronouns import PAD, PronounWorld
 def storyteller(
     world: PronounWorld, seed: int = 0, steps: int = 350, batch: int = 100, rate: float = 0.006
 ) -> GPT:
-    """A GPT of two layers of four heads, trained on fresh stories of the world; in ``eval()``.
+    """Return a GPT of two layers of four heads, trained on the world's stories; in ``eval()``.
 
     About 100,000 numbers. Equal worlds and seeds give equal models. The weights begin wider than
     GPT-2's, which suits a model of this width and 350 steps.
@@ -29,7 +29,7 @@ def taught(
     rate: float = 0.006,
     look: Callable[[GPT, int], None] = lambda gpt, step: None,
 ) -> tuple[GPT, list[float]]:
-    """The ``storyteller`` and the loss of each batch that it read, before it learned from it.
+    """Return the ``storyteller`` and the loss of each batch before it learned from it.
 
     ``look`` is shown the model before each step and at the end, with the number of steps behind it.
     """

@@ -38,7 +38,7 @@ class Text:
 
     @classmethod
     def from_file(cls, path: str | Path) -> "Text":
-        """The text of a file in UTF-8, at most its first 4 million characters.
+        """Return the text of a file in UTF-8, at most its first 4 million characters.
 
         Raises ``ValueError`` where there is no such file, or it is empty, binary, or too short.
         """
@@ -62,21 +62,21 @@ class Text:
         return cls(text.replace("\r\n", "\n")[:MOST], path.name)
 
     def encode(self, text: str) -> Int[Tensor, "n"]:
-        """The ids of a text's characters. Raises ``ValueError`` for one the text never uses."""
+        """Return the ids of a text's characters. Raises ``ValueError`` for one that is unknown."""
         unknown = [c for c in text if c not in self.places]
         if unknown:
             raise ValueError(f"expected characters of the text, got {unknown[0]!r}")
         return torch.tensor([self.places[c] for c in text])
 
     def decode(self, ids: Int[Tensor, "n"]) -> str:
-        """The characters that ids stand for."""
+        """Return the characters that ids stand for."""
         ids = require_ids(ids, len(self.characters))
         return "".join(self.characters[i] for i in ids.tolist())
 
     def batches(
         self, steps: int, batch: int, length: int, seed: int = 0
     ) -> Int[Tensor, "steps batch length"]:
-        """Pieces of ``length`` characters from anywhere in what is for training.
+        """Return pieces of ``length`` characters from anywhere in what is for training.
 
         Raises ``ValueError`` where the text is shorter than a piece.
         """

@@ -40,7 +40,7 @@ def train(
     fade: bool = False,
     show: bool = False,
 ) -> Run:
-    """A model trained on fresh batches with Adam; equal arguments give equal runs.
+    """Return a model trained on fresh batches with Adam; equal arguments give equal runs.
 
     Right answers and loss are those of a batch before the step that learns from it, so they are
     measured on sequences the model has not seen. fade: the rate falls to 0 over the second half.
@@ -70,13 +70,13 @@ def accuracy(
     seed: int = 1000,
     judge: Judge = classes,
 ) -> float:
-    """The share of right answers on sequences that the model was not trained on, 0 to 1."""
+    """Return the share of right answers on sequences that the model was not trained on, 0 to 1."""
     x, answer = task(sequences, torch.Generator().manual_seed(seed))
     return judge(call_model(model.eval(), x), answer)[1].float().mean().item()
 
 
 def call_model(model: nn.Module, x: Tensor | tuple) -> Tensor:
-    """The model's output for one input, or for several."""
+    """Return the model's output for one input, or for several."""
     return model(*x) if isinstance(x, tuple) else model(x)
 
 
@@ -106,7 +106,7 @@ def contest(
     fade: bool = False,
     sequences: int = 5000,
 ) -> dict[str, Result]:
-    """Every contestant trained at every rate from every seed, and shown at its best rate.
+    """Train every contestant at every rate from every seed; return each at its best rate.
 
     The rate is chosen by the loss over the last tenth of the steps, on the mean of the seeds;
     accuracies are of ``sequences`` that neither training nor this choice has seen. What is trained

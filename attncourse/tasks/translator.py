@@ -54,14 +54,14 @@ class Seq2Seq(nn.Module):
         self.out = nn.Linear(d_hidden, n_target)
 
     def forward(self, source: Int[Tensor, "b n"], target: Int[Tensor, "b t"]) -> Tensor:
-        """Logits ``(b, t + 1, n_target)`` for each character of the target and its end.
+        """Return logits ``(b, t + 1, n_target)`` for each character of the target and its end.
 
         Each is predicted from the source and the *right* characters before it.
         """
         return self.write(self.encode(source), target)[0]
 
     def weights(self, source: Int[Tensor, "b n"], target: Int[Tensor, "b t"]) -> Tensor:
-        """The alignment ``(b, t + 1, n)``: where each character of the target, and its end, looks.
+        """Return where each target character, and its end, looks: ``(b, t + 1, n)``.
 
         Raises ``ValueError`` for a model without a score.
         """
@@ -73,7 +73,7 @@ class Seq2Seq(nn.Module):
     @torch.no_grad()
     @shaped
     def translate(self, source: Int[Tensor, "b n"], max_length: Count) -> Int[Tensor, "b t"]:
-        """The ids ``(b, max_length)`` that the model writes by itself, the likeliest at each step.
+        """Return the ids ``(b, max_length)`` that the model writes, the likeliest at each step.
 
         From its end on a text is padded with 0.
         """
@@ -88,25 +88,25 @@ class Seq2Seq(nn.Module):
         return ids * (ids != 0).cumprod(dim=1)
 
     def encode(self, source: Int[Tensor, "b n"]) -> tuple[Tensor, Tensor, Tensor]:
-        """Every character's state ``(b, n, 2·d_hidden)``, the last states, and what is no padding.
+        """Return characters' states ``(b, n, 2·d_hidden)``, the last ones, and what is no padding.
 
         The last states, one of each direction, are ``(b, 1, 2·d_hidden)``; the mask ``(b, 1, n)``.
         """
         require_character_ids("source", source, self.embed_source.num_embeddings, least=1)
-        there = source != 0
+        is_character = source != 0
         read = self.embed_source(source)  # (b, n, d_embed)
-        states, last = self.encoder(read, lengths=there.sum(dim=1))  # last: (2, b, d_hidden)
-        return states, last.transpose(0, 1).flatten(1).unsqueeze(1), there.unsqueeze(1)
+        states, last = self.encoder(read, lengths=is_character.sum(dim=1))  # last: (2, b, d_hidden)
+        return states, last.transpose(0, 1).flatten(1).unsqueeze(1), is_character.unsqueeze(1)
 
     def write(self, encoded: tuple, target: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
-        """``step`` for a whole target at once, which begins after nothing (id 0)."""
+        """Run ``step`` for a whole target at once, which begins after nothing (id 0)."""
         require_character_ids("target", target, self.embed_target.num_embeddings)
         return self.step(encoded, F.pad(target, (1, 0)))
 
     def step(
         self, encoded: tuple, before: Int[Tensor, "b t"], state: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        """Logits ``(b, t, n_target)`` for what follows each id of ``before``, and the weights.
+        """Return logits ``(b, t, n_target)`` for what follows each id, and the weights.
 
         ``state`` is the decoder's so far, None at the beginning; the new one is returned too.
         """

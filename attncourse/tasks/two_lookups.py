@@ -18,20 +18,20 @@ D_MODEL = 32
 
 
 def two_lookups(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Eight tokens *c5→a,h*: called c, carrying 5, asking for the digits of a and h, in this order.
+    """Return eight tokens *c5→a,h*: called c, carrying 5, asking for the digits of a and h.
 
     Returns x ``(batch, 8, 34)``, features of the name (8), the digit (10) and the two names asked
     for (8 each), and the digits asked for, ``(batch, 8, 2)``.
     """
     names, digits = shuffled_numbers(batch, 8, generator), shuffled_numbers(batch, 10, generator)
-    asked = [names.roll(-step, dims=1) for step in STEPS]
-    features = (names, 8), (digits, 10), *((name, 8) for name in asked)
+    names_asked = [names.roll(-step, dims=1) for step in STEPS]
+    features = (names, 8), (digits, 10), *((name, 8) for name in names_asked)
     x = torch.cat([unit_rows(what, n) for what, n in features], dim=-1)
     return x, torch.stack([digits.roll(-step, dims=1) for step in STEPS], dim=-1)
 
 
 def two_colours(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """The same with a colour, three numbers from −1 to 1, in place of each digit.
+    """Return the same with a colour, three numbers from −1 to 1, in place of each digit.
 
     Returns x ``(batch, 8, 27)``, features of the name (8), the two names asked for (8 each) and the
     colour (3), and the colours asked for, ``(batch, 8, 2, 3)``.
@@ -44,7 +44,7 @@ def two_colours(batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]
 
 
 def explained(output: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-    """The mean squared error, and how much of a colour's variance, 1/3, each answer explains.
+    """Return the mean squared error, and the share of a colour's variance that answers explain.
 
     That is 1 for the right colour and 0, on average, for always answering the mean. Both arguments
     are ``(batch, 8, 2, 3)``; returns a number and ``(batch, 8, 2)``.
@@ -54,7 +54,7 @@ def explained(output: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def answering(attention: nn.Module, hidden: int = 0, task=two_lookups) -> nn.Sequential:
-    """An embedding to 32 features, attention, and a read-out, linear or with hidden units.
+    """Return a model: 32 features, attention, and a read-out, linear or with hidden units.
 
     It answers one of the two tasks: logits ``(batch, 8, 2, 10)`` or colours ``(batch, 8, 2, 3)``.
     """
@@ -75,7 +75,7 @@ def answers(model: nn.Module, sequences: int = 2000, seed: int = 99) -> tuple[Te
 
 @torch.no_grad()
 def shares(model: Any, sequences: int = 2000, seed: int = 99) -> Tensor:
-    """Each head's mean weight on the token asked about first and second, ``(h, 2)``."""
+    """Return each head's mean weight on the token asked about first and second, ``(h, 2)``."""
     x, _ = two_lookups(sequences, torch.Generator().manual_seed(seed))
     weights = model[1].weights(model[0](x))  # (sequences, h, 8, 8)
     i = torch.arange(8)
@@ -84,17 +84,17 @@ def shares(model: Any, sequences: int = 2000, seed: int = 99) -> Tensor:
 
 
 def labels(x: Tensor) -> list[str]:
-    """The eight tokens of one sequence, ``(8, 34)``, in the form *c5→a,h*."""
-    own, digit, first, second = (part.argmax(-1).tolist() for part in x.split((8, 10, 8, 8), -1))
+    """Return the eight tokens of one sequence, ``(8, 34)``, in the form *c5→a,h*."""
+    names, digit, first, second = (part.argmax(-1).tolist() for part in x.split((8, 10, 8, 8), -1))
     letter = "abcdefgh"
     return [
         f"{letter[i]}{what}→{letter[j]},{letter[k]}"
-        for i, what, j, k in zip(own, digit, first, second, strict=True)
+        for i, what, j, k in zip(names, digit, first, second, strict=True)
     ]
 
 
 def without(model: Any, off: list[int]) -> nn.Sequential:
-    """A copy of the model in which these heads are switched off: W_o takes nothing from them."""
+    """Return a copy of the model whose W_o takes nothing from these heads."""
     model = copy.deepcopy(model)
     by_head = model[1].W_o.weight.data.unflatten(1, (model[1].n_heads, -1))
     by_head[:, off] = 0  # a view: (d_model, h, d_head)
@@ -102,7 +102,7 @@ def without(model: Any, off: list[int]) -> nn.Sequential:
 
 
 def start_alike(naive: MultiHeadNaive, same_place: bool = True) -> MultiHeadNaive:
-    """Every head with the numbers of head 0, and if ``same_place`` with its rows of W_o too."""
+    """Give every head the numbers of head 0, and if ``same_place`` its rows of W_o too."""
     first, *others = naive.heads
     for head in others:
         head.load_state_dict(first.state_dict())
@@ -113,13 +113,13 @@ def start_alike(naive: MultiHeadNaive, same_place: bool = True) -> MultiHeadNaiv
 
 
 def apart(naive: MultiHeadNaive) -> float:
-    """The largest difference between numbers of head 0 and numbers of another head."""
+    """Return the largest difference between numbers of head 0 and numbers of another head."""
     first, *others = (torch.cat([p.flatten() for p in h.parameters()]) for h in naive.heads)
     return max((first - other).abs().max().item() for other in others)
 
 
 def one_key_for_all(batched: MultiHeadAttention) -> MultiHeadAttention:
-    """A copy in which every head compares with the keys of head 0."""
+    """Return a copy in which every head compares with the keys of head 0."""
     batched = copy.deepcopy(batched)
     for p in batched.W_k.parameters():
         p.data = p.data.chunk(batched.n_kv_heads)[0].repeat(batched.n_kv_heads, *[1] * (p.ndim - 1))

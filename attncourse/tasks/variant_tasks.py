@@ -26,11 +26,11 @@ class NextLetters:
         self.train, self.test = pieces[~test], pieces[test]
 
     def __call__(self, batch: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Ids ``(batch, n)`` and the letters that come next, from pieces for training."""
+        """Return ids ``(batch, n)`` and the letters that come next, from pieces for training."""
         return self.windows(self.train, batch, generator)
 
     def windows(self, pieces: Tensor, batch: int, generator: torch.Generator):
-        """Windows at places that the generator draws."""
+        """Return windows at places that the generator draws."""
         which = torch.randint(len(pieces), (batch, 1), generator=generator)
         start = torch.randint(2001 - self.n, (batch, 1), generator=generator)
         rows = pieces[which, start + torch.arange(self.n)]
@@ -38,7 +38,7 @@ class NextLetters:
         return torch.cat([first, rows[:, :-1]], dim=1), rows
 
     def held_out(self, batch: int, seed: int = 1000) -> tuple[Tensor, Tensor]:
-        """Windows from the pieces for the test."""
+        """Return windows from the pieces for the test."""
         return self.windows(self.test, batch, torch.Generator().manual_seed(seed))
 
 
@@ -46,13 +46,13 @@ N_LETTERS, N_TRIGGERS = 32, 3
 
 
 def backcopy_law(seed: int = 0) -> Tensor:
-    """``(N_LETTERS, N_LETTERS)``: which letter follows which, about four likely ones each."""
+    """Return which letter follows which, about four likely ones each, ``(letters, letters)``."""
     generator = torch.Generator().manual_seed(seed)
     return (4 * torch.randn(N_LETTERS, N_LETTERS, generator=generator)).softmax(-1)
 
 
 def backcopy(batch: int, generator: torch.Generator, n: int = 64) -> tuple[Tensor, Tensor]:
-    """A first token, always the same, then letters, each by a law from the one before.
+    """Return a first token, always the same, then letters, each by a law from the one before.
 
     After each of the first N_TRIGGERS letters the letter *before* it comes again. Ids ``(batch,
     n)`` and what comes next. Source: Guo et al. (2024), Active-Dormant Attention Heads.
@@ -71,7 +71,7 @@ def backcopy(batch: int, generator: torch.Generator, n: int = 64) -> tuple[Tenso
 def written_twice(
     batch: int, generator: torch.Generator, keys: int = 16, values: int = 16, asked: int = 8
 ) -> tuple[Tensor, Tensor]:
-    """Pairs of a key and a value, twice as many as keys, then keys that are asked for.
+    """Return pairs of a key and a value, twice as many as keys, then keys that are asked for.
 
     Each key is written twice or, for every other one, once; the last value counts. A token has two
     ids, ``(batch, 3 · keys / 2 + asked, 2)``; what has no value says so. Answers ``(batch,

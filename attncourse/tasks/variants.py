@@ -62,7 +62,7 @@ class VariantAttention(nn.Module):
             self.W_g = nn.Linear(d_model, d_model, bias=False)
 
     def queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """Queries and keys, ``(b, h, n, d_head)`` each, normed and turned as the variant asks."""
+        """Return queries and keys, ``(b, h, n, d_head)``, normed and turned as the variant asks."""
         query, key = self.unturned_queries_and_keys(x)
         if self.variant.turned:
             query, key = turned(query), turned(key)
@@ -79,7 +79,7 @@ class VariantAttention(nn.Module):
         return query, key.repeat_interleave(self.n_heads // self.n_kv_heads, dim=-3)
 
     def scores(self, x: Tensor) -> Tensor:
-        """Scores ``(b, h, n, n)``, over the root of the head's width, before any mask."""
+        """Return scores ``(b, h, n, n)``, over the root of the head's width, before any mask."""
         query, key = self.queries_and_keys(x)
         scores = query @ key.mT
         if self.variant.turned and self.variant.farthest is not None:
@@ -90,7 +90,7 @@ class VariantAttention(nn.Module):
         return scores / math.sqrt(self.d_head)
 
     def weights(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Weights ``(b, h, n, n)``; with a sink each row sums to less than 1."""
+        """Return weights ``(b, h, n, n)``; with a sink each row sums to less than 1."""
         if mask is None:
             mask = seen_keys(x.shape[-2], self.variant.window, x.device)
         scores = self.scores(x).masked_fill(~mask, -math.inf)
@@ -100,7 +100,7 @@ class VariantAttention(nn.Module):
         return torch.cat([scores, sinks], dim=-1).softmax(-1)[..., :-1]
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The output, ``(b, n, d_model)``."""
+        """Return the output, ``(b, n, d_model)``."""
         value = split_heads(self.W_v(x), self.n_kv_heads)
         value = value.repeat_interleave(self.n_heads // self.n_kv_heads, dim=-3)
         mixed = merge_heads(self.weights(x, mask) @ value)
@@ -125,11 +125,11 @@ class VariantLatent(nn.Module):
         self.W_kr = nn.Linear(d_model, d_turned, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The output, ``(b, n, d_model)``."""
+        """Return the output, ``(b, n, d_model)``."""
         short = self.norm(self.W_c(x))
         query, key, value = (
-            split_heads(one, self.n_heads)
-            for one in (self.W_q(x), self.W_k(short), self.W_v(short))
+            split_heads(projected, self.n_heads)
+            for projected in (self.W_q(x), self.W_k(short), self.W_v(short))
         )
         q_turned = turned(split_heads(self.W_qr(x), self.n_heads))
         k_turned = turned(self.W_kr(x)).unsqueeze(-3)  # one for all heads
@@ -162,18 +162,19 @@ class VariantMemory(nn.Module):
             self.W_b = nn.Linear(d_model, n_heads)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The output, ``(b, n, d_model)``."""
+        """Return the output, ``(b, n, d_model)``."""
         query, key, value = (
-            split_heads(one, self.n_heads) for one in (self.W_q(x), self.W_k(x), self.W_v(x))
+            split_heads(projected, self.n_heads)
+            for projected in (self.W_q(x), self.W_k(x), self.W_v(x))
         )
         query, key = F.normalize(query, dim=-1), F.normalize(key, dim=-1)
         ones = torch.ones_like(query[..., :1])  # (b, h, n, 1)
-        kept = torch.sigmoid(self.W_a(x)).mT[..., None] if "decay" in self.rule else ones
+        decay = torch.sigmoid(self.W_a(x)).mT[..., None] if "decay" in self.rule else ones
         if "delta" in self.rule:
             step = torch.sigmoid(self.W_b(x)).mT[..., None]
-            read = corrected_memory(query, key, value, step, kept)
+            read = corrected_memory(query, key, value, step, decay)
         else:
-            logs = kept.log().cumsum(-2)  # (b, h, n, 1)
+            logs = decay.log().cumsum(-2)  # (b, h, n, 1)
             mask = seen_keys(x.shape[-2], device=x.device)
             shrunk = (logs - logs.mT).masked_fill(~mask, -math.inf).exp()
             read = (query @ key.mT * shrunk) @ value
@@ -181,14 +182,14 @@ class VariantMemory(nn.Module):
 
 
 def corrected_memory(
-    query: Tensor, key: Tensor, value: Tensor, step: Tensor, kept: Tensor
+    query: Tensor, key: Tensor, value: Tensor, step: Tensor, decay: Tensor
 ) -> Tensor:
-    """What queries read from a memory that each token first shrinks and then corrects.
+    """Return what queries read from a memory that each token first shrinks and then corrects.
 
     The errors u of all tokens at once, ``u_t = β_t (v_t − Σ_{j<t} a_tj k_j·k_t u_j)``, are a
     triangular system; a_tj is how much of what j wrote is left at t.
     """
-    logs = kept.log().cumsum(-2)  # (b, h, n, 1)
+    logs = decay.log().cumsum(-2)  # (b, h, n, 1)
     mask = seen_keys(key.shape[-2], device=key.device)
     left = (logs - logs.mT).masked_fill(~mask, -math.inf).exp()  # (b, h, n, n)
     system = step * (key @ key.mT * left).tril(-1)
@@ -225,33 +226,33 @@ class VariantModel(nn.Module):
         self.W_out = nn.Linear(d_model, n_answers, bias=False)
 
     def stream(self, ids: Tensor) -> Tensor:
-        """The token vectors that the first block gets."""
+        """Return the token vectors that the first block gets."""
         x = self.table(ids)
         return x.sum(-2) if ids.ndim == 3 else x
 
     def forward(self, ids: Tensor, masks: Sequence[Tensor] | None = None) -> Tensor:
-        """Scores of the answers, ``(b, n, n_answers)``; masks: one a layer, in place of its own."""
+        """Return scores of the answers, ``(b, n, n_answers)``; masks: one a layer, for its own."""
         x = self.stream(ids)
         for i, attention in enumerate(self.attentions):
-            given = () if masks is None else (masks[i],)
-            x = self.after(i, x + attention(self.norms[2 * i](x), *given))
+            mask = () if masks is None else (masks[i],)
+            x = self.after(i, x + attention(self.norms[2 * i](x), *mask))
         return self.W_out(self.norms[-1](x))
 
     def after(self, i: int, x: Tensor) -> Tensor:
-        """The stream behind block i's feed-forward layer, if it has one."""
+        """Return the stream behind block i's feed-forward layer, if it has one."""
         return x + self.feeds[i](self.norms[2 * i + 1](x)) if self.fed else x
 
     def inputs(self, ids: Tensor) -> list[Tensor]:
-        """What each attention layer is given: the stream, normed."""
-        x, found = self.stream(ids), []
+        """Return what each attention layer is given: the stream, normed."""
+        x, normed = self.stream(ids), []
         for i, attention in enumerate(self.attentions):
-            found.append(self.norms[2 * i](x))
-            x = self.after(i, x + attention(found[-1]))
-        return found
+            normed.append(self.norms[2 * i](x))
+            x = self.after(i, x + attention(normed[-1]))
+        return normed
 
 
 def turned(x: Tensor, places: Tensor | None = None) -> Tensor:
-    """Chapter 11's `apply_rope` by places ``(n,)``, 0 to n − 1 unless given, on x's device."""
+    """Return chapter 11's `apply_rope` by places ``(n,)``, 0 to n − 1 unless given."""
     n, d = x.shape[-2:]
     places = torch.arange(n) if places is None else places
     steps = BASE ** (-torch.arange(0, d, 2, device=x.device) / d)
@@ -265,6 +266,6 @@ def turned(x: Tensor, places: Tensor | None = None) -> Tensor:
 def seen_keys(
     n: int, window: int | None = None, device: torch.device | str | None = None
 ) -> Tensor:
-    """``(n, n)``: causal, and only the last ``window`` keys where a window is given."""
+    """Return the mask ``(n, n)``: causal, of the last ``window`` keys where a window is given."""
     mask = torch.ones(n, n, dtype=torch.bool, device=device).tril()
     return mask if window is None else mask & ~mask.tril(-window)

@@ -11,7 +11,7 @@ from attncourse.vision import window_merge, window_partition
 def attend_in_windows(
     x: Float[Tensor, "*batch H W d"], window: int, shift: int = 0, *, wrap: bool = False
 ) -> Float[Tensor, "*batch H W d"]:
-    """Each token attends, by itself as query, key and value, to those of its window.
+    """Return what each token takes, as query, key and value at once, from its window.
 
     The borders of the windows are moved down and right by ``shift``. For that the grid is rolled,
     which brings tokens from opposite edges into one window; they may not see each other, unless
@@ -21,12 +21,12 @@ def attend_in_windows(
     rolled = x.roll((-shift, -shift), (-3, -2))
     windows = window_partition(rolled, window)  # (..., n_windows, window², d)
     mask = None if wrap else same_window(height, width, window, shift)
-    found = scaled_dot_product_attention(windows, windows, windows, mask)
-    return window_merge(found, window, height, width).roll((shift, shift), (-3, -2))
+    attended = scaled_dot_product_attention(windows, windows, windows, mask)
+    return window_merge(attended, window, height, width).roll((shift, shift), (-3, -2))
 
 
 def same_window(height: int, width: int, window: int, shift: int) -> Bool[Tensor, "w t t"]:
-    """For each window of the rolled grid, which of its tokens lie in one window of the grid."""
+    """Return which tokens of each window of the rolled grid lie in one window of the grid."""
     rows = (torch.arange(height) - shift).div(window, rounding_mode="floor")
     columns = (torch.arange(width) - shift).div(window, rounding_mode="floor")
     number = (rows[:, None] * (width + 1) + columns).double()[..., None]  # (H, W, 1)
@@ -37,7 +37,7 @@ def same_window(height: int, width: int, window: int, shift: int) -> Bool[Tensor
 def seen_from(
     row: int, column: int, *, size: int, window: int, layers: int, shift: int, wrap: bool = False
 ) -> Bool[Tensor, "size size"]:
-    """The tokens that this one depends on after some layers: where its gradient is not 0.
+    """Return the tokens that this one depends on after some layers: where its gradient is not 0.
 
     Every second layer is shifted. Tokens are random numbers; each layer adds what it attends to.
     """

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from attncourse.checks.reading.cells import KEEPS, went_on
+from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES, went_on
 from attncourse.checks.showing import spinner
 from helpers.student_cells import played
 
@@ -75,8 +75,8 @@ WENT_ON = {
     "an error between": (f"{WRONG}\n1 / 0\n{OK}", SKIPPED),
     "timed": (f"%%time\n1 / 0\n{OK}", SKIPPED),
     "captured": (f"%%capture\n1 / 0\n{OK}", SKIPPED),
-    "kept to itself": (f"%%timeit -n 1 -r 1\n{OK}", KEEPS),
-    "kept and stopped": (f"%%timeit -n 1 -r 1\n1 / 0\n{OK}", f"{KEEPS}; {SKIPPED}"),
+    "kept to itself": (f"%%timeit -n 1 -r 1\n{OK}", TIMEIT_KEEPS_NAMES),
+    "kept and stopped": (f"%%timeit -n 1 -r 1\n1 / 0\n{OK}", f"{TIMEIT_KEEPS_NAMES}; {SKIPPED}"),
     "waits": (f"1 / 0\nimport asyncio\n{OK}\nlate = await asyncio.sleep(0, 3)", SKIPPED),
 }
 

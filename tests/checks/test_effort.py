@@ -14,12 +14,12 @@ from attncourse.checks.explaining.effort import (
     CALLS_UNDER_PROFILER,
     NUMBERS_PER_CALL,
     Effort,
-    kinds,
-    weight,
+    calls_of_case,
+    typical_cases,
     work_in,
 )
 from attncourse.checks.explaining.search import likely_pairs
-from attncourse.checks.explaining.suspects import nearest
+from attncourse.checks.explaining.suspects import least_distance
 from attncourse.checks.judging import judge
 from attncourse.checks.trying import outcome, trials
 
@@ -75,13 +75,13 @@ def test_every_claim_is_tried_on_three_draws_more(monkeypatch):
 
 
 def test_a_named_mistake_needs_right_results_of_one_draw(monkeypatch):
-    worked, before = [], trials.expected
+    worked, before = [], trials.expected_outcome
 
     def noted(exercise, case):
         worked.append(case)
         return before(exercise, case)
 
-    monkeypatch.setattr(trials, "expected", noted)
+    monkeypatch.setattr(trials, "expected_outcome", noted)
     assert judge(ROPE, ROPE.mistakes[0].wrong, 50).diagnosis
     assert worked
     assert all(any(case is own for _, own, _ in trials.draw(ROPE, 50)) for case in worked)
@@ -114,7 +114,7 @@ def test_a_result_is_compared_once_with_each_mistake():
     for _ in range(2):
         for suspect in found.suspects[:3]:
             found.agrees(suspect, 0)
-    assert found.effort.spent == 3 * (weight(ROPE, 0) + effort.CALLS_PER_COMPARISON)
+    assert found.effort.spent == 3 * (calls_of_case(ROPE, 0) + effort.CALLS_PER_COMPARISON)
 
 
 def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
@@ -133,8 +133,8 @@ def test_tries_weigh_what_the_reference_takes_and_end(monkeypatch):
 def test_a_stopping_answer_needs_only_the_shown_result(
     monkeypatch,
 ):
-    asked, real = [], trials.expected
-    monkeypatch.setattr(trials, "expected", lambda *case: asked.append(case) or real(*case))
+    asked, real = [], trials.expected_outcome
+    monkeypatch.setattr(trials, "expected_outcome", lambda *case: asked.append(case) or real(*case))
 
     def stops(scores, d_k):
         raise TypeError("something else")
@@ -175,16 +175,18 @@ def test_cases_used_alike_weigh_the_same():
     cases = trials.draw(tiled, 0)
     names = [criterion.name for criterion, _, _ in cases]
     plain, measured = names.index("batches"), names.index("no tensor of m · n numbers on the way")
-    assert weight(tiled, measured) > 2 * weight(tiled, plain)
-    assert len(set(kinds(tiled))) < len(cases) / 2
-    assert weight(tiled, 10**6) == weight(tiled, len(cases) - 1)  # another draw may have more
+    assert calls_of_case(tiled, measured) > 2 * calls_of_case(tiled, plain)
+    assert len(set(typical_cases(tiled))) < len(cases) / 2
+    assert calls_of_case(tiled, 10**6) == calls_of_case(
+        tiled, len(cases) - 1
+    )  # another draw may have more
 
 
 def test_a_fitting_size_is_found_others_are_given_up():
     for size in (0.013, 0.5, 1.7, 3.0):  # also where the search ends
-        assert nearest(lambda x, size=size: abs(x - size), 0.0, 3.0) == pytest.approx([size])
+        assert least_distance(lambda x, size=size: abs(x - size), 0.0, 3.0) == pytest.approx([size])
     asked = []
-    assert nearest(lambda x: asked.append(x) or 0.5 + (x - 1) ** 2, 0.0, 3.0) == []
+    assert least_distance(lambda x: asked.append(x) or 0.5 + (x - 1) ** 2, 0.0, 3.0) == []
     assert len(asked) < 60
 
 
@@ -201,10 +203,10 @@ def test_cases_that_take_many_times_as_long_come_last():
     wrong = next(m for m in tiled.mistakes if "own block alone" in m.name).wrong
     of = search.Search(tiled, trials.try_out(tiled, wrong, 5), 5)
     for order in (of.wrong, of.right, of.telling):
-        sizes = [weight(tiled, i) for i in order]
+        sizes = [calls_of_case(tiled, i) for i in order]
         assert all(a < 4 * b for a, b in pairwise(sizes))
     heavy = of.wrong[-1]
-    assert weight(tiled, heavy) > 4 * weight(tiled, of.wrong[0])
+    assert calls_of_case(tiled, heavy) > 4 * calls_of_case(tiled, of.wrong[0])
     assert all((suspect, heavy) not in of.tried for suspect in of.likeliest())
 
 

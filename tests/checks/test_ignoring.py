@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.explaining.ignoring import ignored
+from attncourse.checks.explaining.ignoring import ignored_arguments
 from attncourse.checks.judging import named_arguments
 from attncourse.checks.trying.trials import draw, try_out
 
@@ -33,7 +33,7 @@ def test_the_argument_that_is_left_out_is_named(exercise, unused):
 
     trials = try_out(exercise, answer, 5)
     names = [name for name, _ in named_arguments(exercise, draw(exercise, 5)[0][1])]
-    assert ignored(exercise, answer, trials, 5) == [names[unused]]
+    assert ignored_arguments(exercise, answer, trials, 5) == [names[unused]]
 
 
 @pytest.mark.parametrize("exercise", TWO_ARRAYS, ids=lambda e: e.target)
@@ -43,7 +43,7 @@ def test_an_answer_that_uses_all_ignores_none(exercise):
         made = np.zeros(np.shape(right)) + odd(args[0]) * odd(args[1])
         return made if isinstance(right, np.ndarray) else torch.as_tensor(made)
 
-    assert ignored(exercise, answer, try_out(exercise, answer, 5), 5) == []
+    assert ignored_arguments(exercise, answer, try_out(exercise, answer, 5), 5) == []
 
 
 def test_the_verdict_says_it_if_nothing_else_is_known():

@@ -8,7 +8,7 @@ import pytest
 from attncourse import mixing
 from attncourse.checks import CheckFailed, check, examine, exercises, observe, progress
 from attncourse.checks.exercise import HIDDEN_POINTS
-from attncourse.checks.index import FILE, guide_place, index
+from attncourse.checks.index import INDEX_FILE, guide_place, index
 from attncourse.checks.showing.chapter_progress import progress_of
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 
@@ -146,7 +146,7 @@ def test_the_index_knows_every_exercise():
         known = index()[target]
         assert (known.points, known.minutes) == (exercise.points, exercise.minutes)
     assert HIDDEN_POINTS == 1
-    assert FILE.stat().st_size < 20_000
+    assert INDEX_FILE.stat().st_size < 20_000
 
 
 def test_every_mistake_has_a_place_of_its_own_in_the_guide():

@@ -8,7 +8,7 @@ from attncourse.checks import examine, exercises
 from attncourse.checks.exercise import parts_of
 from attncourse.checks.judging import answers_something, judge
 from attncourse.checks.showing.verdict import FOLLOWS, Picture, picture_html
-from attncourse.checks.trying.outcome import identical
+from attncourse.checks.trying.outcome import is_unchanged
 from attncourse.checks.trying.trials import draw, try_out
 from helpers.double_mistakes import doubles
 
@@ -33,7 +33,7 @@ def test_a_mistake_that_fresh_cases_refute_is_not_named(target):
     known = [case.args for _, case, _ in draw(exercise, 3)]
 
     def answer(*args, **kwargs):
-        if any(identical(tuple(args), own) for own in known):
+        if any(is_unchanged(tuple(args), own) for own in known):
             return mistake.wrong(*args, **kwargs)
         return 0.3 * exercise.reference(*args, **kwargs) ** 2 + 0.1
 

@@ -20,7 +20,7 @@ from attncourse.checks.exercise import parts_of
 from attncourse.checks.explaining import diagnosis
 from attncourse.checks.judging import judge
 from attncourse.checks.trying.trials import trials_of
-from attncourse.checks.variants.adapter import Adapter, adapted
+from attncourse.checks.variants.adapter import Adapter, adapted_implementation
 from attncourse.checks.variants.conventions import FORBIDDEN
 from attncourse.checks.variants.rewriting import BITS, COLUMNS, NEGATED, PERCENT
 from attncourse.grading.course.variants import (
@@ -74,7 +74,7 @@ def test_right_answers_written_in_the_variant_pass(exercise, variant):
     adapter = variant.adapters[exercise.name]
     assert judge(exercise, exercise.reference, SEED).passed
     for answer in right_answers(exercise):
-        verdict = judge(exercise, adapted(answer, adapter, exercise.published), SEED)
+        verdict = judge(exercise, adapted_implementation(answer, adapter, exercise.published), SEED)
         assert verdict.passed, verdict
 
 
@@ -140,7 +140,7 @@ def test_what_is_changed_in_place_is_changed_in_what_was_given():
         mask |= x > 0
         return mask
 
-    filled = adapted(fill, Adapter({"mask": NEGATED}), replace(ANY, reference=fill))
+    filled = adapted_implementation(fill, Adapter({"mask": NEGATED}), replace(ANY, reference=fill))
     for array in (np.array, torch.tensor):
         x, mask = array([-3.0, 1.0, -2.0]), array([False, True, True])
         assert filled(x, mask=mask).tolist() == [True, True, False]

@@ -436,7 +436,7 @@ def test_the_verdict_replaces_its_first_line(capsys, monkeypatch):
         shown.append(thing)
         return Display
 
-    monkeypatch.setattr(attncourse.checks, "show", show)
+    monkeypatch.setattr(attncourse.checks, "display_in_notebook", show)
     with pytest.raises(CheckFailed) as failed:
         check("mixing.mix", lambda A, X: 2 * A.T @ X + 1)
     begun, verdict = shown

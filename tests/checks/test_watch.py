@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode, handle_torch_function, wrap_torch_function
 
 from attncourse.checks import examine, exercises
-from attncourse.checks.trying.watch import OPERATORS, TAKEN_DOWN, Forbidden, forbidding, kernels
+from attncourse.checks.trying.watch import OPERATORS, TAKEN_DOWN, Forbidden, forbidding, kernels_of
 from attncourse.grading.course.folders import find_assignment
 from attncourse.grading.demo import fill_solution_cells
 from attncourse.grading.judge.judge import grade_submission
@@ -304,7 +304,7 @@ def test_a_watch_that_was_harmed_fails_in_words(answer):
 def test_a_watch_on_any_function_shows_that_it_was_taken_down(name):
     with forbidding((name,)) as refused:
         assert refused() == ""
-        for operator, key in kernels(name).places:
+        for operator, key in kernels_of(name).places:
             table = torch.library.Library("aten", "IMPL")
             table.impl(operator, lambda first, *more: first + 1, key)
             kept.append(table)
@@ -342,9 +342,9 @@ def test_what_exercises_forbid_is_known():
     names = {name for exercise in exercises().values() for name in exercise.forbids}
     assert names == set(OPERATORS)
     for name in names:
-        assert kernels(name).places
+        assert kernels_of(name).places
     with pytest.raises(ValueError, match="got softmax"):
-        kernels("softmax")
+        kernels_of("softmax")
 
 
 CALLS_IT = """

@@ -364,11 +364,11 @@ def test_ctrl_c_in_an_import_callback_still_stops():
     # The callback of a weak reference stands for importlib's: Python drops what is raised there.
     program = (
         "import signal, time, weakref\n"
-        "from attncourse.grading.stopping import stopping\n"
+        "from attncourse.grading.stopping import ending_at_ctrl_c\n"
         "class Lock: pass\n"
         "lock = Lock()\n"
         "watch = weakref.ref(lock, lambda _: signal.raise_signal(signal.SIGINT))\n"
-        "with stopping('half is done'):\n"
+        "with ending_at_ctrl_c('half is done'):\n"
         "    del lock\n"
         "    time.sleep(60)\n"
     )
@@ -378,8 +378,8 @@ def test_ctrl_c_in_an_import_callback_still_stops():
 
 def test_ctrl_c_in_executed_source_has_its_status(tmp_path):
     (tmp_path / "interrupted.py").write_text(
-        "from attncourse.grading.stopping import stopping\n"
-        "with stopping('half is done'):\n"
+        "from attncourse.grading.stopping import ending_at_ctrl_c\n"
+        "with ending_at_ctrl_c('half is done'):\n"
         "    exec('raise KeyboardInterrupt')\n"
     )
     done = subprocess.run(

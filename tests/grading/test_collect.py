@@ -13,7 +13,13 @@ import pytest
 
 from attncourse.grading.collect import drops, sort
 from attncourse.grading.collect.collect import collect_downloads
-from attncourse.grading.collect.owners import NUMBERS, ROSTER, SHOW, SPELLING, owner
+from attncourse.grading.collect.owners import (
+    ROSTER_HINT,
+    ROSTER_WITH_NUMBERS_HINT,
+    SHOW_NAMES_HINT,
+    SPELLING_HINT,
+    owner,
+)
 from attncourse.grading.collect.roster import (
     Class,
     Member,
@@ -275,11 +281,14 @@ def test_two_of_one_name_are_not_guessed(course, tmp_path):
     found = collect_downloads(course, NAME, [zipped], roster(tmp_path, *two_of_one_name()))
     assert submitted(course) == {}
     assert set(reasons(found).values()) == {
-        f"Ada Lovelace ({n}) may be ada1 or ada2: {NUMBERS}" for n in (1, 2)
+        f"Ada Lovelace ({n}) may be ada1 or ada2: {ROSTER_WITH_NUMBERS_HINT}" for n in (1, 2)
     }
     assert found.absent == ["ada1", "ada2"]
     # A roster with one of them gives her nobody else's work; nor does none at all.
-    for people, way_out in ((roster(tmp_path, two_of_one_name()[0]), NUMBERS), (None, ROSTER)):
+    for people, way_out in (
+        (roster(tmp_path, two_of_one_name()[0]), ROSTER_WITH_NUMBERS_HINT),
+        (None, ROSTER_HINT),
+    ):
         found = collect_downloads(course, NAME, [zipped], people)
         assert submitted(course) == {}
         assert set(reasons(found).values()) == {f"2 are called Ada Lovelace: {way_out}"}
@@ -302,10 +311,10 @@ def test_who_is_not_on_the_roster_is_listed_and_who_is_missing(course, tmp_path)
         course, NAME, [archive(tmp_path / "a.zip", files)], roster(tmp_path, *lines)
     )
     assert list(reasons(found).values()) == [
-        f"Ada Lovlace (9) is not on the roster; is it ada? {SPELLING}",
+        f"Ada Lovlace (9) is not on the roster; is it ada? {SPELLING_HINT}",
         "nobody on the roster is called readme",
-        f"handed in anonymously: {SHOW}",
-        f"handed in anonymously: {SHOW}",
+        f"handed in anonymously: {SHOW_NAMES_HINT}",
+        f"handed in anonymously: {SHOW_NAMES_HINT}",
     ]
     assert (submitted(course), found.absent) == ({}, ["ada"])
 
@@ -595,8 +604,8 @@ def test_what_somebody_is_called_is_no_id(course, tmp_path):
     got, left = gathered(course, files)
     assert got == {}
     assert list(left.values()) == [
-        f"ADA (2) is not on the roster; is it ada? {SPELLING}",
-        f"bob (5) is not on the roster; is it bob? {SPELLING}",
+        f"ADA (2) is not on the roster; is it ada? {SPELLING_HINT}",
+        f"bob (5) is not on the roster; is it bob? {SPELLING_HINT}",
     ]
     # Without a roster nor does it make one that somebody else has.
     people = Class({"ada": Member(Person("ada", "Lovelace", "Ada"))})

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from attncourse.grading.judge.deferred_tests import disturbed
+from attncourse.grading.judge.deferred_tests import is_disturbed
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.report import to_json
@@ -244,6 +244,6 @@ def test_ordinary_notebooks_need_no_second_process():
         step("x = 3\nweight = 4\nprint(project, x)", "given"),
         step("not python"),
     ]
-    assert not disturbed(steps, [3])
-    assert disturbed([*steps, step("def project(x): pass")], [3])
-    assert disturbed([*steps, step("np = None")], [3])
+    assert not is_disturbed(steps, [3])
+    assert is_disturbed([*steps, step("def project(x): pass")], [3])
+    assert is_disturbed([*steps, step("np = None")], [3])

@@ -569,7 +569,7 @@ def test_a_disk_without_room_for_lanes_costs_nobody_anything(tmp_path):
 
 def test_more_lanes_than_there_is_memory_for_are_refused(monkeypatch):
     monkeypatch.setattr(machine, "available_mb", lambda: 3 * machine.LANE_MB + 5)
-    monkeypatch.setattr(machine, "cores", lambda: 8)
+    monkeypatch.setattr(machine, "usable_cores", lambda: 8)
     assert machine.choose_lanes(3) == 3
     assert machine.choose_lanes(0) == 3
     need, have = 4 * machine.LANE_MB, 3 * machine.LANE_MB + 5
@@ -636,7 +636,7 @@ def test_a_groups_share_of_the_processor_counts_as_cores(
     monkeypatch.setattr(machine, "PROC", proc)
     monkeypatch.setattr(machine, "CGROUPS", groups)
     monkeypatch.setattr(machine.os, "sched_getaffinity", lambda _: set(range(16)))
-    assert machine.cores() == expected
+    assert machine.usable_cores() == expected
 
 
 def test_a_lane_that_cannot_start_says_its_last_words(monkeypatch):
@@ -648,7 +648,7 @@ def test_a_lane_that_cannot_start_says_its_last_words(monkeypatch):
     def launch(modules, ends, errors):
         return subprocess.Popen([sys.executable, "-c", broken], stderr=errors)
 
-    monkeypatch.setattr(lanes, "launch", launch)
+    monkeypatch.setattr(lanes, "launch_lanes", launch)
     [lane] = lanes.start_processes(["numpy"], 1)
     lane.process.wait()
     with pytest.raises(lanes.LaneLost, match=r"ended \(libpython.*cannot open shared object"):

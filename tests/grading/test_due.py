@@ -17,8 +17,8 @@ from attncourse.grading.cli import app
 from attncourse.grading.course.dates import (
     days_after,
     due_of,
-    instant,
     moment_in,
+    parse_instant,
     span_in_words,
     zone_of,
 )
@@ -89,7 +89,7 @@ TIMES = {
 
 @pytest.mark.parametrize("text", TIMES)
 def test_a_date_is_a_moment(text):
-    assert str(instant(text, BERLIN)) == TIMES[text]
+    assert str(parse_instant(text, BERLIN)) == TIMES[text]
 
 
 MOMENTS = st.datetimes(datetime(2015, 1, 1), datetime(2035, 1, 1)).map(
@@ -113,7 +113,7 @@ def test_every_way_to_write_a_moment_is_read_as_that_moment(local, zone, form, s
         f"{local:%Y-%m-%dT%H:%M:%S.000000}Z",
         f"{local:%A, %d %B %Y, %I:%M:%S %p} UTC",
     ):
-        assert instant(text, zone) == wanted
+        assert parse_instant(text, zone) == wanted
 
 
 @given(MOMENTS, ZONES)
@@ -124,7 +124,7 @@ def test_a_time_without_a_zone_favours_the_student(local, zone):
         for fold in (0, 1)
     )
     assert moment_in(text, zone) == (first, False)
-    assert instant(text, zone, pick=max) == last
+    assert parse_instant(text, zone, pick=max) == last
 
 
 def test_an_hour_that_clocks_show_twice_or_never():
@@ -132,8 +132,8 @@ def test_an_hour_that_clocks_show_twice_or_never():
         ("2026-10-25 02:30", "2026-10-25 00:30:00", "2026-10-25 01:30:00"),
         ("2026-03-29 02:30", "2026-03-29 00:30:00", "2026-03-29 01:30:00"),
     ):
-        assert str(instant(text, BERLIN)) == handed_in
-        assert str(instant(text, BERLIN, pick=max)) == due
+        assert str(parse_instant(text, BERLIN)) == handed_in
+        assert str(parse_instant(text, BERLIN, pick=max)) == due
 
 
 WORDED = [
@@ -152,7 +152,7 @@ WORDED = [
 
 @pytest.mark.parametrize("text", WORDED)
 def test_dates_are_read_in_platforms_languages(text):
-    assert instant(text, BERLIN) == datetime(2026, 10, 12, 21, 59)
+    assert parse_instant(text, BERLIN) == datetime(2026, 10, 12, 21, 59)
 
 
 @pytest.mark.parametrize("language", ["de", "fr", "es", "it", "nl", "pl", "ru", "sv", "tr", "cs"])
@@ -163,7 +163,7 @@ def test_babels_own_dates_are_read_again(language):
         moment = datetime(2026, month, 12, 10, 7)
         form = "EEEE, d MMMM y, HH:mm"
         text = format_datetime(moment, form, locale=language)
-        assert instant(text, UTC) == moment, text
+        assert parse_instant(text, UTC) == moment, text
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_babels_own_dates_are_read_again(language):
 )
 def test_of_a_date_in_words_nothing_is_taken_from_today(text):
     with pytest.raises(ValueError, match="is no date"):
-        instant(text, BERLIN)
+        parse_instant(text, BERLIN)
 
 
 NO_DATES = {
@@ -189,7 +189,7 @@ NO_DATES = {
 @pytest.mark.parametrize("text", NO_DATES)
 def test_what_is_no_date_is_told_in_a_line(text):
     with pytest.raises(ValueError, match=NO_DATES[text]) as told:
-        instant(text, BERLIN)
+        parse_instant(text, BERLIN)
     assert "\n" not in str(told.value)
 
 
@@ -308,10 +308,10 @@ def test_the_formgraders_due_date_stays_without_a_setting(course, marker):
 
 
 def test_a_penalty_is_a_share_for_each_day_begun():
-    from attncourse.grading.nbgrader.late_days import DAY, LateDays
+    from attncourse.grading.nbgrader.late_days import SECONDS_OF_DAY, LateDays
 
     rule = LateDays(percent=10, grace_minutes=15)
-    off = {60: 0, 900: 0, 901: 4, DAY: 4, DAY + 1: 8, 20 * DAY: 40}
+    off = {60: 0, 900: 0, 901: 4, SECONDS_OF_DAY: 4, SECONDS_OF_DAY + 1: 8, 20 * SECONDS_OF_DAY: 40}
     assert {seconds: rule.late_submission_penalty("ada", 40, seconds) for seconds in off} == off
 
 

@@ -18,7 +18,7 @@ from attncourse.grading.errors import UserError
 from attncourse.grading.graded_notebook import autograded
 from attncourse.grading.results.export import write_export
 from attncourse.grading.results.gradescope import is_folder
-from attncourse.grading.results.totals import Weighted, lowest
+from attncourse.grading.results.totals import Weighted, lowest_of_group
 from attncourse.grading.spreadsheet import csv_cell, csv_table, line_of_cell, plain_number
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from helpers.gradescope_format import RESULTS
@@ -224,8 +224,8 @@ def term(tmp_path) -> Path:
 
 def test_of_equal_ones_the_one_that_counts_most_is_dropped():
     weights = {"a": Weighted(1, "home", 1), "b": Weighted(2, "home"), "c": Weighted(9, "test")}
-    assert lowest({"a": 0.5, "b": 0.5, "c": 0}, weights) == ["b"]
-    assert lowest({"a": 0.25, "b": 0.5, "c": 0}, weights) == ["a"]
+    assert lowest_of_group({"a": 0.5, "b": 0.5, "c": 0}, weights) == ["b"]
+    assert lowest_of_group({"a": 0.25, "b": 0.5, "c": 0}, weights) == ["a"]
 
 
 def test_totals_weigh_drop_and_excuse(term):

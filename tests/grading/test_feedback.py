@@ -25,7 +25,7 @@ from attncourse.grading.graded_notebook import (
     verdict_html,
 )
 from attncourse.grading.nbgrader.feedback import CleanOutputs, HideTests
-from attncourse.grading.nbgrader.markdown import clean, mathml, page_markdown
+from attncourse.grading.nbgrader.markdown import clean_html, mathml, page_markdown
 from attncourse.grading.report import CellResult, Report
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
 from attncourse.grading.submission.parts import as_released
@@ -110,7 +110,7 @@ ORDINARY = (
 def test_hostile_markdown_is_shown_and_does_nothing(text):
     assert acts(stock_html(harmless.defused_markdown(text))) == []
     assert acts(page_markdown(text)) == []  # also where nobody has made it harmless before
-    kept = harmless.defused_markdown(text).replace(harmless.BREAK, "")
+    kept = harmless.defused_markdown(text).replace(harmless.ZERO_WIDTH_SPACE, "")
     assert kept == harmless.made_visible(text)  # nothing of it is lost
 
 
@@ -142,11 +142,13 @@ def test_ordinary_markdown_is_untouched(text):
 
 def test_messages_show_control_characters_and_no_folders():
     error = "No such file: '/home/teacher/course/.venv/lib/x.py' at C:\\Users\\teacher\\x.py"
-    assert harmless.message(error) == "No such file: '…/x.py' at …/x.py"
-    assert harmless.message("a/b 1 / 2 https://example.org/a/b x=/y") == (
+    assert harmless.harmless_message(error) == "No such file: '…/x.py' at …/x.py"
+    assert harmless.harmless_message("a/b 1 / 2 https://example.org/a/b x=/y") == (
         "a/b 1 / 2 https://example.org/a/b x=/y"
     )
-    assert harmless.message("\x1b[31mred\x00\x9b\ud800\u202e\r\nnext") == "␛[31mred␀���\nnext"
+    assert (
+        harmless.harmless_message("\x1b[31mred\x00\x9b\ud800\u202e\r\nnext") == "␛[31mred␀���\nnext"
+    )
 
 
 # --- the graded notebook ---------------------------------------------------------------------
@@ -271,7 +273,10 @@ def test_a_person_scores_what_is_theirs_to_score():
     found = marks(autograded(notebook(*answered), task, report_of(task)))
     assert scores(autograded(notebook(*answered), task, report_of(task)))["written"] is None
     assert determine_grade(found["plot"])[0] is None
-    assert found["written"].source.replace(harmless.BREAK, "") == "It is 3 &lt;b> <b>so</b>."
+    assert (
+        found["written"].source.replace(harmless.ZERO_WIDTH_SPACE, "")
+        == "It is 3 &lt;b> <b>so</b>."
+    )
     assert found["task"].source == "Done."
     assert found["task"].metadata.nbgrader.task is True
     assert found["read"].source == "Read this."
@@ -361,7 +366,7 @@ def test_a_verdict_looks_as_it_does_in_a_notebook():
         {**c, "message": "<script>", "name": "<script>"} for c in told["criteria"]
     ]
     assert "<script" not in verdict_html(forged)
-    shown = clean(verdict_html(told), styles=True)
+    shown = clean_html(verdict_html(told), styles=True)
     assert Markup(shown).tags == Markup(verdict_html(told)).tags
 
 

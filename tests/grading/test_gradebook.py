@@ -15,7 +15,11 @@ import pytest
 
 from attncourse.grading.course.folders import Submission, find_assignment
 from attncourse.grading.course.late import LatePenalty, read_stamp, seconds_late, time_in
-from attncourse.grading.course.settings import importable, read_settings, require_nbgrader
+from attncourse.grading.course.settings import (
+    course_modules_importable,
+    read_settings,
+    require_nbgrader,
+)
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.assignments import record_assignment
 from attncourse.grading.gradebook.connection import find_gradebook, move_if_free, open_gradebook
@@ -159,7 +163,7 @@ def through_nbgrader(book, results: list[Graded]) -> None:
         resources = {"notebook": NAME, "assignment": NAME, "student": student}
         resources = {"nbgrader": {**resources, "db_url": book.address}}
         content = nbformat.reads(result.notebook, as_version=4)
-        with importable(book.course):
+        with course_modules_importable(book.course):
             for step in (SaveAutoGrades, AssignLatePenalties):
                 step(config=book.config).preprocess(content, resources)
 

@@ -277,7 +277,7 @@ def test_a_class_is_graded_whatever_some_of_it_is(tmp_path):
 
 def test_lanes_start_before_anything_is_read(tmp_path, monkeypatch):
     course, did = make_course(tmp_path, one=small(), two=small()), []
-    for place, name in ((holding, "launch"), (folders, "find_assignment")):
+    for place, name in ((holding, "launch_lanes"), (folders, "find_assignment")):
 
         def noted(*asked, name=name, do=getattr(place, name)):
             did.append(name)
@@ -289,7 +289,7 @@ def test_lanes_start_before_anything_is_read(tmp_path, monkeypatch):
     asked = {"student": None, "db": None, "force": False, "dask": None, "unsafe": False}
     cli.grade(NAME, jobs=2, timeout=LIMITS.submission, course=course, **asked)
     holding.LANES.close()
-    assert did == ["launch", "find_assignment"]
+    assert did == ["launch_lanes", "find_assignment"]
     reports = (course / "reports" / NAME).glob("[ot]*.json")
     assert [report_from_json(json.loads(r.read_text())).points for r in reports] == [7, 7]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from attncourse.checks import in_place
-from attncourse.grading.judge.guard import compile_cell, guards
+from attncourse.grading.judge.guard import compile_cell, guard_functions
 from helpers.dedented_text import dedented
 from helpers.judged_cells import holds, judged
 
@@ -307,7 +307,7 @@ def test_ordinary_asserts_run_as_they_are(test):
 def test_a_test_without_the_submissions_names_is_left_alone():
     source = "x = np.zeros((0, 3))\nassert np.allclose(x, 1) and (x == np.ones((1, 3))).all()"
     body, _ = compile_cell(source, ("f",))
-    exec(body, {"np": np} | guards(lambda: False))
+    exec(body, {"np": np} | guard_functions(lambda: False))
 
 
 def test_a_failed_comparison_says_which_shapes():

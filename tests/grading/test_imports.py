@@ -3,7 +3,7 @@
 import pytest
 
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.submission.imports import ORDINARY, imported, unusual
+from attncourse.grading.submission.imports import ORDINARY_MODULES, imported_names, unusual_imports
 from attncourse.grading.submission.notebook import Assignment, read_cells
 from attncourse.grading.submission.plan import plan
 from corpus.assignment import KQV
@@ -16,7 +16,7 @@ from helpers.small_course import solution as answer
 
 
 def told(*sources: str, given: tuple[str, ...] = ()) -> list[str]:
-    return [name for names in unusual(sources, given) for name in names]
+    return [name for names in unusual_imports(sources, given) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,6 @@ def test_the_report_says_where():
 
 
 def test_the_list_is_short_and_of_packages():
-    assert len(ORDINARY) < 120
-    assert all(name.isidentifier() for name in ORDINARY)
-    assert set(imported("import a.b, c\nfrom d import e")) == {"a.b", "c", "d"}
+    assert len(ORDINARY_MODULES) < 120
+    assert all(name.isidentifier() for name in ORDINARY_MODULES)
+    assert set(imported_names("import a.b, c\nfrom d import e")) == {"a.b", "c", "d"}

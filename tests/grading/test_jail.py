@@ -22,7 +22,13 @@ from typer.testing import CliRunner
 from attncourse.grading import doctor
 from attncourse.grading.cli import app
 from attncourse.grading.jail import apparmor, jail, layers, rootfs, seccomp
-from attncourse.grading.jail.seccomp import ALLOWED, AUDIT_ARCH, PARTLY, program, syscall_numbers
+from attncourse.grading.jail.seccomp import (
+    ALLOWED,
+    AUDIT_ARCH,
+    PARTLY_ALLOWED,
+    filter_program,
+    syscall_numbers,
+)
 from helpers.project import ROOT
 
 DRIVER = ROOT / "tests/helpers/jailed_program.py"
@@ -88,7 +94,7 @@ class Prison:
 
 def floor_or_skip() -> None:
     gone = jail.missing_floor()
-    if any(layer.detail == layers.BROKEN for layer in gone):
+    if any(layer.detail == layers.DOES_NOT_HOLD for layer in gone):
         pytest.fail(f"the jail does not hold: {gone}")
     if gone:
         pytest.skip(f"no jail here: {gone[0].name}: {gone[0].detail}")
@@ -703,10 +709,10 @@ def decide(lines: list, number: int, arguments: tuple = (), arch: int | None = N
 @pytest.mark.parametrize("machine", AUDIT_ARCH)
 @pytest.mark.parametrize("processes", [1, 3])
 def test_the_filter_allows_the_list_and_nothing_else(machine, processes):
-    lines, arch = program(machine, processes), AUDIT_ARCH[machine]
-    allowed, partly = syscall_numbers(ALLOWED, machine), syscall_numbers(PARTLY, machine)
+    lines, arch = filter_program(machine, processes), AUDIT_ARCH[machine]
+    allowed, partly = syscall_numbers(ALLOWED, machine), syscall_numbers(PARTLY_ALLOWED, machine)
     refused = seccomp.ERRNO | errno.EPERM
-    for number in range(seccomp.NEWEST + 1):
+    for number in range(seccomp.NEWEST_CALL_NUMBER + 1):
         if number not in partly.values():
             expected = seccomp.ALLOW if number in allowed.values() else refused
             assert decide(lines, number, arch=arch) == expected, number
@@ -719,10 +725,12 @@ def test_the_filter_allows_the_list_and_nothing_else(machine, processes):
 
 @pytest.mark.parametrize("machine", AUDIT_ARCH)
 def test_the_filter_reads_arguments(machine):
-    partly, arch = syscall_numbers(PARTLY, machine), AUDIT_ARCH[machine]
+    partly, arch = syscall_numbers(PARTLY_ALLOWED, machine), AUDIT_ARCH[machine]
 
     def says(name: str, *arguments: int, processes: int = 1) -> str:
-        found = decide(program(machine, processes), partly[name], (*arguments, 0, 0, 0), arch)
+        found = decide(
+            filter_program(machine, processes), partly[name], (*arguments, 0, 0, 0), arch
+        )
         return errno.errorcode[found & 0xFFFF] if found >> 16 == 5 else "ok"
 
     thread = 0x3D0F00
@@ -761,7 +769,7 @@ def test_the_numbers_are_the_kernel_headers(machine):
     lines = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)", header.read_text())
     known = {name: int(number) for name, number in lines}
     known |= {"newfstatat": 79, "fstat": 80} if machine == "aarch64" else {}
-    tables = (ALLOWED, PARTLY, kernel.NUMBERS)
+    tables = (ALLOWED, PARTLY_ALLOWED, kernel.CALL_NUMBERS)
     ours = {k: v for table in tables for k, v in syscall_numbers(table, machine).items()}
     newer = {"fchmodat2": 452}
     assert {n: v for n, v in ours.items() if known.get(n, newer.get(n)) != v} == {}
@@ -813,10 +821,10 @@ def test_the_trial_is_quick_and_finds_every_layer():
     floor_or_skip()
     jail._available.cache_clear()
     started = time.monotonic()
-    found = jail.available()
+    found = jail.available_layers()
     assert [layer.name for layer in found] == list(layers.PROTECTS)
     assert time.monotonic() - started < 20  # 0.2 s on a machine that does nothing else
-    assert {layer.name for layer in found if layer.floor} == set(layers.FLOOR)
+    assert {layer.name for layer in found if layer.floor} == set(layers.REQUIRED_LAYERS)
     assert jail.missing_floor() == []
 
 
@@ -953,9 +961,9 @@ def test_elsewhere_the_module_loads_and_says_no():
     code = f"""
 import sys; sys.platform = "darwin"; sys.path.insert(0, {str(ROOT)!r})
 from pathlib import Path
-from attncourse.grading.jail.jail import Jail, available, missing_floor, JailError
+from attncourse.grading.jail.jail import Jail, available_layers, missing_floor, JailError
 from attncourse.grading.limits import Limits
-assert not any(layer.in_force for layer in available()) and len(missing_floor()) == 5
+assert not any(layer.in_force for layer in available_layers()) and len(missing_floor()) == 5
 try: Jail(Path(), Limits()).enter()
 except JailError as error: print(error)
 """
@@ -967,7 +975,7 @@ except JailError as error: print(error)
 
 
 def test_doctor_tells_what_to_do(monkeypatch):
-    floor = [layers.held_layer(name) for name in layers.FLOOR]
+    floor = [layers.held_layer(name) for name in layers.REQUIRED_LAYERS]
     weak = layers.missing_layer(
         layers.LANDLOCK, "landlock_create_ruleset: Function not implemented"
     )
@@ -1026,4 +1034,4 @@ def test_a_repository_among_system_files_is_covered(tmp_path):
 def test_doctor_on_this_machine():
     done = CliRunner(env={"COLUMNS": "150"}).invoke(app, ["doctor"])
     assert done.exit_code == bool(jail.missing_floor())
-    assert doctor.jail_in_a_line(jail.available()) in done.output
+    assert doctor.jail_in_a_line(jail.available_layers()) in done.output

@@ -13,11 +13,11 @@ from attncourse.checks.callers import CALLERS
 from attncourse.checks.exercise import Case
 from attncourse.checks.trying.trials import draw
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.judge import grade_submission, libraries
+from attncourse.grading.judge.judge import grade_submission, libraries_imported
 from attncourse.grading.judge.lane_loop import LaneLoop
 from attncourse.grading.judge.remarks import remarks
 from attncourse.grading.judge.remote.conversation import Ended
-from attncourse.grading.judge.remote.proxies import case_as_message, outcomes
+from attncourse.grading.judge.remote.proxies import case_as_message, outcomes_from_replies
 from attncourse.grading.judge.remote.session import Session
 from attncourse.grading.judge.wire.frames import pack, unpack_frame
 from attncourse.grading.limits import Limits
@@ -680,7 +680,7 @@ def test_a_worker_starts_with_the_libraries_of_the_assignment():
     cells = read_cells(
         notebook(cell("import torch, math\nfrom torch.nn import functional\nimport os"))
     )
-    assert libraries(Assignment("x", cells)) == ("numpy", "torch", "torch.nn")
+    assert libraries_imported(Assignment("x", cells)) == ("numpy", "torch", "torch.nn")
 
 
 def test_imported_libraries_are_the_checkers_own():
@@ -941,7 +941,7 @@ def test_the_same_reply_to_the_same_case_is_judged_once(conversation):
             count = len(draw(exercise, seed))
             return [{"id": request["id"], "replies": [told | more] * count}]
 
-        return list(outcomes(conversation(answer)[0], 1, exercise, seed))
+        return list(outcomes_from_replies(conversation(answer)[0], 1, exercise, seed))
 
     def known(first: list, second: list) -> bool:
         return all(a is b for a, b in zip(first, second, strict=True))
@@ -1004,7 +1004,7 @@ def test_a_check_has_longer_on_a_slow_machine_and_says_so(conversation, limits, 
 
     session, _ = conversation(hangs)
     session.limits, session.clock = limits, SimpleNamespace(used=time.monotonic)
-    (outcome,) = outcomes(session, 1, find_exercise("mixing.mix"), 7)
+    (outcome,) = outcomes_from_replies(session, 1, find_exercise("mixing.mix"), 7)
     assert (outcome.kind, had) == ("hung", [told * limits.stretch])
     assert session.overdue == f"a call did not end within {told} s of processor time"
 

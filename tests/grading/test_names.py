@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from attncourse.grading.collect.collect import collect_downloads
-from attncourse.grading.collect.owners import SPELLING
+from attncourse.grading.collect.owners import SPELLING_HINT
 from attncourse.grading.collect.roster import Class, Member
 from attncourse.grading.feedback.returned import Home, StudentPage, owners_of
 from attncourse.grading.gradebook.read import Person
@@ -100,7 +100,7 @@ def test_collecting_asks_and_does_not_answer(script, tmp_path):
     found = collect_downloads(course, NAME, [zipped], roster)
     assert found.rows == []
     (left,) = found.left
-    assert f"; is it ann? {SPELLING}" in left.reason
+    assert f"; is it ann? {SPELLING_HINT}" in left.reason
     roster.write_text(f"{head},name\nann,{last},{first},a@x.org,{other}\n")  # which is the way out
     assert [row.student for row in collect_downloads(course, NAME, [zipped], roster).rows] == [
         "ann"

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from attncourse.grading.submission.newer import needed
+from attncourse.grading.submission.newer import version_needed
 from helpers.dedented_text import dedented
 
 FORMS = [
@@ -36,7 +36,7 @@ FORMS = [
 def test_a_newer_form_is_known_by_its_version(source, version):
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"
     newer = tuple(map(int, version.split("."))) > sys.version_info[:2]
-    assert needed(source) == (version if newer else ""), here
+    assert version_needed(source) == (version if newer else ""), here
 
 
 @pytest.mark.parametrize(
@@ -63,4 +63,4 @@ def test_a_newer_form_is_known_by_its_version(source, version):
     ],
 )
 def test_what_is_python_here_or_nowhere_needs_no_version(source):
-    assert needed(source) == ""
+    assert version_needed(source) == ""

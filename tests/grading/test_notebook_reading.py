@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.judge.judge import grade_submission
-from attncourse.grading.submission.newer import needed
+from attncourse.grading.submission.newer import version_needed
 from attncourse.grading.submission.notebook import (
     Assignment,
     Cell,
@@ -21,7 +21,7 @@ from attncourse.grading.submission.notebook import (
 )
 from attncourse.grading.submission.plan import other_assignment_note, plan
 from attncourse.grading.submission.source import made_python, names
-from attncourse.grading.submission.text import MAX_FILE_BYTES, sides
+from attncourse.grading.submission.text import MAX_FILE_BYTES, conflict_sides
 from corpus.damaged import FILE, conflict
 from helpers.dedented_text import dedented
 from helpers.small_course import NAME, RIGHT, cell, notebook, small
@@ -197,7 +197,7 @@ def test_a_side_that_is_no_notebook_is_left_out():
     ],
 )
 def test_what_only_looks_like_a_conflict_is_none(text):
-    assert sides(text) is None
+    assert conflict_sides(text) is None
 
 
 # --- Python -----------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def test_no_text_is_gone_through_again_and_again(text):
     """Each of these kept a pattern busy for minutes, or for ever."""
     with suppress(Unreadable):
         for cell in read_submission_cells(text.encode()).versions[0]:
-            needed(cell.source)
+            version_needed(cell.source)
 
 
 def test_a_heading_is_looked_for_once():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from attncourse.checks import exercises
-from attncourse.checks.reading.cells import KEEPS, went_on
+from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES, went_on
 from attncourse.checks.trying.unavailable import CHAPTER_ABSENT, DEBUGGER, FILE_ABSENT, NOBODY
 from attncourse.grading.limits import Limits
 from attncourse.grading.sample import CLASS
@@ -255,7 +255,7 @@ CASES = [
     of("fails-above", OK, f"1 / 0\n{OK}", says=DIVIDED),
     of("fails-above-and-wrong", OK, f"1 / 0\n{WRONG}"),
     of("fails-within-a-block", OK, f"if True:\n    1 / 0\n    {INSIDE}", says="division by zero"),
-    of("keeps-its-names", f"%%timeit -n 1 -r 1\n{OK}", says=KEEPS),
+    of("keeps-its-names", f"%%timeit -n 1 -r 1\n{OK}", says=TIMEIT_KEEPS_NAMES),
     of("keeps-its-names-and-fails", f"%%timeit -n 1 -r 1\n1 / 0\n{OK}"),
     of("deleted", f"{OK}\ndel project"),
     of("renamed", OK.replace("project", "projekt")),

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from attncourse.checks.reading.cells import KEEPS
-from attncourse.grading.judge.instructor_namespace import binds
+from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES
+from attncourse.grading.judge.instructor_namespace import names_bound
 from attncourse.grading.judge.judge import grade_submission
 from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Assignment, Cell, read_cells
@@ -245,7 +245,7 @@ def test_a_cell_that_only_shows_a_verdict_is_left_out():
     ],
 )
 def test_a_name_is_bound_by_one_rule_here_and_there(source, bound):
-    assert source_names(source).bound == binds(source) == frozenset(bound.split())
+    assert source_names(source).bound == names_bound(source) == frozenset(bound.split())
 
 
 def test_a_given_comprehension_hides_no_name_of_an_answer():
@@ -338,7 +338,7 @@ def test_ipythons_lines_are_taken_out_and_noted():
     assert without_magics("%%bash\nrm -r x")[0] == "\n"
     assert without_magics("%%time\nx = 1") == ("\nx = 1", ())
     assert without_magics("%time x = 1") == ("x = 1", ())
-    assert without_magics("%%timeit\nx = 1") == ("\nx = 1", (KEEPS,))
+    assert without_magics("%%timeit\nx = 1") == ("\nx = 1", (TIMEIT_KEEPS_NAMES,))
     assert without_magics("%%timeit\nf(1)") == ("\nf(1)", ())  # which keeps nothing
 
 

@@ -11,11 +11,11 @@ from zipfile import ZipFile
 import pytest
 
 from attncourse.grading.collect.collect import collect_downloads
-from attncourse.grading.collect.owners import SHOW, TEST
+from attncourse.grading.collect.owners import SHOW_NAMES_HINT, TEST_STUDENT_REASON
 from attncourse.grading.collect.roster import read_roster
 from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import read_submission, record_of
-from attncourse.grading.course.solution import outdated
+from attncourse.grading.course.solution import outdated_solution
 from attncourse.grading.driver import command
 from attncourse.grading.errors import UserError
 from attncourse.grading.feedback.command import give_feedback
@@ -271,8 +271,8 @@ def test_test_students_and_the_anonymous_are_known_as_such(course):
     for roster in ("class.csv", ""):
         found = gathered(course, files, roster)
         assert found.rows == []
-        assert found.remarks == [f"studenttest_13_1_{FILE}: {TEST}"]
-        assert {left.reason for left in found.left} == {f"handed in anonymously: {SHOW}"}
+        assert found.remarks == [f"studenttest_13_1_{FILE}: {TEST_STUDENT_REASON}"]
+        assert {left.reason for left in found.left} == {f"handed in anonymously: {SHOW_NAMES_HINT}"}
         assert len(found.left) == 3
 
 
@@ -409,22 +409,22 @@ def of_source(text: str) -> bytes:
 
 def test_grading_says_that_a_source_is_newer_than_its_notebook(course, marker, capsys):
     place = course / "solutions" / NAME
-    assert outdated(course, NAME) == []  # there is no source
+    assert outdated_solution(course, NAME) == []  # there is no source
     source, made = place / f"{NAME}.py", place / FILE
     source.write_text(SOURCE)
     made.write_bytes(of_source(SOURCE))
-    assert outdated(course, NAME) == []
+    assert outdated_solution(course, NAME) == []
     for old, new in (("return a + b", "return b + a"), ('"points": 2', '"points": 3')):
         source.write_text(SOURCE.replace(old, new))
         os.utime(source, (made.stat().st_mtime - 100,) * 2)  # whatever a checkout made of times
-        (said,) = outdated(course, NAME)
+        (said,) = outdated_solution(course, NAME)
         assert said.startswith(f"{source} is newer than the notebook made from it")
         assert said.endswith("make exercises")
     source.write_text(SOURCE[: SOURCE.index('# %% nbgrader={"grade_id": "own')])
-    assert outdated(course, NAME)
+    assert outdated_solution(course, NAME)
     source.write_text(SOURCE)
     os.utime(source, (made.stat().st_mtime + 100,) * 2)
-    assert outdated(course, NAME)
+    assert outdated_solution(course, NAME)
     hand_in(course, "ada", released())
     grade(course)
     assert "is newer than the notebook made from it" in capsys.readouterr().out
@@ -436,7 +436,7 @@ def test_no_solution_here_says_so(name, tmp_path):
         place = tmp_path / "solutions" / name / f"{name}{end}"
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes((ROOT / "solutions" / name / f"{name}{end}").read_bytes())
-    assert outdated(tmp_path, name) == []
+    assert outdated_solution(tmp_path, name) == []
 
 
 # --- late days of a term ------------------------------------------------------------------------

@@ -15,22 +15,22 @@ ASSIGNMENT = Assignment(NAME, read_cells(small()))
 
 
 def test_a_key_depends_on_all_that_a_result_depends_on(monkeypatch):
-    shared = keys.conditions(ASSIGNMENT, Limits(), True)
+    shared = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
     first, *rest = ASSIGNMENT.cells
     others = {
         "points": Assignment(NAME, (*ASSIGNMENT.cells[:-1], replace(first, points=3.0))),
         "a test": Assignment(NAME, (replace(first, source="# changed"), *rest)),
         "name": Assignment("02_other", ASSIGNMENT.cells),
     }
-    found = {what: keys.conditions(other, Limits(), True) for what, other in others.items()}
-    found["limits"] = keys.conditions(ASSIGNMENT, Limits(call=3), True)
-    found["sandbox"] = keys.conditions(ASSIGNMENT, Limits(), False)
+    found = {what: keys.hash_of_conditions(other, Limits(), True) for what, other in others.items()}
+    found["limits"] = keys.hash_of_conditions(ASSIGNMENT, Limits(call=3), True)
+    found["sandbox"] = keys.hash_of_conditions(ASSIGNMENT, Limits(), False)
     for name in keys.HASHED_PACKAGES:
         with monkeypatch.context() as other:
             other.setattr(keys, "library_version", lambda n, name=name: "9" if n == name else "1")
-            found[name] = keys.conditions(ASSIGNMENT, Limits(), True)
+            found[name] = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
     monkeypatch.setattr(keys, "sources_hash", lambda: "a changed check")
-    found["sources"] = keys.conditions(ASSIGNMENT, Limits(), True)
+    found["sources"] = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
     assert len({shared, *found.values()}) == 1 + len(found)
     made = {keys.result_key(shared, s, data) for s in ("ada", "bob") for data in (b"", b"1", b"2")}
     assert len(made) == 6
@@ -47,7 +47,7 @@ def test_equal_conditions_have_equal_keys_elsewhere():
     folders = f"{ROOT}/tests/grading{os.pathsep}{ROOT}/tests"
     environment = {**os.environ, "PYTHONPATH": folders, "PYTHONHASHSEED": "3"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment)
-    shared = keys.conditions(ASSIGNMENT, Limits(), True)
+    shared = keys.hash_of_conditions(ASSIGNMENT, Limits(), True)
     assert done.stdout.decode().split() == [keys.result_key(shared, "ada", b"x"), "False"]
 
 

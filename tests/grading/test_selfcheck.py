@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from attncourse.grading.judge.judge import libraries
-from attncourse.grading.judge.prestart import likely
+from attncourse.grading.judge.judge import libraries_imported
+from attncourse.grading.judge.prestart import likely_libraries
 from attncourse.grading.limits import Limits
 from attncourse.grading.results.terminal import own_verdicts
 from attncourse.grading.student.progress import states_of
@@ -15,7 +15,7 @@ from attncourse.grading.student.selfcheck import (
     chapter_of,
     check_cells,
     check_file,
-    named,
+    note_with_names,
     own_assignment,
     page_of,
     read_own_notebook,
@@ -71,10 +71,10 @@ def test_what_is_not_there_is_not_attempted_everywhere(report):
 
 
 def test_a_cell_is_named_by_the_exercise_that_it_belongs_to():
-    assert named("cell 2: NameError", CELLS) == "the cell of mix: NameError"
-    assert named("cell 3 could not be run", CELLS) == "a cell below mix could not be run"
-    assert named("cell 1: no", CELLS) == "a cell above the exercises: no"
-    assert named("cell mix: no", CELLS) == "cell mix: no"
+    assert note_with_names("cell 2: NameError", CELLS) == "the cell of mix: NameError"
+    assert note_with_names("cell 3 could not be run", CELLS) == "a cell below mix could not be run"
+    assert note_with_names("cell 1: no", CELLS) == "a cell above the exercises: no"
+    assert note_with_names("cell mix: no", CELLS) == "cell mix: no"
 
 
 def test_a_chapter_is_known_by_exercises_or_checks():
@@ -142,4 +142,4 @@ def test_points_are_the_same_without_an_explanation(tmp_path):
 )
 def test_the_lane_that_starts_ahead_is_the_one_that_is_needed(path):
     data, cells = read_own_notebook(path)
-    assert likely(data) == libraries(own_assignment(cells, path.stem))
+    assert likely_libraries(data) == libraries_imported(own_assignment(cells, path.stem))

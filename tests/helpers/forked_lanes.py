@@ -27,7 +27,7 @@ from attncourse.grading.machine import lane_environment
 
 WHERE = "ATTNCOURSE_TESTS_PARTING"
 MOST = 64  # descriptors of one request
-STARTED = lanes.launch
+STARTED = lanes.launch_lanes
 
 
 # --- who asks -------------------------------------------------------------------------------------
@@ -35,11 +35,11 @@ STARTED = lanes.launch
 
 def adopt(wanted: bool = True) -> None:
     """From now on this process's lanes part from one with their libraries, or do not."""
-    lanes.launch = part if wanted else STARTED
+    lanes.launch_lanes = part if wanted else STARTED
 
 
 def adopted() -> bool:
-    return lanes.launch is part
+    return lanes.launch_lanes is part
 
 
 @cache
@@ -58,7 +58,7 @@ def address() -> str:
 
 
 def part(libraries: Sequence[str], ends: Sequence[tuple[int, int]], errors: IO[bytes]) -> "Parted":
-    """As ``lanes.launch``."""
+    """Fork a lane, as ``lanes.launch_lanes`` starts one."""
     asking = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     asking.connect(address())
     here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)

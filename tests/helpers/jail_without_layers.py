@@ -33,7 +33,9 @@ ERRORS = (errno.ENOSYS, errno.EPERM)
 
 
 def calls() -> dict[str, int]:
-    return syscall_numbers(kernel.NUMBERS, kernel.MACHINE) | syscall_numbers(OTHERS, kernel.MACHINE)
+    return syscall_numbers(kernel.CALL_NUMBERS, kernel.MACHINE) | syscall_numbers(
+        OTHERS, kernel.MACHINE
+    )
 
 
 def functions() -> list[str]:

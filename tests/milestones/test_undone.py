@@ -10,7 +10,7 @@ from attncourse import llama as chapter
 from attncourse.data import kept
 from attncourse.milestones import bits, undone
 from attncourse.milestones.bits import BITS, LANGUAGES, SHARED, round_to_bits, with_fewer_bits
-from attncourse.milestones.undone import BEGUN, ROWS, TEXTS, UndoneDecision, nats, try_undone
+from attncourse.milestones.undone import BEGUN_TEXT, ROWS, TEXTS, UndoneDecision, nats, try_undone
 from helpers.random_llama import llama, some_ids
 from helpers.small_byte_pairs import small
 
@@ -61,7 +61,7 @@ def test_what_is_tried_is_the_loss_and_the_likeliest_words(model):
         ids = WORDS.encode(TEXTS["facts"])
         rows = model(ids).log_softmax(-1)
         loss = -float(rows[torch.arange(len(ids) - 1), ids[1:]].mean())
-        first = int(model(WORDS.encode(BEGUN))[-1].argmax())
+        first = int(model(WORDS.encode(BEGUN_TEXT))[-1].argmax())
     assert abs(found["nats"]["facts"] - loss) < 1e-3
     assert found["writes"].startswith(WORDS.decode([first])[:1])
     assert abs(found["mean"] - sum(found["nats"].values()) / 3) < 1e-3
@@ -124,7 +124,7 @@ def test_what_is_kept_is_of_these_rows_texts_and_languages():
     assert [row["name"] for row in found["rows"]] == [row.name for row in ROWS]
     assert [row["stem"] for row in found["rows"]] == [row.stem for row in ROWS]
     assert {name: one["text"] for name, one in found["texts"].items()} == TEXTS
-    assert found["begun"] == BEGUN
+    assert found["begun"] == BEGUN_TEXT
     assert {(one["shared"], one["bits"]) for one in found["bits"]} == {
         (shared, n) for shared in SHARED for n in BITS
     }

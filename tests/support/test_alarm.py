@@ -12,7 +12,14 @@ from contextlib import contextmanager, nullcontext, suppress
 import pytest
 
 from attncourse.support import alarm, limited_thread
-from attncourse.support.alarm import CLOCK, Stopwatch, TimeUp, idle, ready, within
+from attncourse.support.alarm import (
+    CLOCK_SECONDS_PER_WORK,
+    Stopwatch,
+    TimeUp,
+    alarm_ready,
+    idle_seconds,
+    within,
+)
 
 SHORT, LONG = 0.05, 120.0  # seconds; nothing here may take long ones
 
@@ -51,11 +58,11 @@ def watched():
 def no_alarm():
     """As on Windows, and off the main thread."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(alarm, "by_alarm", lambda: False)
+        patch.setattr(alarm, "has_alarms", lambda: False)
         yield
 
 
-@pytest.fixture(params=[nullcontext, ready, no_alarm], ids=["alone", "ready", "no alarm"])
+@pytest.fixture(params=[nullcontext, alarm_ready, no_alarm], ids=["alone", "ready", "no alarm"])
 def around(request):
     with request.param():
         yield
@@ -174,7 +181,7 @@ def test_the_handler_and_the_timer_of_before_are_there_again():
 
     before = signal.signal(signal.SIGALRM, own)
     try:
-        with ready():
+        with alarm_ready():
             within(LONG, lambda: within(LONG, lambda: 7))
             with pytest.raises(TimeUp):
                 within(SHORT, endless)
@@ -212,7 +219,7 @@ def test_a_thread_has_a_limit_too():
     found, over = [], threading.Event()
 
     def inside() -> None:
-        with ready():
+        with alarm_ready():
             found.append(within(LONG, lambda: 7))
             try:
                 within(SHORT, over.wait)
@@ -253,7 +260,7 @@ def test_what_sleeps_has_its_end_too_and_not_before(around, call):
     began = time.monotonic()
     with soon(), pytest.raises(TimeUp):
         within(0.2, call)
-    assert time.monotonic() - began >= CLOCK * 0.2
+    assert time.monotonic() - began >= CLOCK_SECONDS_PER_WORK * 0.2
 
 
 def test_a_lock_that_nobody_opens_ends(around):
@@ -287,9 +294,9 @@ def test_a_stopwatch_says_what_was_up(monkeypatch):
     worked[0] = 2.0
     assert (watch.left(), watch.in_words()) == (0, "2 s of processor time")
     assert watch.in_words(1.5) == "1.5 s of processor time"
-    worked[0], clock[0] = 1.25, 100 + idle(2) + CLOCK * 1.25
+    worked[0], clock[0] = 1.25, 100 + idle_seconds(2) + CLOCK_SECONDS_PER_WORK * 1.25
     assert watch.left() == 0
-    assert watch.in_words() == f"{idle(2):g} s on the clock, with 1.2 s of processor time"
+    assert watch.in_words() == f"{idle_seconds(2):g} s on the clock, with 1.2 s of processor time"
     watch.extend(1)
     assert watch.left() == 1.75
 
@@ -305,9 +312,9 @@ def test_what_sleeps_waits_for_less_than_what_works_may_take(seconds, waits, mon
     clock[0] += 0.01
     assert watch.left() == 0
     worked[0] = seconds / 2  # at an eighth of the machine's speed
-    assert watch.left() == min(seconds / 2, CLOCK * seconds / 2)
-    seen = Stopwatch(seconds, lambda: 0.0, waits=CLOCK * seconds)
-    clock[0] += CLOCK * seconds - 1
+    assert watch.left() == min(seconds / 2, CLOCK_SECONDS_PER_WORK * seconds / 2)
+    seen = Stopwatch(seconds, lambda: 0.0, waits=CLOCK_SECONDS_PER_WORK * seconds)
+    clock[0] += CLOCK_SECONDS_PER_WORK * seconds - 1
     assert seen.left() == min(1, seconds)
 
 
@@ -315,5 +322,5 @@ def test_what_sleeps_waits_for_less_than_what_works_may_take(seconds, waits, mon
 def test_what_is_told_is_the_limit_whatever_was_measured(worked, monkeypatch):
     """A call may be stopped before or after its time where others are at the processor."""
     watch = Stopwatch(5, iter([0.0, worked]).__next__)
-    monkeypatch.setattr(watch, "passed", lambda: CLOCK * 1.1)
+    monkeypatch.setattr(watch, "passed", lambda: CLOCK_SECONDS_PER_WORK * 1.1)
     assert watch.in_words(3) == "3 s of processor time"

@@ -47,7 +47,7 @@ def test_contributing_links_each():
     [
         ("support/alarm.py", "ring", True),
         ("support/stopwatch.py", "Stopwatch.left", True),
-        ("support/stopwatch.py", "CLOCK", True),
+        ("support/stopwatch.py", "CLOCK_SECONDS_PER_WORK", True),
         ("support/alarm.py", "", True),
         ("../Makefile", "", True),
         ("support/alarm.py", "left", False),

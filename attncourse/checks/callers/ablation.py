@@ -10,9 +10,9 @@ from typing import Any
 from attncourse.checks.callers.modules import set_parameter, type_of_modules
 from attncourse.checks.trying.outcome import Unusable
 
-FOUND = "what is returned"
+NAME_OF_RESULT = "what is returned"
 COPY, MODEL = "the logits of the copy", "the logits of the model that you were given, afterwards"
-HOOKS = "the blocks have the hooks that they had before"
+NAME_OF_HOOKS_KEPT = "the blocks have the hooks that they had before"
 
 
 def call_on_gpt(implementation: Callable, config: dict, args, **tensors) -> Any:
@@ -39,7 +39,7 @@ def call_on_llama(
     result = implementation(model, *args)
     same = hooks_of(model) == before
     with torch.no_grad():
-        return {FOUND: result, MODEL: model(args[1]), HOOKS: same}
+        return {NAME_OF_RESULT: result, MODEL: model(args[1]), NAME_OF_HOOKS_KEPT: same}
 
 
 def hooks_of(model: Any) -> list[dict]:
@@ -90,7 +90,7 @@ def llama_of(config: dict, tensors: dict[str, Any]) -> Any:
 
 def model_of(kind: type, config: Any, tensors: dict[str, Any]) -> Any:
     """Return a model of this kind: a twin of one that is kept, in a sixth of the time."""
-    model = twin(first_of(kind, config))
+    model = twin_of_module(first_of(kind, config))
     for name, value in tensors.items():
         set_parameter(model, name, value)
     if config.tied:
@@ -112,7 +112,7 @@ def shapes_of(kind: type, config: Any) -> dict[str, Any]:
     return {name: p.shape for name, p in first_of(kind, config).named_parameters()}
 
 
-def twin(module: Any) -> Any:
+def twin_of_module(module: Any) -> Any:
     """Return a module like another of ours, with twins of those in it: with the same tensors.
 
     ``copy.deepcopy`` takes longer than to make another.
@@ -122,5 +122,5 @@ def twin(module: Any) -> Any:
     for name, value in vars(module).items():
         vars(other)[name] = value.copy() if isinstance(value, dict | set) else value
     for name, inner in other._modules.items():
-        other._modules[name] = twin(inner)
+        other._modules[name] = twin_of_module(inner)
     return other

@@ -12,12 +12,12 @@ from attncourse.checks.callers.modules import build_module, call_module
 from attncourse.checks.trying.outcome import is_tensor, plain_tensor
 
 SEED, MANY = 12, 32
-SHORT = " (none of them where they are many)"
+NOTE_IF_MANY = " (none of them where they are many)"
 
 
 def call_module_in_training(implementation: Callable, make, method: str, inputs, **tensors):
     """Load the module's weights and return its output in training mode."""
-    with seeded():
+    with torch_seeded():
         return call_module(implementation, make, method, inputs, **tensors)
 
 
@@ -27,7 +27,7 @@ def call_module_in_evaluation(implementation: Callable, make, method: str, input
     def built(*args, **options):
         return implementation(*args, **options).eval()
 
-    with seeded():
+    with torch_seeded():
         return call_module(built, make, method, inputs, **tensors)
 
 
@@ -51,30 +51,32 @@ def added_in_training(
     For branches whose outputs are one number everywhere, dropout leaves few different sums, the
     same whatever its random numbers are. None are told where there are many.
     """
-    with seeded():
+    with torch_seeded():
         module, values = build_module(implementation, make, inputs, tensors)
-        numbers = few(branch_output(module.train(), values).mul(1e6).round().div(1e6))
-    return {f"the numbers that are added to x{SHORT}": numbers}
+        numbers = distinct_if_few(branch_output(module.train(), values).mul(1e6).round().div(1e6))
+    return {f"the numbers that are added to x{NOTE_IF_MANY}": numbers}
 
 
 def multiplied_in_training(
     implementation: Callable, make, method: str, inputs, **tensors
 ) -> dict[str, Any]:
-    """By what the module, in training, multiplies the numbers that it adds without dropout.
+    """Return by what a module in training multiplies the numbers that it adds without dropout.
 
     Where one branch alone adds something, and dropout falls on what it returns, that is 0 or
     1 / (1 − share). None are told where there are many. What ``eval()`` does is not asked here: a
     module that stays random there makes one mistake, and loses one criterion.
     """
     args, options = make
-    with seeded():
+    with torch_seeded():
         calm, values = build_module(
             implementation, (args, options | {"dropout": 0.0}), inputs, tensors
         )
         without = branch_output(calm, values)
         module, values = build_module(implementation, make, inputs, tensors)
-        factors = few(branch_output(module.train(), values).div(without).mul(1e4).round().div(1e4))
-    return {f"by what they are multiplied in training{SHORT}": factors}
+        factors = distinct_if_few(
+            branch_output(module.train(), values).div(without).mul(1e4).round().div(1e4)
+        )
+    return {f"by what they are multiplied in training{NOTE_IF_MANY}": factors}
 
 
 def branch_output(module: Callable, values: list) -> Any:
@@ -83,15 +85,15 @@ def branch_output(module: Callable, values: list) -> Any:
     return ((plain_tensor(output) if is_tensor(output) else output) - values[0]).detach()
 
 
-def few(numbers: Any) -> Any:
+def distinct_if_few(numbers: Any) -> Any:
     """Return each of some numbers once, in order; none where they are many."""
     different = numbers.unique()
     return different[: 0 if len(different) > MANY else None]
 
 
 @contextmanager
-def seeded() -> Iterator[None]:
-    """Random numbers of torch from the seed, and afterwards those that would have come."""
+def torch_seeded() -> Iterator[None]:
+    """Give torch random numbers from this seed in the block, and those of before behind it."""
     import torch
 
     with torch.random.fork_rng(devices=[]):

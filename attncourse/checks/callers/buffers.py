@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 
 MIN_BUFFER_BYTES = 1000  # less is not looked at
-PLAIN = (bytearray, array.array, mmap.mmap, memoryview)
-ATOMS = (int, float, complex, bool, str, bytes, type(None), types.CodeType, types.ModuleType)
-HOLDERS = {"builtins", "collections", "functools", "types"}  # whose objects hold others'
+BUFFER_TYPES = (bytearray, array.array, mmap.mmap, memoryview)
+ATOMIC_TYPES = (int, float, complex, bool, str, bytes, type(None), types.CodeType, types.ModuleType)
+HOLDER_MODULES = {"builtins", "collections", "functools", "types"}  # whose objects hold others'
 State = dict[int, tuple[int, int]]
 
 
-def contents(answer: Any) -> State:
+def buffer_contents(answer: Any) -> State:
     """Return how many numbers each buffer that an answer can reach holds, and their checksum.
 
     The key is where it lies: several arrays that show one buffer are one.
     """
     read: State = {}
-    for thing in reachable(answer):
+    for thing in reachable_buffers(answer):
         with suppress(Exception):  # released, on another device, or of objects
             view, width = memory_of(thing)
             if view.nbytes >= MIN_BUFFER_BYTES:
@@ -39,20 +39,20 @@ def contents(answer: Any) -> State:
     return read
 
 
-def changed(before: State, after: State) -> int:
+def changed_buffers(before: State, after: State) -> int:
     """Return how many numbers stand in the buffers whose contents changed between two readings."""
     return sum(before[where][0] for where in before.keys() & after if after[where] != before[where])
 
 
-def reachable(answer: Any) -> Iterator[Any]:
+def reachable_buffers(answer: Any) -> Iterator[Any]:
     """Yield the buffers among what a student's code leads to. Libraries are not looked into."""
     seen, waiting = set(), [answer]
     while waiting:
         thing = waiting.pop()
-        if isinstance(thing, ATOMS) or id(thing) in seen:
+        if isinstance(thing, ATOMIC_TYPES) or id(thing) in seen:
             continue
         seen.add(id(thing))
-        if isinstance(thing, (np.ndarray, *PLAIN)) or is_torch(thing, "Tensor"):
+        if isinstance(thing, (np.ndarray, *BUFFER_TYPES)) or is_torch(thing, "Tensor"):
             yield thing
         elif leads_on(thing):
             waiting += gc.get_referents(thing)
@@ -61,12 +61,12 @@ def reachable(answer: Any) -> Iterator[Any]:
 def leads_on(thing: Any) -> bool:
     """True if the search for buffers goes on into this object: a student's own, or a container."""
     if isinstance(thing, type | types.FunctionType):
-        return not of_library(thing.__module__)
+        return not is_of_library(thing.__module__)
     of = type(thing).__module__
-    return of in HOLDERS or is_torch(thing, "nn.Module") or not of_library(of)
+    return of in HOLDER_MODULES or is_torch(thing, "nn.Module") or not is_of_library(of)
 
 
-def of_library(module: Any) -> bool:
+def is_of_library(module: Any) -> bool:
     """True if a module belongs to Python, to this package or to an installed library."""
     root = str(module).partition(".")[0]
     file = str(getattr(sys.modules.get(root), "__file__", None))
@@ -87,7 +87,7 @@ def memory_of(thing: Any) -> tuple[np.ndarray, int]:
         while isinstance(thing.base, np.ndarray):
             thing = thing.base
         return thing.reshape(-1, order="A").view(np.uint8), thing.itemsize
-    if isinstance(thing, PLAIN):
+    if isinstance(thing, BUFFER_TYPES):
         view = memoryview(thing)
         return np.frombuffer(view.cast("B"), np.uint8), max(view.itemsize, 2)
     import torch

@@ -25,12 +25,12 @@ def call_in_default_dtype(implementation: Callable, *args, **kwargs) -> Any:
 
 
 def with_gradients(*names: str) -> Callable:
-    """``call_with_gradients`` with respect to the first arguments, which have these names."""
+    """Return ``call_with_gradients`` for the first arguments, which have these names."""
     return partial(call_with_gradients, names)
 
 
 def each_gradient(**places: int) -> Callable:
-    """``call_with_each_gradient`` with respect to the arguments at these places, by name."""
+    """Return ``call_with_each_gradient`` with respect to the arguments at these places, by name."""
     return partial(call_with_each_gradient, tuple(places), tuple(places.values()))
 
 
@@ -62,10 +62,10 @@ def output_and_gradients(names, places, implementation: Callable, args, kwargs) 
         arguments[place] = arguments[place].detach().requires_grad_()
     output = implementation(*arguments, **kwargs)
     leaves = {name: arguments[place] for name, place in zip(names, places, strict=True)}
-    return {"the output": output, **gradients(output, leaves)}
+    return {"the output": output, **gradients_of_sum(output, leaves)}
 
 
-def gradients(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:
+def gradients_of_sum(output: Any, leaves: dict[str, Any]) -> dict[str, Any]:
     """Return the gradients of a fixed weighted sum of the output, "the gradient of …" each leaf."""
     import torch
 

@@ -62,17 +62,17 @@ def linear_mix(x: Any, A: Any, W: Any) -> Any:
 
 
 def squashed_mix(x: Any, A: Any, W: Any) -> Any:
-    """tanh(A x W)."""
+    """Return tanh(A x W)."""
     return (A @ x @ W).tanh()
 
 
 def mixed_product(x: Any, A: Any, B: Any) -> Any:
-    """(A x) · (B x), entry by entry."""
+    """Return (A x) · (B x), entry by entry."""
     return (A @ x) * (B @ x)
 
 
 def small_attention(x: Any, W_q: Any, W_k: Any, W_v: Any, allowed: Any) -> Any:
-    """softmax(x W_q (x W_k)ᵀ) x W_v, over the allowed keys."""
+    """Return softmax(x W_q (x W_k)ᵀ) x W_v, over the allowed keys."""
     scores = x @ W_q @ (x @ W_k).mT
     return scores.masked_fill(~allowed, -float("inf")).softmax(-1) @ (x @ W_v)
 

@@ -24,12 +24,12 @@ def call_for_parts(
     return {name: as_whole(value) if name in whole else value for name, value in named}
 
 
-def call_for_new_list(implementation: Callable, given: list, *args) -> list:
+def call_for_new_list(implementation: Callable, argument: list, *args) -> list:
     """Return the result, which has to be a list, and another one than the list that came in."""
-    returned = implementation(given, *args)
+    returned = implementation(argument, *args)
     if not isinstance(returned, list):
         raise Unusable(wrong_type(returned, "a new list"))
-    if returned is given:
+    if returned is argument:
         raise Unusable("returned the list that came in, expected a new one")
     return returned
 
@@ -50,7 +50,7 @@ def call_with_generator(seed: int, implementation: Callable, *args) -> Any:
     return call_seeded(seed, implementation, *args, generator)
 
 
-OFTEN = ("rarely", "half of the time", "nearly always")  # in halves
+FREQUENCY_WORDS = ("rarely", "half of the time", "nearly always")  # in halves
 
 
 def outcomes_counted(
@@ -71,7 +71,7 @@ def outcomes_counted(
     counts = call_seeded(seed, called)
     sorted_counts = sorted(counts.items())
     return [
-        f"{list(ids)} {OFTEN[round(2 * n / draws)]}" if counted else f"{list(ids)}"
+        f"{list(ids)} {FREQUENCY_WORDS[round(2 * n / draws)]}" if counted else f"{list(ids)}"
         for ids, n in sorted_counts
     ]
 

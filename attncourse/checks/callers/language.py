@@ -52,24 +52,24 @@ def small_model(tokens: Any, positions: Any, scores: Any) -> Any:
     return SmallModel()
 
 
-def least(logits: Any) -> Any:
+def least_likely(logits: Any) -> Any:
     """Return the least likely token."""
     return logits.argmin(-1)
 
 
-def second(logits: Any) -> Any:
+def second_likeliest(logits: Any) -> Any:
     """Return the second most likely token."""
     return logits.topk(2).indices[..., 1]
 
 
 def how_many(logits: Any) -> Any:
-    """As many as there are logits above 0, at most the last token: shares would all be above."""
+    """Return how many logits are above 0, at most the last token: shares would all be above."""
     return (logits > 0).sum(-1).clamp(max=logits.shape[-1] - 1)
 
 
 CHOICES = {
-    "the least likely": least,
-    "the second most likely": second,
+    "the least likely": least_likely,
+    "the second most likely": second_likeliest,
     "how many are above 0": how_many,
 }
 
@@ -158,7 +158,7 @@ def attend_in_steps(implementation: Callable, sizes, query: Any, key: Any, value
 def attend_with_each_gradient(
     names: tuple[str, ...], places: tuple[int, ...], implementation: Callable, *args: Any
 ) -> dict[str, Any]:
-    """Output and cache in one row, and their gradient with respect to one argument at a time.
+    """Return output and cache in one row, and their gradient for one argument at a time.
 
     Arguments: query, key, value, and then the cached keys and values, if there are any.
     """

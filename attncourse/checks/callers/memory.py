@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from attncourse.checks.callers.buffers import changed, contents
+from attncourse.checks.callers.buffers import buffer_contents, changed_buffers
 from attncourse.checks.trying.compare import wrong_type
 from attncourse.checks.trying.outcome import Unusable, is_tensor
 
-BYTES = 8  # of a number that is held outside of torch
+BYTES_PER_NUMBER = 8  # of a number that is held outside of torch
 
 
 def call_in_blocks(sizes: int | tuple[int, ...], implementation: Callable, scores: Any) -> Any:
@@ -75,7 +75,7 @@ def call_within_limit(
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            """No: to keep the compiler away, torch would load all of it at the first operation."""
+            """Return False: else torch loads all of its compiler at the first operation."""
             return False
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
@@ -89,11 +89,11 @@ def call_within_limit(
     with Largest():
         torch.zeros(1)  # the first operation that is watched may load more of torch
     call(*(x.flip(tuple(range(x.ndim))) if is_tensor(x) else x for x in args))
-    before = contents(implementation)
+    before = buffer_contents(implementation)
     with Largest() as seen, outside_of_torch() as most:
         result = call(*args)
-        elsewhere = most() // BYTES
-    elsewhere += changed(before, contents(implementation))
+        elsewhere = most() // BYTES_PER_NUMBER
+    elsewhere += changed_buffers(before, buffer_contents(implementation))
     if not all(map(is_tensor, result if isinstance(result, tuple) else [result])):
         raise Unusable(wrong_type(result, "a torch tensor"))
     return {

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from attncourse.checks.callers.calls import gradients
+from attncourse.checks.callers.calls import gradients_of_sum
 from attncourse.checks.trying.outcome import Unusable, is_tensor, plain_tensor
 
 
@@ -44,7 +44,7 @@ def call_module_with_gradients(
     output = (getattr(module, method) if method else module)(*values)
     return {
         "the output": output,
-        **gradients(output, gradient_leaves(module, inputs, values, tensors)),
+        **gradients_of_sum(output, gradient_leaves(module, inputs, values, tensors)),
     }
 
 
@@ -63,17 +63,17 @@ def call_module_with_each_gradient(
         for other in leaves.values():
             other.requires_grad_(other is leaf)
         output = (getattr(module, method) if method else module)(*values)
-        results |= {"the output": output, **gradients(output, {name: leaf})}
+        results |= {"the output": output, **gradients_of_sum(output, {name: leaf})}
     return results
 
 
 def parameters_at_start(implementation: Callable, make, names) -> dict[str, Any]:
-    """These parameters of a new module, by name."""
+    """Return these parameters of a new module, by name."""
     args, options = make
     parameters = module_state(implementation(*args, **options))
     for name in names:
         if name not in parameters:
-            raise Unusable(missing(name, parameters))
+            raise Unusable(missing_parameter(name, parameters))
     return {name: plain_tensor(parameters[name]) for name in names}
 
 
@@ -125,7 +125,7 @@ def load_weights(module: Any, state: dict[str, Any]) -> None:
     Module, parameters = type_of_modules(), module_state(module)
     for name, value in state.items():
         if name not in parameters:
-            raise Unusable(missing(name, parameters))
+            raise Unusable(missing_parameter(name, parameters))
         if parameters[name].shape != value.shape:
             raise Unusable(
                 f"your module has {name} of shape {tuple(parameters[name].shape)}, "
@@ -167,14 +167,14 @@ def module_state(module: Any) -> dict[str, Any]:
     return Module.state_dict(module)
 
 
-def missing(name: str, parameters: dict[str, Any]) -> str:
+def missing_parameter(name: str, parameters: dict[str, Any]) -> str:
     """Return the sentence on a parameter that is not among a module's ``parameters``."""
     has = f"it has {', '.join(parameters)}" if parameters else "it has none"
     return f"your module has no parameter {name}; {has}"
 
 
 def type_of_modules() -> type:
-    """``torch.nn.Module``; chapters on NumPy do without torch."""
+    """Return ``torch.nn.Module``, imported here: chapters on NumPy do without torch."""
     import torch
 
     return torch.nn.Module

@@ -190,7 +190,7 @@ def row_numbers(array: Any, kind: str) -> np.ndarray:
 def places_taken(
     implementation: Callable, n_resamples: int, level: float | None, seed: int
 ) -> np.ndarray:
-    """Between which values of the statistic the interval lies, as shares in steps of 1/200.
+    """Return which values of the statistic the interval lies between, in shares of 1/200.
 
     The statistic is 0, 1, 2, … in a random order, so the interval's ends say which quantiles were
     taken. Definitions of a quantile differ by less than half a step.
@@ -238,7 +238,7 @@ def legacy_state() -> np.ndarray:
 
 
 def intervals_drawn(implementation: Callable, seeds: tuple, n: int) -> dict[str, Any]:
-    """Intervals by generators with these seeds, each used twice, and by none."""
+    """Return intervals by generators with these seeds, each used twice, and without a generator."""
 
     def once(rng: Any) -> tuple[float, float]:
         sample = np.arange(n) ** 2.0  # sums of these are exact in any order

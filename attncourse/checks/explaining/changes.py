@@ -43,7 +43,7 @@ CURES = {  # what is told besides, of kinds that say what to write
     "broadcast. `masked_fill`, or `where`, makes a new array and broadcasts it.",
     OVERWRITTEN: "Give the new value a name of its own.",
 }
-SMALL = 1e-2  # a number that is added so as to change nothing
+MAX_GUARD = 1e-2  # a number that is added so as to change nothing
 
 OPERATORS: dict[type, tuple[type, ...]] = {
     ast.Add: (ast.Sub, ast.Mult),
@@ -69,7 +69,7 @@ OPERATORS: dict[type, tuple[type, ...]] = {
     ast.In: (ast.NotIn,),
     ast.NotIn: (ast.In,),
 }
-ALIKE = (
+SIMILAR_FUNCTIONS = (
     {"sum", "mean", "prod", "max", "min", "amax", "amin", "norm", "std", "var"},
     {"argmax", "argmin", "argsort"},
     {"tril", "triu"},
@@ -88,10 +88,10 @@ ALIKE = (
     {"rand", "randn"},
     {"upper", "lower", "capitalize", "title", "swapcase"},
 )
-MAKERS = {"zeros", "ones", "empty", "full", "array", "asarray", "arange", "tensor", "eye"}
-MAKERS |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
+ARRAY_MAKERS = {"zeros", "ones", "empty", "full", "array", "asarray", "arange", "tensor", "eye"}
+ARRAY_MAKERS |= {f"{name}_like" for name in ("zeros", "ones", "empty", "full")}
 MAX_SUMMANDS = 4  # of a definition, arguments first, that a missing summand may be
-REDUCTIONS = ALIKE[0] | {"any", "all", "logsumexp", "median", "argmax"}
+REDUCTIONS = SIMILAR_FUNCTIONS[0] | {"any", "all", "logsumexp", "median", "argmax"}
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ WITH = "With {} in place of {{}}"
 
 
 def misreadings(parent: ast.AST, node: Any, names: Names) -> Made:
-    """Brackets, products, bounds and guards: changes of which the kind says what is the matter."""
+    """Yield changes that mend a misreading: other brackets, products, bounds or guards."""
     if isinstance(node, ast.BinOp):
         for new in regrouped(node):
             if ast.dump(new) != ast.dump(node):
@@ -210,7 +210,7 @@ def misreadings(parent: ast.AST, node: Any, names: Names) -> Made:
                 yield GUARD, "Without the small number in {}", guarded
     if isinstance(node, ast.Call):
         name = method_name(node)
-        if name in MAKERS:
+        if name in ARRAY_MAKERS:
             rest = [k for k in node.keywords if k.arg != "dtype"]
             floats = ast.keyword("dtype", ast.Name("float", ast.Load()))
             yield DTYPE, "With another dtype in {}", like(node, keywords=[*rest, floats])
@@ -285,7 +285,7 @@ def is_mask(index: ast.AST) -> bool:
 def is_guarded(node: ast.AST, number: ast.AST | None) -> bool:
     """True if a small number is added, as a guard against division by zero is."""
     plus = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
-    return plus and is_number(number) and 0 < number_of(number) < SMALL
+    return plus and is_number(number) and 0 < number_of(number) < MAX_GUARD
 
 
 def guard_removals(tree: list[NodePlace]) -> Iterator[Change]:
@@ -348,12 +348,14 @@ SIGNS: dict[type[ast.operator], str] = {
 }
 SIGNS |= {ast.Mod: "%", ast.MatMult: "@", ast.Pow: "**", ast.BitAnd: "&", ast.BitOr: "|"}
 SIGNS |= {ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
-LEVELS = ("|", "^", "&", "<< >>", "+ -", "* / // % @", "**")  # the weakest first
+PRECEDENCE_LEVELS = ("|", "^", "&", "<< >>", "+ -", "* / // % @", "**")  # the weakest first
 
 
 def precedence(node: ast.BinOp) -> int:
-    """Return how strongly an operator binds: its place in ``LEVELS``."""
-    return next(i for i, signs in enumerate(LEVELS) if SIGNS[type(node.op)] in signs.split())
+    """Return how strongly an operator binds: its place in ``PRECEDENCE_LEVELS``."""
+    return next(
+        i for i, signs in enumerate(PRECEDENCE_LEVELS) if SIGNS[type(node.op)] in signs.split()
+    )
 
 
 def parsed_expression(text: str, leaves: list[ast.expr]) -> ast.expr:
@@ -590,7 +592,7 @@ def other_attributes(node: ast.Attribute, names: Names) -> Made:
         for name in names.of_self:
             if name != node.attr:
                 yield NAME, WITH.format("another name"), like(node, attr=name)
-    for group in ALIKE:
+    for group in SIMILAR_FUNCTIONS:
         if node.attr in group:
             for name in sorted(group - {node.attr}):
                 words = f"With another function in place of `{node.attr}` in {{}}"

@@ -34,13 +34,13 @@ def other_default(
             continue
         results = []
         for trial, case in tried:
-            result = mends(exercise, implementation, trial, case)
+            result = default_mends(exercise, implementation, trial, case)
             if result is False:
                 break  # one that is wrong settles it
             results.append(result)
         if len(results) == len(tried) and results.count(True) >= enough:
             # Once more as it was: what is wrong once and right once is decided by lot.
-            if any(mends(exercise, implementation, t, t.case) for t, _ in tried):
+            if any(default_mends(exercise, implementation, t, t.case) for t, _ in tried):
                 return None
             return Mistake(
                 f"another default for {name}",
@@ -63,20 +63,22 @@ def with_default(case: Case, name: str, default: object, exercise: Exercise) -> 
     """Return the case with an argument handed over that it leaves out; None where it does not."""
     if "make" in case.kwargs:
         args, settings = case.kwargs["make"]
-        if name in settings or len(args) > position(exercise.reference, name):
+        if name in settings or len(args) > parameter_place(exercise.reference, name):
             return None
         return replace(case, kwargs={**case.kwargs, "make": (args, {**settings, name: default})})
-    if name in case.kwargs or len(case.args) > position(exercise.reference, name):
+    if name in case.kwargs or len(case.args) > parameter_place(exercise.reference, name):
         return None
     return replace(case, kwargs={**case.kwargs, name: default})
 
 
-def position(reference: Callable, name: str) -> int:
+def parameter_place(reference: Callable, name: str) -> int:
     """Return the place of a parameter in the reference's signature, from 0."""
     return list(inspect.signature(reference).parameters).index(name)
 
 
-def mends(exercise: Exercise, implementation: Callable, trial: Trial, case: Case) -> bool | None:
+def default_mends(
+    exercise: Exercise, implementation: Callable, trial: Trial, case: Case
+) -> bool | None:
     """True if a case is right with this default; None where its caller takes no such argument."""
     with asking():
         outcome = run(exercise, implementation, case)
@@ -101,7 +103,7 @@ def shared_default(
             continue
         made = type(default)
         anew = with_new(implementation, name, made)
-        if all(mends(exercise, anew, t, t.case) for t in wrong):
+        if all(default_mends(exercise, anew, t, t.case) for t in wrong):
             new = in_code(made())
             return Mistake(
                 SHARED,

@@ -14,7 +14,7 @@ from attncourse.checks.explaining.defaults import SHARED
 from attncourse.checks.explaining.search import Search
 from attncourse.checks.explaining.signatures import other_signature
 from attncourse.checks.explaining.suspects import Suspect, combined_suspect
-from attncourse.checks.explaining.symptoms.calls import by_lot, unmoved
+from attncourse.checks.explaining.symptoms.calls import constant_results, varying_results
 from attncourse.checks.explaining.symptoms.exceptions import unknown_name
 from attncourse.checks.explaining.symptoms.looks import first_that_holds, right_but_for
 from attncourse.checks.explaining.symptoms.pairs import number_pairs
@@ -295,9 +295,9 @@ def partial_claims(search: Search, symptom: Symptom | None) -> Iterator[Claim]:
 def repeated_call_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     """Yield the claims that results change by chance, or do not depend on what comes in."""
     trials = search.trials
-    if text := by_lot(trials, answer.again(search.seed)):
+    if text := varying_results(trials, answer.again(search.seed)):
         yield Claim(Finding(symptom=text), lambda s: True)
-    if text := unmoved(trials, answer.again(search.seed + 1)):
-        yield Claim(Finding(symptom=text), lambda s: unmoved(trials, s.trials) == text)
+    if text := constant_results(trials, answer.again(search.seed + 1)):
+        yield Claim(Finding(symptom=text), lambda s: constant_results(trials, s.trials) == text)
     if text := answer.ignored():
         yield Claim(Finding(symptom=text), lambda s: True)

@@ -50,11 +50,13 @@ class Effort:
 
     def tried(self, place: int, times: int = 1) -> None:
         """Count so many tries of the case at a place."""
-        self.spent += times * weight(self.exercise, place)
+        self.spent += times * calls_of_case(self.exercise, place)
 
     def glanced(self, place: int) -> None:
         """Count a try without its safeguards, copies and limits, and a comparison."""
-        self.spent += max(weight(self.exercise, place) - CALLS_AROUND_TRY, 0) + CALLS_PER_COMPARISON
+        self.spent += (
+            max(calls_of_case(self.exercise, place) - CALLS_AROUND_TRY, 0) + CALLS_PER_COMPARISON
+        )
 
     def compared(self) -> None:
         """Count the comparison of one result with another."""
@@ -72,14 +74,14 @@ class Effort:
         )
 
 
-def weight(exercise: Exercise, place: int) -> int:
+def calls_of_case(exercise: Exercise, place: int) -> int:
     """Return the calls in one try of the case at a place, or of one like it."""
-    alike = kinds(exercise)
+    alike = typical_cases(exercise)
     return work_of(exercise, alike[min(place, len(alike) - 1)])
 
 
 @lru_cache(maxsize=256)
-def kinds(exercise: Exercise) -> tuple[int, ...]:
+def typical_cases(exercise: Exercise) -> tuple[int, ...]:
     """Return for each case the index of a typical one with its criterion, caller and size class."""
     ways = [way_of(criterion, case) for criterion, case, _ in draw(exercise, 0)]
     alike = {way: [i for i, other in enumerate(ways) if other == way] for way in ways}
@@ -168,7 +170,7 @@ def calls_of_operators(function: Callable[[], Any]) -> int:
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
-            """No: to keep the compiler away, torch would load all of it at the first operation."""
+            """Return False: else torch loads all of its compiler at the first operation."""
             return False
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -13,7 +13,7 @@ import numpy as np
 from attncourse.checks.exercise import Case, Exercise
 from attncourse.checks.trying.asking import asking
 from attncourse.checks.trying.compare import as_numbers, difference
-from attncourse.checks.trying.outcome import Outcome, identical, named_arguments, run
+from attncourse.checks.trying.outcome import Outcome, is_unchanged, named_arguments, run
 from attncourse.checks.trying.trials import N_FURTHER_DRAWS, ReferenceOutcome, Trial, draw
 
 MAX_CALLS_PER_ARGUMENT = 12  # any of which may show that it counts
@@ -21,7 +21,7 @@ MIN_CALLS_PER_ARGUMENT = 3
 MAX_ARGUMENTS = 6  # of a case: a model has dozens of weights
 
 
-def ignored(
+def ignored_arguments(
     exercise: Exercise, implementation: Callable, trials: tuple[Trial, ...], seed: int
 ) -> list[str]:
     """Return the names of the arguments that an answer does not use."""
@@ -38,7 +38,7 @@ def ignored(
                     outcome = run(exercise, implementation, case)
                 if outcome.kind == "hung":
                     return []  # nothing can be asked of it any more
-                votes_of_name.append(alike(outcome, trial.outcome))
+                votes_of_name.append(same_numbers(outcome, trial.outcome))
     return [
         name
         for name, votes_of_name in votes.items()
@@ -75,7 +75,7 @@ def exchanges(
                 continue
             changed = with_argument(case, key, new)
             right = run(exercise, exercise.reference, changed)
-            if right.kind == "value" and not alike(right, trial.expected):
+            if right.kind == "value" and not same_numbers(right, trial.expected):
                 yield key, changed
 
 
@@ -89,10 +89,10 @@ def with_argument(case: Case, key: int | str, new: Any) -> Case:
 def exchangeable(value: Any, new: Any) -> bool:
     """True if two values have one type and one shape, and differ."""
     alike = type(value) is type(new) and getattr(value, "shape", ()) == getattr(new, "shape", ())
-    return alike and value is not None and not callable(value) and not identical(value, new)
+    return alike and value is not None and not callable(value) and not is_unchanged(value, new)
 
 
-def alike(a: Outcome, b: Outcome | ReferenceOutcome) -> bool:
+def same_numbers(a: Outcome, b: Outcome | ReferenceOutcome) -> bool:
     """True if two calls returned the same numbers."""
     if a.kind != "value" or b.kind != "value" or as_numbers(b.value) is None:
         return False

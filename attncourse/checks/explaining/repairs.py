@@ -43,7 +43,7 @@ from attncourse.checks.explaining.changes import (
     changes,
     method_name,
 )
-from attncourse.checks.explaining.effort import calls_around, weight, work_in
+from attncourse.checks.explaining.effort import calls_around, calls_of_case, work_in
 from attncourse.checks.trying.compare import as_numbers
 from attncourse.checks.trying.outcome import is_students, is_unwritten, quiet, run
 from attncourse.checks.trying.trials import (
@@ -69,9 +69,24 @@ CALLS_PER_VARIANT = 1500  # calls that making a variant counts as
 MAX_SECONDS_OF_VARIANTS = 6.0
 MAX_SECONDS_PER_CALL = 0.25  # for one call of a variant: a change may make a loop that never ends
 MAX_EXTRA_BYTES = 1 << 28
-PAIRABLE = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
-LIKELY = (*PAIRABLE, AXES, BOUND, BRACKETS, DEFAULT, DTYPE, ENTRIES, FILLED, GUARD, HANDED_ON)
-LIKELY += (IN_PLACE, ORDER, SUMMAND)  # which people make one of in a line, and one in another
+KINDS_TO_PAIR = (NUMBER, TRUTH, OPERATOR, FUNCTION, NAME)  # which people make two of in a line
+KINDS_LIKELIEST_FIRST = (
+    *KINDS_TO_PAIR,
+    AXES,
+    BOUND,
+    BRACKETS,
+    DEFAULT,
+    DTYPE,
+    ENTRIES,
+    FILLED,
+    GUARD,
+    HANDED_ON,
+)
+KINDS_LIKELIEST_FIRST += (
+    IN_PLACE,
+    ORDER,
+    SUMMAND,
+)  # which people make one of in a line, and one in another
 TWO_IN_A_LINE = "two mistakes in one line"
 TWO_IN_TWO_PLACES = "two mistakes, in two places"
 MAX_FIRST_CHANGES = 2  # changes after which some cases are right, that a second one is tried beside
@@ -138,7 +153,7 @@ class RepairSearch:
         self.limited = replace(exercise, limit=min(MAX_SECONDS_PER_CALL, exercise.limit))
         self.source, self.seed = source, seed
         # Most variants fall at the first case: one that is wrong, and quickly tried.
-        weights = [weight(exercise, i) for i in range(len(trials))]
+        weights = [calls_of_case(exercise, i) for i in range(len(trials))]
         self.order = sorted(
             zip(weights, trials, strict=True),
             key=lambda pair: (not pair[1].stands_out, pair[0], count_numbers(pair[1].case)),
@@ -185,7 +200,7 @@ class RepairSearch:
             self.n_right += 1
         for more in range(1, 1 + N_FURTHER_DRAWS):
             for place, trial in enumerate(trials_of(self.limited, variant, self.seed + more)):
-                self.spent += self.calls_per_weight * weight(self.exercise, place)
+                self.spent += self.calls_per_weight * calls_of_case(self.exercise, place)
                 if trial.stands_out or self.is_over(MAX_CALLS_OF_VARIANTS):
                     return False
         return not self.forbidden_calls()
@@ -198,7 +213,7 @@ class RepairSearch:
             with change.applied():
                 if self.mends():
                     return (change,)
-            if 0 < self.n_right < self.n_wrong and change.kind in LIKELY:
+            if 0 < self.n_right < self.n_wrong and change.kind in KINDS_LIKELIEST_FIRST:
                 self.helpful.append((self.n_right, change))
         return ()
 
@@ -207,13 +222,13 @@ class RepairSearch:
         self.spent, self.allowed = 0, MAX_CALLS_OF_PAIRS
         definition = self.source.definition
         for statement in plain_lines(definition):
-            for first in pairable(definition, statement):
+            for first in changes_to_pair(definition, statement):
                 self.spent += CALLS_PER_LIST
                 with first.applied():
-                    for second in pairable(definition, statement):
+                    for second in changes_to_pair(definition, statement):
                         if self.gives_up():
                             return ()
-                        if PAIRABLE.index(second.kind) < PAIRABLE.index(first.kind):
+                        if KINDS_TO_PAIR.index(second.kind) < KINDS_TO_PAIR.index(first.kind):
                             continue  # tried the other way round
                         with second.applied():
                             if self.mends():
@@ -228,7 +243,10 @@ class RepairSearch:
                 for second in changes(self.source.definition):
                     if self.gives_up():
                         return ()
-                    if second.kind not in LIKELY or second.node.lineno == first.node.lineno:
+                    if (
+                        second.kind not in KINDS_LIKELIEST_FIRST
+                        or second.node.lineno == first.node.lineno
+                    ):
                         continue
                     with second.applied():
                         if self.mends():
@@ -278,13 +296,15 @@ def plain_lines(definition: ast.FunctionDef | ast.ClassDef) -> list[ast.stmt]:
     return statements if len(statements) <= MAX_STATEMENTS_FOR_PAIRS else []
 
 
-def pairable(definition: ast.FunctionDef | ast.ClassDef, statement: ast.stmt) -> list[Change]:
+def changes_to_pair(
+    definition: ast.FunctionDef | ast.ClassDef, statement: ast.stmt
+) -> list[Change]:
     """Return the changes of a statement that people need two of, the likeliest first."""
     node_ids = {id(node) for node in ast.walk(statement)} - {id(statement)}
     pairable_changes = [
-        c for c in changes(definition) if c.kind in PAIRABLE and id(c.node) in node_ids
+        c for c in changes(definition) if c.kind in KINDS_TO_PAIR and id(c.node) in node_ids
     ]
-    return sorted(pairable_changes, key=lambda change: PAIRABLE.index(change.kind))
+    return sorted(pairable_changes, key=lambda change: KINDS_TO_PAIR.index(change.kind))
 
 
 def run_all(exercise: Exercise, function: Callable, trials: Iterable[Trial]) -> None:
@@ -372,10 +392,10 @@ def repair_in_words(
         cures = dict.fromkeys(CURES.get(change.kind, "") for change in repair)
         both = f"{words[0]}, and {words[1][0].lower()}{words[1][1:]}, every result is right."
         return Mistake(TWO_IN_TWO_PLACES, " ".join([both, *filter(None, cures)]))
-    line = shorter(source.line(repair[0].node))
+    line = shortened_code(source.line(repair[0].node))
     pieces = [source.text(change.node) for change in repair]
     if isinstance(repair[0].node, ast.stmt):  # a line may hold several, and one several lines
-        pieces = [shorter(piece) for piece in pieces]
+        pieces = [shortened_code(piece) for piece in pieces]
     elif any(len(piece.splitlines()) > 1 for piece in pieces):
         pieces = [line] * len(repair)
     where = "" if 2 * sum(map(len, pieces)) > len(line) else f", in the line `{line}`,"
@@ -390,8 +410,8 @@ def repair_in_words(
     return Mistake(repair[0].kind if not more else TWO_IN_A_LINE, explanation)
 
 
-def shorter(code: str) -> str:
-    """Code, or its first line, or the beginning of that."""
+def shortened_code(code: str) -> str:
+    """Return a short code as it is; of a longer one the beginning of its first line."""
     first, *more = code.splitlines()
     return (
         code

@@ -12,18 +12,26 @@ from itertools import product
 import numpy as np
 
 from attncourse.checks.exercise import Between, Exercise, Mistake
-from attncourse.checks.explaining.effort import Effort, weight
+from attncourse.checks.explaining.effort import Effort, calls_of_case
 from attncourse.checks.explaining.options import case_branches, options_of
 from attncourse.checks.explaining.suspects import (
     Suspect,
     combined_suspect,
-    members,
+    family_members,
     nearest_sizes,
     same_behaviour,
     suspects,
 )
-from attncourse.checks.explaining.symptoms.looks import digits_alone, left_beside, lies_over
-from attncourse.checks.explaining.symptoms.pairs import Pair, close, number_pairs
+from attncourse.checks.explaining.symptoms.looks import (
+    left_beside,
+    only_precision_wrong,
+    symptom_over_mistake,
+)
+from attncourse.checks.explaining.symptoms.pairs import (
+    Pair,
+    close_in_single_precision,
+    number_pairs,
+)
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout, may_be_changed
 from attncourse.checks.trying.compare import as_numbers, difference, known_numbers
 from attncourse.checks.trying.outcome import Unusable
@@ -80,12 +88,12 @@ class Search:
 
     def size(self, i: int) -> int:
         """Return the size class of a case: each step takes about four times as long."""
-        return weight(self.exercise, i).bit_length() // 2
+        return calls_of_case(self.exercise, i).bit_length() // 2
 
     @cached_property
     def telling(self) -> list[int]:
         """Return the wrong cases whose results distinguish mistakes best."""
-        return [i for i in self.wrong if tells(self.trials[i])]
+        return [i for i in self.wrong if is_distinctive(self.trials[i])]
 
     @cached_property
     def order(self) -> list[int]:
@@ -210,7 +218,7 @@ class Search:
             if isinstance(m.family.values, Between):
                 yield from self.fitted_members(m)
             else:
-                yield from members(self.exercise, m, m.family, self.seed)
+                yield from family_members(self.exercise, m, m.family, self.seed)
 
     def fitted_members(self, m: Mistake) -> Iterator[Suspect]:
         """Yield the members of a mistake's family whose size, measured in one case, fits there.
@@ -337,7 +345,7 @@ class Search:
         return value is not None and difference(got, value, brief=True) is None
 
     def damage(self, suspect: Suspect) -> int:
-        """In how many cases a mistake shows."""
+        """Return in how many cases a mistake shows."""
         return sum(t.stands_out for t in self.all_trials(suspect))
 
     def in_different_cases(self) -> tuple[Suspect, Suspect] | None:
@@ -373,7 +381,7 @@ class Search:
 
         The second is told as in any exercise, with the mistake's results for the right ones.
         """
-        if not digits_alone(self.trials):
+        if not only_precision_wrong(self.trials):
             for suspect in self.suspects:
                 if not self.effort.is_left(LAYERS_SHARE):
                     return None
@@ -385,12 +393,12 @@ class Search:
         """Return the name of what, made over a suspect, gives what the implementation does."""
         values = [i for i in self.order if self.trials[i].wrong and is_value(self.trials[i])]
         pairs = number_pairs(self.beside(suspect, values[:1]))
-        if not pairs or not close(pairs[0]) or not self.fits(suspect):
+        if not pairs or not close_in_single_precision(pairs[0]) or not self.fits(suspect):
             return ""
         if not any(self.shows(suspect, i) and self.is_near(suspect, i) for i in values):
             return ""
         raised = [i for i, t in enumerate(self.all_trials(suspect)) if t.outcome.kind != "value"]
-        symptom = lies_over(self.beside(suspect))
+        symptom = symptom_over_mistake(self.beside(suspect))
         return symptom.text if symptom and all(self.agrees(suspect, i) for i in raised) else ""
 
     def shows(self, suspect: Suspect, i: int) -> bool:
@@ -400,7 +408,7 @@ class Search:
 
     def is_near(self, suspect: Suspect, i: int) -> bool:
         """True if the implementation returns a mistake's numbers in a case, nearly."""
-        return all(map(close, number_pairs(self.beside(suspect, [i]))))
+        return all(map(close_in_single_precision, number_pairs(self.beside(suspect, [i]))))
 
     def changed(self) -> tuple[Suspect, str] | None:
         """Return a mistake whose result, changed in one way throughout, is the implementation's."""
@@ -463,7 +471,7 @@ class Search:
         if share < MIN_SHARE_EXPLAINED or share <= least or not self.fits(suspect):
             return 0.0
         surely = [i for i in agreed if self.agrees(suspect, i)]
-        n_telling = sum(tells(self.trials[i]) for i in surely)
+        n_telling = sum(is_distinctive(self.trials[i]) for i in surely)
         if n_telling >= min(2, len(self.telling)) and (n_telling or self.alone(suspect, surely)):
             return share  # one may agree by chance
         return share if share == 1 and self.refuses(suspect) else 0.0
@@ -592,7 +600,7 @@ def is_plain(value: object) -> bool:
     return array is not None and array.dtype.kind == "f"
 
 
-def tells(trial: Trial) -> bool:
+def is_distinctive(trial: Trial) -> bool:
     """True if an outcome is a wrong value that two different functions hardly share by chance."""
     if trial.outcome.kind != "value" or not trial.wrong:
         return False

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from attncourse.checks.exercise import Exercise, Mistake
 from attncourse.checks.trying.trials import Trial
 
-CALL = r"(?P<function>\w+|<lambda>)\(\) "  # as Python writes it
-MISSING = re.compile(CALL + r"missing \d+ required [a-z-]+ arguments?: (?P<names>'[^()]+')$")
-OTHER = re.compile(
-    CALL + r"(takes (from )?\d+ .*positional arguments? but \d+ .*given"
+CALL_PATTERN = r"(?P<function>\w+|<lambda>)\(\) "  # as Python writes it
+MISSING_ARGUMENT = re.compile(
+    CALL_PATTERN + r"missing \d+ required [a-z-]+ arguments?: (?P<names>'[^()]+')$"
+)
+OTHER_ARGUMENT = re.compile(
+    CALL_PATTERN + r"(takes (from )?\d+ .*positional arguments? but \d+ .*given"
     r"|takes no (keyword )?arguments.*|got an unexpected keyword argument '.+'"
     r"|got multiple values for argument '.+')$"
 )
@@ -23,11 +25,11 @@ def other_signature(exercise: Exercise, trials: tuple[Trial, ...]) -> Mistake | 
     """Return the mistake in a signature, if a call does not fit it, whatever else is wrong."""
     for trial in trials:
         if trial.outcome.error is TypeError and trial.wrong:
-            if missing := MISSING.search(trial.outcome.text):
+            if missing := MISSING_ARGUMENT.search(trial.outcome.text):
                 return missing_default(
                     exercise, missing["function"], re.findall(r"'(\w+)'", missing["names"])
                 )
-            if other := OTHER.search(trial.outcome.text):
+            if other := OTHER_ARGUMENT.search(trial.outcome.text):
                 return other_signature_mistake(exercise, other["function"], other[0])
     return None
 

@@ -74,7 +74,9 @@ def suspects(exercise: Exercise, seed: int) -> tuple[Suspect, ...]:
 
 
 @lru_cache(maxsize=64)
-def members(exercise: Exercise, m: Mistake, family: Family, seed: int) -> tuple[Suspect, ...]:
+def family_members(
+    exercise: Exercise, m: Mistake, family: Family, seed: int
+) -> tuple[Suspect, ...]:
     """Return the members of a mistake's family that lists its sizes."""
     return tuple(Suspect(exercise, m, family.make(size), seed) for size in family.values)
 
@@ -91,7 +93,7 @@ def combined_suspect(a: Suspect, b: Suspect, seed: int) -> Suspect | None:
     return a.beside[b]
 
 
-def nearest(distance: Callable[[float], float], low: float, high: float) -> list[float]:
+def least_distance(distance: Callable[[float], float], low: float, high: float) -> list[float]:
     """Return where a distance is least: the best of a few places, then ever closer around it.
 
     Where it is equally small in many places, some of them. None where it does not fall to 0.
@@ -128,7 +130,7 @@ def nearest_sizes(distance: Callable[[float], float], values: Between) -> Iterat
     """
     sign = -1.0 if values.low < 0 else 1.0
     low, high = sorted(np.log(np.abs(values)))
-    for place in nearest(lambda x: distance(sign * float(np.exp(x))), low, high):
+    for place in least_distance(lambda x: distance(sign * float(np.exp(x))), low, high):
         yield sign * float(np.exp(place))
 
 
@@ -141,7 +143,7 @@ def same_behaviour(a: Outcome, b: Outcome) -> bool:
             return False
         if a.text.startswith("your module"):  # in our own words, in which sizes say what is wrong
             return a.text == b.text
-        both = by_hand(a) and b.decided  # in whatever words
+        both = raised_by_hand(a) and b.decided  # in whatever words
         return both or without_numbers(a.text) == without_numbers(b.text)
     if a.kind == "value":
         if a.value is None or b.value is None:
@@ -150,7 +152,7 @@ def same_behaviour(a: Outcome, b: Outcome) -> bool:
     return a.kind == "hung"
 
 
-def by_hand(outcome: Outcome) -> bool:
+def raised_by_hand(outcome: Outcome) -> bool:
     """True if the student's own code raised the error, so that its words are nobody else's."""
     if re.search("truth value of an array|Boolean value of Tensor", outcome.text):
         return False  # the condition before a ``raise`` failed

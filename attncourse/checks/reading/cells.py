@@ -33,16 +33,16 @@ from typing import Any, NamedTuple
 
 NOT_THERE = ...  # what a check is given in place of a name that is bound to nothing
 NOT_ENDED = float("inf")
-GONE = "no cell of your notebook defines `{}` any more, as it was saved last"
-MAY = re.compile(r"import \*|%run|exec\(")  # bind what is not said
+NOT_DEFINED_ANY_MORE = "no cell of your notebook defines `{}` any more, as it was saved last"
+MAY_BIND_ANYTHING = re.compile(r"import \*|%run|exec\(")  # bind what is not said
 MAX_NOTEBOOK_BYTES = 50_000_000  # saved
-KEEPS = "`%%timeit` keeps what its cell defines to itself: the cell was run without it"
+TIMEIT_KEEPS_NAMES = "`%%timeit` keeps what its cell defines to itself: the cell was run without it"
 UNANSWERED = "YOUR ANSWER HERE"  # stands in a question's cell as it is released
 MAX_STATEMENT_CHARACTERS = 60
 STUB = "NotImplementedError"  # what an answer raises that is not written
 ERRORS_IN_VERDICTS = (STUB, "CheckFailed")  # of which a verdict speaks
 STORES, DELETES = {"STORE_NAME", "STORE_GLOBAL"}, {"DELETE_NAME", "DELETE_GLOBAL"}
-FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+COMPILE_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COMPARED_TYPES = types.FunctionType | type  # what is compared before and after a run
 
 
@@ -58,7 +58,7 @@ class Unjudged(NamedTuple):
     stub: bool = False
 
 
-def shell() -> Any:
+def running_shell() -> Any:
     """Return the IPython that runs this session, or None."""
     ipython = sys.modules.get("IPython")
     return ipython.get_ipython() if ipython and hasattr(ipython, "get_ipython") else None
@@ -96,7 +96,7 @@ class CellRun:
     def problem(self) -> SyntaxError | None:
         """Why it is no Python."""
         try:
-            compile(self.source, "<cell>", "exec", FLAGS, dont_inherit=True)
+            compile(self.source, "<cell>", "exec", COMPILE_FLAGS, dont_inherit=True)
         except SyntaxError as error:
             return error
         except (ValueError, RecursionError, MemoryError) as error:
@@ -179,7 +179,7 @@ class Statement:
         """Return the instructions of Python that the statement is compiled to."""
         try:
             module = ast.Module([self.node], [])
-            return [*dis.get_instructions(compile(module, "<cell>", "exec", FLAGS))]
+            return [*dis.get_instructions(compile(module, "<cell>", "exec", COMPILE_FLAGS))]
         except SyntaxError:  # from __future__, which has to come first
             return []
 
@@ -330,7 +330,7 @@ class CellRuns:
         run.unreached = frozenset(run.bound if run.unseen else run.unreached) - bound
         run.finished, run.unseen = True, False
         lines = run.source.splitlines()
-        notes = [KEEPS] if run.magic == "timeit" else []
+        notes = [TIMEIT_KEEPS_NAMES] if run.magic == "timeit" else []
         if failed:
             notes.append(f"{run.error} ({went_on([lines[n - 1].strip() for n in failed])})")
         run.note = "; ".join(notes)
@@ -350,7 +350,7 @@ class CellRuns:
     def execute(self, run: CellRun, statement: Statement) -> None:
         """Run one statement of a cell, among the notebook's names."""
         ipython: Any = self.ipython()
-        file, flags = ipython.compile.cache(run.source), FLAGS | ipython.compile.flags
+        file, flags = ipython.compile.cache(run.source), COMPILE_FLAGS | ipython.compile.flags
         module = ast.Module([statement.node], [])
         code = compile(module, file, "exec", flags, dont_inherit=True)
         waits = eval(code, self.names)
@@ -379,10 +379,10 @@ class CellRuns:
             older = f"; an older `{name}` is still in memory, and is not judged"
             what = f"the newest `{name}` did not run: {stopped}{'' if value is ... else older}"
             mends = run.problem or (run.error and not run.interrupted)
-            return Unjudged(what, f"Mend that, {again}" if mends else cap(again))
+            return Unjudged(what, f"Mend that, {again}" if mends else capitalised(again))
         if value is ...:
             what = f"`{name}` is no longer there: {run.place} deletes it"
-            return Unjudged(what, cap(again))
+            return Unjudged(what, capitalised(again))
         if name in run.bound and not callable(value):
             what = f"`{name}` is {kind_of(value)}, nothing that can be called"
             taken = f"{what}: `{run.bound[name]}` in {run.place} took its name"
@@ -432,15 +432,23 @@ class CellRuns:
         if definitions or any(cell.tries(name) for cell in cells):
             what = f"the cell of `{name}` was changed after it was run"
             return Unjudged(what, "Run it, then this check.")
-        return Unjudged(GONE.format(name), f"Define `{name}` in its cell, run it, then this check.")
+        return Unjudged(
+            NOT_DEFINED_ANY_MORE.format(name),
+            f"Define `{name}` in its cell, run it, then this check.",
+        )
 
     def gone(self, name: str) -> Unjudged | None:
         """Return why a value is not judged, where the notebook's file no longer has its cell."""
         run = self.newest(name)
         cells = self.saved_after(run) if run and name in run.bound else []
-        if not cells or any(name in c.bound or c.tries(name) or MAY.search(c.raw) for c in cells):
+        if not cells or any(
+            name in c.bound or c.tries(name) or MAY_BIND_ANYTHING.search(c.raw) for c in cells
+        ):
             return None
-        return Unjudged(GONE.format(name), f"Define `{name}` in a cell, run it, then this check.")
+        return Unjudged(
+            NOT_DEFINED_ANY_MORE.format(name),
+            f"Define `{name}` in a cell, run it, then this check.",
+        )
 
     def saved_after(self, run: CellRun) -> list[CellRun]:
         """Return the code cells of the notebook's file, if it is known and newer than a run."""
@@ -498,7 +506,7 @@ def cells_here() -> CellRuns | None:
     From the first call on the runs of a session's cells are known. An IPython that is merely there,
     and runs no cell now, is no notebook.
     """
-    ipython = shell()
+    ipython = running_shell()
     if ipython is None or not hasattr(ipython, "events"):
         return None
     cell_runs = _sessions.get(id(ipython))
@@ -609,7 +617,7 @@ def code_of(value: Any) -> types.CodeType | None:
     )
 
 
-def cap(text: str) -> str:
+def capitalised(text: str) -> str:
     """Return a text with a capital letter in front."""
     return text[:1].upper() + text[1:]
 

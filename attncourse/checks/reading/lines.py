@@ -15,7 +15,7 @@ MAX_SOURCE_CHARACTERS = 200  # characters of a line
 
 
 def line_behind(error: BaseException, theirs: Callable[[str], bool]) -> str:
-    """The last line in one of ``theirs`` files: `` `A @ V`, where A is (3, 3) and V is (2, 4)``."""
+    """Return the last line in one of ``theirs`` files, with its shapes; "" where none is."""
     line_and_frame: tuple[str, FrameType] | None = None
     for frame, number in steps_of(error):
         name = frame.f_code.co_filename
@@ -45,7 +45,7 @@ def sizes_in_words(line: str, names: dict[str, Any], of_dtypes: bool = False) ->
     arrays = [v for v in values.values() if is_plain_array(v)]
     if not arrays and None not in values.values():
         return ""  # nothing that an error of sizes is about
-    kinds = {dtype(v) for v in arrays if of_dtypes or "float" in dtype(v)}
+    kinds = {short_dtype(v) for v in arrays if of_dtypes or "float" in short_dtype(v)}
     descriptions = [
         f"{name} is {value_in_short(value, len(kinds) > 1)}" for name, value in values.items()
     ]
@@ -68,14 +68,14 @@ def values_read(line: str, names: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         if isinstance(node, ast.Name) and node.id in names:
             name, value = node.id, names[node.id]
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            name, value = f"{node.value.id}.{node.attr}", attribute(names, node)
+            name, value = f"{node.value.id}.{node.attr}", stored_attribute(names, node)
         else:
             continue
         if value is None or type(value) in (bool, int) or is_plain_array(value):
             yield name, value
 
 
-def attribute(names: dict[str, Any], node: ast.Attribute) -> Any:
+def stored_attribute(names: dict[str, Any], node: ast.Attribute) -> Any:
     """Return an attribute or a parameter that an object holds itself; no code of its class runs."""
     try:
         attributes = object.__getattribute__(names[getattr(node.value, "id", "")], "__dict__")
@@ -102,9 +102,9 @@ def value_in_short(value: Any, with_dtype: bool) -> str:
     """Return an argument in a few characters: a number, or an array's shape and dtype."""
     if not is_plain_array(value):
         return str(value) if abs(value or 0) < 10**9 else "a huge number"
-    return f"{tuple(value.shape)}{f' of {dtype(value)}' if with_dtype else ''}"
+    return f"{tuple(value.shape)}{f' of {short_dtype(value)}' if with_dtype else ''}"
 
 
-def dtype(array: Any) -> str:
+def short_dtype(array: Any) -> str:
     """Return the name of an array's dtype without its library's."""
     return str(array.dtype).removeprefix("torch.")

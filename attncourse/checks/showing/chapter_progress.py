@@ -17,8 +17,8 @@ from attncourse.checks.showing.verdict import (
     points_in_words,
 )
 
-MARKS = dict(zip(STATES, "✓✗○", strict=True))
-CELL = "padding:.15em 1.2em .15em 0;text-align:left;vertical-align:top"
+MARK_OF_STATE = dict(zip(STATES, "✓✗○", strict=True))
+CELL_STYLE = "padding:.15em 1.2em .15em 0;text-align:left;vertical-align:top"
 last_verdicts: dict[str, Verdict] = {}  # by target, the last of this process
 
 
@@ -103,7 +103,7 @@ class ChapterProgress:
         names = [*(row.exercise.name for row in self.rows), *self.questions]
         width = max(map(len, names), default=0)
         lines = [
-            f"{MARKS[row.state]} {row.exercise.name:{width}}  "
+            f"{MARK_OF_STATE[row.state]} {row.exercise.name:{width}}  "
             f"{row.earned:2} of {row.exercise.points:2}  {row.said}".rstrip()
             for row in self.rows
         ]
@@ -140,10 +140,8 @@ def progress_of(stem: str, exercises: Iterable[Exercise]) -> ChapterProgress:
 def question_html(mark: str, name: str, said: str) -> str:
     """Return a table's row on a question that a person marks."""
     description = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(said)}</div>'
-    cell = (
-        f'<td colspan="2" style="{CELL}">{mark}&nbsp;<code>{escape(name)}</code>{description}</td>'
-    )
-    return f"<tr>{cell}</tr>"
+    shown = f"{mark}&nbsp;<code>{escape(name)}</code>{description}"
+    return f'<tr><td colspan="2" style="{CELL_STYLE}">{shown}</td></tr>'
 
 
 def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
@@ -160,10 +158,10 @@ def row_of(exercise: Exercise, verdict: Verdict | None) -> ProgressRow:
 
 def row_html(row: ProgressRow) -> str:
     """Return two columns, which fit on a phone: what is said stands below the name."""
-    name = f"{MARKS[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
+    name = f"{MARK_OF_STATE[row.state]}&nbsp;<code>{escape(row.exercise.name)}</code>"
     said = f'<div style="padding-left:1.4em;opacity:.8">{inline_html(row.said)}</div>'
     cells = (
         name + (said if row.said else ""),
         f"{row.earned}&nbsp;of&nbsp;{row.exercise.points}",
     )
-    return "<tr>" + "".join(f'<td style="{CELL}">{cell}</td>' for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f'<td style="{CELL_STYLE}">{cell}</td>' for cell in cells) + "</tr>"

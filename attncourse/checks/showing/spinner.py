@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from attncourse.checks.reading.cells import shell
+from attncourse.checks.reading.cells import running_shell
 from attncourse.checks.reading.lines import line_behind
 from attncourse.checks.trying.muted import aloud
 from attncourse.checks.trying.outcome import is_students
@@ -24,7 +24,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextmanager
-def watched(target: str) -> Iterator[None]:
+def watched_check(target: str) -> Iterator[None]:
     """Say every few seconds that a check still runs, and in a sentence that it was interrupted."""
     began = time.monotonic()
     try:
@@ -74,7 +74,7 @@ class ReplacedLine:
         """Show a text in the place of the last one, in a notebook or a terminal."""
         if not text and not self.shown:
             return
-        ipython = shell()
+        ipython = running_shell()
         if ipython is not None and hasattr(ipython, "kernel"):
             with aloud():
                 self.display(text)

@@ -12,14 +12,14 @@ from attncourse.checks.exercise import Mistake
 STATES = ("done", "tried", "open")  # of an exercise, the better one first
 DONE, TRIED, OPEN = STATES
 NOT_ATTEMPTED = "not attempted"
-FRAME = (
+FRAME_HTML = (
     '<div class="attncourse-verdict" style="border-left:4px solid {};'
     'padding:.4em .9em;margin:.4em 0;max-width:46em;line-height:1.45">'
 )
 IN_FULL = "In full: "
 LOOKS_LIKE = "What it looks like"
-WRONG = "#b4541a"
-PRINTS = "Your code prints. A check, which calls it many times, does not show that."
+COLOUR_OF_WRONG = "#b4541a"
+PRINTING_NOTE = "Your code prints. A check, which calls it many times, does not show that."
 FOLLOWS = "follows from the above"
 KEEPS_HALF = "keeps half of its points"
 MAX_TEXT_LINES = 16  # of a verdict as text, unless all of it is asked for
@@ -191,7 +191,7 @@ class Verdict:
                 lines + [f"  ✓ {c.name} ({c.earned}/{c.possible})" for c in self.criteria]
             )
         shown = [f"    {line}" for line in self.example.splitlines()]
-        end = [PRINTS] if self.printed else []
+        end = [PRINTING_NOTE] if self.printed else []
         if self.section:
             end.append(f"Read again: {self.section}.")
         if self.read:
@@ -247,9 +247,11 @@ class Verdict:
     def kept_half(self) -> str:
         """The sentence on the points that what only follows keeps; "" where it keeps none."""
         points = [(c.earned, c.possible) for c in self.following]
-        kept = sum(earned for earned, _ in points)
+        earned_points = sum(earned for earned, _ in points)
         of_all = sum(possible for _, possible in points)
-        return f"What only follows {KEEPS_HALF}, {kept} of {of_all}." if kept else ""
+        return (
+            f"What only follows {KEEPS_HALF}, {earned_points} of {of_all}." if earned_points else ""
+        )
 
     @property
     def full(self) -> str:
@@ -266,7 +268,7 @@ class Verdict:
             lines.append(self.kept_half)
         if not self.passed:
             if self.printed:
-                lines.append(PRINTS)
+                lines.append(PRINTING_NOTE)
             lines += ["", f"Read again: {self.section}.", *filter(None, (self.read, self.guide))]
             if not self.given:
                 lines.append(f"The same numbers again: {self.again}")
@@ -274,31 +276,34 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         if self.unjudged:
-            colour, mark = ("#808080", "○") if self.unwritten else (WRONG, "✗")
+            colour, mark = ("#808080", "○") if self.unwritten else (COLOUR_OF_WRONG, "✗")
             return (
-                f"{FRAME.format(colour)}<div><strong>{mark} <code>{escape(self.target)}</code> · "
-                f"not judged</strong> ({self.score})</div>"
-                f"<div>{inline_html(sentence(self.unjudged))}</div><div>{inline_html(self.to_do)}</div></div>"
+                f"{FRAME_HTML.format(colour)}<div><strong>{mark} "
+                f"<code>{escape(self.target)}</code> · not judged</strong> ({self.score})</div>"
+                f"<div>{inline_html(sentence(self.unjudged))}</div>"
+                f"<div>{inline_html(self.to_do)}</div></div>"
             )
         if self.unwritten:
             head = f"○ <code>{escape(self.target)}</code> · {NOT_ATTEMPTED}"
-            hint = f"{inline_html(self.to_write)} {link(self.read, self.section)} explains it."
+            hint = (
+                f"{inline_html(self.to_write)} {linked_text(self.read, self.section)} explains it."
+            )
             return (
-                f"{FRAME.format('#808080')}<div><strong>{head}</strong> ({self.score})</div>"
+                f"{FRAME_HTML.format('#808080')}<div><strong>{head}</strong> ({self.score})</div>"
                 f"<div>{hint}</div></div>"
             )
-        colour = "#1a7f5a" if self.passed else WRONG
+        colour = "#1a7f5a" if self.passed else COLOUR_OF_WRONG
         first = next((c for c in self.criteria if not c.passed), None)
         rows = "".join(criterion_html(c, is_open=c is first) for c in self.criteria)
         parts = [
-            FRAME.format(colour),
+            FRAME_HTML.format(colour),
             f"<div><strong>{'✓' if self.passed else '✗'} <code>{escape(self.target)}</code>"
             f" · {self.score}{escape(self.provided)}</strong></div>",
         ]
         if self.note:
             parts.append(f'<div style="opacity:.8">{inline_html(sentence(self.note))}</div>')
         if self.diagnosis:
-            more = f" {link(self.guide, 'More in the field guide')}." if self.guide else ""
+            more = f" {linked_text(self.guide, 'More in the field guide')}." if self.guide else ""
             parts.append(
                 '<p style="margin:.5em 0">'
                 f"<strong>{escape(sentence(self.diagnosis.name))}</strong> "
@@ -316,11 +321,11 @@ class Verdict:
         if self.kept_half:
             parts.append(f'<div style="opacity:.8">{self.kept_half}</div>')
         if not self.passed:
-            prints = f"{PRINTS} " if self.printed else ""
+            prints = f"{PRINTING_NOTE} " if self.printed else ""
             numbers = f" The same numbers again: <code>{escape(self.again)}</code>"
             parts.append(
                 f'<div style="opacity:.8;font-size:90%">{prints}Read again: '
-                f"{link(self.read, self.section)}.{'' if self.given else numbers}</div>"
+                f"{linked_text(self.read, self.section)}.{'' if self.given else numbers}</div>"
             )
         return "".join(parts) + "</div>"
 
@@ -346,7 +351,7 @@ class CheckFailed(AssertionError):
         return rest if rest and first == self.said else [first, *rest]
 
 
-def link(address: str, text: str) -> str:
+def linked_text(address: str, text: str) -> str:
     """Return the text as HTML, as a link where there is an address."""
     return f'<a href="{escape(address)}">{escape(text)}</a>' if address else escape(text)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from attncourse.checks.showing.verdict import FRAME, Verdict
+from attncourse.checks.showing.verdict import FRAME_HTML, Verdict
 from attncourse.support.output import write_line
 
 LOOKING = "looking for what happened …"
@@ -29,7 +29,7 @@ class Begun:
 
     def _repr_html_(self) -> str:
         lines = f"<div><strong>{escape(self.head)}</strong></div><div>{LOOKING}</div>"
-        return FRAME.format("#b4541a") + lines + "</div>"
+        return FRAME_HTML.format("#b4541a") + lines + "</div>"
 
 
 class VerdictDisplay:

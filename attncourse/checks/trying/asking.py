@@ -15,7 +15,7 @@ _asking: list[bool] = []  # one for each ``with`` block that a call is made in
 
 
 def in_place(function: Callable) -> Callable:
-    """``function``, called for what it changes in place, too; in a notebook, as it is anyway."""
+    """Return ``function`` such that a grader brings back what a call changes in place."""
 
     def asking_function(*args: Any, **kwargs: Any) -> Any:
         with asking():

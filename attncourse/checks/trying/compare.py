@@ -10,7 +10,7 @@ from attncourse.checks.trying.outcome import is_tensor
 
 # Relative to the largest expected entry. In float64 an error of 1e-7 shows and a guard of 1e-12
 # in a denominator does not; in float32 a few hundred roundings are allowed, in float16 a few.
-TOLERANCE = {"float64": 1e-9, "float32": 2e-5, "float16": 8e-3}
+TOLERANCES = {"float64": 1e-9, "float32": 2e-5, "float16": 8e-3}
 MAX_NUMBERS_WRITTEN_OUT = 16  # numbers that are quicker read than described
 ROUNDING_DIFFERENCE = 1e-5  # relative differences below this come of rounding
 
@@ -39,7 +39,7 @@ class Problem:
         return Problem(self.kind, f"{part}: {self.said}", detail)
 
 
-OTHER = Problem("value", "returned other numbers")
+OTHER_NUMBERS = Problem("value", "returned other numbers")
 
 
 def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | None:
@@ -52,7 +52,7 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
     compare exactly; tuples and dicts entry by entry.
     """
     if expected is None:  # what a mistake returned, where another is compared with it
-        return None if value is None else unlike(value, "None")
+        return None if value is None else problem_of_type(value, "None")
     if value is None:
         return Problem("type", "returned None: is a return missing?")
     if isinstance(expected, bool | np.bool_):
@@ -61,19 +61,19 @@ def difference(value: Any, expected: Any, *, brief: bool = False) -> Problem | N
         return (
             exact_difference(value, expected, "a str")
             if isinstance(value, str)
-            else unlike(value, "a str")
+            else problem_of_type(value, "a str")
         )
     if isinstance(expected, dict):
         return entries_difference(value, expected, brief)
     if isinstance(expected, list | tuple) and all(isinstance(item, str | int) for item in expected):
         if not isinstance(value, list | tuple):
-            return unlike(value, "a list")
+            return problem_of_type(value, "a list")
         return exact_difference(list(value), list(expected), "a list")
     if isinstance(expected, list | tuple):
         return items_difference(value, expected, brief)
     if is_tensor(expected):
         if not is_tensor(value):
-            return unlike(value, "a torch tensor")
+            return problem_of_type(value, "a torch tensor")
         same = value.dtype == expected.dtype or not_a_number(value, expected)
         if not same and tuple(value.shape) == tuple(expected.shape):
             like = " like the input" if "float" in dtype_name(expected) else ""
@@ -90,7 +90,7 @@ def not_a_number(value: Any, expected: Any) -> bool:
 def entries_difference(value: Any, expected: dict, brief: bool) -> Problem | None:
     """Return the first difference between two dicts of named results."""
     if not isinstance(value, dict) or not expected.keys() <= value.keys():
-        return unlike(value, f"results named {', '.join(expected)}")
+        return problem_of_type(value, f"results named {', '.join(expected)}")
     for key, wanted in expected.items():
         problem = difference(value[key], wanted, brief=brief)
         if problem:
@@ -101,7 +101,7 @@ def entries_difference(value: Any, expected: dict, brief: bool) -> Problem | Non
 def items_difference(value: Any, expected: list | tuple, brief: bool) -> Problem | None:
     """Return the first difference between two lists of results."""
     if not isinstance(value, list | tuple) or len(value) != len(expected):
-        return unlike(value, f"{len(expected)} results")
+        return problem_of_type(value, f"{len(expected)} results")
     if place := next((n for n, item in enumerate(value, 1) if item is None), 0):
         return Problem("type", f"the result number {place} of {len(expected)} is None")
     pairs = zip(value, expected, strict=True)
@@ -113,13 +113,13 @@ def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Proble
     """Return the difference between two arrays of numbers, whatever library they come from."""
     got, want = as_numbers(value), known_numbers(expected)
     if got is None:
-        return unlike(value, "an array of numbers" if np.ndim(want) else "a number")
+        return problem_of_type(value, "an array of numbers" if np.ndim(want) else "a number")
     if got.shape != want.shape:
         return Problem("shape", f"returned shape {got.shape}, expected {want.shape}")
-    if equal(got, want):
+    if equal_but_for_rounding(got, want):
         return None
     if brief:
-        return OTHER
+        return OTHER_NUMBERS
     if got.dtype.kind == "b" and want.dtype.kind == "b":
         return entry_that_differs("value", got, want)
     if np.isnan(got).any() and not np.isnan(want).any():
@@ -138,14 +138,14 @@ def numbers_difference(value: Any, expected: Any, brief: bool = False) -> Proble
     return entry_that_differs("value", got, want)
 
 
-def equal(got: np.ndarray, want: np.ndarray) -> bool:
+def equal_but_for_rounding(got: np.ndarray, want: np.ndarray) -> bool:
     """True if two arrays of one shape hold the same numbers, but for rounding."""
     if got.dtype == want.dtype and got.tobytes() == want.tobytes():
         return True
     if got.dtype.kind == "b" and want.dtype.kind == "b":
         return np.array_equal(got, want)
     with np.errstate(all="ignore"):
-        return not far_apart(got, want, margin(want)).any()
+        return not far_apart(got, want, error_margin(want)).any()
 
 
 def far_apart(got: np.ndarray, want: np.ndarray, allowed: float) -> np.ndarray:
@@ -154,9 +154,9 @@ def far_apart(got: np.ndarray, want: np.ndarray, allowed: float) -> np.ndarray:
     return far & (got != want) & ((got == got) | (want == want)) if far.any() else far
 
 
-def margin(want: np.ndarray) -> float:
+def error_margin(want: np.ndarray) -> float:
     """Return the largest error allowed in an entry of ``want``."""
-    return TOLERANCE.get(str(want.dtype), 1e-9) * scale_of(want)
+    return TOLERANCES.get(str(want.dtype), 1e-9) * scale_of(want)
 
 
 def scale_of(want: np.ndarray) -> float:
@@ -183,14 +183,16 @@ def entry_that_differs(kind: str, got: np.ndarray, want: np.ndarray) -> Problem:
     if kind == "nan":
         wanted = entry_in_words(expected, 4)
         said = f"returned NaN{f' at [{index}]' if index else ''}, expected {wanted}"
-    if want.size <= MAX_NUMBERS_WRITTEN_OUT and indent(got) != indent(
+    if want.size <= MAX_NUMBERS_WRITTEN_OUT and indented_array(got) != indented_array(
         want
     ):  # rounded, they may look the same
-        return Problem(kind, said, f"returned\n{indent(got)}\nexpected\n{indent(want)}")
+        return Problem(
+            kind, said, f"returned\n{indented_array(got)}\nexpected\n{indented_array(want)}"
+        )
     return Problem(kind, said)
 
 
-def indent(array: np.ndarray) -> str:
+def indented_array(array: np.ndarray) -> str:
     """Return an array as text, rounded for reading, each line indented."""
     array = np.where(array == 0, array.dtype.type(0), array)  # not −0
     text = np.array2string(array, precision=4, suppress_small=True, floatmode="maxprec")
@@ -240,13 +242,13 @@ def as_truth(value: Any) -> Any:
 def exact_difference(value: Any, expected: Any, kind: str) -> Problem | None:
     """Return the difference where nothing but equality will do."""
     if type(value) is not type(expected):
-        return unlike(value, kind)
+        return problem_of_type(value, kind)
     if value == expected:
         return None
     return Problem("value", f"returned {value!r}, expected {expected!r}")
 
 
-def unlike(value: Any, wanted: str) -> Problem:
+def problem_of_type(value: Any, wanted: str) -> Problem:
     """Return the problem of a value that is of another type than the one wanted."""
     return Problem("type", wrong_type(value, wanted))
 

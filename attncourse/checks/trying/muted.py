@@ -20,7 +20,7 @@ class Sink(io.RawIOBase):
     """Takes bytes and keeps none."""
 
     def writable(self) -> bool:
-        """True: callers may ask before they write."""
+        """Return True: callers may ask before they write."""
         return True
 
     def write(self, data: Any) -> int:
@@ -36,7 +36,7 @@ class Muted(io.TextIOBase):
     buffer = Sink()
 
     def writable(self) -> bool:
-        """True: callers may ask before they write."""
+        """Return True: callers may ask before they write."""
         return True
 
     def write(self, text: str) -> int:

@@ -21,7 +21,7 @@ from attncourse.support.alarm import TimeUp, within
 from attncourse.support.limited_thread import StillRuns
 
 STILL_RUNS = "It still runs, and nothing here can end it: restart the kernel."
-UNCHANGING = {type(None), bool, int, float, str}  # nobody has to copy them
+IMMUTABLE_TYPES = {type(None), bool, int, float, str}  # nobody has to copy them
 
 
 class Comparison:
@@ -94,7 +94,7 @@ def with_facts(case: Case, outcome: Outcome) -> Outcome:
 
 
 def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
-    """``run``, for a process that has no more of the exercise than this."""
+    """Call ``run`` in a process that has no more of the exercise than this."""
     args, kwargs = copy_of(case.args), copy_of(case.kwargs)
 
     def call() -> Outcome:
@@ -116,7 +116,7 @@ def run_case(trying: Trying, implementation: Callable, case: Case) -> Outcome:
         outcome = Outcome("hung", text=STILL_RUNS if isinstance(up, StillRuns) else "")
     arguments = [*zip(trying.names, case.args, args, strict=False)]
     arguments += [(name, value, kwargs[name]) for name, value in case.kwargs.items()]
-    changed = [name for name, before, after in arguments if not identical(before, after)]
+    changed = [name for name, before, after in arguments if not is_unchanged(before, after)]
     return replace(outcome, mutated=", ".join(changed)) if changed else outcome
 
 
@@ -139,13 +139,13 @@ def named_arguments(exercise: Exercise, case: Case) -> list[tuple[str, object]]:
     """Return a case's arguments with their names, those of a caller under the names that it has."""
     names = argument_names(exercise)
     if case.use is not None:  # what it names itself stands in the place of those
-        parameter_names = positional(case.use)[1:]  # which messages show, too
+        parameter_names = positional_names(case.use)[1:]  # which messages show, too
         names = parameter_names + names[len(parameter_names) :]
     return [*zip(names, case.args, strict=False), *case.kwargs.items()]
 
 
 @cache
-def positional(function: Callable) -> list[str]:
+def positional_names(function: Callable) -> list[str]:
     """Return the names of a function's positional parameters."""
     parameters = inspect.signature(function).parameters.values()
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -153,7 +153,7 @@ def positional(function: Callable) -> list[str]:
 
 def copy_of(value: Any) -> Any:
     """Return a copy with the same memory layout, so that a non-contiguous array stays one."""
-    if type(value) in UNCHANGING:
+    if type(value) in IMMUTABLE_TYPES:
         return value
     if isinstance(value, np.ndarray):
         return value.copy(order="K")
@@ -171,9 +171,9 @@ def copy_of(value: Any) -> Any:
         return value
 
 
-def identical(a: Any, b: Any) -> bool:
+def is_unchanged(a: Any, b: Any) -> bool:
     """True if an argument is, bit for bit, what it was before the call."""
-    if a is b and type(a) in UNCHANGING:
+    if a is b and type(a) in IMMUTABLE_TYPES:
         return True
     tensors = is_tensor(a)
     if tensors != is_tensor(b):
@@ -186,9 +186,9 @@ def identical(a: Any, b: Any) -> bool:
         both = (x.numpy(force=True) if tensors else x for x in (a, b))
         return next(both).tobytes() == next(both).tobytes()
     if isinstance(a, tuple | list):
-        return len(a) == len(b) and all(map(identical, a, b))
+        return len(a) == len(b) and all(map(is_unchanged, a, b))
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(identical(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(is_unchanged(a[key], b[key]) for key in a)
     return callable(a) or isinstance(a, np.random.Generator) or bool(a == b)
 
 
@@ -244,8 +244,10 @@ def is_students(filename: str) -> bool:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warnings: a student's overflow is judged by its result, not reported twice."""
-    if warnings.filters[:1] == SILENT and np.geterr() == UNHEARD:  # inside of another one
+    """Suppress warnings: a student's overflow is judged by its result, not reported twice."""
+    if (
+        warnings.filters[:1] == SILENT_WARNING_FILTERS and np.geterr() == IGNORED_NUMPY_ERRORS
+    ):  # inside of another one
         yield
         return
     with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -253,5 +255,5 @@ def quiet() -> Iterator[None]:
         yield
 
 
-SILENT = [("ignore", None, Warning, None, 0)]
-UNHEARD = dict.fromkeys(np.geterr(), "ignore")
+SILENT_WARNING_FILTERS = [("ignore", None, Warning, None, 0)]
+IGNORED_NUMPY_ERRORS = dict.fromkeys(np.geterr(), "ignore")

@@ -14,15 +14,20 @@ from typing import Any
 import numpy as np
 
 # How to look, and how to put back what a process starts with.
-TORCH = (
+TORCH_SETTINGS = (
     ("get_default_dtype", "set_default_dtype", "float32"),
     ("is_grad_enabled", "set_grad_enabled", True),
     ("get_deterministic_debug_mode", "set_deterministic_debug_mode", 0),
     ("is_anomaly_enabled", "set_anomaly_enabled", False),
     ("get_float32_matmul_precision", "set_float32_matmul_precision", "highest"),
 )
-ERRORS: dict[str, Any] = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
-PRINTED: dict[str, Any] = {
+NUMPY_ERROR_DEFAULTS: dict[str, Any] = {
+    "divide": "warn",
+    "over": "warn",
+    "under": "ignore",
+    "invalid": "warn",
+}
+NUMPY_PRINT_DEFAULTS: dict[str, Any] = {
     "edgeitems": 3,
     "floatmode": "maxprec",
     "formatter": None,
@@ -35,7 +40,7 @@ PRINTED: dict[str, Any] = {
     "suppress": False,
     "threshold": 1000,
 }
-TINY = 1e-40  # which float32 can hold, unless such numbers are flushed to zero
+SUBNORMAL_NUMBER = 1e-40  # which float32 can hold, unless such numbers are flushed to zero
 
 
 def put_back_torch(torch: Any, undo: ExitStack) -> None:
@@ -43,7 +48,7 @@ def put_back_torch(torch: Any, undo: ExitStack) -> None:
     put_back_modes(torch, undo)
     if torch.is_inference_mode_enabled():
         undo.enter_context(torch.inference_mode(False))
-    for look, put, value in TORCH:
+    for look, put, value in TORCH_SETTINGS:
         wanted, current = torch.float32 if value == "float32" else value, getattr(torch, look)()
         if current != wanted:
             getattr(torch, put)(wanted)
@@ -51,7 +56,7 @@ def put_back_torch(torch: Any, undo: ExitStack) -> None:
     if torch.is_autocast_enabled("cpu"):
         torch.set_autocast_enabled("cpu", False)
         undo.callback(torch.set_autocast_enabled, "cpu", True)
-    if torch.full((), TINY).mul(1).item() == 0:
+    if torch.full((), SUBNORMAL_NUMBER).mul(1).item() == 0:
         torch.set_flush_denormal(False)
         undo.callback(torch.set_flush_denormal, True)
 
@@ -72,8 +77,8 @@ def put_back_modes(torch: Any, undo: ExitStack) -> None:
 def as_a_process_starts() -> Iterator[None]:
     """Have torch and NumPy set as in a fresh process, and afterwards as they were."""
     with ExitStack() as undo:
-        undo.enter_context(np.errstate(**ERRORS))
-        undo.enter_context(np.printoptions(**PRINTED))
+        undo.enter_context(np.errstate(**NUMPY_ERROR_DEFAULTS))
+        undo.enter_context(np.printoptions(**NUMPY_PRINT_DEFAULTS))
         if torch := sys.modules.get("torch"):
             put_back_torch(torch, undo)
         yield

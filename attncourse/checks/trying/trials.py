@@ -106,7 +106,7 @@ class ReferenceOutcome:
     @cached_property
     def outcome(self) -> Outcome:
         """Return the whole outcome."""
-        return expected(self.exercise, self.case)
+        return expected_outcome(self.exercise, self.case)
 
     @property
     def kind(self) -> str:
@@ -119,7 +119,7 @@ class ReferenceOutcome:
         return self.outcome.value
 
 
-def expected(exercise: Exercise, case: Case) -> Outcome:
+def expected_outcome(exercise: Exercise, case: Case) -> Outcome:
     """Return the reference's outcome of a case."""
     outcome = run(exercise, exercise.reference, case)
     if outcome.kind != ("value" if case.raises is None else "raised"):
@@ -144,7 +144,7 @@ def try_out(
 def trials_of(
     exercise: Exercise, implementation: Callable, seed: int, among: Container[int] | None = None
 ) -> Iterator[Trial]:
-    """``try_out`` case by case, for who may stop early."""
+    """Yield the trials of ``try_out`` case by case, for a caller that may stop early."""
     outcomes = outcomes_of(exercise, implementation, seed, among)
     for criterion, case, expected in draw(exercise, seed):
         yield Trial(criterion, case, expected, next(outcomes, Outcome("skipped")))

@@ -23,12 +23,14 @@ from attncourse import STEMS
 from attncourse.checks.reading.cells import cells_here
 from attncourse.checks.trying.watch import Unusable, body_of, body_replaced
 
-GRADED = "is not there while your work is graded: this assignment asks you to write it"
-CHAPTER_ABSENT = f"attncourse.{{}} {GRADED}"
+ABSENT_WHILE_GRADED = "is not there while your work is graded: this assignment asks you to write it"
+CHAPTER_ABSENT = f"attncourse.{{}} {ABSENT_WHILE_GRADED}"
 FILE_ABSENT = (
     "is not there while your work is graded: what you use of it has to stand in your notebook"
 )
-HALTED = re.compile(r"import of attncourse\.(\w+) halted")  # Python's, for ``not_importable``
+HALTED_IMPORT = re.compile(
+    r"import of attncourse\.(\w+) halted"
+)  # Python's, for ``not_importable``
 NOBODY = "nobody is there to answer input() when your work is checked: take it out"
 DEBUGGER = "stops in a debugger, where nobody is there to go on: take `breakpoint()` out"
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -41,7 +43,7 @@ class Absent(Unusable, ImportError):
     """
 
 
-def absent(stem: str) -> tuple[str, ...]:
+def absent_chapters(stem: str) -> tuple[str, ...]:
     """Return the chapters whose modules are not there for work on this one."""
     return STEMS[STEMS.index(stem) :]
 
@@ -60,7 +62,7 @@ def without_ours(stem: str) -> Iterator[None]:
         return refuse
 
     with ExitStack() as stack:
-        for later in absent(stem):
+        for later in absent_chapters(stem):
             module = stack.enter_context(not_importable(f"attncourse.{later}"))
             body = body_of(refusal(CHAPTER_ABSENT.format(later)))
             for function in {*module_functions(module)} - _lent:
@@ -103,13 +105,13 @@ def module_functions(module: types.ModuleType | None) -> tuple[types.FunctionTyp
 
 
 def without_ours_alone(stem: str, implementation: Any) -> AbstractContextManager[None]:
-    """``without_ours`` for a notebook's own answer."""
+    """Return ``without_ours`` for a notebook's own answer."""
     ours = (getattr(implementation, "__module__", "") or "").startswith("attncourse.")
     return nullcontext() if ours or cells_here() is None else without_ours(stem)
 
 
 @contextmanager
-def lending(ours: Iterable[Callable]) -> Iterator[None]:
+def lending_functions(ours: Iterable[Callable]) -> Iterator[None]:
     """Have these of ours be there meanwhile, with all that they call: an answer is given them."""
     _lent.update(function for thing in ours for function in functions_reached(thing))
     try:
@@ -144,11 +146,11 @@ def names_in_code(code: types.CodeType) -> frozenset[str]:
         for constant in code.co_consts
         if isinstance(constant, types.CodeType)
     )
-    names_read = (o.argval for o in dis.get_instructions(code) if o.opname in READS)
+    names_read = (o.argval for o in dis.get_instructions(code) if o.opname in READING_OPERATIONS)
     return frozenset(names_read).union(*inner)
 
 
-READS = {"LOAD_GLOBAL", "LOAD_NAME"}
+READING_OPERATIONS = {"LOAD_GLOBAL", "LOAD_NAME"}
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -165,10 +167,10 @@ def why_unavailable(stem: str, thing: Any, is_written: Callable[[str], bool]) ->
         return ""
     if file.is_relative_to(PACKAGE):
         place = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
-        graded = place in STEMS and place not in absent(stem)
+        graded = place in STEMS and place not in absent_chapters(stem)
         return "" if graded or file.parent.name == SHARED_ROOM else CHAPTER_ABSENT.format(place)
     library = {"site-packages", "dist-packages"} & {*file.parts}
-    if library or any(file.is_relative_to(folder) for folder in installed()):
+    if library or any(file.is_relative_to(folder) for folder in library_folders()):
         return ""
     if is_written(file.name):
         return ""
@@ -211,7 +213,7 @@ def file_of(thing: Any) -> Path | None:
 
 
 @cache
-def installed() -> tuple[Path, ...]:
+def library_folders() -> tuple[Path, ...]:
     """Return where Python's own modules are."""
     return tuple({Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")})
 
@@ -247,11 +249,11 @@ def is_absent(error: BaseException) -> str:
     if _gone and isinstance(error, NameError):
         return _gone.get(error.name or "", "")
     said = str(error) if isinstance(error, ImportError | EOFError) else ""
-    if halted := HALTED.match(said):
+    if halted := HALTED_IMPORT.match(said):
         return CHAPTER_ABSENT.format(halted[1])
     return said if is_told(said) else ""
 
 
 def is_told(text: str) -> bool:
     """True if a text is one of the sentences about something unavailable."""
-    return text in (NOBODY, DEBUGGER) or text.endswith((GRADED, FILE_ABSENT))
+    return text in (NOBODY, DEBUGGER) or text.endswith((ABSENT_WHILE_GRADED, FILE_ABSENT))

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 # The operators behind each name that an exercise may forbid.
-WHOLE = (
+WHOLE_LAYER_OPERATORS = (
     "_native_multi_head_attention",
     "_transformer_encoder_layer_fwd",
 )
@@ -35,9 +35,9 @@ OPERATORS = {
         "scaled_dot_product_attention",
         "_scaled_dot_product_attention_math",
         "_scaled_dot_product_flash_attention_for_cpu",
-        *WHOLE,
+        *WHOLE_LAYER_OPERATORS,
     ),
-    "multi_head_attention_forward": WHOLE,
+    "multi_head_attention_forward": WHOLE_LAYER_OPERATORS,
     "bilinear": ("bilinear", "_trilinear"),
     "special_entr": ("special_entr", "special_entr.out"),
     "layer_norm": ("layer_norm", "native_layer_norm", *OF_GROUPS),
@@ -49,7 +49,7 @@ ANOTHER = (
     ("torch.ao.nn.quantizable.modules.activation", "MultiheadAttention._forward_impl"),
     ("torch.onnx.ops._impl", "attention_23._init_fn"),
 )
-PYTHON = {
+PYTHON_FUNCTIONS = {
     "scaled_dot_product_attention": ANOTHER,
     "multi_head_attention_forward": (
         ("torch.nn.functional", "multi_head_attention_forward"),
@@ -57,7 +57,7 @@ PYTHON = {
     ),
 }
 # The places in the table of kernels through which work on a processor goes.
-KEYS = (
+DISPATCH_KEYS = (
     "CPU",
     "CompositeImplicitAutograd",
     "CompositeExplicitAutograd",
@@ -129,7 +129,7 @@ def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
 
     refusals = {name: refusal(name) for name in names}
     stack.enter_context(
-        replaced_kernels({place: refusals[n] for n in names for place in kernels(n).places})
+        replaced_kernels({place: refusals[n] for n in names for place in kernels_of(n).places})
     )
     bodies: dict[types.FunctionType, types.CodeType] = {}
     loaded = 0
@@ -146,7 +146,7 @@ def start_watch(stack: ExitStack, names: tuple[str, ...]) -> Callable[[], str]:
                     stack.enter_context(body_replaced(function, bodies[function]))
 
     watch_what_is_loaded()
-    probes = tuple(kernels(n).probe for n in names)
+    probes = tuple(kernels_of(n).probe for n in names)
 
     def report() -> str:
         """Try the watch, too: what it was put over shows whether it is still there."""
@@ -202,7 +202,7 @@ def body_of(refuse: Callable) -> types.CodeType:
 
 
 @cache
-def kernels(name: str) -> Kernels:
+def kernels_of(name: str) -> Kernels:
     """Return where torch has what does the work of a forbidden function.
 
     A grader asks before it runs what students write, which could answer in torch's name.
@@ -217,7 +217,7 @@ def kernels(name: str) -> Kernels:
         (operator, key)
         for operator in OPERATORS[name]
         if f"aten::{operator}" in known
-        for key in KEYS
+        for key in DISPATCH_KEYS
         if has(f"aten::{operator}", key)
     )
     return Kernels(places, probe_of(OPERATORS[name]))
@@ -236,17 +236,17 @@ def probe_of(operators: tuple[str, ...]) -> Callable[[Any], Any]:
         raise ValueError("expected an operator or more to watch")
     call, _ = torch._C._jit_get_operation(f"aten::{operator}")
     needed = [str(a.type) for a in schema.arguments if not a.has_default_value()]
-    return lambda tensor: call(*(PLAIN.get(kind, tensor) for kind in needed))
+    return lambda tensor: call(*(PLAIN_ARGUMENTS.get(kind, tensor) for kind in needed))
 
 
-PLAIN = {"int": 1, "float": 1.0, "bool": True, "List[int]": [1]}
+PLAIN_ARGUMENTS = {"int": 1, "float": 1.0, "bool": True, "List[int]": [1]}
 
 
 def look_up_forbidden() -> None:
     """Look up all that can be forbidden, where torch is in use."""
     if "torch" in sys.modules:
         for name in OPERATORS:
-            kernels(name), python_functions(name)
+            kernels_of(name), python_functions(name)
 
 
 def python_functions(name: str) -> list[types.FunctionType]:
@@ -255,7 +255,7 @@ def python_functions(name: str) -> list[types.FunctionType]:
     One that was seen before is among them, whatever has become of its module.
     """
     seen = _seen.setdefault(name, [])
-    for module, path in PYTHON.get(name, ()):
+    for module, path in PYTHON_FUNCTIONS.get(name, ()):
         if module in sys.modules:
             with suppress(AttributeError):
                 function = attrgetter(path)(sys.modules[module])

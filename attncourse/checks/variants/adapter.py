@@ -30,7 +30,9 @@ class Adapter:
     drops: tuple[str, ...] = ()
 
 
-def adapted(implementation: Callable, adapter: Adapter, exercise: Exercise) -> Callable:
+def adapted_implementation(
+    implementation: Callable, adapter: Adapter, exercise: Exercise
+) -> Callable:
     """Return an implementation for the published convention as one for the variant's."""
     names, methods = names_taken(adapter, exercise)
     return in_variant(implementation, names, adapter.arguments, adapter.result, methods)

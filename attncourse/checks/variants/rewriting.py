@@ -52,8 +52,8 @@ def turned_over(x: Any) -> Any:
     return x.mT if is_torch_tensor(x) else np.swapaxes(x, -1, -2)
 
 
-def multiplied(number: int | float) -> Notation:
-    """Written in units so many of which are one. Whole numbers stay whole, lists stay lists."""
+def in_units(number: int | float) -> Notation:
+    """Return the notation in units so many of which are one."""
 
     def write(value: Any) -> Any:
         return type(value)(number * x for x in value) if is_list(value) else value * number
@@ -87,8 +87,8 @@ def to_neighbours(x: Any) -> Any:
 NEGATED = Notation(negation, negation)
 LAST_NEGATED = Notation(last_negated, last_negated)
 COLUMNS = Notation(turned_over, turned_over)
-PERCENT = multiplied(100)
-BITS = multiplied(1 / math.log(2))
+PERCENT = in_units(100)
+BITS = in_units(1 / math.log(2))
 IN_HALVES = Notation(to_halves, to_neighbours)
 BOTH_AXES = Notation(
     lambda R: to_halves(to_halves(R).mT).mT, lambda R: to_neighbours(to_neighbours(R).mT).mT
@@ -198,7 +198,7 @@ def change_value(change: Callable[[Any], Any], value: Any) -> Any:
 
 
 def value_image(value: Any) -> Any:
-    """Something equal exactly while an argument stays what it is."""
+    """Return something that equals its like exactly while an argument stays what it is."""
     if is_torch_tensor(value):
         return str(value.dtype), value.requires_grad, value_image(value.numpy(force=True))
     if isinstance(value, np.ndarray):

@@ -15,7 +15,7 @@ from typing import Any
 
 from attncourse.checks.exercise import Case, Composed, Criterion, Exercise, Mistake, parts_of
 from attncourse.checks.trying.outcome import argument_names
-from attncourse.checks.variants.adapter import Adapter, adapted
+from attncourse.checks.variants.adapter import Adapter, adapted_implementation
 from attncourse.checks.variants.rewriting import change_value
 
 
@@ -53,7 +53,7 @@ def rewordings(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((old, new) for old, new in halves)
 
 
-def varied(exercise: Exercise, variant: Variant) -> Exercise:
+def exercise_in_variant(exercise: Exercise, variant: Variant) -> Exercise:
     """Return the exercise in the variant's convention."""
     adapter = variant.adapters[exercise.name]
 
@@ -62,7 +62,7 @@ def varied(exercise: Exercise, variant: Variant) -> Exercise:
         return lambda **chosen: ours(compose(**chosen))
 
     def ours(implementation: Callable) -> Callable:
-        made: Any = adapted(implementation, adapter, exercise)
+        made: Any = adapted_implementation(implementation, adapter, exercise)
         if parts := parts_of(implementation):
             made.attncourse_parts = Composed(composed(parts.compose), parts.chosen)
         return made

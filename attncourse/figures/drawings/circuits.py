@@ -8,7 +8,7 @@ BLOCKS = 3
 
 
 def patching() -> Diagram:
-    """Two runs side by side in height: the vector of one place goes from the upper to the lower."""
+    """Draw two runs side by side: the vector of one place goes from the upper to the lower."""
     picture = Diagram(
         "One vector carried into another run",
         "Above, the run on The capital of France is; below, the run on The capital of Italy is. "
@@ -34,7 +34,7 @@ def place(block: int) -> float:
 
 
 def run(picture: Diagram, top: float, country: str, answer: str, role: str) -> None:
-    """A run from below to above: words, three blocks, an answer at the last word."""
+    """Draw a run from below to above: words, three blocks, an answer at the last word."""
     for i, word in enumerate(WORDS):
         x = LEFT + STEP * i
         picture.text(x, top + 138, word.format(country), role if "{" in word else "ink", size=13)

@@ -14,20 +14,20 @@ SOURCE, TARGET = 5, 4  # tokens, in the outline of the transformer
 
 
 def weights() -> np.ndarray:
-    """The page's map of two questions to five words, ``(2, 5)``."""
+    """Return the page's map of two questions to five words, ``(2, 5)``."""
     exponentials = np.exp(QUERIES @ KEYS.T / np.sqrt(2))
     return exponentials / exponentials.sum(axis=1, keepdims=True)
 
 
 def ask_the_sentence() -> Moving:
-    """The page's two questions to the five words, one that asks nothing, and any other."""
+    """Return the page's two questions to the five words, one that asks nothing, and any other."""
     queries = np.vstack([QUERIES, [0.0, 0.0]])
     features, parts = ("being", "action"), ("alive", "human", "deed")
     return other_sentence(queries, KEYS, VALUES, (*QUESTIONS, "nothing"), WORDS, features, parts)
 
 
 def two_sequences() -> Drawings:
-    """Queries from one sequence, keys and values from another; lines as thick as weights."""
+    """Draw queries from one sequence, keys and values from another; lines as thick as weights."""
     flow = Diagram(
         "Who asks, who is asked",
         "The questions X, m by d x, go through W q and become the queries Q, m by d k. The words "
@@ -74,7 +74,7 @@ def two_sequences() -> Drawings:
 
 
 def three_uses() -> Drawings:
-    """The first transformer in outline, and beside it the shapes of its three maps."""
+    """Draw the first transformer in outline, and beside it the shapes of its three maps."""
     outline = Diagram(
         "Three uses of attention",
         "Left the encoder: the source, n by d, goes into encoder self-attention, 1, and becomes "
@@ -127,7 +127,7 @@ def three_uses() -> Drawings:
 
 
 def pooling() -> Drawings:
-    """A set becomes one vector: by its mean, and by a learned question."""
+    """Draw how a set becomes one vector: by its mean, and by a learned question."""
     return beside(pooled(False), pooled(True))
 
 

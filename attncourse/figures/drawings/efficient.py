@@ -8,7 +8,7 @@ N, HALF, RANK = 12, 1, 3  # tokens, window on each side, features
 
 
 def walk() -> Drawings:
-    """Which tile is held when, and what is kept from tile to tile."""
+    """Draw which tile is held when, and what is kept from tile to tile."""
     tiles = Diagram(
         "One tile at a time",
         "A square of sixteen tiles, numbered row by row. Four blocks of queries stand at its left, "
@@ -67,14 +67,14 @@ def kept() -> Diagram:
 
 
 def shapes() -> Drawings:
-    """Full attention, a window, and a product of features, each with what it costs."""
+    """Draw full attention, a window, and a product of features, each with what it costs."""
     full = square("all pairs", "n · n scores", lambda i, j: True)
     window = square("a window", "n · width scores", lambda i, j: abs(i - j) <= HALF)
     return beside(full, window, product())
 
 
 def square(title: str, cost: str, seen) -> Diagram:
-    """A map of tokens by tokens, filled where a query sees a key."""
+    """Draw a map of tokens by tokens, filled where a query sees a key."""
     picture = Diagram(
         title[0].upper() + title[1:],
         f"A square of {N} queries by {N} keys, filled where a query sees a key: "
@@ -95,7 +95,7 @@ def square(title: str, cost: str, seen) -> Diagram:
 
 
 def product() -> Diagram:
-    """φ(Q), tall and narrow, times φ(K)ᵀ, low and wide."""
+    """Draw φ(Q), tall and narrow, times φ(K)ᵀ, low and wide."""
     picture = Diagram(
         "A product of features",
         f"A tall block, {N} queries by {RANK} features, times a low block, {RANK} features by {N} "

@@ -7,7 +7,7 @@ CHANCES = (("cooks", 0.33), ("likes", 0.33), ("sells", 0.33))
 
 
 def model() -> Drawings:
-    """From tokens to the chances of the next one; and how that token comes back in."""
+    """Draw the way from tokens to the chances of the next one, and how it comes back in."""
     picture = Diagram(
         "From tokens to the next token",
         "The ids of n tokens become vectors, n by d model: a row of the table of tokens plus a row "
@@ -53,7 +53,7 @@ def chances() -> Diagram:
 
 
 def shifted() -> Diagram:
-    """Each row of the logits beside the token that it is judged by, one place on."""
+    """Draw each row of the logits beside the token that it is judged by, one place on."""
     picture = Diagram(
         "Row t is judged by token t + 1",
         "Six tokens in a row: start, mary, is, small, full stop, she. Below each stands its row of "

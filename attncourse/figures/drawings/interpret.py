@@ -9,7 +9,7 @@ ASKS, FOLLOWS = 4, 1  # the second 7, and the 2 that came behind the first
 
 
 def instruments() -> Drawings:
-    """A head's row of weights against a pattern, and a head that hands zeros to W_o."""
+    """Draw a head's row of weights against a pattern, and a head that hands zeros to W_o."""
     score = Diagram(
         "Where does it look?",
         "Four words, mary is small and a full stop. From the full stop lines lead back to the "

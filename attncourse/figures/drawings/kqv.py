@@ -16,7 +16,7 @@ RING = ["c5→a", "a1→h", "h7→e", "e0→b", "b9→g", "g2→d", "d4→f", "f
 
 
 def it_and_sushi() -> AttentionView:
-    """The sentence to touch, opened on *it*: with one vector for each word, with query and key."""
+    """Return the sentence to touch, opened on *it*: one vector a word, and query and key."""
     X = np.eye(4)[[KIND.get(word, 3) for word in SENTENCE]]  # (8, 4)
     asks, answers = X[:, 2:3] * 4, X[:, 1:2]  # queries and keys, (8, 1)
     maps = [softmax(X @ X.T), softmax(asks @ answers.T)]
@@ -32,7 +32,7 @@ def it_and_sushi() -> AttentionView:
 
 
 def data_flow() -> Drawings:
-    """One head: three views of the tokens, scores, weights, blend."""
+    """Draw one head: three views of the tokens, scores, weights, blend."""
     views = Diagram(
         "Three views",
         "The tokens X, of shape n by d model, go through three matrices. W q makes the queries Q, "
@@ -74,7 +74,7 @@ def data_flow() -> Drawings:
 
 
 def one_way() -> Drawings:
-    """With one view a score holds in both directions; with two it need not."""
+    """Draw that a score of one view holds in both directions; of two views it need not."""
     pictures = []
     for title, symmetric in (("one view", True), ("query and key", False)):
         both = "the same score in both directions"
@@ -103,7 +103,7 @@ def one_way() -> Drawings:
 
 
 def ring() -> Diagram:
-    """Eight tokens, each pointing at the next one; one asks."""
+    """Draw eight tokens, each pointing at the next one; one asks."""
     says = (
         "Eight tokens stand in a circle: "
         + ", ".join(token.replace("→", " points at ") for token in RING)

@@ -48,7 +48,7 @@ WAY = (  # what happens, its shape, by which chapter's part, in which role
 
 
 def model() -> Diagram:
-    """From a text to the next piece of a word, with the chapter that each step comes from."""
+    """Draw the way from a text to the next piece of a word, with each step's chapter."""
     picture = Diagram(
         "From text to text",
         "Five steps, one below the other: pieces of words, a vector each, thirty blocks, a score "
@@ -69,7 +69,7 @@ def model() -> Diagram:
 
 
 def paired(title: str, says: str, pairs: list[tuple[int, int]]) -> Diagram:
-    """A head's eight features in a row, those that turn together joined by arcs."""
+    """Draw a head's eight features in a row, those that turn together joined by arcs."""
     picture = Diagram(title, says, width=264, height=136)
     picture.text(4, 15, title, bold=True, anchor="start")
     roles = ("query", "key", "value", "ink")
@@ -84,7 +84,7 @@ def paired(title: str, says: str, pairs: list[tuple[int, int]]) -> Diagram:
 
 
 def two_ways() -> Drawings:
-    """Which features of a head turn together: neighbours, or one from each half."""
+    """Draw which features of a head turn together: neighbours, or one from each half."""
     return beside(
         paired(
             "Pairs side by side",

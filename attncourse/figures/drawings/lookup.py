@@ -7,7 +7,7 @@ PRICES = (31, 24, 18, 12, 45)
 
 
 def soft() -> Diagram:
-    """The query is compared with every key; shares of the values make the answer."""
+    """Draw a query compared with every key; shares of the values make the answer."""
     drawing = Diagram(
         "A soft lookup",
         "The new car is the query. It is compared with the keys of five known cars, which gives "

@@ -11,13 +11,13 @@ HIDDEN = ~np.tri(3, dtype=bool)
 
 
 def weights() -> np.ndarray:
-    """The causal weights of these scores, ``(3, 3)``."""
+    """Return the causal weights of these scores, ``(3, 3)``."""
     visible_shares = np.where(HIDDEN, 0, SHARES)
     return visible_shares / visible_shares.sum(axis=1, keepdims=True)
 
 
 def causal() -> Drawings:
-    """The mask on the scores and the weights that remain; then who hears from whom."""
+    """Draw the mask on the scores and the weights that remain; then who hears from whom."""
     table = Diagram(
         "A mask on the scores",
         "Three by three scores S of I am hungry; the three cells above the diagonal, where a word "

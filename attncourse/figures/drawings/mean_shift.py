@@ -7,7 +7,7 @@ from attncourse.lookup import softmax
 
 
 def on_the_circle() -> Drawings:
-    """One step of one token, and the arrows of all at κ = 1 and at κ = 5."""
+    """Draw one step of one token, and the arrows of all at κ = 1 and at κ = 5."""
     step = Diagram(
         "One step of one token",
         "Five unit vectors on a circle. Lines from one of them to the others are as thick as its "
@@ -35,7 +35,7 @@ def on_the_circle() -> Drawings:
 
 
 def arrows(points: np.ndarray, kappa: float) -> Diagram:
-    """An arrow from each point ``(n, 2)`` on the circle to its output."""
+    """Draw an arrow from each point ``(n, 2)`` on the circle to its output."""
     far = kappa < 5
     drawing = Diagram(
         f"Outputs at kappa {kappa:g}",
@@ -56,17 +56,17 @@ def arrows(points: np.ndarray, kappa: float) -> Diagram:
 
 
 def at_angles(degrees: list[float]) -> np.ndarray:
-    """Unit vectors ``(n, 2)``."""
+    """Return unit vectors ``(n, 2)``."""
     turn = np.radians(degrees)
     return np.column_stack([np.cos(turn), np.sin(turn)])
 
 
 def placed(points: np.ndarray, middle: tuple[float, float], radius: float) -> np.ndarray:
-    """Points in pixels; the second feature grows upwards."""
+    """Return points in pixels; the second feature grows upwards."""
     return middle + radius * points * [1, -1]
 
 
 def round_line(middle: tuple[float, float], radius: float) -> str:
-    """A circle as SVG's ``d``."""
+    """Return a circle as SVG's ``d``."""
     (x, y), r = middle, radius
     return f"M{x - r},{y}a{r},{r} 0 1 0 {2 * r},0a{r},{r} 0 1 0 {-2 * r},0"

@@ -10,7 +10,7 @@ NAMES = ("I", "am", "hungry")
 
 
 def product() -> Diagram:
-    """A times X: row *I* of A says how much of each token goes into row *I* of U."""
+    """Draw A times X: row *I* of A says how much of each token goes into row *I* of U."""
     drawing = Diagram(
         "One row of A makes one row of U",
         "The matrix A, three by three, times the tokens X, three by two, is U. The first row of A, "

@@ -11,7 +11,7 @@ FILLS = (("#AA4499", "#fff"), ("#56B4E9", "#000"), ("#E69F00", "#000"))  # a hea
 
 
 def example_maps() -> np.ndarray:
-    """Three maps for *it makes me happy*, ``(3, 4, 4)``: in each, *makes* finds one other token."""
+    """Return three maps ``(3, 4, 4)``: in each, *makes* finds another token of its sentence."""
     scores = np.zeros((3, 4, 4))
     for head, (query, key) in enumerate(LISTENS):
         scores[head, query, key] = 5.0
@@ -20,7 +20,7 @@ def example_maps() -> np.ndarray:
 
 
 def in_parallel() -> Drawings:
-    """Three heads on the same tokens, then their outputs side by side, times W_o."""
+    """Draw three heads on the same tokens, then their outputs side by side, times W_o."""
     heads = Diagram(
         "Three heads at once",
         "The tokens X, n by d model, go into three heads, each with a query, a key and a value "
@@ -63,7 +63,7 @@ def in_parallel() -> Drawings:
 
 
 def triangle() -> Drawings:
-    """Why one map with a linear read-out cannot answer both questions: two straight cuts fail."""
+    """Draw why one map with a linear read-out cannot answer both questions."""
     x, y, z = np.array([(130.0, 46.0), (34.0, 196.0), (226.0, 196.0)])
     yz, zy, xy, xz = 0.7 * y + 0.3 * z, 0.3 * y + 0.7 * z, 0.6 * x + 0.4 * y, 0.6 * x + 0.4 * z
     pictures = []
@@ -105,12 +105,12 @@ def triangle() -> Drawings:
 
 
 def outline(corners) -> str:
-    """A closed line through these points, as SVG's ``d``."""
+    """Return a closed line through these points, as SVG's ``d``."""
     return "M" + "L".join(f"{a:g},{b:g}" for a, b in corners) + "Z"
 
 
 def split() -> Drawings:
-    """Twelve numbers, two tokens of six features, cut into three heads: rightly and wrongly."""
+    """Draw two tokens of six features cut into three heads, rightly and wrongly."""
     memory = np.arange(12).reshape(2, 6)
     right = Diagram(
         "Cut, then change places",
@@ -143,7 +143,7 @@ def split() -> Drawings:
 
 
 def blocks(picture: Diagram, top: float, words: str, parts, each: str, across: float = 112) -> None:
-    """Blocks of squares ``(blocks, rows, columns)`` side by side, below a line of words."""
+    """Draw Blocks of squares ``(blocks, rows, columns)`` side by side, below a line of words."""
     picture.text(8, top + 14, words, size=13, anchor="start", bold=True)
     for b, rows in enumerate(parts):
         left = 8 + across * b
@@ -153,7 +153,7 @@ def blocks(picture: Diagram, top: float, words: str, parts, each: str, across: f
 
 
 def square(picture: Diagram, x: float, y: float, number: int) -> None:
-    """A number in the colour of its head, with a frame where it belongs to token 1."""
+    """Draw A number in the colour of its head, with a frame where it belongs to token 1."""
     fill, ink = FILLS[number % 6 // 2]
     picture.parts.append(
         f'<rect x="{x:g}" y="{y:g}" width="24" height="24" style="stroke:none;fill:{fill}"/>'

@@ -6,7 +6,7 @@ from attncourse.figures.diagram import Diagram, Drawings, beside
 
 
 def ways() -> Diagram:
-    """The pipeline of attention and the three places at which a position can enter it."""
+    """Draw the pipeline of attention and the three places at which a position can enter it."""
     flow = Diagram(
         "Three ways in",
         "Attention from top to bottom: tokens X, then queries, keys and values, then scores, then "
@@ -40,7 +40,7 @@ def ways() -> Diagram:
 
 
 def clocks() -> Diagram:
-    """Three hands at the positions 0 to 4: the fast one tells neighbours apart."""
+    """Draw three hands at the positions 0 to 4: the fast one tells neighbours apart."""
     rates = (1, 1 / 10, 1 / 100)
     picture = Diagram(
         "A clock with three hands",
@@ -64,12 +64,12 @@ def clocks() -> Diagram:
 
 
 def turned() -> Drawings:
-    """A query and a key at two pairs of positions with the same distance: the angle stays."""
+    """Draw a query and a key at two pairs of positions: at one distance the angle stays."""
     return beside(turned_pair("a", 2, 0), turned_pair("b", 5, 3))
 
 
 def turned_pair(letter: str, m: int, n: int, rate: float = 0.5, width: int = 210) -> Diagram:
-    """The query at position m and the key at n, turned by ``rate`` radians a position."""
+    """Return the query at position m and the key at n, turned by ``rate`` radians a position."""
     picture = Diagram(
         f"Query at {m}, key at {n}",
         f"A circle with two arrows: the query, turned by {m} steps, and the key, turned by {n} "
@@ -99,7 +99,7 @@ def turned_pair(letter: str, m: int, n: int, rate: float = 0.5, width: int = 210
 
 
 def add_or_beside() -> Drawings:
-    """Adding, then one matrix; side by side, then a matrix with two blocks."""
+    """Draw adding, then one matrix; side by side, then a matrix with two blocks."""
     cell = (22, 22)
     word, place = [[1, 0, 2, 0]], [[0, 1, 0, 1]]
     added = Diagram(

@@ -18,7 +18,7 @@ SAYS = {
 
 
 def clouds() -> Drawings:
-    """One query and sixteen keys at three widths: scores plain, over √d_k and over d_k; weights."""
+    """Draw a query and sixteen keys at three widths: scores plain, over √d_k and over d_k."""
     rng = np.random.default_rng(4)
     query, keys = rng.normal(size=64), rng.normal(size=(16, 64))
     scores = [keys[:, :d_k] @ query[:d_k] for d_k in WIDTHS]  # (16,) each
@@ -32,7 +32,7 @@ def clouds() -> Drawings:
 
 
 def cloud(title: str, scores: list[np.ndarray]) -> Diagram:
-    """For each width a dot for each score, and below it the weights, as dark as they are large."""
+    """Draw for each width a dot for each score, and the weights, as dark as they are large."""
     picture = Diagram(
         title, f"Sixteen scores at three widths. {SAYS[title]}", width=228, height=262
     )

@@ -9,7 +9,7 @@ WEIGHTS = 0.04, 0.06, 0.76, 0.1, 0.04  # the month's second digit looks at *m* m
 
 
 def circuits() -> Drawings:
-    """The dot product, the bilinear and the additive score, each with one pair in numbers."""
+    """Draw the dot product, the bilinear and the additive score, each with a pair in numbers."""
     return beside(dot(), bilinear(), additive())
 
 
@@ -93,7 +93,7 @@ def additive() -> Diagram:
 
 
 def bottleneck() -> Drawings:
-    """An encoder and a decoder, joined by one vector, and joined by attention."""
+    """Draw an encoder and a decoder, joined by one vector, and joined by attention."""
     return beside(translator(False), translator(True))
 
 
@@ -136,7 +136,7 @@ def translator(attention: bool) -> Diagram:
 
 
 def fan(picture: Diagram, readers, writer) -> None:
-    """Lines from every state that was read to a blend, as thick as their weights, and on.
+    """Draw Lines from every state that was read to a blend, as thick as their weights, and on.
 
     The state that is compared lies on the way: the blend passes it by, to what is written.
     """

@@ -10,7 +10,7 @@ NAMES = ("I", "am", "hungry")
 
 
 def data_flow() -> Drawings:
-    """The tokens as queries, keys and values, and the same with numbers."""
+    """Draw the tokens as queries, keys and values, and the same with numbers."""
     flow = Diagram(
         "What flows where in self-attention",
         "The tokens X, of shape n by d, go three ways. As queries and as keys they make the "
@@ -55,7 +55,7 @@ def data_flow() -> Drawings:
 
 
 def scores_and_weights(X: np.ndarray, tokens: list[str]) -> Drawings:
-    """The scores ``X Xᵀ`` beside the weights, ``(n, n)`` both, for tokens ``X`` ``(n, d)``."""
+    """Draw the scores ``X Xᵀ`` beside the weights, ``(n, n)`` both, for tokens ``X`` ``(n, d)``."""
     S, A = X @ X.T, softmax(X @ X.T)
     left = Diagram(
         "Scores S",
@@ -84,7 +84,7 @@ def scores_and_weights(X: np.ndarray, tokens: list[str]) -> Drawings:
 
 
 def shuffled() -> Drawings:
-    """The weights of three tokens, with their rows in another order, then their columns too."""
+    """Draw the weights of three tokens, with their rows in another order, then their columns."""
     order = [2, 0, 1]
     A, moved = softmax(X @ X.T), [NAMES[i] for i in order]
     steps = (

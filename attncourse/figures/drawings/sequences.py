@@ -11,12 +11,12 @@ AROUND = ((0, 0), (24, 10), (-20, 16), (10, -24), (-14, -20))
 
 
 def reading() -> Drawings:
-    """The loop over its peptide, and how a network reads it."""
+    """Draw the loop over its peptide, and how a network reads it."""
     return beside(loop(), model())
 
 
 def loop() -> Diagram:
-    """A receptor's loop above a peptide in its groove, schematic."""
+    """Draw a receptor's loop above a peptide in its groove, schematic."""
     picture = Diagram(
         "A loop over a peptide",
         f"Schematic. Above, a T-cell receptor with its loop CDR3, a bow of the letters {LOOP}. "
@@ -47,7 +47,7 @@ def loop() -> Diagram:
 
 
 def model() -> Diagram:
-    """From letters to a class: ids, blocks, one learned query, logits."""
+    """Draw the way from letters to a class: ids, blocks, one learned query, logits."""
     picture = Diagram(
         "From letters to a virus",
         "The letters of a loop become ids, n of them, then vectors, n by d, which one block lets "
@@ -75,12 +75,12 @@ def model() -> Diagram:
 
 
 def splits() -> Drawings:
-    """The same sequences split at random and by cluster."""
+    """Draw the same sequences split at random and by cluster."""
     return beside(*(cloud(kind) for kind in TESTED))
 
 
 def cloud(kind: str) -> Diagram:
-    """Families of near-copies, some sequences of which are test: filled squares."""
+    """Draw families of near-copies, some sequences of which are test: filled squares."""
     title = "Random split" if kind == "random" else "Split by similarity"
     leaks = len(leaking(kind))
     picture = Diagram(
@@ -110,7 +110,7 @@ def cloud(kind: str) -> Diagram:
 
 
 def leaking(kind: str) -> list[int]:
-    """Which test sequences share a family with one in train."""
+    """Return which test sequences share a family with one in train."""
     leaks, first = [], 0
     for *_, size in FAMILIES:
         members = range(first, first + size)

@@ -11,7 +11,7 @@ CHOSEN = {1: "0.7", 6: "0.3"}  # experts of the token that is drawn, and their w
 
 
 def cells(picture: Diagram, x: float, y: float, rows: int, columns: int, role: str) -> None:
-    """A matrix as small cells."""
+    """Draw a matrix as small cells."""
     for i in range(rows):
         for j in range(columns):
             at = f"M{x + SIDE * j:g},{y + SIDE * i:g}h{SIDE - 1}v{SIDE - 1}h-{SIDE - 1}Z"
@@ -19,7 +19,7 @@ def cells(picture: Diagram, x: float, y: float, rows: int, columns: int, role: s
 
 
 def product(title: str, rows: int, says: str, cost: str) -> Diagram:
-    """Rows times the weights: what is multiplied, and what had to be fetched for it."""
+    """Draw rows times the weights: what is multiplied, and what had to be fetched for it."""
     picture = Diagram(title, says, width=280, height=168)
     picture.text(140, 18, title, bold=True, size=14)
     top = 36 + SIDE * (READ - rows) / 2
@@ -34,7 +34,7 @@ def product(title: str, rows: int, says: str, cost: str) -> Diagram:
 
 
 def reading_and_writing() -> Drawings:
-    """The same weights, fetched for all rows of a question and for one row of an answer."""
+    """Draw the same weights, fetched for all rows of a question and for one row of an answer."""
     return beside(
         product(
             "Reading",
@@ -54,14 +54,14 @@ def reading_and_writing() -> Drawings:
 
 
 def padding() -> Drawings:
-    """Three questions of different lengths in one batch, filled up behind or in front."""
+    """Draw three questions of different lengths in one batch, filled up behind or in front."""
     return beside(
         padded("Padded to the right", left=False), padded("Padded to the left", left=True)
     )
 
 
 def padded(title: str, left: bool) -> Diagram:
-    """The questions as rows; where the next word of each is to come."""
+    """Draw the questions as rows; where the next word of each is to come."""
     n = max(map(len, LINES))
     where = "in front of" if left else "behind"
     picture = Diagram(
@@ -89,7 +89,7 @@ def padded(title: str, left: bool) -> Diagram:
 
 
 def guess_and_check() -> Diagram:
-    """A draft behind a text, and what one pass of the model makes of it."""
+    """Draw a draft behind a text, and what one pass of the model makes of it."""
     picture = Diagram(
         "Guess and check",
         f"A text, {' '.join(TEXT)}, and behind it a draft of {len(DRAFT)} words, "
@@ -120,7 +120,7 @@ def guess_and_check() -> Diagram:
 
 
 def experts() -> Diagram:
-    """A token, the gate's scores for eight experts, and the two that it goes to."""
+    """Draw a token, the gate's scores for eight experts, and the two that it goes to."""
     picture = Diagram(
         "Two of eight experts",
         "A token’s row goes into a gate, which scores eight feed-forward layers. The two with the "

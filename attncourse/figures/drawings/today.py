@@ -14,7 +14,7 @@ PLACES = (  # what is in a block, its role, and what has been put there
 
 
 def changed_places() -> Diagram:
-    """The parts of an attention layer in the order of a token's way, and what stands there now."""
+    """Draw the parts of an attention layer in a token's order, and what stands there now."""
     picture = Diagram(
         "Where a layer has changed",
         "Five parts of an attention layer from top to bottom, and what has been put there: queries "
@@ -33,12 +33,12 @@ def changed_places() -> Diagram:
 
 
 def two_caches() -> Drawings:
-    """What grouped heads keep of a token, and what latent attention keeps."""
+    """Draw what grouped heads keep of a token, and what latent attention keeps."""
     return beside(grouped_cache(), latent_cache())
 
 
 def grouped_cache() -> Diagram:
-    """A token's vector becomes keys and values, which are kept."""
+    """Draw how a token's vector becomes keys and values, which are kept."""
     picture = Diagram(
         "Grouped heads",
         "From a token's vector x go arrows to a key and a value of each key/value head, and these "
@@ -57,7 +57,7 @@ def grouped_cache() -> Diagram:
 
 
 def latent_cache() -> Diagram:
-    """A token's vector becomes a latent and a turned key, which are kept; the rest is made anew."""
+    """Draw how a token's vector becomes a latent and a turned key, which are kept."""
     picture = Diagram(
         "Latent attention",
         "From a token's vector x go arrows to a latent c and to one turned key, and these two are "
@@ -79,7 +79,7 @@ def latent_cache() -> Diagram:
 
 
 def mended() -> Diagram:
-    """A key is asked, the answer compared with the new value, and the error is written."""
+    """Draw a delta rule's step: a key is asked, and the error of its answer is written."""
     picture = Diagram(
         "The delta rule",
         "A memory S is asked with the key k and answers S-transposed k; that is taken from the new "

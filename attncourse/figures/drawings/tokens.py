@@ -9,7 +9,7 @@ NAMES = ("<unk>", "the", "man", "walked", "dog")
 
 
 def text_to_rows() -> Diagram:
-    """Text is cut into tokens, tokens are numbered, numbers are exchanged for rows of a table."""
+    """Draw a text cut into tokens, tokens numbered, numbers exchanged for rows of a table."""
     drawing = Diagram(
         "From text to rows",
         "The text The man walked the dog is cut into five tokens: the, man, walked, the, dog. They "
@@ -35,7 +35,7 @@ def text_to_rows() -> Diagram:
 
 
 def lookup() -> Diagram:
-    """One-hot rows times the table: each row of H has a single 1, and picks a row of E."""
+    """Draw one-hot rows times the table: each row of H has a single 1, and picks a row of E."""
     drawing = Diagram(
         "A lookup is a product",
         "H, five by five, has one 1 in each row: in the columns the, man, walked, the, dog. Times "

@@ -17,14 +17,14 @@ STREAM, BRANCH, WIDE = 62, 132, 132  # where the stream runs, where branches beg
 
 
 def plus(picture: Diagram, y: float):
-    """A plus in a circle on the stream."""
+    """Draw a plus in a circle on the stream."""
     place = picture.dot(STREAM, y, radius=9, hollow=True)
     picture.path(f"M{STREAM - 5:g},{y:g}h10M{STREAM:g},{y - 5:g}v10")
     return place
 
 
 def stream(pre_norm: bool) -> Diagram:
-    """A block from above to below: the stream on the left, its two branches on the right."""
+    """Draw a block from above to below: the stream on the left, its two branches on the right."""
     title = "Pre-norm" if pre_norm else "Post-norm, as in 2017"
     picture = Diagram(title, PRE_SAYS if pre_norm else POST_SAYS, width=272, height=366)
     picture.text(4, 15, title, bold=True, anchor="start")
@@ -57,7 +57,7 @@ def stream(pre_norm: bool) -> Diagram:
 
 
 def block() -> Drawings:
-    """The block with the norms before the branches, and with the norms after the sums."""
+    """Draw the block with the norms before the branches, and with the norms after the sums."""
     return beside(stream(True), stream(False))
 
 
@@ -71,12 +71,12 @@ SAYS = (
 
 
 def grown() -> Drawings:
-    """The block part by part: attention, then the residual, the norm, the feed-forward layer."""
+    """Draw the block part by part: attention, then residual, norm, feed-forward layer."""
     return beside(*map(stage, range(len(PARTS))))
 
 
 def stage(number: int) -> Diagram:
-    """The block with the first parts of ``PARTS``, the newest one bold."""
+    """Draw the block with the first parts of ``PARTS``, the newest one bold."""
     picture = Diagram(f"{number + 1}: {PARTS[number]}", SAYS[number], width=152, height=262)
     picture.text(4, 15, f"{number + 1}  {PARTS[number]}", bold=True, anchor="start")
     residual, norm, feed = number >= 1, number >= 2, number >= 3
@@ -108,7 +108,7 @@ def stage(number: int) -> Diagram:
 
 
 def encoder_decoder() -> Drawings:
-    """An encoder and a decoder block beside each other, and the memory between them."""
+    """Draw an encoder and a decoder block beside each other, and the memory between them."""
     left = Diagram(
         "The encoder makes the memory",
         "Source tokens go through encoder blocks, self-attention and feed-forward, to the memory, "

@@ -16,7 +16,7 @@ THREE = (
 
 
 def model() -> Drawings:
-    """An image cut into patches; and from patches to the scores of the classes."""
+    """Draw an image cut into patches; and from patches to the scores of the classes."""
     picture = Diagram(
         "From patches to classes",
         "The n patches, n by c times patch squared, are projected to n by d model. The class "
@@ -43,7 +43,7 @@ def model() -> Drawings:
 
 
 def cut() -> Diagram:
-    """The image, its patches drawn apart, and the sentence that they make."""
+    """Draw the image, its patches drawn apart, and the sentence that they make."""
     picture = Diagram(
         "An image cut into patches",
         "A digit of 8 by 8 pixels, a three, cut into 16 patches of 2 by 2 pixels. In reading order "
@@ -75,7 +75,7 @@ def cut() -> Diagram:
 
 
 def windows() -> Drawings:
-    """Windows on a grid of tokens, and the same windows shifted by half their side."""
+    """Draw windows on a grid of tokens, and the same windows shifted by half their side."""
     pictures = []
     for shift, title in ((0, "even layers"), (2, "odd layers: shifted")):
         picture = Diagram(

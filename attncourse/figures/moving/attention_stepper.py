@@ -20,7 +20,7 @@ DOWN = '<td aria-hidden="true">↓</td>'
 
 
 def attention_stepper(X, W_q, W_k, W_v, tokens: Sequence[str]) -> Moving:
-    """A head's way from ``x`` to ``u``, one stage at a time, with numbers that a reader may change.
+    """Return a head's way from ``x`` to ``u`` in stages, with numbers that a reader may change.
 
     X: the tokens, ``(n, d_model)`` with n and d_model from 1 to 4. W_q, W_k: ``(d_model, d_k)``.
     W_v: ``(d_model, d_v)``; d_k and d_v are at most 2, which a phone has room for. Numbers are from
@@ -55,7 +55,7 @@ def attention_stepper(X, W_q, W_k, W_v, tokens: Sequence[str]) -> Moving:
 
 
 def require_fit(numbers: dict[str, np.ndarray], tokens: Sequence[str]) -> None:
-    """``ValueError`` unless the matrices fit to each other, to the tokens, and into the figure."""
+    """Raise ``ValueError`` unless the matrices fit each other, the tokens and the figure."""
     X, W_q, W_k, _ = numbers.values()
     n, d_model = X.shape
     if len(tokens) != n or not 1 <= n <= 4 or not 1 <= d_model <= 4:
@@ -79,7 +79,7 @@ def require_fit(numbers: dict[str, np.ndarray], tokens: Sequence[str]) -> None:
 
 
 def left(numbers: dict, views: dict, tokens: Sequence[str]) -> str:
-    """From the tokens to their three views: X, the matrices below it, Q, K and V below those."""
+    """Draw the tokens and their three views: X, the matrices below it, Q, K and V below those."""
     fan = "".join(
         stepper_arrow(colour, (176, 2), (x, 26))
         for colour, x in zip(COLOURS.values(), (92, 176, 260), strict=True)
@@ -117,7 +117,7 @@ def matrix_table(name: str, all_numbers: dict, tokens: Sequence[str] = ()) -> st
 
 
 def stepper_columns(views: dict, tokens: Sequence[str]) -> str:
-    """From the first token's query to its blend: one column for each token that is asked."""
+    """Draw the way from a query to its blend: one column for each token that is asked."""
     Q, K, V = views.values()
     n, d_k = K.shape
     scores = K @ Q[0]  # (n,)

@@ -26,7 +26,7 @@ def block_parts(
     tokens: tuple[str, ...] = TOKENS,
     depth: int = 4,
 ) -> Moving:
-    """Tokens after so many blocks, at first of attention alone; parts are switched on one by one.
+    """Return tokens after so many blocks, whose parts a reader switches on one by one.
 
     x: ``(n, d)``, at most 6 tokens of 6 features. layers: for each block ``W_q``, ``W_k``, ``W_v``
     and ``W_o``, ``(d, d)``, ``W_1`` ``(d, d_ff)`` and ``W_2`` ``(d_ff, d)``, for rows on the left;
@@ -70,7 +70,7 @@ def block_parts(
 
 
 def example_block() -> tuple[np.ndarray, list[dict]]:
-    """Four random tokens of four features, and eight layers with weights of Xavier's size."""
+    """Return four random tokens of four features, and eight layers with Xavier's weights."""
     rng = np.random.default_rng(12)
     shapes = dict.fromkeys(NAMES[:4], (4, 4)) | {"W_1": (4, 8), "W_2": (8, 4)}
 

@@ -19,7 +19,7 @@ NORM = ("layer norm: mean taken off, gain, bias", "RMS norm: gain")
 
 
 def block_labels(sizes: Mapping[str, int]) -> tuple[tuple[str, int, str, str], ...]:
-    """Which part each label belongs to, where it stands, and what it says before and after."""
+    """Return each label's part, where it stands, and what it says before and after."""
     h, h_kv = sizes["n_heads"], sizes["n_kv_heads"]
     return (
         ("turned", 39, "plus a vector for each position", "nothing is added"),
@@ -42,7 +42,7 @@ STREAM, LEFT, WIDE = 26, 58, 274
 
 
 def block_today(sizes: Mapping[str, int]) -> Moving:
-    """A block to change, part by part, from chapter 12's to today's, and all its numbers counted.
+    """Return a block to change, part by part, from chapter 12's to today's, its numbers counted.
 
     sizes: ``d_model``, ``n_heads``, ``n_kv_heads``, ``n_layers``, ``d_ff`` (of the gated layer; the
     plain one has 4·d_model), ``n_vocab`` and ``max_length`` (of the table of positions).
@@ -79,7 +79,7 @@ def block_today(sizes: Mapping[str, int]) -> Moving:
 def counted(
     sizes: Mapping[str, int], *, turned=False, rms=False, shared=False, gated=False, bare=False
 ) -> dict[str, int]:
-    """The numbers of attention, feed-forward layer and norms in a block, of the tables, of all."""
+    """Return how many numbers attention, feed-forward layer, norms, tables and all have."""
     d, layers = sizes["d_model"], sizes["n_layers"]
     d_kv = d // sizes["n_heads"] * sizes["n_kv_heads"] if shared else d
     d_ff = sizes["d_ff"] if gated else 4 * d

@@ -17,7 +17,7 @@ CURVES = (34, 8, 296, 74)  # left, top, width and height of the curves' field
 
 
 def a_day(n: int = 120, seed: int = 20, common: int = 96) -> list[tuple[int, int, int]]:
-    """Questions as (step at which it comes, its tokens, tokens of its answer), by a seed.
+    """Return questions as (step at which it comes, its tokens, tokens of its answer), by a seed.
 
     All begin with the same ``common`` tokens. Gaps between them are exponential, 2.5 steps
     on average; lengths are lognormal, cut at 120 and 290 tokens.
@@ -142,7 +142,7 @@ def cache_pages(
     common: int = 96,
     steps: int = 300,
 ) -> Moving:
-    """A cache as a field of pages: who holds which, how much of it is filled, and who waits.
+    """Return a cache as a field of pages: who holds which, how full they are, and who waits.
 
     questions: as `a_day` gives them, each at most ``longest`` tokens with its answer. way: how room
     is given, one of ``reserved``, ``pages``, ``shared``. step: the one shown first, of ``steps``.
@@ -261,7 +261,7 @@ def step_sentence(now: dict, way: str, room: int, page: int) -> str:
 
 
 def page_cells(now: dict, way: str, rows: int, across: int, page: int, common: int) -> str:
-    """The cells: outlines, what is reserved hatched, and tokens as high as the page is full."""
+    """Draw the cells: outlines, reserved ones hatched, and tokens as high as the page is full."""
     (width, height), held = CELL, tokens_on(now, page)
     shared = common // page if way == "shared" else 0
     chosen = set(now["held"][-1][1]) if now["held"] else set()

@@ -11,7 +11,7 @@ from attncourse.figures.ink import arrow_head, paint
 
 
 def controls(*parts: str) -> str:
-    """Controls in a row, which wraps on a phone."""
+    """Return controls in a row, which wraps on a phone."""
     return f'<div class="am-row am-controls">{"".join(parts)}</div>'
 
 
@@ -42,12 +42,12 @@ def choice(name: str, label: str, options: list[str], chosen: int) -> str:
 
 
 def picture_row(*drawings: Diagram) -> str:
-    """Drawings side by side where there is room."""
+    """Return drawings side by side where there is room."""
     return f'<div class="attncourse-diagram">{"".join(drawing.svg() for drawing in drawings)}</div>'
 
 
 def beside_controls(*parts: str) -> str:
-    """Pictures, and beside them what moves them or is read off; one below the other on a phone."""
+    """Return pictures, and beside them what moves them; one below the other on a phone."""
     picture, *others = parts
     return f'<div class="am-beside">{picture}<div>{"".join(others)}</div></div>'
 
@@ -68,7 +68,7 @@ def scrolling(rows: str, label: str) -> str:
 
 
 def live(drawing: Diagram, name: str, markup: str = "") -> None:
-    """A group in the drawing which the script fills anew; until then it holds ``markup``."""
+    """Add a group to the drawing which the script fills anew; until then it holds ``markup``."""
     drawing.parts.append(f'<g data-part="{name}">{markup}</g>')
 
 

@@ -95,7 +95,7 @@ def digit_painter_weights(model: "VisionTransformer") -> dict[str, np.ndarray]:
 
 
 def classify_digit(model: "VisionTransformer", weights: dict, ink) -> tuple[np.ndarray, np.ndarray]:
-    """The probability of each class, and the patches' shares of attention, in reading order."""
+    """Return the probability of each class, and the patches' shares of attention, row by row."""
     import torch
 
     from attncourse.vision import attention_on_image

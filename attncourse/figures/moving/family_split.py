@@ -22,7 +22,7 @@ LOOPS = (
 def family_split(
     sequences: Sequence[str] = LOOPS, max_distance: int = 1, test_fraction: float = 0.3
 ) -> Moving:
-    """A list of sequences in clusters, with test marked in a random split and in one by similarity.
+    """Return clusters of sequences, with test marked in a random split and in one by similarity.
 
     A slider changes the edit distance from 0 to 4, a button draws both splits anew. sequences: 2 to
     24, of at most 14 letters, any text. Raises ``ValueError`` for others, a distance not from 0 to

@@ -11,7 +11,7 @@ WIDTH, HEIGHT, EDGE = 340, 210, 14
 
 
 def four_bits(weights, bits: int = 4) -> Moving:
-    """32 numbers as dots, the levels that so many bits allow as lines, and where each dot lands.
+    """Return 32 numbers as dots, levels that so many bits allow, and where each dot lands.
 
     weights: ``(n,)`` with n from 2 to 32, not all equal. bits: from 2 to 8. A number becomes the
     nearest of ``2**bits`` levels from the smallest to the largest of the block.
@@ -43,7 +43,7 @@ def four_bits(weights, bits: int = 4) -> Moving:
 
 
 def round_to_levels(row: np.ndarray, bits: int) -> np.ndarray:
-    """Each number at the nearest level."""
+    """Return each number at the nearest level."""
     step = (row.max() - row.min()) / (2**bits - 1)
     return row.min() + np.rint((row - row.min()) / step) * step
 
@@ -54,7 +54,7 @@ def off(row: np.ndarray, bits: int) -> float:
 
 
 def rounding_dots(row: np.ndarray, to: np.ndarray) -> str:
-    """Hollow dots at the weights, full ones where they land, a line from one to the other."""
+    """Draw hollow dots at the weights, full ones where they land, and a line between."""
     low, high = row.min(), row.max()
     across = (WIDTH - 2 * EDGE) / (len(row) - 1)
     down = (HEIGHT - 2 * EDGE) / (high - low)

@@ -122,7 +122,7 @@ def one_head(i: int, weights: np.ndarray, tokens: list[str], name: str, on: bool
 def strength_table(
     part: str, numbers: np.ndarray, tokens: list[str], over: list, most: float, change=()
 ) -> str:
-    """Numbers in cells as dark as their part of ``most``, a row for each token.
+    """Return numbers in cells as dark as their part of ``most``, a row for each token.
 
     over: headings, how many columns each reaches over, and whether its head is on. change: by how
     much of its length each row has changed, for a last column.

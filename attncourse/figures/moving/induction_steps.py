@@ -48,14 +48,14 @@ def induction_steps(tokens: list[str], asks: int) -> Moving:
 
 
 def induction_row(tokens: list[str], asks: int) -> list[float]:
-    """The row of the token that asks: even weights on what came behind its like, or zeros."""
+    """Return the row of the token that asks: even weights on what came behind its like, or 0."""
     n = len(tokens)
     places = [j for j in range(1, n) if j <= asks and tokens[j - 1] == tokens[asks]]
     return [1 / len(places) if j in places else 0.0 for j in range(n)]
 
 
 def induction_table(tokens: list[str], asks: int, weights: list[float]) -> str:
-    """Three lines below the tokens: the notes, the weights of who asks, what is copied."""
+    """Draw three lines below the tokens: the notes, the weights of who asks, what is copied."""
     head = "".join(
         f'<th scope="col"><button type="button" aria-pressed="{str(i == asks).lower()}">'
         f"{escape(token)}</button></th>"

@@ -11,7 +11,7 @@ CHANCES = 5  # of other words, beside the one that was written
 
 
 def kept_answers(answers: Sequence[dict], chosen: int = 0) -> Moving:
-    """Questions to choose from; the answer comes word by word, and every word tells its rivals.
+    """Return questions to choose from; the answer comes word by word, each with its rivals.
 
     answers: for each question ``question``, ``pieces`` (the words written, as they look), and for
     each piece in ``chances`` up to five pairs of a piece and its probability, the likeliest first;

@@ -48,7 +48,7 @@ def length_slider(n: int = 2**HIGH) -> Moving:
 
 
 def count_bytes_and_operations(n: int) -> dict[str, int]:
-    """Bytes of each thing at n tokens, in float32 but for the cache, and one head's operations."""
+    """Return bytes of each thing at n tokens, in float32 but for the cache, and operations."""
     return {
         "map": 4 * n * n,
         "window": 4 * n * WINDOW,
@@ -65,7 +65,7 @@ def power(number: float) -> str:
 
 
 def size_in_words(amount: float) -> str:
-    """Bytes with two figures and a unit."""
+    """Return bytes with two figures and a unit."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if amount >= unit:
             number = amount / unit
@@ -99,5 +99,5 @@ def memory_bars(counts: dict[str, int]) -> str:
 
 
 def axis_share(amount: float) -> float:
-    """Where an amount stands on the axis, in percent of its length."""
+    """Return where an amount stands on the axis, in percent of its length."""
     return 100 * log10(max(amount, LEAST) / LEAST) / log10(MOST / LEAST)

@@ -37,7 +37,7 @@ SAYS = (
 def line_writer(
     models: "dict[str, Seq2Seq]", reads: str, writes: str, line: str, examples: Sequence[str] = ()
 ) -> Moving:
-    """Translators of dates, chapter 6's ``Seq2Seq``, that write in the page what a reader types.
+    """Return translators of dates, chapter 6's ``Seq2Seq``, that write what a reader types.
 
     models: two or three by their names, with an `AdditiveScore` or without attention; the first is
     shown first. reads, writes: the characters that they know, in the order of their ids from 1.
@@ -139,7 +139,7 @@ def line_picture(line: str, written: str, weights: np.ndarray | None, at: int) -
 
 
 def character_row(text: str, y: int, at: int, goal: str) -> str:
-    """Characters in a row; the one at ``at`` framed, those that ``goal`` has not underlined."""
+    """Draw characters in a row; the one at ``at`` framed, those that ``goal`` lacks underlined."""
     parts = []
     for i, character in enumerate(text):
         x = character_place(i, max(len(text), LONGEST if at >= 0 else 1))
@@ -155,13 +155,13 @@ def character_row(text: str, y: int, at: int, goal: str) -> str:
 
 
 def character_place(i: int, n: int) -> float:
-    """Where character i of n stands: in the middle of the picture, at most 18 pixels apart."""
+    """Return where character i of n stands, around the middle, at most 18 pixels apart."""
     step = min(18, (WIDE - 8) / n)
     return WIDE / 2 + (i - (n - 1) / 2) * step
 
 
 def attention_curves(line: str, weights: np.ndarray | None, at: int) -> str:
-    """Curves from the letter to what it looks at, or through one vector."""
+    """Draw curves from the letter to what it looks at, or through one vector."""
     x, n, middle = character_place(at, LONGEST), len(line), WIDE / 2
     if weights is None:
         left, end, low = character_place(0, n), character_place(n - 1, n), BOTTOM - 20

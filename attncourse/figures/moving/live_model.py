@@ -138,7 +138,7 @@ def live_model_weights(model: "GPT") -> dict[str, np.ndarray]:
 def carried(
     model: "GPT | ReceptorClassifier | VisionTransformer", but: Collection[str] = ()
 ) -> dict[str, np.ndarray]:
-    """A model's numbers by name, but for some, as a page carries them: rounded, finite, not many.
+    """Return a model's numbers by name, as a page carries them: rounded, finite, not many.
 
     Raises ``ValueError`` where they are not, and for blocks whose activation is not exact GELU.
     """
@@ -159,7 +159,7 @@ def carried(
 
 
 def round_to_16_bits(array: np.ndarray) -> np.ndarray:
-    """As float32 whose lowest byte is 0, the nearest: 16 binary digits."""
+    """Return numbers as the nearest float32 whose lowest byte is 0: 16 binary digits."""
     bits = np.ascontiguousarray(array, dtype="<f4").view("<u4")
     return ((bits + 128) & ~np.uint32(255)).view("<f4")
 
@@ -173,7 +173,7 @@ def pack_arrays(arrays) -> str:
 def live_model_forward(
     model: "GPT", weights: dict, ids: list[int]
 ) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Logits for the next token, ``(n_vocab,)``, and each layer's maps, ``(h, n, n)``."""
+    """Return logits for the next token, ``(n_vocab,)``, and each layer's maps, ``(h, n, n)``."""
     import torch
 
     from attncourse.masking import causal_mask
@@ -200,7 +200,7 @@ def top_tokens(logits: np.ndarray, world: World, count: int) -> list[tuple[str, 
 
 
 def default_examples(world: World) -> list[str]:
-    """Where a stereotype is planted, each profession with a trait; otherwise nothing."""
+    """Return texts where a stereotype is planted, each profession with a trait; otherwise none."""
     return [f"the {who} is cute ." for who in list(getattr(world, "men", ()))[:3]]
 
 
@@ -248,7 +248,7 @@ def next_token_bars(top: list[tuple[str, float]]) -> str:
 
 
 def head_rows(tokens: list[str], maps: list[np.ndarray]) -> str:
-    """Where the last token looks: a row for each head, darker for more."""
+    """Return where the last token looks: a row for each head, darker for more."""
     heads = "".join(f'<th scope="col"><span>{escape(token)}</span></th>' for token in tokens)
     lines = "".join(
         f'<tr><th scope="row">{layer}.{h}</th>'

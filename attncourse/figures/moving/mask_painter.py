@@ -20,7 +20,7 @@ MAX_NUMBER = 99  # of a score or a value, for the same reason
 def mask_painter(
     scores, values, tokens: Sequence[str], start: str = "Causal", brief: bool = False
 ) -> Moving:
-    """Scores on which a reader paints what may be seen; the weights renormalise at once.
+    """Return scores on which a reader paints what may be seen; the weights renormalise at once.
 
     scores: ``(n, n)``, row i of query i, already scaled, n from 2 to 8. values: ``(n, d_v)``, with
     d_v of 1 or 2. Numbers are from −99 to 99. tokens: n words. start: the mask that it begins with,

@@ -25,7 +25,7 @@ SAYS = (
 
 
 def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
-    """Points on a circle that move to ``U = softmax(κ X Xᵀ) X``, scaled back to length 1.
+    """Return points on a circle that move to ``U = softmax(κ X Xᵀ) X``, scaled back to length 1.
 
     points: ``(n, 2)``, each of length 1, at most 200. kappa: how sharply they listen at first, from
     0.5 to 40. The line around the circle is the density Σ exp(κ y · x_j), its highest place always
@@ -73,7 +73,7 @@ def mean_shift_circle(points: np.ndarray, kappa: float = 10.0) -> Moving:
 
 
 def hills(X: np.ndarray, kappa: float) -> str:
-    """The density around the circle as a closed line, its highest place ``HILL`` pixels out."""
+    """Draw the density around the circle as a closed line, at most ``HILL`` pixels out."""
     turn = np.linspace(0, 2 * np.pi, 121)
     ring = np.column_stack([np.cos(turn), np.sin(turn)])  # (121, 2)
     density = np.exp(kappa * (ring @ X.T - 1)).sum(axis=1)  # (121,), none above n
@@ -89,5 +89,5 @@ def shift_arrows(X: np.ndarray, kappa: float) -> str:
 
 
 def circle_pixels(points: np.ndarray) -> np.ndarray:
-    """Points in pixels; the second feature grows upwards."""
+    """Return points in pixels; the second feature grows upwards."""
     return MIDDLE + RADIUS * points * [1, -1]

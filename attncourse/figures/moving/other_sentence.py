@@ -31,7 +31,7 @@ def other_sentence(
     queries, keys, values, names: Sequence[str], words: Sequence[str], features: Sequence[str],
     parts: Sequence[str],
 ) -> Moving:  # fmt: skip
-    """A query asks the words of a sentence that it is not in; a reader chooses or makes the query.
+    """Return a query that asks the words of another sentence; a reader chooses or makes it.
 
     queries: ``(k, 2)``, at most 4, to choose from by their names, each number from −4 to 4. keys:
     ``(n, 2)`` and values ``(n, d_v)`` of 2 to 6 words. features: names of a query's two features;
@@ -91,7 +91,7 @@ def asks(name: str, query: np.ndarray) -> str:
 
 
 def weight_line(x: float, weight: float) -> str:
-    """From the question to a word, as thick as the word's weight."""
+    """Draw a line from the question to a word, as thick as the word's weight."""
     return (
         f'<path class="am-query" d="M{WIDE / 2:g},{ASKS}L{x:.1f},{ASKED}" '
         f'style="stroke-width:{0.6 + 9 * weight:.2f}"/>'

@@ -49,7 +49,7 @@ STRENGTH = 2.0  # of a feature that a word has, and of a question in W_q
 
 
 def playground() -> Moving:
-    """Attention on a sentence of the reader's own, with one, two or three views of each word.
+    """Return attention on a reader's own sentence, with one, two or three views of each word.
 
     Words are embedded by nine features that were set by hand for some English words, 2
     where a word has the feature; any other word has a feature of its own, one-hot. One view is
@@ -96,7 +96,7 @@ def dictionary() -> dict[str, list[int]]:
 
 
 def feature_rows(tokens: list[str]) -> tuple[np.ndarray, list[str]]:
-    """The words as rows ``(n, 9 + u)``, and the u unknown words, which have the last columns."""
+    """Return the words as rows ``(n, 9 + u)``, and the u unknown words of the last columns."""
     words = [re.sub(r"[\W_]", "", token.lower()) for token in tokens]
     known = dictionary()
     unknown = list(dict.fromkeys(word for word in words if word not in known))

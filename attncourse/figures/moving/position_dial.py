@@ -31,7 +31,7 @@ def position_dial(
     base: float = 10000.0,
     brief: bool = False,
 ) -> Moving:
-    """Hands of the sinusoidal encoding at position s, and a query and a key turned by RoPE.
+    """Return hands of the sinusoidal encoding at position s, and a query and a key that turn.
 
     q, k: ``(2,)``, one pair of features each, of lengths between 0.01 and 100. s, t: the first
     positions of the query and of the key, 0 to 60. base: of the frequencies ``base**(−2i / 8)`` of
@@ -97,7 +97,7 @@ def distance_scores(pair: np.ndarray, distances, pace: float) -> list[float]:
 
 
 def frequency_clocks(s: int, pace: np.ndarray, names: list[str], chosen: int) -> Diagram:
-    """A clock for each frequency: a hand that points at (sin, cos), straight up at position 0."""
+    """Draw a clock for each frequency: a hand that points at (sin, cos), up at position 0."""
     picture = Diagram(
         "Four clocks",
         "Four clocks, each with a hand that turns with the position, the first fastest.",

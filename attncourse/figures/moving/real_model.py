@@ -208,7 +208,7 @@ def real_model_next() -> str:
 
 
 def real_model_maps() -> str:
-    """Which head is looked at, and what is switched off; what each layer would say."""
+    """Return controls: which head is looked at, what is switched off, what each layer would say."""
     sorts = "".join(f'<option value="{key}">{words}</option>' for key, words in ORDERS.items())
     return (
         '<p class="rm-head">Heads</p>'
@@ -272,7 +272,7 @@ def two_texts() -> str:
 
 
 def decision_switches() -> str:
-    """The decisions of the book, each with the option that was taken and those that were not."""
+    """Return the book's decisions, each with the option that was taken and the others."""
     rows = "".join(
         '<div class="rm-switch">'
         + choice(f"switch{i}", name, [escape(label) for label, _ in options], 0).replace(

@@ -16,7 +16,7 @@ def sampling(
     top_k: int | None = None,
     top_p: float = 1.0,
 ) -> Moving:
-    """A bar for each token, with sliders for temperature, top-k and top-p, and a button that draws.
+    """Return a bar for each token, with sliders for temperature, top-k and top-p, and a draw.
 
     logits: ``(n,)``, of 2 to 12 tokens. tokens: n words. The other arguments are the first state;
     temperature is from 0 to 3. A bar's outline is what the softmax alone gives.

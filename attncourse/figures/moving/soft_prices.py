@@ -25,7 +25,7 @@ SEEN = 0.02  # the weight from which on a thread leads from a car to the answer
 def soft_prices(
     keys: Sequence[float], values: Sequence[float], query: float, temperature: float = 0.05
 ) -> Moving:
-    """The blend of a few values by how near their keys are to what is asked, and its whole curve.
+    """Return the blend of a few values by how near their keys are, and its whole curve.
 
     keys, values: 2 to 8 numbers above 0, at most 999; the axes begin at 0. query: what is asked
     first, on the axis. temperature: the first one, 0.01 to 100; scores are minus half the squared
@@ -92,7 +92,7 @@ def soft_answers(
 
 
 def prices_picture(k, v, query: float, temperature: float, ends: list[float]) -> Diagram:
-    """The axes and the known entries, which stay, and what moves: curve, threads and answer."""
+    """Draw the axes and the known entries, which stay, and what moves: curve, threads, answer."""
     drawing = Diagram(
         "Prices by age",
         "Dots are cars, by age and price. A curve is the price that the lookup gives to each age; "

@@ -61,7 +61,7 @@ def softmax_in_blocks(scores: np.ndarray, values: np.ndarray, block: int = 2) ->
 def block_steps(
     scores: np.ndarray, values: np.ndarray, block: int
 ) -> list[list[tuple[float, int]]]:
-    """After each block: largest score, factor, normaliser, output, each with its digits."""
+    """Return after each block its largest score, factor, normaliser and output, with digits."""
     steps, maximum, normaliser, total = [], -math.inf, 0.0, 0.0
     for start in range(0, len(scores), block):
         s, v = scores[start : start + block], values[start : start + block]

@@ -92,7 +92,7 @@ def surprising(looks: np.ndarray, costs: np.ndarray) -> tuple[int, int]:
 
 
 def story_record(world: World, who: str, line: str) -> dict:
-    """A story: its ids, its words, where they stand in the drawing, and which is the character."""
+    """Return a story: its ids, its words, their places in the drawing, and its character."""
     ids = world.beginning(f"{who} {line}")
     tokens = [world.words[i] for i in ids]
     widths = [wide(token, LETTER) for token in tokens]
@@ -106,7 +106,7 @@ def story_record(world: World, who: str, line: str) -> dict:
 
 
 def story_maps(model: "GPT", weights: dict, world: World, ids: list[int], off: tuple[int, int]):
-    """Every head's map, and p(she), p(he), p(others) without a head and with all of them."""
+    """Return every head's map, and p(she), p(he), p(others) without a head and with all."""
     import torch
 
     from attncourse.interpret import ablate, attention_maps
@@ -126,7 +126,7 @@ def story_maps(model: "GPT", weights: dict, world: World, ids: list[int], off: t
 
 
 def story_arc(story: dict, layer: int, j: int, weight: float, lit: bool) -> str:
-    """From the full stop to token j: above the words for layer 0, below for the others."""
+    """Draw an arc from the full stop to token j: above the words for layer 0, else below."""
     x, to = story["x"][-1], story["x"][j]
     y, up = (ABOVE, -1) if layer == 0 else (BELOW, 1)
     turn = y + up * (8 + 0.2 * (x - to))

@@ -29,7 +29,7 @@ SAYS = (
 def two_means(
     words: Sequence[str], vectors: np.ndarray, sentences: Sequence[Sequence[int]]
 ) -> Moving:
-    """Words as arrows in the plane, and the means of a first sentence and of another one.
+    """Return words as arrows in the plane, and the means of a first sentence and of another one.
 
     vectors: ``(n, 2)``, one for each of 2 to 4 words, at most 2.5 to the side and 1.75 up or down.
     sentences: two or three lists of words' numbers: the first is marked by a dot, of the others the

@@ -26,7 +26,7 @@ STRIP, STRIP_TOPS, TOP, ROW = (56, 280), (2, 22), 44, 31  # left and width of a 
 
 
 def part_words(model: Mapping[str, Any]) -> list[str]:
-    """What a model has in each part of a block, in the order of PARTS."""
+    """Return what a model has in each part of a block, in the order of PARTS."""
     kinds, cap = model["layers"], model.get("cap")
     caches = []
     if "latent" in kinds:
@@ -94,7 +94,7 @@ def two_models(
     first: str = "Llama 3.1 8B",
     second: str = "DeepSeek-V3",
 ) -> Moving:
-    """Two models chosen from a table: their layers, the parts of a block, what differs, its cost.
+    """Return two models chosen from a table: layers, a block's parts, differences, cost.
 
     models: rows as ``attncourse.today.MODELS`` has them, by name. first, second: what is shown at
     the start. Raises ``ValueError`` for a name that is not in the table.
@@ -144,7 +144,7 @@ def model_choice(name: str, models: Mapping[str, Mapping[str, Any]], chosen: str
 
 
 def block_rows(shown: list[Mapping[str, Any]]) -> Diagram:
-    """Both models' layers as strips, then the parts of a block, with both models' words."""
+    """Draw both models' layers as strips, then a block's parts, with both models' words."""
     picture = Diagram(
         "A block of each",
         "Two strips with a cell for each layer; below them eight parts of a block in the order in "
@@ -192,7 +192,7 @@ def word_lines(words: list[list[str]]) -> str:
 
 
 def legend_of_layers() -> str:
-    """What the colours of the layers mean."""
+    """Return what the colours of the layers mean, as a legend."""
     squares = "".join(
         f'<span><i style="--here:var(--{ROLES[kind]})"></i>{words}</span>'
         for kind, words in KIND_WORDS.items()
@@ -208,7 +208,7 @@ def two_digits(number: float) -> str:
 
 
 def cost_table(shown: list[Mapping[str, Any]]) -> str:
-    """Kilobytes of cache a token, and 10⁹ operations, at three lengths, of both models."""
+    """Return kilobytes of cache a token, and 10⁹ operations, at three lengths, of both models."""
     lengths = "".join(f'<th scope="col">{n // 1024}k</th>' for n in LENGTHS)
     rows = [
         '<thead><tr><td></td><th colspan="3">kB a token</th>'
@@ -224,7 +224,7 @@ def cost_table(shown: list[Mapping[str, Any]]) -> str:
 
 
 def difference_sentence(shown: list[Mapping[str, Any]]) -> str:
-    """What the figure says of two models."""
+    """Return what the figure says of two models."""
     first, second = shown
     differ = sum(a != b for a, b in zip(part_words(first), part_words(second), strict=True))
     whole = [token_cost(model, LENGTHS[-1])["bytes"] * LENGTHS[-1] / 1e9 for model in shown]

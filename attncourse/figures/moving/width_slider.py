@@ -29,7 +29,7 @@ SAYS = (
 
 
 def width_slider(draws: Sequence[float] | np.ndarray = DRAWS, d_k: int = 64) -> Moving:
-    """Scores of a query with some keys at a width from 1 to 1024, divided by 1, √d_k or d_k.
+    """Return scores of a query at a width from 1 to 1024, divided by 1, √d_k or d_k.
 
     draws: ``(n,)``, 2 to 10 numbers of order one; at width d_k the scores are √d_k times these,
     since a dot product of random vectors has standard deviation √d_k. d_k: the first width, a power
@@ -91,7 +91,7 @@ def score_row(j: int, score: float, weight: float) -> str:
 
 
 def measures(scores: np.ndarray) -> tuple[float, float, float]:
-    """Largest weight, entropy in nats, and the norm of the Jacobian diag(p) − p pᵀ."""
+    """Return largest weight, entropy in nats, and the norm of the Jacobian diag(p) − p pᵀ."""
     p = softmax(scores)
     entropy = -(p * np.log(np.where(p > 0, p, 1))).sum()
     return p.max(), entropy, np.linalg.eigvalsh(np.diag(p) - np.outer(p, p))[-1]

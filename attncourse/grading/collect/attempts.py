@@ -8,7 +8,7 @@ from typing import NamedTuple
 from attncourse.grading.collect.roster import Member
 from attncourse.grading.collect.sort import Owned
 from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
-from attncourse.grading.course.dates import NoZone, Zone, instant
+from attncourse.grading.course.dates import NoZone, Zone, parse_instant
 from attncourse.grading.course.handed_in import is_own, require_notebook, unpacked
 from attncourse.grading.errors import UserError
 from attncourse.grading.harmless import one_line, printable
@@ -72,7 +72,7 @@ def read_time(text: str, student: str, zone: Zone, remarks: list[str]) -> dateti
     if not text.strip():
         return None
     try:
-        return instant(text, zone)
+        return parse_instant(text, zone)
     except NoZone as error:  # it would be the same of all others
         raise UserError(f"{one_line(student, 60)} handed in at {error}") from None
     except ValueError as error:

@@ -34,7 +34,7 @@ from attncourse.grading.slips import require_no_slip, require_trust
 from attncourse.grading.spreadsheet import csv_table
 
 NEW, SAME, REPLACED, OLDER = "new", "as before", "replaced", "kept: older"
-STRANGERS = 3  # people of a download of whom none is on the roster: it is another class's
+MAX_STRANGERS_NAMED = 3  # people of a download of whom none is on the roster: it is another class's
 RECORD_HEAD = (
     *("student", "platform", "number", "handed_in_as", "handed_in_at", "collected_at", "done"),
     "group",
@@ -135,13 +135,17 @@ def take_questions(course: Path, sorting: Sorting) -> None:
     """Take the files that ask about a grade, and put them beside the feedback: none is work."""
     number = 0
     for student, files in list(sorting.owned.items()):
-        asking = [one for one in files if QUESTION_FILE.fullmatch(one.claim.file.name)]
-        for one in asking:
-            files.remove(one)
+        question_files = [
+            asked_file
+            for asked_file in files
+            if QUESTION_FILE.fullmatch(asked_file.claim.file.name)
+        ]
+        for asked_file in question_files:
+            files.remove(asked_file)
             try:
-                number += keep_question(course, sorting.name, student, one.item.read())
+                number += keep_question(course, sorting.name, student, asked_file.item.read())
             except (Ungraded, UserError) as problem:
-                sorting.leave(one.item.shown, str(problem))
+                sorting.leave(asked_file.item.shown, str(problem))
         if not files:
             del sorting.owned[student]
     if number:
@@ -160,7 +164,7 @@ def require_this_class(sorting: Sorting, rosters: list[Path]) -> None:
         if not is_anonymous(owner_claim.names[0])
         and not sorting.people.nearest(owner_claim.names[0])
     }
-    if sorting.people.closed and not sorting.owned and len(strangers) >= STRANGERS:
+    if sorting.people.closed and not sorting.owned and len(strangers) >= MAX_STRANGERS_NAMED:
         listed = ", ".join(str(path) for path in rosters)
         raise UserError(
             f"none of the {len(strangers)} people in this download is one of the "
@@ -191,7 +195,7 @@ def class_of(
 def put_attempt(course: Path, name: str, chosen: Chosen, aside: Path, zone: Zone) -> Chosen:
     """Write an attempt, unless what is there is the same or newer; move aside what was there."""
     place = course / "submitted" / chosen.student / name
-    target, before = place / chosen.called, time_in(folders.stamp_in(place), zone)
+    target, before = place / chosen.called, time_in(folders.timestamp_in(place), zone)
     row = chosen._replace(done=NEW)
     if target.is_file() and not target.is_symlink() and target.read_bytes() == chosen.data:
         row = chosen._replace(done=SAME, time=chosen.time or before)

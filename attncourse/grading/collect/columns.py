@@ -8,12 +8,13 @@ worksheet, and of Gradescope's roster.
 import re
 from datetime import UTC
 
-from attncourse.grading.course.dates import instant
+from attncourse.grading.course.dates import parse_instant
 from attncourse.grading.names import name_parts
 
 Columns = dict[str, list[int]]
 
-HEADS = {  # in small letters and without signs; English, German, French, Spanish, Italian, Dutch
+# In small letters and without signs; English, German, French, Spanish, Italian, Dutch.
+KNOWN_HEADS = {
     "id": "id, student id, username, sis login id, login id, login, benutzername, anmeldename, "
     "nom d utilisateur, nombre de usuario, nome utente, gebruikersnaam",
     "last_name": "last name, surname, lastname, family name, nachname, familienname, nom, "
@@ -33,8 +34,8 @@ HEADS = {  # in small letters and without signs; English, German, French, Spanis
     "grupo, grupos, gruppo, gruppi, groep, groepen",
 }
 IDS = ("id", "number", "other", "email")  # of which the first that is there names the folder
-WHOLE = ("name", "last_name", "first_name")
-SOME = 20  # cells by which a column is known
+NAME_COLUMNS = ("name", "last_name", "first_name")
+MIN_ROWS_TO_TELL = 20  # cells by which a column is known
 NUMBERED = re.compile(r"([^\W\d_][^\d@]*\s)\d+")  # Participant 1234567, Teilnehmer/in 1234567
 
 
@@ -43,16 +44,16 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
     named = [" ".join(name_parts(cell)) for cell in head]
     columns = {
         kind: [n for n, name in enumerate(named) if name in known.split(", ")]
-        for kind, known in HEADS.items()
+        for kind, known in KNOWN_HEADS.items()
     }
     counted = "id" if {"section", "sis login id"} & set(named) else "number"
     columns[counted] = [n for n in columns[counted] if named[n] != "id"]
     cells = {n: seen for n in range(len(head)) if (seen := first_cells(rows, n))}
-    if people := [n for n, seen in cells.items() if numbered(seen)]:  # in German, headed ID
+    if people := [n for n, seen in cells.items() if are_numbered(seen)]:  # in German, headed ID
         columns = {kind: [n for n in places if n not in people] for kind, places in columns.items()}
         columns["participant"] = people[:1]
-    for kind, fits in (("email", addresses), ("at", are_times), ("name", whole_names)):
-        kinds = WHOLE if kind == "name" else (kind,)
+    for kind, fits in (("email", are_addresses), ("at", are_times), ("name", whole_names)):
+        kinds = NAME_COLUMNS if kind == "name" else (kind,)
         if not any(columns[name] for name in kinds):
             taken = {n for places in columns.values() for n in places}
             columns[kind] = [n for n, seen in cells.items() if n not in taken and fits(seen)][:1]
@@ -62,10 +63,10 @@ def columns_of(head: list[str], rows: list[list[str]]) -> Columns:
 def first_cells(rows: list[list[str]], n: int) -> list[str]:
     """Return the first cells of a column that hold something."""
     seen = (row[n].strip() for row in rows if n < len(row))
-    return [cell for cell in seen if cell.strip("-–")][:SOME]
+    return [cell for cell in seen if cell.strip("-–")][:MIN_ROWS_TO_TELL]
 
 
-def numbered(cells: list[str]) -> bool:
+def are_numbered(cells: list[str]) -> bool:
     """True if all cells are one word and a number, as Moodle calls people whose names it hides.
 
     Each has a number of its own, unlike the sections of a class.
@@ -75,7 +76,7 @@ def numbered(cells: list[str]) -> bool:
     return distinct and all(matches) and len({match[1] for match in matches if match}) == 1
 
 
-def addresses(cells: list[str]) -> bool:
+def are_addresses(cells: list[str]) -> bool:
     """True if every cell is an e-mail address."""
     return all(re.fullmatch(r"[^@\s]+@[^@\s]+", cell) for cell in cells)
 
@@ -83,7 +84,7 @@ def addresses(cells: list[str]) -> bool:
 def are_times(cells: list[str]) -> bool:
     """True if every cell is a time."""
     try:
-        return all(instant(cell, UTC) for cell in cells)
+        return all(parse_instant(cell, UTC) for cell in cells)
     except ValueError:
         return False
 

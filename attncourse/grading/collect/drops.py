@@ -20,16 +20,18 @@ from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors
 from attncourse.grading.harmless import printable
-from attncourse.grading.submission.text import OTHERS
+from attncourse.grading.submission.text import SIGNATURES_OF_FORMATS
 
 Leave = Callable[[str, str], None]  # what is left, and why
 MAX_FILES = 50_000  # files in a download
 MAX_FILES_OF_ARCHIVE = 5_000  # files in an archive that lies in it
 MAX_ARCHIVES_DEEP = 2  # archives in archives
-ARCHIVES = tuple((first, kind) for first, kind in OTHERS if kind.endswith(" archive"))
+ARCHIVES = tuple(
+    (first, kind) for first, kind in SIGNATURES_OF_FORMATS if kind.endswith(" archive")
+)
 NO_ZIP = "; a download should be a zip archive: make it one, or unpack it and name its folder"
 UTF_8 = 0x800  # the flag of a name in an archive that says how it is encoded
-BROKEN = (*handed_in.BROKEN, OSError)
+UNREADABLE_ERRORS = (*handed_in.BROKEN_ARCHIVE_ERRORS, OSError)
 
 
 @dataclass
@@ -87,7 +89,7 @@ def download_items(path: Path, name: str, stack: ExitStack, leave: Leave) -> Ite
         return
     try:
         archive = stack.enter_context(zipfile.ZipFile(path))
-    except BROKEN as error:
+    except UNREADABLE_ERRORS as error:
         raise UserError(f"{path} is a damaged archive ({error}): download it again") from None
     if len(archive.infolist()) > MAX_FILES:
         raise UserError(
@@ -139,7 +141,7 @@ def in_archive(
         def content(member: zipfile.ZipInfo = member) -> bytes:
             try:
                 return handed_in.unpacked_member(archive, member, name)
-            except BROKEN as error:
+            except UNREADABLE_ERRORS as error:
                 raise Ungraded(f"damaged in the archive ({error})") from None
 
         yield Item(names, content, handed_in.piece_of(member).time)
@@ -161,7 +163,7 @@ def archive_items(
         raise Ungraded(f"an archive of more than {MAX_FILES_OF_ARCHIVE} files")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-    except BROKEN as error:
+    except UNREADABLE_ERRORS as error:
         raise Ungraded(f"a damaged archive ({error})") from None
     return in_archive(archive, name, leave, item.names[0].parent)
 
@@ -172,7 +174,7 @@ def is_put_by_somebody(name: str) -> bool:
     A name that begins with a dot is hidden, unless it is what somebody is called on a platform.
     """
     hidden = name.startswith("._") or (name.startswith(".") and not MOODLE.match(name))
-    return not hidden and name not in handed_in.ASIDE - {"timestamp.txt"}
+    return not hidden and name not in handed_in.IGNORED_FILE_NAMES - {"timestamp.txt"}
 
 
 def possible_paths(member: zipfile.ZipInfo) -> list[PurePosixPath]:

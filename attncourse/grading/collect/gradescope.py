@@ -24,12 +24,12 @@ Export = dict[str, dict[str, Any]]  # what is said of each submission, by its fo
 Exports = Mapping[PurePosixPath, Export]  # by the folder that the file is in
 
 
-def exports(
-    found: Iterable[Item], is_somebodys: Callable[[PurePosixPath], bool], leave: Leave
+def read_exports(
+    items: Iterable[Item], is_somebodys: Callable[[PurePosixPath], bool], leave: Leave
 ) -> Exports:
     """Return Gradescope's metadata of these submissions; unreadable files are left."""
     read: dict[PurePosixPath, Export] = {}
-    for item in sorted(found, key=lambda item: len(item.names[0].parts)):
+    for item in sorted(items, key=lambda item: len(item.names[0].parts)):
         path = item.names[0]
         if path.name == METADATA and not export_of(path.parent, read) and not is_somebodys(path):
             read[path.parent] = {}

@@ -47,24 +47,24 @@ def with_groups(people: Class, path: Path, assignment: str) -> Class:
         if not groups or not identifiers:
             raise UserError(f"{path}, line {number}: expected a group and who is in it")
         for identifier in identifiers:
-            who = person(identifier, people, f"{path}, line {number}")
+            who = person_meant(identifier, people, f"{path}, line {number}")
             before = members.get(who, Member(Person(who)))
             members[who] = replace(before, groups=(*before.groups, *groups))
     return Class(members, people.closed)
 
 
-def person(asked: str, people: Class, place: str) -> str:
+def person_meant(name: str, people: Class, place: str) -> str:
     """Return the one who is meant by an id, an address or a name."""
-    candidates = people.meant(asked)
-    if not candidates and not people.closed and not why_no_folder(asked):
-        return asked
+    candidates = people.meant(name)
+    if not candidates and not people.closed and not why_no_folder(name):
+        return name
     if len(candidates) != 1:
-        near = sorted(candidates) or people.nearest(asked)
+        near = sorted(candidates) or people.nearest(name)
         hint = (
             f"; is it {' or '.join(one_line(student_id, 40) for student_id in near)}?"
             if near
             else ""
         )
         said = "may be several" if candidates else "is nobody of the class"
-        raise UserError(f"{place}: {one_line(asked, 60)} {said}{hint}")
+        raise UserError(f"{place}: {one_line(name, 60)} {said}{hint}")
     return candidates.pop()

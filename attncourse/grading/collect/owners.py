@@ -12,11 +12,13 @@ from attncourse.grading.harmless import one_line
 from attncourse.grading.names import file_name, is_test_student, name_parts
 from attncourse.grading.slips import Slip, settle_owner
 
-ROSTER = "name the class with --roster"
-NUMBERS = "one more --roster, Moodle's grading worksheet or Canvas' gradebook, tells them apart"
-SPELLING = "If so, write this name into a column name of the roster"
-SHOW = "switch anonymous grading off on the platform, and download again"
-TEST = "Canvas' test student, who is nobody of the class"
+ROSTER_HINT = "name the class with --roster"
+ROSTER_WITH_NUMBERS_HINT = (
+    "one more --roster, Moodle's grading worksheet or Canvas' gradebook, tells them apart"
+)
+SPELLING_HINT = "If so, write this name into a column name of the roster"
+SHOW_NAMES_HINT = "switch anonymous grading off on the platform, and download again"
+TEST_STUDENT_REASON = "Canvas' test student, who is nobody of the class"
 ANONYMOUS = {  # as Moodle calls people in some languages, and Canvas
     *("participant", "teilnehmer", "teilnehmerin", "participante", "partecipante", "deelnemer"),
     *("deltager", "deltagare", "uczestnik", "osallistuja", "anon", "anonymous", "lateanon"),
@@ -52,7 +54,7 @@ def owners(claim: OwnerClaim, people: Class) -> list[tuple[str, bool]]:
 def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
     """Return the student who is meant, or "", and whether that is by more than a name."""
     if claim.platform == "canvas" and is_test_student(claim.names[0]):
-        raise TestStudent(TEST)
+        raise TestStudent(TEST_STUDENT_REASON)
     sure = False
     if claim.number or claim.ids:  # a name beside them is what a person is called, and no id
         where = claim.platform if claim.number else ""
@@ -66,7 +68,7 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
         sure &= settled <= candidates
         candidates = settled or people.by_name(names)
         if rivals := people.by_key(claim.rivals, where) - candidates:
-            raise two(rivals | (candidates or {claim.names[0]}))
+            raise names_several(rivals | (candidates or {claim.names[0]}))
         said = [candidates]
     else:
         said = [people.meant(name) for name in claim.names]
@@ -74,23 +76,25 @@ def owner(claim: OwnerClaim, people: Class) -> tuple[str, bool]:
     if not candidates and (below := agreed_owner(map(people.meant, claim.inner))):
         candidates = agreed_owner([below] if people.closed else [below, {claim.names[0]}])
     if len(candidates) > 1:
-        raise several(claim, candidates, people)
+        raise may_be_several(claim, candidates, people)
     return (candidates.pop(), sure) if candidates else (newcomer(claim, people), False)
 
 
-def slip_of(claim: OwnerClaim, name: str, found: set[str], named: set[str], people: Class) -> Slip:
+def slip_of(
+    claim: OwnerClaim, name: str, numbered: set[str], named: set[str], people: Class
+) -> Slip:
     """Return what there is to say where a path has one person's number and another's name."""
     number = one_line(claim.number or claim.ids[0], 60)
     return Slip(
-        str(claim.file), number, one_line(name, 60), people.listed(found), people.listed(named)
+        str(claim.file), number, one_line(name, 60), people.listed(numbered), people.listed(named)
     )
 
 
 def agreed_owner(said: Iterable[set[str]]) -> set[str]:
-    """Whom everything means that names anybody. Raises ``Ungraded`` where that is nobody."""
+    """Return the students that all sets which name anybody share; raise ``Ungraded`` where none."""
     sets = [students for students in said if students]
     if sets and not set.intersection(*sets):
-        raise two(set.union(*sets))
+        raise names_several(set.union(*sets))
     return set.intersection(*sets) if sets else set()
 
 
@@ -102,7 +106,7 @@ def newcomer(claim: OwnerClaim, people: Class) -> str:
     is_id = claim.platform == "nbgrader" or name in claim.ids
     made = name if is_id and not why_no_folder(name) else file_name(name)
     if made in people.members:  # of whom another name is known
-        raise several(claim, {made}, people)
+        raise may_be_several(claim, {made}, people)
     return made
 
 
@@ -116,36 +120,36 @@ def claim_in_words(claim: OwnerClaim) -> str:
     return one_line(claim.names[0], 40) + (f" ({claim.number})" if claim.number else "")
 
 
-def several(claim: OwnerClaim, found: set[str], people: Class) -> Ungraded:
+def may_be_several(claim: OwnerClaim, students: set[str], people: Class) -> Ungraded:
     """Return the reason to leave a file that may be several people's."""
-    way_out = NUMBERS if people.closed else ROSTER
-    return Ungraded(f"{claim_in_words(claim)} may be {owners_in_words(found, 'or')}: {way_out}")
+    way_out = ROSTER_WITH_NUMBERS_HINT if people.closed else ROSTER_HINT
+    return Ungraded(f"{claim_in_words(claim)} may be {owners_in_words(students, 'or')}: {way_out}")
 
 
-def two(found: set[str]) -> Ungraded:
+def names_several(students: set[str]) -> Ungraded:
     """Return the reason to leave a file whose path names several people."""
     return Ungraded(
-        f"its path names {owners_in_words(found, 'and')}: call it after its owner alone"
+        f"its path names {owners_in_words(students, 'and')}: call it after its owner alone"
     )
 
 
-def owners_in_words(found: Iterable[str], word: str) -> str:
+def owners_in_words(students: Iterable[str], word: str) -> str:
     """Return the ids of people in a line, the first four of them."""
-    return f" {word} ".join(one_line(student, 40) for student in sorted(found)[:4])
+    return f" {word} ".join(one_line(student_id, 40) for student_id in sorted(students)[:4])
 
 
-def reason(claims: list[OwnerClaim], people: Class) -> str:
+def why_nobodys(claims: list[OwnerClaim], people: Class) -> str:
     """Return why a file with these claims is nobody's."""
     if not claims:
         return "its path names nobody"
     name, called = claims[0].names[0], claim_in_words(claims[0])
     if is_anonymous(name):
-        return f"handed in anonymously: {SHOW}"
+        return f"handed in anonymously: {SHOW_NAMES_HINT}"
     near = people.nearest(name)
     hint = f"; is it {owners_in_words(near, 'or')}?" if near else ""
     if not people.closed:
-        return f"nobody is known as {called}{hint or f': {ROSTER}'}"
-    way_out = f" {SPELLING}" if near else ""
+        return f"nobody is known as {called}{hint or f': {ROSTER_HINT}'}"
+    way_out = f" {SPELLING_HINT}" if near else ""
     if not claims[0].platform:
         return f"nobody on the roster is called {called}{hint}{way_out}"
     group = "" if near else "; if it is a group, name its members in groups.csv"

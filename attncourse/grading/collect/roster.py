@@ -12,7 +12,7 @@ from typing import Any
 from unicodedata import normalize
 
 from attncourse.grading.collect.columns import IDS, columns_of
-from attncourse.grading.course.folders import unusable
+from attncourse.grading.course.folders import why_unusable_name
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
 from attncourse.grading.harmless import one_line
@@ -20,9 +20,11 @@ from attncourse.grading.names import NameIndex, is_test_student, same_id
 from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import rows_in
 
-EXPECTED = "expected a column of ids or addresses, as in the head id,last_name,first_name,email"
-REVEAL = "reveal the students' identities and download it again"
-ROUNDED = re.compile(r"\d+[.,]\d+E\+\d+", re.IGNORECASE)
+EXPECTED_COLUMNS = (
+    "expected a column of ids or addresses, as in the head id,last_name,first_name,email"
+)
+REVEAL_HINT = "reveal the students' identities and download it again"
+ROUNDED_NUMBER = re.compile(r"\d+[.,]\d+E\+\d+", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -132,11 +134,11 @@ class Class:
         return {who for who in self.by_name(names) if self.members[who].called}
 
     def listed(self, who: Iterable[str]) -> str:
-        """These people with the rows that have them, the first three."""
+        """Return these people with the rows that have them, the first three, in words."""
         return " or ".join(str(self.members[student]) for student in sorted(who)[:3])
 
     def meant(self, part: str) -> set[str]:
-        """Whom a part of a path may name that no platform wrote: by id, number, address or name."""
+        """Return whom a part of a path that no platform wrote may name, by id, address or name."""
         by_keys = self.by_key([part]) | self.by_key([part], "canvas")
         return by_keys or self.by_name([part]) | self._ids.of(part)
 
@@ -171,9 +173,9 @@ def read_roster(path: Path) -> list[Member]:
     columns = columns_of(head, rows)
     if not any(columns[kind] for kind in IDS):
         if columns["participant"] and not columns["name"]:
-            raise UserError(f"{path} has no names, only numbers: {REVEAL}")
+            raise UserError(f"{path} has no names, only numbers: {REVEAL_HINT}")
         seen = one_line(", ".join(head), 80) or "nothing"
-        raise UserError(f"{path} is no roster: {EXPECTED}; found {seen}")
+        raise UserError(f"{path} is no roster: {EXPECTED_COLUMNS}; found {seen}")
     seen_members: dict[str, tuple[int, Member]] = {}
     for number, row in enumerate(rows, start=2):
         cells = {k: [row[n].strip() for n in ns if n < len(row)] for k, ns in columns.items()}
@@ -240,9 +242,9 @@ def why_no_folder(student: str) -> str:
         return "no id and no e-mail address"
     if student != student.strip(" ") or student[0] in ".-~" or set(student) & set('/\\\0:*?"<>|'):
         return f"{one_line(student, 60)} can be no folder's name"
-    if ROUNDED.fullmatch(student):
+    if ROUNDED_NUMBER.fullmatch(student):
         return f"a spreadsheet has rounded the id to {student}: save its column as text"
-    return f"the id {fault}" if (fault := unusable(student)) else ""
+    return f"the id {fault}" if (fault := why_unusable_name(student)) else ""
 
 
 def with_known_ids(

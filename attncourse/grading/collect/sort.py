@@ -15,7 +15,14 @@ from attncourse.grading.collect.drops import (
     archive_items,
     download_items,
 )
-from attncourse.grading.collect.owners import NUMBERS, ROSTER, Slipped, TestStudent, owners, reason
+from attncourse.grading.collect.owners import (
+    ROSTER_HINT,
+    ROSTER_WITH_NUMBERS_HINT,
+    Slipped,
+    TestStudent,
+    owners,
+    why_nobodys,
+)
 from attncourse.grading.collect.roster import Class
 from attncourse.grading.collect.schemes import (
     MAX_CHARACTERS_OF_PATH,
@@ -28,7 +35,8 @@ from attncourse.grading.course.choosing import Ungraded
 from attncourse.grading.harmless import one_line
 from attncourse.grading.slips import Slip
 
-BESIDE = (gradescope.METADATA, "timestamp.txt")  # which go with a submission and are none
+# Which go with a submission and are none.
+FILES_BESIDE_WORK = (gradescope.METADATA, "timestamp.txt")
 
 
 class Owned(NamedTuple):
@@ -87,16 +95,16 @@ class Sorting:
         """Sort one download, the ``drop``-th that was named."""
         items = list(download_items(path, self.name, stack, self.leave))
         source = Origin(drop, (path.name.partition(".")[0],), ArchiveRoom())
-        exports = gradescope.exports(items, lambda p: self._has_owner(p, source), self.leave)
+        exports = gradescope.read_exports(items, lambda p: self._has_owner(p, source), self.leave)
         self._sort(items, source._replace(exports=exports))
 
     def leave(self, path: str, reason: str) -> None:
         """Note a file that is nobody's, with the reason."""
         self.left.append(Left(path, reason))
 
-    def _sort(self, found: list[Item], source: Origin) -> None:
-        source = source._replace(likely=likeliest_scheme((i.names[0] for i in found), self.name))
-        for item in found:
+    def _sort(self, items: list[Item], source: Origin) -> None:
+        source = source._replace(likely=likeliest_scheme((i.names[0] for i in items), self.name))
+        for item in items:
             try:
                 if (
                     len(str(item.names[0])) > MAX_CHARACTERS_OF_PATH
@@ -147,10 +155,10 @@ class Sorting:
         if files is not None:
             around = (*source.around, first.stem)
             self._sort(list(files), source._replace(around=around, depth=source.depth + 1))
-        elif first.name not in BESIDE:
+        elif first.name not in FILES_BESIDE_WORK:
             named = not (source.depth or first.parts[1:]) and first.stem.startswith(source.around)
             no_archive = named and first.suffix.casefold() != ".ipynb"  # that could be opened
-            raise Ungraded(reason(claims, self.people) + NO_ZIP * no_archive)
+            raise Ungraded(why_nobodys(claims, self.people) + NO_ZIP * no_archive)
 
     def _claims(self, path: PurePosixPath, source: Origin) -> list[OwnerClaim]:
         path_claim = claim(path, self.name, source.likely, source.around)
@@ -169,7 +177,7 @@ class Sorting:
 
         A platform has one number for one person, so two numbers are two people.
         """
-        way_out = NUMBERS if self.people.closed else ROSTER
+        way_out = ROSTER_WITH_NUMBERS_HINT if self.people.closed else ROSTER_HINT
         for student, files in list(self.owned.items()):
             for platform in ("moodle", "canvas"):
                 theirs = [o for o in files if o.claim.platform == platform and not o.group]

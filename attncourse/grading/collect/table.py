@@ -9,7 +9,7 @@ from rich.text import Text
 
 from attncourse.grading.collect.attempts import Chosen
 from attncourse.grading.collect.collect import NEW, Collected
-from attncourse.grading.course.dates import Zone, clock
+from attncourse.grading.course.dates import Zone, on_course_clock
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count
 from attncourse.grading.results.terminal import empty_table
@@ -29,7 +29,7 @@ def collected_table(made: Collected, name: str) -> Table | None:
     shown.columns[2].no_wrap = shown.columns[3].no_wrap = True
     for row in rows:
         who, what = Text(one_line(row.student, 128)), Text(handed_in(row, name))
-        shown.add_row(who, what, when(row, made.zone), row.done)
+        shown.add_row(who, what, time_handed_in(row, made.zone), row.done)
     return shown
 
 
@@ -46,11 +46,11 @@ def handed_in(row: Chosen, name: str) -> str:
     return one_line(", ".join(parts), 160)
 
 
-def when(row: Chosen, zone: Zone) -> str:
+def time_handed_in(row: Chosen, zone: Zone) -> str:
     """Return when it was handed in, as the class's clocks say it."""
     if row.time is None:
         return "LATE, no time" if row.late else "no time"
-    return f"{clock(zone, row.time):%Y-%m-%d %H:%M}"
+    return f"{on_course_clock(zone, row.time):%Y-%m-%d %H:%M}"
 
 
 def closing_lines(made: Collected, name: str) -> Iterator[str]:

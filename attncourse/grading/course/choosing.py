@@ -41,14 +41,14 @@ def choose(files: list[HandedFile], name: str) -> HandedFile | None:
     for endings in (*NOTEBOOKS, *TEXTS):
         kind = [f for f in files if f.name.endswith(endings)]
         if named := copies_of_assignment(kind, name):
-            return newest(named, name)
+            return newest_file(named, name)
         for best in ([f for f in kind if f.name.startswith(name.casefold())], kind):
             if len(best) == 1:
                 return best[0]
         if kind and endings in TEXTS:
             return None
         if kind:
-            raise Ungraded(f"several notebooks and none is {name}.ipynb: {listing(kind)}")
+            raise Ungraded(f"several notebooks and none is {name}.ipynb: {listed_paths(kind)}")
     return None
 
 
@@ -66,12 +66,12 @@ def copies_of_assignment(files: list[HandedFile], name: str) -> list[HandedFile]
     return [f for f in files if copy_number(f, name) is not None]
 
 
-def newest(files: list[HandedFile], name: str) -> HandedFile:
+def newest_file(files: list[HandedFile], name: str) -> HandedFile:
     """Return the one changed last; of several from one moment, that of the highest number."""
     return max(files, key=lambda f: (f.time, copy_number(f, name) or 0))
 
 
-def listing(files: list[HandedFile]) -> str:
+def listed_paths(files: list[HandedFile]) -> str:
     """Return the paths of some files in a line, the first of many."""
     names = [file.shown for file in files[:MAX_FILES_NAMED]]
     if len(files) > MAX_FILES_NAMED:

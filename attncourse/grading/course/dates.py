@@ -31,7 +31,7 @@ Zone = ZoneInfo | None  # the course's, where it names one
 MAX_TIME_WIDTH = 100  # characters
 YEARS = range(2000, 2200)  # in which a course can be
 OTHER_DAYS = datetime(2000, 1, 1), datetime(2001, 2, 2, 1, 1)
-HALVES = datetime(2026, 1, 15), datetime(2026, 7, 15)  # of a year, for winter and summer time
+WINTER_AND_SUMMER_DAYS = (datetime(2026, 1, 15), datetime(2026, 7, 15))  # of any year
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec"
 LANGUAGES = (
     "de fr es it pt nl pl cs sk sl hr sr hu ro bg uk ru el tr da sv nb fi et lv lt ca eu gl ar he "
@@ -47,7 +47,7 @@ def due_of(config: "Config", name: str) -> datetime | None:
     if name not in due_dates:
         return None
     try:
-        return instant(str(due_dates[name]), zone_of(config), pick=max)
+        return parse_instant(str(due_dates[name]), zone_of(config), pick=max)
     except ValueError as error:
         raise UserError(f"c.Assignments.due of {name}: {error}") from None
 
@@ -76,7 +76,9 @@ def named_zone(name: str) -> ZoneInfo:
         raise ValueError(f"no time zone is called {shown}; one is Europe/Berlin") from None
 
 
-def instant(text: str, zone: tzinfo | None, *, pick: Callable[..., datetime] = min) -> datetime:
+def parse_instant(
+    text: str, zone: tzinfo | None, *, pick: Callable[..., datetime] = min
+) -> datetime:
     """Return the moment that a text names, in UTC.
 
     Raises ``ValueError`` that says what is missing.
@@ -103,12 +105,12 @@ def moment_in(
     plain = plain[: region.start()] if region else plain
 
     def behind(letters: str | None, seconds: int | None) -> tzinfo | None:
-        return region_zone or offset(letters, seconds, zone)
+        return region_zone or parse_offset(letters, seconds, zone)
 
     moments = set(date_readings(plain, behind)) or {
         moment
         for words in LANGUAGES.split()
-        for moment in date_readings(translated(plain, words), behind)
+        for moment in date_readings(translated_date(plain, words), behind)
     }
     if not moments:
         raise ValueError(f"{shown} is no date: expected one such as 2026-10-12 23:59")
@@ -159,7 +161,7 @@ class Letters(Exception):
     """Letters behind a time that are no zone's, or several'."""
 
 
-def offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzinfo | None:
+def parse_offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzinfo | None:
     """Return the zone that stands behind a time, in letters or as its difference from UTC.
 
     Letters mean what they do in the course's zone, or else what they do wherever they are used.
@@ -169,9 +171,11 @@ def offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzi
     if letters is None:
         return None
     in_zone = (
-        {zone.utcoffset(day) for day in HALVES if zone.tzname(day) == letters} if zone else set()
+        {zone.utcoffset(day) for day in WINTER_AND_SUMMER_DAYS if zone.tzname(day) == letters}
+        if zone
+        else set()
     )
-    differences = in_zone or offsets().get(letters, set())
+    differences = in_zone or offsets_of_letters().get(letters, set())
     if len(differences) != 1:
         raise Letters(
             f"{letters} is the name of several time zones: write the difference, as in +02:00"
@@ -183,16 +187,16 @@ def offset(letters: str | None, seconds: int | None, zone: tzinfo | None) -> tzi
 
 
 @cache
-def offsets() -> dict[str, frozenset[timedelta]]:
+def offsets_of_letters() -> dict[str, frozenset[timedelta]]:
     """Return the offsets that a zone's letters (CEST, say) stand for, wherever they are used."""
     by_letters: dict[str, set[timedelta]] = defaultdict(set)
     for zone in map(ZoneInfo, available_timezones()):
-        for day in HALVES:
+        for day in WINTER_AND_SUMMER_DAYS:
             by_letters[str(zone.tzname(day))].add(zone.utcoffset(day) or timedelta())
     return {letters: frozenset(all_of_them) for letters, all_of_them in by_letters.items()}
 
 
-def translated(text: str, language: str) -> str:
+def translated_date(text: str, language: str) -> str:
     """Return a date of another language with an English month and no day of the week."""
     known = vocabulary(language)
     longest = sorted(map(re.escape, known), key=len, reverse=True)
@@ -226,30 +230,30 @@ def moment_in_stamp(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def clock(zone: Zone, moment: datetime) -> datetime:
+def on_course_clock(zone: Zone, moment: datetime) -> datetime:
     """Return a moment by the course's clocks."""
     return moment.replace(tzinfo=UTC).astimezone(zone or UTC)
 
 
 def moment_in_tables(zone: Zone, moment: datetime) -> str:
     """Return a moment by the course's clocks, for tables, which can be read again anywhere."""
-    return f"{clock(zone, moment):%Y-%m-%d %H:%M:%S %z}"
+    return f"{on_course_clock(zone, moment):%Y-%m-%d %H:%M:%S %z}"
 
 
 def shown_in(zone: Zone, moment: datetime) -> str:
     """Return a moment by the course's clocks, for people."""
-    return f"{clock(zone, moment):%Y-%m-%d %H:%M} {zone.key if zone else 'UTC'}"
+    return f"{on_course_clock(zone, moment):%Y-%m-%d %H:%M} {zone.key if zone else 'UTC'}"
 
 
 def days_after(due: datetime, days: float, zone: Zone) -> datetime:
-    """So many days later by the course's clocks: at the same time, whatever they do in between."""
-    local = clock(zone, due).replace(tzinfo=None) + timedelta(days=days)
+    """Return the moment so many days later, at the same time by the course's clocks."""
+    local = on_course_clock(zone, due).replace(tzinfo=None) + timedelta(days=days)
     return in_utc(local.replace(tzinfo=zone or UTC))
 
 
 def time_between(start: datetime, end: datetime, zone: Zone) -> timedelta:
     """Return the time between two moments by the course's clocks: from noon to noon is a day."""
-    first, last = (clock(zone, moment).replace(tzinfo=None) for moment in (start, end))
+    first, last = (on_course_clock(zone, moment).replace(tzinfo=None) for moment in (start, end))
     return last - first
 
 

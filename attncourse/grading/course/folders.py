@@ -9,10 +9,15 @@ from pathlib import Path, PurePosixPath
 from shlex import quote
 
 from attncourse.grading.course.changes import added_cells
-from attncourse.grading.course.choosing import HandedFile, Ungraded, listing
+from attncourse.grading.course.choosing import HandedFile, Ungraded, listed_paths
 from attncourse.grading.course.dates import Zone
 from attncourse.grading.course.forgotten import Forgotten
-from attncourse.grading.course.handed_in import ASIDE, NothingThere, find, read_file
+from attncourse.grading.course.handed_in import (
+    IGNORED_FILE_NAMES,
+    NothingThere,
+    find_notebook,
+    read_file,
+)
 from attncourse.grading.course.late import read_stamp
 from attncourse.grading.course.variants import solved_in_variant
 from attncourse.grading.errors import UserError
@@ -82,7 +87,7 @@ def require_known(name: str, known: list[str]) -> None:
 
 
 def find_students(course: Path, name: str, student: str | None = None) -> list[str]:
-    """Who has a folder in ``submitted``, or the one who was asked for; in order."""
+    """Return who has a folder in ``submitted``, or the one who was asked for; in order."""
     folder = course / "submitted"
     if not folder.is_dir():
         raise UserError(
@@ -111,16 +116,18 @@ def kept_out(course: Path) -> list[str]:
     ]
 
 
-def nobodys(course: Path, name: str) -> list[str]:
+def nobodys_files(course: Path, name: str) -> list[str]:
     """Return a line on the files in ``submitted`` in no student's folder, if there are any."""
     files = student_folders(course / "submitted", places=False)
-    loose_files = [HandedFile(PurePosixPath(file)) for file in files if file not in ASIDE]
+    loose_files = [
+        HandedFile(PurePosixPath(file)) for file in files if file not in IGNORED_FILE_NAMES
+    ]
     if not loose_files:
         return []
     way_out = "give one a name that can be typed, and name it to attncourse collect"
     if typed := next((f.path for f in loose_files if f.shown == str(f.path)), None):
         way_out = f"attncourse collect {name} {quote(str(course / 'submitted' / typed))}"
-    return [f"in no student's folder and not graded: {listing(loose_files)}: {way_out}"]
+    return [f"in no student's folder and not graded: {listed_paths(loose_files)}: {way_out}"]
 
 
 def student_folders(folder: Path, *, places: bool) -> list[str]:
@@ -140,7 +147,7 @@ def read_submissions(course: Path, name: str, students: list[str]) -> Iterator[S
 
 def read_submission(course: Path, name: str, student: str) -> Submission:
     """Return a student's notebook, which is found or told of where it is not quite in its place."""
-    if fault := unusable(student):
+    if fault := why_unusable_name(student):
         reason = f"the folder's name {fault}"
         return Submission(
             shown_folder_name(student), status="unreadable", reason=reason, named=False
@@ -151,8 +158,8 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
         for folder in (home, place):
             if folder.is_symlink():
                 raise Ungraded(f"{folder.relative_to(course)} is a symbolic link, not a folder")
-        data, note, folder = find(home, name, course / "solutions")
-        stamp = stamp_in(folder) or stamp_in(place)
+        data, note, folder = find_notebook(home, name, course / "solutions")
+        stamp = timestamp_in(folder) or timestamp_in(place)
         return Submission(student, data, note=note, timestamp=stamp)
     except NothingThere as problem:
         return Submission(student, status="missing", reason=str(problem))
@@ -163,7 +170,7 @@ def read_submission(course: Path, name: str, student: str) -> Submission:
     return Submission(student, status="unreadable", reason=reason)
 
 
-def unusable(student: str) -> str:
+def why_unusable_name(student: str) -> str:
     """Say what is wrong with a student's name that no table or file can hold; "" if nothing is."""
     if any(unicodedata.category(c) in ("Cc", "Cs") for c in student):
         return "holds bytes or control characters that no name has"
@@ -179,7 +186,7 @@ def shown_folder_name(student: str) -> str:
     return f"{shown} ({hashlib.sha256(raw).hexdigest()[:8]})"
 
 
-def stamp_in(place: Path) -> str:
+def timestamp_in(place: Path) -> str:
     """Return the text of ``timestamp.txt``, which says when it was handed in; or nothing."""
     try:
         return read_file(place / "timestamp.txt", 1000).decode("utf-8", "replace").strip()

@@ -20,8 +20,8 @@ from attncourse.grading.course.choosing import (
     Ungraded,
     choose,
     copies_of_assignment,
-    listing,
-    newest,
+    listed_paths,
+    newest_file,
 )
 from attncourse.grading.errors import Unreadable
 from attncourse.grading.harmless import printable
@@ -30,11 +30,12 @@ from attncourse.grading.submission.notebook import read_submission_cells
 MAX_BYTES_OF_FILE = 100_000_000  # bytes of a file, or of what is packed in one, that are still read
 MAX_FOLDERS_DEEP = 4  # folders within folders
 MAX_FILES_LOOKED_AT = 2000  # files that are looked at, in a folder and in an archive
-ASIDE = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
-PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others do not unpack in small pieces
-BROKEN = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError)
+IGNORED_FILE_NAMES = {"timestamp.txt", "Thumbs.db", "desktop.ini", "__MACOSX", "__pycache__"}
+# The others do not unpack in small pieces.
+ZIP_METHODS_READ = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+BROKEN_ARCHIVE_ERRORS = (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, ValueError)
 ZIP, ENTRY = b"PK\x03\x04", b"PK\x01\x02"
-LISTED = sum(NOTEBOOKS, ())  # what somebody may have wanted graded
+LISTED_ENDINGS = sum(NOTEBOOKS, ())  # what somebody may have wanted graded
 LINK = re.compile(rb"""(?:url=|href=)["']?(https?://[^"'<> ]+)""", re.IGNORECASE)
 
 
@@ -42,7 +43,7 @@ class NothingThere(Ungraded):
     """There is not even something that could be meant."""
 
 
-def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
+def find_notebook(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
     """Return the notebook that a student handed in for an assignment, with a note for the student.
 
     And the folder in which the time of submission may be written beside it.
@@ -62,7 +63,7 @@ def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
     try:
         if os.path.lexists(home / exact):
             near = [f for f in files if f.path.parent in (exact.parent, PurePosixPath())]
-            chosen = newest([HandedFile(exact), *copies_of_assignment(near, name)], name)
+            chosen = newest_file([HandedFile(exact), *copies_of_assignment(near, name)], name)
         else:
             chosen = handed_file(home, files, name)
         data, inner = unpacked(read_file(home / chosen.path), name)
@@ -71,10 +72,10 @@ def find(home: Path, name: str, solutions: Path) -> tuple[bytes, str, Path]:
     except Ungraded as problem:
         kind = Ungraded if closed else type(problem)
         raise kind("; ".join([*unseen_folders(closed), str(problem)])) from None
-    rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED)]
+    rest = [f for f in files if f.path != chosen.path and f.name.endswith(LISTED_ENDINGS)]
     said = [place_in_words(chosen, name, inner)] if chosen.path != exact or inner else []
     if rest:
-        said.append(f"also there and not graded: {listing(rest)}")
+        said.append(f"also there and not graded: {listed_paths(rest)}")
     said += unseen_folders(closed)
     return data, "; ".join(said), home.joinpath(*chosen.path.parts[:-1][:1])
 
@@ -103,8 +104,10 @@ def handed_file(home: Path, files: list[HandedFile], name: str) -> HandedFile:
         return chosen
     if within:
         said = what_it_is(home / within[0].path)
-        raise Ungraded(f"{listing(within)} handed in, and no notebook{said}: hand in {name}.ipynb")
-    instead = f" as {name}, but {listing(files)}" if files else ""
+        raise Ungraded(
+            f"{listed_paths(within)} handed in, and no notebook{said}: hand in {name}.ipynb"
+        )
+    instead = f" as {name}, but {listed_paths(files)}" if files else ""
     raise NothingThere(f"nothing handed in{instead}")
 
 
@@ -123,7 +126,7 @@ def what_it_is(path: Path) -> str:
 
 def unseen_folders(closed: list[HandedFile]) -> list[str]:
     """Return a remark on folders that could not be read, where something may be."""
-    return [f"not looked into, permission denied: {listing(closed)}"] if closed else []
+    return [f"not looked into, permission denied: {listed_paths(closed)}"] if closed else []
 
 
 def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iterator[HandedFile]:
@@ -144,7 +147,7 @@ def files_below(home: Path, skipped: set[str], closed: list[HandedFile]) -> Iter
         left -= len(listed)
         for entry, time in listed:
             path = folder / entry.name
-            if entry.name.startswith(".") or entry.name in ASIDE:
+            if entry.name.startswith(".") or entry.name in IGNORED_FILE_NAMES:
                 continue
             if not entry.is_dir(follow_symlinks=False):
                 yield HandedFile(path, time)
@@ -187,7 +190,7 @@ def unpacked(data: bytes, name: str, *, inside: bool = False) -> tuple[bytes, st
             if chosen is None:
                 return data, ""
             content = unpacked_member(archive, members[chosen], name)
-    except BROKEN:
+    except BROKEN_ARCHIVE_ERRORS:
         return data, ""
     if not content.startswith(ZIP):
         return content, chosen.shown
@@ -208,7 +211,7 @@ def piece_of(member: zipfile.ZipInfo, path: str | None = None) -> HandedFile:
 
 def is_own(piece: HandedFile) -> bool:
     """True if a student has put this file into the archive, and no program."""
-    return not any(part.startswith(".") or part in ASIDE for part in piece.path.parts)
+    return not any(part.startswith(".") or part in IGNORED_FILE_NAMES for part in piece.path.parts)
 
 
 def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> bytes:
@@ -216,7 +219,7 @@ def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str
     shown = HandedFile(PurePosixPath(member.filename)).shown
     if member.flag_bits & 1:
         raise Ungraded(f"{shown} is locked by a password: hand in {name}.ipynb without one")
-    if member.compress_type not in PACKED:
+    if member.compress_type not in ZIP_METHODS_READ:
         raise Ungraded(f"{shown} is packed in a way that is not read: hand in {name}.ipynb")
     with archive.open(member) as content:
         data = content.read(MAX_BYTES_OF_FILE + 1)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from attncourse.grading.course.dates import Zone, moment_in, time_between, zone_of
-from attncourse.grading.course.settings import importable
+from attncourse.grading.course.settings import course_modules_importable
 from attncourse.grading.errors import UserError
 from attncourse.grading.report import count
 
@@ -25,7 +25,7 @@ class LatePenalty:
 
         self.zone = zone_of(config)
         try:
-            with importable(course):
+            with course_modules_importable(course):
                 self._step = AssignLatePenalties(config=config)
                 self._step.init_plugin()
         except (TraitError, ImportError, AttributeError) as error:

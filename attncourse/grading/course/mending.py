@@ -109,11 +109,11 @@ def needs_functions(drill: Drill) -> bool:
     return any(line.startswith(("def ", "class ")) for line in drill.setup.splitlines())
 
 
-def is_in_the_way(one: Drill, other: Drill) -> bool:
+def is_in_the_way(drill: Drill, other: Drill) -> bool:
     """True if two drills are of one function, or one of them needs the function of the other."""
-    if one.exercise == other.exercise:
+    if drill.exercise == other.exercise:
         return True
-    pairs = ((one, other), (other, one))
+    pairs = ((drill, other), (other, drill))
     return any(f"{kind} {b.function}" in a.setup for a, b in pairs for kind in ("def", "class"))
 
 

@@ -48,7 +48,7 @@ def without_grammar() -> Iterator[None]:
 
 
 def read_settings(course: Path) -> "Config":
-    """``nbgrader_config`` of the user and of the course, the course's own having the last word."""
+    """Return the settings of the user and of the course; the course's own have the last word."""
     from jupyter_core.paths import jupyter_config_path
     from traitlets.config import Application
 
@@ -58,7 +58,7 @@ def read_settings(course: Path) -> "Config":
     if not os.environ.get(NO_CONFIGURATION):  # Jupyter makes an empty folder for it, and leaves it
         folders += jupyter_config_path()
     try:
-        with importable(course):
+        with course_modules_importable(course):
             reader.load_config_file("nbgrader_config", path=folders)
     except Exception as error:
         raise UserError(
@@ -74,7 +74,7 @@ def follow_on_earns(course: Path) -> bool:
 
 
 @contextmanager
-def importable(course: Path) -> Iterator[None]:
+def course_modules_importable(course: Path) -> Iterator[None]:
     """Let the course's own modules be found, as nbgrader does: a plugin for penalties, say."""
     sys.path.insert(0, str(course.resolve()))
     try:

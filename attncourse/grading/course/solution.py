@@ -12,7 +12,7 @@ from attncourse.grading.files import replace_file
 from attncourse.grading.submission.notebook import read_cells
 from attncourse.grading.submission.parts import HIDDEN_TESTS
 
-CHECKOUT = 5  # seconds
+CHECKOUT_SECONDS = 5  # seconds
 MARKS = ("nbgrader", "attncourse_broken")  # in a cell's metadata, which no reader needs
 MARKERS = re.compile(r"^.*\b(?:BEGIN|END) (?:SOLUTION|HIDDEN TESTS|MARK SCHEME)\b.*\n?", re.M)
 
@@ -35,7 +35,7 @@ def write_solution(
     return replace_file(place, text, way_out="; name another place")
 
 
-def outdated(course: Path, name: str) -> list[str]:
+def outdated_solution(course: Path, name: str) -> list[str]:
     """Return a line where the source of a solved notebook says something else than the notebook.
 
     Or where it is newer: by more than the moments in which one checkout writes both.
@@ -43,7 +43,7 @@ def outdated(course: Path, name: str) -> list[str]:
     source, made = (course / "solutions" / name / f"{name}{end}" for end in (".py", ".ipynb"))
     try:
         written, made_cells = (read_cells(path.read_bytes()) for path in (source, made))
-        newer = source.stat().st_mtime > made.stat().st_mtime + CHECKOUT
+        newer = source.stat().st_mtime > made.stat().st_mtime + CHECKOUT_SECONDS
     except (OSError, Unreadable):  # there is none, or it is no notebook's
         return []
     code = {cell.source.strip() for cell in made_cells if cell.code}

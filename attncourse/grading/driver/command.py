@@ -12,7 +12,7 @@ from attncourse.grading.course import folders
 from attncourse.grading.course.changes import added_cells
 from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.settings import follow_on_earns, read_settings
-from attncourse.grading.course.solution import outdated
+from attncourse.grading.course.solution import outdated_solution
 from attncourse.grading.driver.executors import open_executor
 from attncourse.grading.driver.journal import Journal, has_journal, open_journal
 from attncourse.grading.driver.regraded import PointChange, write_changes
@@ -98,9 +98,9 @@ def grade_course(
                     tally.add(graded)
                     step()
     changes = (f"the assignment changed: {change}" for change in changed)
-    old = outdated(course, name)
+    old = outdated_solution(course, name)
     out = map(folders.FORGOTTEN.format, folders.kept_out(course))
-    for note in (*old, *journal.notes, *changes, *folders.nobodys(course, name), *out):
+    for note in (*old, *journal.notes, *changes, *folders.nobodys_files(course, name), *out):
         print_plain(console, f"note: {note}")
     show_class(console, tally, name, who_was_late(course, name, db))
     for line in told_changes(course, name, regraded):
@@ -124,7 +124,10 @@ def told_changes(course: Path, name: str, changes: list[PointChange]) -> list[st
         for change in sorted(changes)[:MAX_CHANGES_SHOWN]
     ]
     more = f", the first {MAX_CHANGES_SHOWN} here" if len(changes) > MAX_CHANGES_SHOWN else ""
-    return [f"other points than before: {count(who, 'student')}, all in {place}{more}", *lines]
+    return [
+        f"other points than before: {count(who, 'student')}, all in {place}{more}",
+        *lines,
+    ]
 
 
 @contextmanager
@@ -144,7 +147,7 @@ def told_when_stopped(tally: Tally, journal: Journal) -> Iterator[None]:
 
 
 def who_was_late(course: Path, name: str, db: str | None) -> dict[str, "SubmissionScores"]:
-    """The submissions that came late, as the gradebook has them now."""
+    """Return the submissions that came late, as the gradebook has them now."""
     from attncourse.grading.gradebook.read import read_assignment_ids, read_scores
 
     zone = zone_of(read_settings(course))

@@ -11,7 +11,7 @@ from typing import Any
 from attncourse.grading.errors import UserError
 from attncourse.grading.machine import choose_lanes
 
-WAIT = 10  # seconds for a scheduler to answer
+SCHEDULER_SECONDS = 10  # seconds for a scheduler to answer
 
 
 @contextmanager
@@ -50,7 +50,7 @@ def open_cluster(address: str) -> Iterator[tuple[Executor, int]]:
     except ImportError:
         raise UserError("--dask needs dask.distributed: pip install 'attncourse[dask]'") from None
     try:
-        client = Client(address, timeout=WAIT, set_as_default=False)
+        client = Client(address, timeout=SCHEDULER_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as problem:
         raise UserError(
             f"no Dask scheduler answers at {address} ({problem_line(problem)}): "

@@ -34,7 +34,7 @@ from attncourse.grading.report import Report, count, report_from_json, to_json
 
 JOURNAL, DAMAGED_JOURNAL = "journal.db", "journal.db.damaged"
 APPLICATION_ID = 0x6174746E  # "attn", in the file's header: it is a journal of this program
-FORMAT = 2  # 1 was a file of lines
+JOURNAL_FORMAT = 2  # 1 was a file of lines
 BYTES_OF_PAGE = 8192  # two for a report
 SECONDS_TO_FLUSH = 0.5  # between two flushes to the disk
 MAX_ROWS_SKIPPED = 10_000  # at one damaged place: the most that a page of the tree leads to is 900
@@ -153,7 +153,10 @@ class Journal:
     def _open(self, assignment: str) -> sqlite3.Connection:
         """Return a connection to the database, after what is damaged has been left out."""
         # Looked at before anything is written; to look may need what this file system has not.
-        with suppress(sqlite3.OperationalError), closing(connect(self.path, "rw")) as untouched:
+        with (
+            suppress(sqlite3.OperationalError),
+            closing(connect_journal(self.path, "rw")) as untouched,
+        ):
             self._check_header(untouched, assignment)
         connection, self._has_log = connect_to_write(self.path)
         try:
@@ -201,9 +204,10 @@ class Journal:
         if pragma(connection, "application_id") != APPLICATION_ID:
             raise UserError(f"{self.path} is not a journal of this program: {move_away(self.path)}")
         version = pragma(connection, "user_version")
-        if version != FORMAT:
+        if version != JOURNAL_FORMAT:
             raise UserError(
-                f"{self.path} is of version {version}, expected {FORMAT}: {move_away(self.path)}"
+                f"{self.path} is of version {version}, expected {JOURNAL_FORMAT}: "
+                f"{move_away(self.path)}"
             )
         names = [name for (name,) in connection.execute("select assignment from about")]
         if names != [assignment.encode()]:
@@ -278,7 +282,7 @@ def create_file(path: Path) -> None:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644))
 
 
-def connect(path: Path, mode: str) -> sqlite3.Connection:
+def connect_journal(path: Path, mode: str) -> sqlite3.Connection:
     """Return a connection that commits each statement, and gives texts as bytes.
 
     Damage may have made of a text what is none.
@@ -295,7 +299,7 @@ def connect_to_write(path: Path) -> tuple[sqlite3.Connection, bool]:
     That needs memory which processes share by a file, as not every network's file system has.
     There a rollback journal has to do, and a lock that keeps everybody else out.
     """
-    connection = connect(path, "rw")
+    connection = connect_journal(path, "rw")
     try:
         connection.execute(f"pragma page_size = {BYTES_OF_PAGE}")  # of a file that is new
         with suppress(sqlite3.OperationalError):
@@ -306,7 +310,7 @@ def connect_to_write(path: Path) -> tuple[sqlite3.Connection, bool]:
                 connection.execute("pragma synchronous = normal")
                 return connection, True
         connection.close()
-        connection = connect(path, "rw")
+        connection = connect_journal(path, "rw")
         connection.execute("pragma locking_mode = exclusive")
         connection.execute("pragma journal_mode = delete")
         connection.execute("pragma synchronous = full")
@@ -336,7 +340,7 @@ def create_tables(connection: sqlite3.Connection, assignment: str) -> None:
             connection.execute(statement)
         connection.execute("insert into about values (?)", (assignment,))
         connection.execute(f"pragma application_id = {APPLICATION_ID}")
-        connection.execute(f"pragma user_version = {FORMAT}")
+        connection.execute(f"pragma user_version = {JOURNAL_FORMAT}")
 
 
 def insert_row(connection: sqlite3.Connection, row: ResultRow) -> int:
@@ -391,7 +395,7 @@ def save_readable_rows(connection: sqlite3.Connection, path: Path, assignment: s
     saved = path.with_name(f".{path.name}.new")
     saved.unlink(missing_ok=True)  # what a killed run has left
     create_file(saved)
-    with closing(connect(saved, "rw")) as new:
+    with closing(connect_journal(saved, "rw")) as new:
         create_tables(new, assignment)
         n_saved = 0
         with new:
@@ -431,7 +435,7 @@ def students_in_journal(folder: Path) -> dict[Path, list[str]]:
     if path.is_file() and path.stat().st_size:
         with (
             explained_journal_errors(path, "", doing="read"),
-            closing(connect(path, "ro")) as connection,
+            closing(connect_journal(path, "ro")) as connection,
         ):
             rows = connection.execute("select student from result")
             students[path] = [bytes(student).decode("utf-8", "replace") for (student,) in rows]
@@ -443,7 +447,7 @@ def remove_student_results(path: Path, student: str) -> None:
     if path.name != JOURNAL:
         lines_without_student(path, student)
         return
-    with explained_journal_errors(path, ""), closing(connect(path, "rw")) as connection:
+    with explained_journal_errors(path, ""), closing(connect_journal(path, "rw")) as connection:
         connection.execute("pragma journal_mode = delete")
         records = connection.execute(f"select {COLUMNS} from result").fetchall()
         for record in records:

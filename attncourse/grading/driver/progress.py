@@ -11,7 +11,7 @@ from threading import Event, Thread
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-EVERY = 10.0  # seconds between two lines, where there is no terminal for a bar
+SECONDS_BETWEEN_LINES = 10.0  # seconds between two lines, where there is no terminal for a bar
 STEPS_OF_PACE = 50  # the last ones tell it: those from the journal take no time, others do
 
 
@@ -58,7 +58,7 @@ def show_progress(console: Console, what: str, total: int) -> Iterator[Callable[
             bar.advance(number)
 
         def write_lines() -> None:
-            while not ended.wait(EVERY):
+            while not ended.wait(SECONDS_BETWEEN_LINES):
                 if pace_in_words := str(pace):  # before, what is refused should be the only line
                     line = f"{what}: {bar.tasks[0].completed} of {total}, {pace_in_words}"
                     console.print(line, soft_wrap=True, highlight=False)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from attncourse.grading.course.folders import folders_in, require_known
 from attncourse.grading.course.variants import read_notebook_bytes
-from attncourse.grading.driver.result_key import conditions, result_key
+from attncourse.grading.driver.result_key import hash_of_conditions, result_key
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
 from attncourse.grading.judge.judge import grade_submission
@@ -17,7 +17,7 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import count, score_in_words
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
-PASSED = ".rehearsed"  # in an assignment's folder in reports/: what has passed, as a hash
+STAMP_NAME = ".rehearsed"  # in an assignment's folder in reports/: what has passed, as a hash
 
 
 def rehearse_assignment(course: Path, name: str) -> None:
@@ -29,7 +29,7 @@ def rehearse_assignment(course: Path, name: str) -> None:
     require_known(name, folders_in(course / "solutions"))
     data = read_notebook_bytes(path)
     assignment = read_assignment(path, data)
-    mark, place = mark_of(assignment, data), course / "reports" / name / PASSED
+    mark, place = mark_of(assignment, data), course / "reports" / name / STAMP_NAME
     if place.is_file() and place.read_text(encoding="utf-8").strip() == mark:
         return
     if failed := failures_of(assignment, data):
@@ -42,7 +42,7 @@ def rehearse_assignment(course: Path, name: str) -> None:
 
 def mark_of(assignment: Assignment, data: bytes) -> str:
     """Return what a rehearsal depends on: the notebook, the checks, versions of libraries."""
-    return result_key(conditions(assignment, Limits(), sandbox=False), "", data)
+    return result_key(hash_of_conditions(assignment, Limits(), sandbox=False), "", data)
 
 
 def failures_of(assignment: Assignment, data: bytes) -> list[str]:

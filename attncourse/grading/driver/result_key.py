@@ -14,7 +14,7 @@ from attncourse.grading.submission.notebook import Assignment
 HASHED_PACKAGES = ("numpy", "torch")  # whose versions a result depends on
 
 
-def conditions(assignment: Assignment, limits: Limits, sandbox: bool) -> bytes:
+def hash_of_conditions(assignment: Assignment, limits: Limits, sandbox: bool) -> bytes:
     """Return a hash of what a run's submissions share: task, checks, limits, jail, versions."""
     shared = {
         "assignment": asdict(assignment),

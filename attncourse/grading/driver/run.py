@@ -15,7 +15,7 @@ from attncourse.grading.course.dates import zone_of
 from attncourse.grading.course.folders import Submission, with_remarks
 from attncourse.grading.driver.journal import Journal
 from attncourse.grading.driver.regraded import PointChange
-from attncourse.grading.driver.result_key import conditions, result_key
+from attncourse.grading.driver.result_key import hash_of_conditions, result_key
 from attncourse.grading.driver.saver import Saver
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.connection import CourseGradebook
@@ -63,7 +63,7 @@ class Runner:
     def __init__(self, order: Order, journal: Journal, executor: Executor, lanes: int) -> None:
         """Choose the seed of the run: a new one, or the class's for a single student."""
         self._order, self._journal, self._executor = order, journal, executor
-        self._shared = conditions(order.assignment, order.limits, order.sandbox)
+        self._shared = hash_of_conditions(order.assignment, order.limits, order.sandbox)
         # The same cases for a class: right results are worked out once. Whoever looks at one
         # student again takes the class's, so that the same answer gets the same points.
         seed = journal.class_seed(self._shared) if order.one_student else None

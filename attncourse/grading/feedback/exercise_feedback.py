@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attncourse.grading.graded_notebook import LONGEST, released_cells, standing_that_fits
-from attncourse.grading.harmless import made_visible, message, shortened_text
+from attncourse.grading.harmless import harmless_message, made_visible, shortened_text
 from attncourse.grading.report import TOLERANCE, CellResult, Report, exercise_of
 from attncourse.grading.results.class_results import StudentResult
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells
-from attncourse.grading.submission.parts import Part, bare
+from attncourse.grading.submission.parts import Part, bare_text
 from attncourse.grading.submission.plan import given_texts, parts_in_order
 from attncourse.grading.submission.source import names
 
@@ -56,13 +56,13 @@ class ExerciseFeedback:
         said = [v.get("mistake") or v.get("symptom") or v.get("reason") for v in wrong]
         lost = self.further is not None and self.further.points < self.further.maximum
         said = said or self.remarks or ([FURTHER] if lost else [])
-        return message(next((text for text in said if text), ""))
+        return harmless_message(next((text for text in said if text), ""))
 
 
 def feedback_by_exercise(
     assignment: Assignment, cells: Cells, r: StudentResult, report: Report
 ) -> list[ExerciseFeedback]:
-    """Every exercise in the answers' order, then graded cells that are not there any more.
+    """Return every exercise in the answers' order, then graded cells that are gone.
 
     Of hidden tests there are points and the judge's own words, nothing that was computed in them.
     """
@@ -108,18 +108,18 @@ def add_result(entry: ExerciseFeedback, cell: Cell, r: StudentResult, report: Re
         entry.person = "gave" if scored else "waits"
     if cell.hides:
         silent = result.message if result.points < result.maximum and not scored else ""
-        entry.further = CellResult(result.points, result.maximum, message(silent))
+        entry.further = CellResult(result.points, result.maximum, harmless_message(silent))
         return
     verdicts = [v for v in report.verdicts if v.get("cell") == grade_id]
     entry.verdicts += verdicts
     if result.message and not verdicts and not scored and result.points < result.maximum:
-        entry.remarks.append(message(result.message))
+        entry.remarks.append(harmless_message(result.message))
 
 
-def answering_cells(parts: list[Part], asked: Cell) -> list[Cell]:
+def answering_cells(parts: list[Part], question: Cell) -> list[Cell]:
     """Return the cells that answer: by their mark, or because they write what was asked."""
-    marked = [p for p in parts if asked.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
-    names_asked = names(asked.source) if asked.code else None
+    marked = [p for p in parts if question.grade_id in (*p.answers, p.cell.grade_id) and not p.idle]
+    names_asked = names(question.source) if question.code else None
     bound = names_asked.bound if names_asked else frozenset()
     written = [p for p in parts if p.runs and bound & p.names.bound]
     chosen = sorted({p.number: p for p in (*marked, *written)}.items())
@@ -147,7 +147,7 @@ def other_cells(
     used = {cell.source for exercise in seen for cell in exercise.answers}
     parts = parts_in_order(cells, assignment)[0]
     students_own = [
-        part for part in parts if part.runs and bare(part.cell.source) not in released_texts
+        part for part in parts if part.runs and bare_text(part.cell.source) not in released_texts
     ]
     for part in standing_that_fits(students_own):
         cell = harmless_cell(part.cell)

@@ -23,7 +23,13 @@ from typing import NamedTuple
 
 from attncourse.grading.course.choosing import HandedFile, Ungraded, choose
 from attncourse.grading.course.folders import record_of
-from attncourse.grading.course.handed_in import BROKEN, is_own, piece_of, unpacked, unpacked_member
+from attncourse.grading.course.handed_in import (
+    BROKEN_ARCHIVE_ERRORS,
+    is_own,
+    piece_of,
+    unpacked,
+    unpacked_member,
+)
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_bytes, zipped
 from attncourse.grading.gradebook.read import Person
@@ -123,7 +129,7 @@ def anonymous_page(page: StudentPage) -> str:
 
 
 def read_download(path: Path, name: str) -> tuple[str, dict[Home, set[bytes]]]:
-    """Which platform a download is of, and each student's place in it with what was handed in.
+    """Return a download's platform, and each student's place in it with what was handed in.
 
     That is the one file that grading would choose, whatever else lies beside it.
     """
@@ -176,7 +182,7 @@ def counted_file(
     file counts, or can read it.
     """
     place = next(iter(files.values()))[0]
-    with suppress(Ungraded, *BROKEN):
+    with suppress(Ungraded, *BROKEN_ARCHIVE_ERRORS):
         if piece := choose([piece for piece in files if is_own(piece)], name):
             place, member = files[piece]
             data = unpacked_member(archive, member, name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from attncourse.grading.course.changes import differences, keep_added
 from attncourse.grading.course.dates import due_of
 from attncourse.grading.course.folders import folders_in
-from attncourse.grading.course.settings import importable
+from attncourse.grading.course.settings import course_modules_importable
 from attncourse.grading.course.variants import solved_in_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.changes import follow_changes
@@ -41,7 +41,7 @@ def record_assignment(book: CourseGradebook, name: str) -> list[str]:
     from attncourse.grading.course.mending import clear_solutions_or_break
 
     source, due = book.course / "solutions" / name / f"{name}.ipynb", due_in_settings(book, name)
-    with importable(book.course), explained_database_errors(book):
+    with course_modules_importable(book.course), explained_database_errors(book):
         notebook: Any = nbformat.reads(
             solved_in_variant(book.course, source).decode(), as_version=4
         )

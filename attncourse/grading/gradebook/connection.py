@@ -51,7 +51,7 @@ class CourseGradebook:
         return Path(path) if path else None
 
     def __str__(self) -> str:
-        """As it may be shown: without the password."""
+        """Return the address as it may be shown: without the password."""
         if self.file is not None:
             with suppress(ValueError):
                 return str(self.course / self.file.relative_to(self.course.resolve()))

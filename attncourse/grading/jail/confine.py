@@ -27,7 +27,7 @@ def check_ready() -> None:
 
 
 def outer_ids() -> int | None:
-    """For root: the number of a user and group that nobody is, else None.
+    """Return for root the number of a user and group that nobody is, else None.
 
     Each lane has its own. None also where root itself is in a namespace without such numbers.
     """

@@ -80,7 +80,7 @@ class Jail:
         all its workers. The process that called stays behind to wait: it ends as the child does,
         and the child ends with it, so the lane's number for it remains good.
         """
-        if not possible():
+        if not is_jail_possible():
             raise JailError(f"no jail: expected Linux on {' or '.join(AUDIT_ARCH)}, {NOT_HERE}")
         confine.check_ready()
         import resource  # noqa: F401  now: workers find it loaded
@@ -182,7 +182,7 @@ class Jail:
         ctypes.memset(start, 0, end - start)
 
     def fork(self) -> int:
-        """As ``os.fork``; the child is the first process of a new namespace."""
+        """Fork as ``os.fork`` does; the child is the first process of a new namespace."""
         kernel.unshare(kernel.CLONE_NEWPID)
         child = -1
         try:
@@ -277,16 +277,16 @@ main()
 """
 
 
-def possible() -> bool:
+def is_jail_possible() -> bool:
     """True if the jail is made for this operating system and processor."""
     return sys.platform == "linux" and kernel.MACHINE in AUDIT_ARCH
 
 
 @cache
 def _available() -> tuple[Layer, ...]:
-    if not possible():
+    if not is_jail_possible():
         names = layers.PROTECTS
-        return tuple(Layer(name, False, name in layers.FLOOR, NOT_HERE) for name in names)
+        return tuple(Layer(name, False, name in layers.REQUIRED_LAYERS, NOT_HERE) for name in names)
     try:
         return tuple(Layer(**layer) for layer in run_probe())
     except JailError as problem:
@@ -315,11 +315,11 @@ def run_probe() -> list[dict[str, Any]]:
         raise JailError(words[0] if words else f"exit status {done.returncode}") from None
 
 
-def available() -> list[Layer]:
+def available_layers() -> list[Layer]:
     """Return each layer, and whether it holds here: a whole jail is built and tried."""
     return list(_available())
 
 
 def missing_floor() -> list[Layer]:
     """Return the layers that grading needs and this machine does not have."""
-    return [layer for layer in available() if layer.floor and not layer.in_force]
+    return [layer for layer in available_layers() if layer.floor and not layer.in_force]

@@ -24,13 +24,13 @@ OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, MOVE_EMPTY_PATH = 1, 0o2000000, 4
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP = 1, 4, 22
 PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 24, 38, 47
 
-NUMBERS = """
+CALL_NUMBERS = """
 pivot_root:155:41 keyctl:250:219 open_tree:428:428 move_mount:429:429 pidfd_open:434:434
 close_range:436:436 mount_setattr:442:442 landlock_create_ruleset:444:444
 landlock_add_rule:445:445 landlock_restrict_self:446:446
 """
 MACHINE = platform.machine()
-_numbers = syscall_numbers(NUMBERS, MACHINE)
+_numbers = syscall_numbers(CALL_NUMBERS, MACHINE)
 _libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
 
 

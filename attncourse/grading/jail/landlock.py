@@ -18,10 +18,10 @@ IOCTL_DEV = 1 << 15
 IN_FOLDERS = (
     WRITE_FILE | TRUNCATE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_SYM | REFER
 )
-HANDLED = EXECUTE | IN_FOLDERS | MAKE_SPECIAL | IOCTL_DEV
+HANDLED_RIGHTS = EXECUTE | IN_FOLDERS | MAKE_SPECIAL | IOCTL_DEV
 TCP, SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
 # The first version of the interface that knows each, where that is not 1.
-SINCE = {REFER: 2, TRUNCATE: 3, IOCTL_DEV: 5}
+RIGHT_SINCE_VERSION = {REFER: 2, TRUNCATE: 3, IOCTL_DEV: 5}
 VERSION, PATH_BENEATH = 1, 1
 
 
@@ -37,7 +37,9 @@ def restrict(folders: list[str], files: list[str], programs: list[str]) -> int:
     ``programs``.
     """
     known = landlock_version()
-    handled = HANDLED & ~sum(right for right, since in SINCE.items() if known < since)
+    handled = HANDLED_RIGHTS & ~sum(
+        right for right, since in RIGHT_SINCE_VERSION.items() if known < since
+    )
     net, scopes = TCP if known >= 4 else 0, SCOPES if known >= 6 else 0
     # The size of the kernel's structure in that version.
     size = 24 if known >= 6 else 16 if known >= 4 else 8

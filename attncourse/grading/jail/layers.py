@@ -24,9 +24,9 @@ CONTAINER = (
     "in Docker or Podman, start the container with --security-opt seccomp=unconfined "
     "--security-opt apparmor=unconfined (or, wider, --privileged)"
 )
-BROKEN = "built, but it does not hold"
+DOES_NOT_HOLD = "built, but it does not hold"
 CONTAINER_MARKS = (Path("/.dockerenv"), Path("/run/.containerenv"))
-KERNEL = (5, 14)  # what mounts the private file system is older by two versions
+OLDEST_KERNEL = (5, 14)  # what mounts the private file system is older by two versions
 NEWER_KERNEL = "needs Linux 5.14 (Debian 12, Ubuntu 22.04, Fedora 35); this kernel is {}"
 OTHER_PYTHON = "this Python was built without it: use another one (make PYTHON=…)"
 NOT_STARTED = "this Python did not start as grading starts it: see what it said, or use another one"
@@ -49,15 +49,15 @@ class Layer:
 
 def held_layer(name: str, detail: str = "") -> Layer:
     """Return a layer that holds."""
-    return Layer(name, True, name in FLOOR, detail)
+    return Layer(name, True, name in REQUIRED_LAYERS, detail)
 
 
 def missing_layer(name: str, detail: str, remedy: str = "") -> Layer:
     """Return a layer that does not hold, with what to do about it."""
-    return Layer(name, False, name in FLOOR, detail, remedy or remedy_of(name))
+    return Layer(name, False, name in REQUIRED_LAYERS, detail, remedy or remedy_of(name))
 
 
-FLOOR = (USER, PROCESSES, NETWORK, FILES, LIMITS)
+REQUIRED_LAYERS = (USER, PROCESSES, NETWORK, FILES, LIMITS)
 PROTECTS = {
     USER: "a submission has no rights outside its own world",
     PROCESSES: "it sees and signals only itself, and leaves nothing running",
@@ -79,9 +79,9 @@ REMEDIES = {  # CONTAINER for the others
 
 def remedy_of(name: str) -> str:
     """Return one line on what to install or switch on for that layer."""
-    switched_off = {setting: on for setting, off, on in SWITCHES if reads(setting) == off}
+    switched_off = {setting: on for setting, off, on in SWITCHES if read_setting(setting) == off}
     # AppArmor lets the namespace be made and refuses what is done in it: any layer may fail.
-    if name in FLOOR and switched_off and (name == USER or is_restricted()):
+    if name in REQUIRED_LAYERS and switched_off and (name == USER or is_restricted()):
         return switch_on(switched_off)
     return REMEDIES.get(name, CONTAINER)
 
@@ -106,7 +106,7 @@ def switch_on(switched_off: dict[str, str]) -> str:
 
 def is_restricted() -> bool:
     """True where AppArmor keeps programs without a profile from user namespaces."""
-    return reads(apparmor.SETTING) == "1"
+    return read_setting(apparmor.SETTING) == "1"
 
 
 def in_container() -> bool:
@@ -122,13 +122,13 @@ def remedy_for(name: str, error: Exception) -> str:
     if not isinstance(error, OSError):
         return OTHER_PYTHON
     kernel_version = re.match(r"(\d+)\.(\d+)", platform.release())
-    old = kernel_version is not None and tuple(map(int, kernel_version.groups())) < KERNEL
-    if old and error.errno == errno.ENOSYS and name in FLOOR:
+    old = kernel_version is not None and tuple(map(int, kernel_version.groups())) < OLDEST_KERNEL
+    if old and error.errno == errno.ENOSYS and name in REQUIRED_LAYERS:
         return NEWER_KERNEL.format(platform.release())
     return ""
 
 
-def reads(setting: str) -> str:
+def read_setting(setting: str) -> str:
     """Return the value of a setting of the kernel's, empty where it cannot be read."""
     with suppress(OSError):
         return (SYSTEM / setting).read_text().strip()

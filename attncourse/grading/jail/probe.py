@@ -1,6 +1,6 @@
 """A probe of the jail: builds one and does in it what each layer is there to refuse.
 
-``jail.available`` runs it in a process of its own and reads the layers from its output.
+``jail.available_layers`` runs it in a process of its own and reads the layers from its output.
 """
 
 import json
@@ -90,10 +90,10 @@ def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]
         return all_layers(jail.layers)
     deeds = {
         layers.USER: os.getuid() == 1000,
-        layers.FILES: not secret.exists() and not os.path.exists("/proc/self") and writes(),
+        layers.FILES: not secret.exists() and not os.path.exists("/proc/self") and can_write(),
         layers.NETWORK: offline,
         layers.PROCESSES: os.getpid() == 1 and os.getppid() == 0 and os.getsid(0) == 1,
-        layers.LIMITS: full()
+        layers.LIMITS: is_disk_limited()
         and is_refused(lambda: bytearray(2 * PROBE_LIMITS.memory * MB), MemoryError),
         layers.CAPABILITIES: kernel.call("prctl", 23, 21, 0, 0, 0) == 0,
         layers.LANDLOCK: is_refused(lambda: os.open("/dev/full", os.O_WRONLY)),
@@ -102,7 +102,7 @@ def in_worker(jail: Jail, secret: Path, offline: bool, tell: int) -> list[Layer]
     return [
         layer
         if deeds[layer.name] or not layer.in_force
-        else layers.missing_layer(layer.name, layers.BROKEN)
+        else layers.missing_layer(layer.name, layers.DOES_NOT_HOLD)
         for layer in jail.layers
     ]
 
@@ -123,13 +123,13 @@ def is_refused(deed: Callable[[], object], kind: type[BaseException] = OSError) 
     return False
 
 
-def writes() -> bool:
+def can_write() -> bool:
     """True if the folder for writing can be written to, and the others cannot."""
     Path(WORK, "file").touch()
     return all(is_refused(Path(folder, "file").touch) for folder in ("/", "/usr", COURSE))
 
 
-def full() -> bool:
+def is_disk_limited() -> bool:
     """True if writing stops at the disk's limit."""
     n_pieces = PROBE_LIMITS.disk * 4
     filled_file = os.path.join(WORK, "much")

@@ -38,7 +38,7 @@ STUBS = {
 COPIES = ("ld.so.cache", "localtime", "os-release")
 FONTS = "/etc/fonts"
 MAPS = "/proc/self/maps"
-DATA = READ_ONLY | NO_SUID | NO_DEVICES
+DATA_MOUNT_FLAGS = READ_ONLY | NO_SUID | NO_DEVICES
 
 
 def is_within(path: str, folder: str) -> bool:
@@ -161,15 +161,19 @@ class Root:
         kernel.call("umount2", b".", kernel.DETACH)
         os.chdir("/")
         root = os.open("/", os.O_PATH | os.O_CLOEXEC)
-        kernel.set_mount_flags(root, DATA | NO_EXEC)  # only now: up to here it was written to
+        kernel.set_mount_flags(
+            root, DATA_MOUNT_FLAGS | NO_EXEC
+        )  # only now: up to here it was written to
         os.close(root)
 
     def clone(self) -> dict[str, int]:
         """Return copies of all mounts that are to be seen, by their place in the new root."""
-        trees = {place: kernel.clone_tree(path, DATA) for path, place in self.places.items()}
-        trees[COURSE] = kernel.clone_tree(self.view, DATA | NO_EXEC)
+        trees = {
+            place: kernel.clone_tree(path, DATA_MOUNT_FLAGS) for path, place in self.places.items()
+        }
+        trees[COURSE] = kernel.clone_tree(self.view, DATA_MOUNT_FLAGS | NO_EXEC)
         if os.path.isdir(FONTS):
-            trees[FONTS] = kernel.clone_tree(FONTS, DATA | NO_EXEC)
+            trees[FONTS] = kernel.clone_tree(FONTS, DATA_MOUNT_FLAGS | NO_EXEC)
         for device in DEVICES:
             path = f"/dev/{device}"
             trees[path] = kernel.clone_tree(path, READ_ONLY | NO_SUID | NO_EXEC)
@@ -195,7 +199,7 @@ class Root:
         for place in (place[1:] for place in self.covered):
             if os.path.lexists(place) and not os.path.islink(place):
                 empty = "empty" if os.path.isdir(place) else "nothing"
-                kernel.attach(kernel.clone_tree(empty, DATA | NO_EXEC), place)
+                kernel.attach(kernel.clone_tree(empty, DATA_MOUNT_FLAGS | NO_EXEC), place)
 
 
 def etc_files() -> dict[str, bytes]:

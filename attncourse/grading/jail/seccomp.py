@@ -49,7 +49,7 @@ getuid:102:174 geteuid:107:175 getgid:104:176 getegid:108:177 getresuid:118:148
 getresgid:120:150 getgroups:115:158 getpriority:140:141 getrlimit:97:163 prlimit64:302:261
 getrusage:98:165 sysinfo:99:179 uname:63:160 getrandom:318:278
 """
-PARTLY = """
+PARTLY_ALLOWED = """
 ioctl:16:29 fcntl:72:25 prctl:157:167 socketpair:53:199 clone:56:220 clone3:435:435 fork:57:-
 vfork:58:- mmap:9:222 execve:59:221 execveat:322:281 fchmodat2:452:452
 arch_prctl:158:-
@@ -64,8 +64,8 @@ VALUES = {
 }
 CLONE_THREAD = 0x10000
 MAP_SHARED, MAP_ANONYMOUS = 0x01, 0x20
-NEVER = 0x7E020000 | 0x8000 | 0x2000  # CLONE_NEW*, CLONE_PARENT, CLONE_PTRACE
-NEWEST = 462  # the highest number that this table was made with
+REFUSED_CLONE_FLAGS = 0x7E020000 | 0x8000 | 0x2000  # CLONE_NEW*, CLONE_PARENT, CLONE_PTRACE
+NEWEST_CALL_NUMBER = 462  # the highest number that this table was made with
 
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 LOAD, EQUAL, ABOVE, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x25, 0x35, 0x45, 0x06
@@ -81,7 +81,7 @@ def syscall_numbers(table: str, machine: str) -> dict[str, int]:
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"} if column else {}
 
 
-def program(machine: str, processes: int) -> list[Instruction]:
+def filter_program(machine: str, processes: int) -> list[Instruction]:
     """Return the filter's instructions, each (code, jump if true, jump if false, operand)."""
     lines = [
         # The architecture first: the same numbers mean other calls in another one.
@@ -89,18 +89,18 @@ def program(machine: str, processes: int) -> list[Instruction]:
         (EQUAL, 1, 0, AUDIT_ARCH[machine]),
         filter_result(KILL),
         (LOAD, 0, 0, 0),  # the call's number
-        (ABOVE, 0, 1, NEWEST),  # also the x32 calls, whose numbers have a high bit
+        (ABOVE, 0, 1, NEWEST_CALL_NUMBER),  # also the x32 calls, whose numbers have a high bit
         filter_result(ERRNO | errno.ENOSYS),
     ]
-    for name, number in syscall_numbers(PARTLY, machine).items():
-        block = rule(name, processes)
+    for name, number in syscall_numbers(PARTLY_ALLOWED, machine).items():
+        block = partial_rule(name, processes)
         lines += [(EQUAL, 0, len(block), number), *block]
-    for first, last in ranges(sorted(syscall_numbers(ALLOWED, machine).values())):
+    for first, last in runs_of_numbers(sorted(syscall_numbers(ALLOWED, machine).values())):
         lines += [(AT_LEAST, 0, 2, first), (ABOVE, 1, 0, last), filter_result(ALLOW)]
     return [*lines, filter_result(ERRNO | errno.EPERM)]
 
 
-def rule(name: str, processes: int) -> list[Instruction]:
+def partial_rule(name: str, processes: int) -> list[Instruction]:
     """Return the filter's instructions for a call that is allowed in part."""
     # Newer forms of calls that are on the list: the C library falls back to those. What clone3
     # asks for lies in memory, where no filter can look.
@@ -108,7 +108,11 @@ def rule(name: str, processes: int) -> list[Instruction]:
         return [filter_result(ERRNO | errno.ENOSYS)]
     if name == "clone":
         # The first of the arguments, which begin at byte 16 with eight bytes each.
-        block = [(LOAD, 0, 0, 16), (ANY_BIT, 0, 1, NEVER), filter_result(ERRNO | errno.EPERM)]
+        block = [
+            (LOAD, 0, 0, 16),
+            (ANY_BIT, 0, 1, REFUSED_CLONE_FLAGS),
+            filter_result(ERRNO | errno.EPERM),
+        ]
         if processes == 1:
             block += [(ANY_BIT, 1, 0, CLONE_THREAD), filter_result(ERRNO | errno.EAGAIN)]
         return [*block, filter_result(ALLOW)]
@@ -130,7 +134,7 @@ def filter_result(value: int) -> Instruction:
     return (RETURN, 0, 0, value)
 
 
-def ranges(values: list[int]) -> list[tuple[int, int]]:
+def runs_of_numbers(values: list[int]) -> list[tuple[int, int]]:
     """Return the runs of consecutive numbers in a sorted list, as (first, last)."""
     runs = groupby(values, key=lambda value, place=count(): value - next(place))
     return [(run[0], run[-1]) for run in (list(numbers) for _, numbers in runs)]
@@ -140,7 +144,7 @@ class Filter:
     """A program in the form that the kernel takes it. ``address`` is what it is called with."""
 
     def __init__(self, machine: str, processes: int):
-        lines = program(machine, processes)
+        lines = filter_program(machine, processes)
         self.code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *i) for i in lines))
         pointer = ctypes.addressof(self.code)
         self.header = ctypes.create_string_buffer(struct.pack("H6xP", len(lines), pointer))

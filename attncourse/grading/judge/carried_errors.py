@@ -19,9 +19,9 @@ from attncourse.checks import find_exercise, variants_of
 from attncourse.checks.showing.verdict import given_right
 from attncourse.checks.variants import rewriting
 from attncourse.checks.variants.adapter import as_data
-from attncourse.grading.judge.deferred_tests import names_reached, touched, touched_by
+from attncourse.grading.judge.deferred_tests import names_reached, names_touched, touched_by
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.instructor_namespace import loads
+from attncourse.grading.judge.instructor_namespace import names_loaded
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.plan_runner import Means, run_again
 from attncourse.grading.judge.points import judge_cell
@@ -86,12 +86,12 @@ def follow_ons(findings: Findings, means: Means) -> tuple[list[FollowOn], bool]:
             followed.append(FollowOn(name, replaced, second.tests()))
         elif assignment.released:
             followed.append(FollowOn(name, replaced))
-        elif differs(second, findings):
+        elif changes_verdict(second, findings):
             followed.append(FollowOn(name, replaced, second.tests(), right=False))
     return followed, cut
 
 
-def differs(second: Findings, findings: Findings) -> bool:
+def changes_verdict(second: Findings, findings: Findings) -> bool:
     """True if our solutions change the verdict on an answer that is wrong all the same.
 
     A notebook says so. Here it is told only in a student's own check: see above.
@@ -149,7 +149,7 @@ def wrong_ones_called(
     """Return the wrong answers to earlier exercises that an answer reaches by calls."""
     ours, earlier = our_answers(assignment), wrong[: wrong.index(name)]
     instead = {
-        earlier_name: loads(ours[earlier_name]) for earlier_name in earlier
+        earlier_name: names_loaded(ours[earlier_name]) for earlier_name in earlier
     }  # which may be wrong as well
     seen = names_reached([name], touched_by(steps), instead)
     return tuple(earlier_name for earlier_name in earlier if earlier_name in seen)
@@ -186,7 +186,9 @@ def answer_place(name: str, steps: Sequence[Step]) -> int:
     """
     cell_steps = [(n, step) for n, step in enumerate(steps) if step.kind == "cell"]
     named = [n for n, step in cell_steps if step.name == f"cell {name}"]
-    return max(named or [n for n, s in cell_steps if name in touched(s.source).changes], default=-1)
+    return max(
+        named or [n for n, s in cell_steps if name in names_touched(s.source).changes], default=-1
+    )
 
 
 def provided_source(name: str, assignment: Assignment) -> str:
@@ -198,7 +200,7 @@ def provided_source(name: str, assignment: Assignment) -> str:
     variants = variants_asked(cell.source for cell in assignment.cells if cell.code)
     if not variants:
         return ours[name]
-    upto, defines = list(ours).index(name) + 1, sorted(touched(ours[name]).changes)
+    upto, defines = list(ours).index(name) + 1, sorted(names_touched(ours[name]).changes)
     adapters = {
         exercise: as_data(variant.adapters[exercise], find_exercise(target))
         for target, chosen in variants.items()

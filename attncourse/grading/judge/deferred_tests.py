@@ -13,7 +13,7 @@ from attncourse.grading.submission.syntax import parse_or_none
 if TYPE_CHECKING:
     from attncourse.grading.judge.step_runner import StepRunner
 
-MISSING = object()
+NO_VALUE = object()
 
 
 class SavedNames:
@@ -39,7 +39,7 @@ class SavedNames:
             names |= {
                 name: value
                 for name, value in bound.items()
-                if names.get(name, MISSING) is before.get(name, MISSING) and earlier < number
+                if names.get(name, NO_VALUE) is before.get(name, NO_VALUE) and earlier < number
             }
         self.runner.laid_out = laid_out
         self.runner.namespace.clear()  # the same dict: the globals of the instructor's functions
@@ -48,7 +48,7 @@ class SavedNames:
     def keep_bound(self, number: int) -> None:
         """Keep what this test has bound, for the deferred tests behind it."""
         before, names = self.names_at[number][0], self.runner.namespace
-        changed = [name for name, value in names.items() if before.get(name, MISSING) is not value]
+        changed = [name for name, value in names.items() if before.get(name, NO_VALUE) is not value]
         self.bound[number] = {name: names[name] for name in changed}
 
 
@@ -61,7 +61,7 @@ class Touched(NamedTuple):
     data: frozenset[str] = frozenset()
 
 
-def disturbed(steps: list[Step], deferred: list[int]) -> bool:
+def is_disturbed(steps: list[Step], deferred: list[int]) -> bool:
     """True if a cell below a deferred test may change what that test relies on.
 
     It relies on the names that it reads, and on those that the cells which bind these read.
@@ -69,10 +69,10 @@ def disturbed(steps: list[Step], deferred: list[int]) -> bool:
     places = [number for number, step in enumerate(steps) if step.kind != "test"]
     if not deferred or not places or places[-1] < deferred[0]:
         return False
-    cells = {number: touched(steps[number].source) for number in places}
+    cells = {number: names_touched(steps[number].source) for number in places}
     return any(
-        spoilt(
-            touched(steps[number].source),
+        is_spoilt(
+            names_touched(steps[number].source),
             [cell for place, cell in cells.items() if place < number],
             [cell for place, cell in cells.items() if place > number],
         )
@@ -80,7 +80,7 @@ def disturbed(steps: list[Step], deferred: list[int]) -> bool:
     )
 
 
-def spoilt(test: Touched, before: list[Touched], after: list[Touched]) -> bool:
+def is_spoilt(test: Touched, before: list[Touched], after: list[Touched]) -> bool:
     """True if one of the cells after a test changes what it relies on."""
     relied = names_reached(test.reads - test.changes, before)
     bound = relied & set().union(*(cell.changes for cell in before))
@@ -110,7 +110,7 @@ def names_reached(
 
 
 @lru_cache(maxsize=1024)
-def touched(source: str) -> Touched:
+def names_touched(source: str) -> Touched:
     """Return the global names that a cell reads, binds and changes.
 
     None where it is no valid Python.
@@ -120,7 +120,7 @@ def touched(source: str) -> Touched:
         return Touched()
     try:
         top = symtable.symtable(source, "<cell>", "exec")
-        inner = [symbol for table in below(top) for symbol in table.get_symbols()]
+        inner = [symbol for table in scopes_below(top) for symbol in table.get_symbols()]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return Touched()
     top_symbols, inner_globals = top.get_symbols(), [s for s in inner if s.is_global()]
@@ -136,15 +136,15 @@ def touched(source: str) -> Touched:
 
 
 def touched_by(steps: Sequence[Step]) -> list[Touched]:
-    """Return ``touched`` of every step that is not a test."""
-    return [touched(step.source) for step in steps if step.kind != "test"]
+    """Return ``names_touched`` of every step that is not a test."""
+    return [names_touched(step.source) for step in steps if step.kind != "test"]
 
 
-def below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+def scopes_below(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
     """Yield the scopes inside a scope, at any depth."""
     for child in table.get_children():
         yield child
-        yield from below(child)
+        yield from scopes_below(child)
 
 
 def parts_changed(tree: ast.AST) -> set[str]:

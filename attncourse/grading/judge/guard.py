@@ -65,7 +65,7 @@ def guarded_tree(tree: TreeT, theirs: Set[str]) -> TreeT:
     return ast.fix_missing_locations(Guarded(theirs).visit(tree))
 
 
-def guards(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
+def guard_functions(gave_empty: Callable[[], bool]) -> dict[str, Callable]:
     """Return the functions that compiled tests call, by name.
 
     ``gave_empty`` tells whether the present test has handed over something empty, and so may get
@@ -110,7 +110,7 @@ def names_from_submission(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
     """Return the names in a test that hold what came from the submission."""
     nodes = list(ast.walk(tree))
     stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    pairs = [pair for node in nodes for pair in flows(node, stored)]
+    pairs = [pair for node in nodes for pair in flows_into_names(node, stored)]
     foreign_names, before = set(students), -1
     while len(foreign_names) > before:
         before = len(foreign_names)
@@ -120,34 +120,34 @@ def names_from_submission(tree: ast.AST, students: tuple[str, ...]) -> set[str]:
     return foreign_names
 
 
-def flows(node: ast.AST, test_names: set[str]) -> list[tuple[set[str], ast.AST]]:
+def flows_into_names(node: ast.AST, test_names: set[str]) -> list[tuple[set[str], ast.AST]]:
     """Return the names that a node gives a value to, each with where the value comes from.
 
     A call of its own line may change the test's ``test_names``: what it is given, and what it is a
     method of.
     """
     if isinstance(node, ast.Assign):
-        return [(roots(target), node.value) for target in node.targets]
+        return [(names_changed(target), node.value) for target in node.targets]
     if isinstance(node, ast.AugAssign | ast.AnnAssign | ast.NamedExpr) and node.value:
-        return [(roots(node.target), node.value)]
+        return [(names_changed(node.target), node.value)]
     if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-        return [(roots(node.target), node.iter)]
+        return [(names_changed(node.target), node.iter)]
     if isinstance(node, ast.withitem) and node.optional_vars:
-        return [(roots(node.optional_vars), node.context_expr)]
+        return [(names_changed(node.optional_vars), node.context_expr)]
     if isinstance(node, ast.FunctionDef):
         return [({node.name}, ast.Module(node.body, []))]
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        changed = roots(node.value.func).union(*map(roots, node.value.args))
+        changed = names_changed(node.value.func).union(*map(names_changed, node.value.args))
         return [(changed & test_names, node.value)]
     return []
 
 
-def roots(target: ast.AST) -> set[str]:
+def names_changed(target: ast.AST) -> set[str]:
     """Return the names that an assignment to a target changes."""
     while isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
         target = target.value
     if isinstance(target, ast.Tuple | ast.List):
-        return set().union(*map(roots, target.elts))
+        return set().union(*map(names_changed, target.elts))
     return {target.id} if isinstance(target, ast.Name) else set()
 
 
@@ -224,7 +224,7 @@ class Guarded(ast.NodeTransformer):
         self.generic_visit(node)
         if type(op) not in OPERATORS or not theirs:
             return node
-        return operated(OPERATORS[type(op)], node.left, node.comparators[0], theirs, whole)
+        return guarded_operation(OPERATORS[type(op)], node.left, node.comparators[0], theirs, whole)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
         """Put a guard into arithmetic with a value of the submission's."""
@@ -233,7 +233,7 @@ class Guarded(ast.NodeTransformer):
         if type(node.op) not in OPERATORS or not theirs:
             return node
         whole = is_difference(node.op, node.left, node.right)
-        return operated(OPERATORS[type(node.op)], node.left, node.right, theirs, whole)
+        return guarded_operation(OPERATORS[type(node.op)], node.left, node.right, theirs, whole)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         """Rewrite ``out -= x`` as ``out = isub(out, x)``, which a guard can stand in."""
@@ -246,7 +246,7 @@ class Guarded(ast.NodeTransformer):
             return node
         whole = is_difference(node.op, before, node.value)
         name = f"i{OPERATORS[type(node.op)]}"
-        value = operated(name, before, node.value, theirs, whole)
+        value = guarded_operation(name, before, node.value, theirs, whole)
         return ast.copy_location(ast.Assign([node.target], value), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -288,7 +288,9 @@ def is_difference(op: ast.operator, *operands: ast.AST) -> bool:
     return isinstance(op, ast.Sub) and not parts
 
 
-def operated(name: str, left: ast.expr, right: ast.expr, theirs: str, whole: bool) -> ast.Call:
+def guarded_operation(
+    name: str, left: ast.expr, right: ast.expr, theirs: str, whole: bool
+) -> ast.Call:
     """Return a call of the guard for an operator with these operands."""
     return call_by_name(
         OPERATED, ast.Constant(name), left, right, *map(ast.Constant, (theirs, whole))

@@ -39,7 +39,7 @@ class InstructorNamespace:
             graded = cell.grade and not cell.solution
             self.add("solution" if cell.solution else "test" if graded else "given", source)
         self.bound = [
-            binds(source) - (binds(imports_in(source)) if kind == "solution" else set())
+            names_bound(source) - (names_bound(imports_in(source)) if kind == "solution" else set())
             for source, kind in zip(self.sources, self.kinds, strict=True)
         ]
         self.forbids = forbidden_to(self.sources)
@@ -61,7 +61,7 @@ class InstructorNamespace:
         deferred: dict[int, str] = {}
         for grade_id, place in self.place.items():
             source = self.sources[place]
-            used = {self.binder(name, place) for name in loads(source) - binds(source)}
+            used = {self.binder(name, place) for name in names_loaded(source) - names_bound(source)}
             if self.kinds[place] == "test" and (HIDDEN in source or used & deferred.keys()):
                 deferred[place] = grade_id
         return frozenset(deferred.values())
@@ -84,7 +84,7 @@ class InstructorNamespace:
         """
         key = source, grade_id
         if key not in self.students_names_of:
-            bound, names = binds(source), sorted(loads(source))
+            bound, names = names_bound(source), sorted(names_loaded(source))
             self.students_names_of[key] = tuple(
                 n for n in names if self.is_students(n, grade_id, bound)
             )
@@ -96,13 +96,16 @@ class InstructorNamespace:
         ``done`` are the numbers of those that have run; the new ones are added to it.
         """
         wanted: set[int] = set()
-        todo = [(self.place[grade_id], name) for name in loads(self.sources[self.place[grade_id]])]
+        todo = [
+            (self.place[grade_id], name)
+            for name in names_loaded(self.sources[self.place[grade_id]])
+        ]
         while todo:
             before, name = todo.pop()
             place = self.binder(name, before)
             if place is not None and self.kinds[place] == "given" and place not in wanted | done:
                 wanted.add(place)
-                todo += [(place, inner_name) for inner_name in loads(self.sources[place])]
+                todo += [(place, inner_name) for inner_name in names_loaded(self.sources[place])]
         done |= wanted
         return [self.sources[i] for i in sorted(wanted)]
 
@@ -127,7 +130,7 @@ def parsed_cell(source: str) -> ast.Module:
 
 
 @lru_cache(maxsize=256)
-def binds(source: str) -> frozenset[str]:
+def names_bound(source: str) -> frozenset[str]:
     """Return the names that a cell binds, by the rule that holds for a submission's cells."""
     return bound_names(parsed_cell(source))
 
@@ -140,6 +143,6 @@ def imports_in(source: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def loads(source: str) -> KeysView[str]:
+def names_loaded(source: str) -> KeysView[str]:
     """Return the names that a cell reads, anywhere in it."""
     return read_names(parsed_cell(source))

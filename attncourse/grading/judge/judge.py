@@ -137,7 +137,7 @@ def lane_settings(
 ) -> LaneSettings:
     """Return the settings with which a lane for this assignment is started."""
     return LaneSettings(
-        libraries=libraries(assignment),
+        libraries=libraries_imported(assignment),
         chapters=taught_before(assignment),
         sandbox=sandbox,
         processes=limits.processes,
@@ -162,7 +162,7 @@ def as_json(assignment: Assignment) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def libraries(assignment: Assignment) -> tuple[str, ...]:
+def libraries_imported(assignment: Assignment) -> tuple[str, ...]:
     """Return the installed libraries that the instructor's notebook imports.
 
     A worker starts with them.

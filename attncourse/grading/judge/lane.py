@@ -15,7 +15,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from attncourse.grading.judge.lanes import remove
+from attncourse.grading.judge.lanes import remove_folder
 from attncourse.grading.judge.wire.frames import receive, send
 
 
@@ -35,7 +35,7 @@ def main() -> None:
         return
     gc.freeze()  # the collectors of the processes that come of this one leave its memory shared
     gc.enable()
-    mine = divide(len(places))
+    mine = fork_into(len(places))
     for number, (driver, (_, lifeline)) in enumerate(zip(drivers, places, strict=True)):
         if number != mine:
             driver.close()
@@ -44,12 +44,12 @@ def main() -> None:
     # course.
     order, _ = receive(drivers[mine])
     try:
-        work(drivers[mine], places[mine][1], order)
+        serve_driver(drivers[mine], places[mine][1], order)
     finally:
-        remove(order["folder"])
+        remove_folder(order["folder"])
 
 
-def divide(lanes: int) -> int:
+def fork_into(lanes: int) -> int:
     """Fork until there are so many processes, and return the number of this one."""
     for number in range(1, lanes):
         parent_of_lane = os.fork()
@@ -64,7 +64,7 @@ def divide(lanes: int) -> int:
     return 0
 
 
-def work(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
+def serve_driver(driver: socket.socket, lifeline: int, order: dict[str, Any]) -> None:
     """Serve one driver as its lane, until it hangs up."""
     if order["core"] is not None:
         with suppress(OSError):
@@ -118,7 +118,7 @@ def end_with(lifeline: int, zygote: int, folder: str) -> None:
     with suppress(OSError):
         os.kill(zygote, signal.SIGKILL)
         os.waitpid(zygote, 0)
-    remove(folder)
+    remove_folder(folder)
     os._exit(1)
 
 

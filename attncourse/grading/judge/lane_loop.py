@@ -42,7 +42,7 @@ class LaneLoop:
         self.announced_seconds = 0.0  # how long what was announced last may take
         self.announced_at = 0.0  # when it began
         # What the checker grows by is counted from here: see SPENT_MB.
-        self.size = resident()
+        self.size = resident_bytes()
 
     def serve(self) -> None:
         """Grade what the driver sends until it hangs up."""
@@ -65,7 +65,7 @@ class LaneLoop:
         self.workers.work_within(Limits(**request["limits"]))
         report, undone = self.grade(notebook, assignment_of(course), request)
         report = replace(report, sandbox=self.order["sandbox"])
-        spent = resident() > self.size + SPENT_MB * MB
+        spent = resident_bytes() > self.size + SPENT_MB * MB
         return {"report": to_json(report), "undone": undone, "spent": spent}
 
     def grade(
@@ -198,20 +198,20 @@ def hold_memory(size: int = CHECKER_MB) -> None:
     with suppress(ImportError, OSError, ValueError):  # elsewhere than on Linux
         import resource
 
-        limit = pages(0) + size * MB
+        limit = memory_size(0) + size * MB
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         if hard == resource.RLIM_INFINITY or limit < hard:
             resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
-def resident() -> int:
+def resident_bytes() -> int:
     """Return the bytes of memory that this process has; 0 where nobody counts."""
     with suppress(OSError):
-        return pages(1)
+        return memory_size(1)
     return 0
 
 
-def pages(which: int) -> int:
+def memory_size(which: int) -> int:
     """Return one of the sizes of this process in bytes: 0 is its addresses, 1 what is in memory."""
     with open("/proc/self/statm") as sizes:
         return int(sizes.read().split()[which]) * os.sysconf("SC_PAGE_SIZE")

@@ -20,7 +20,7 @@ from typing import IO, Any
 
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.machine import lane_environment
-from attncourse.support.alarm import CLOCK, Clock, Stopwatch
+from attncourse.support.alarm import CLOCK_SECONDS_PER_WORK, Clock, Stopwatch
 
 START_SECONDS = 60.0  # of processor time for a lane to start
 MAX_REMOVALS = 50  # of a folder into which somebody still writes
@@ -75,10 +75,12 @@ class Lane:
         instruction, so it says what it begins and how long that may take, and is held to it.
         """
         doing, limit = "its start", START_SECONDS
-        watch = Stopwatch(START_SECONDS, Clock(self.pid).used, waits=CLOCK * START_SECONDS)
+        watch = Stopwatch(
+            START_SECONDS, Clock(self.pid).used, waits=CLOCK_SECONDS_PER_WORK * START_SECONDS
+        )
         try:
             # The clock has a say as well: a lane that was stopped uses no processor time.
-            self.connection.settimeout(CLOCK * START_SECONDS)
+            self.connection.settimeout(CLOCK_SECONDS_PER_WORK * START_SECONDS)
             buffers = [request[field] for field in BYTE_FIELDS]
             send(self.connection, request | dict.fromkeys(BYTE_FIELDS), buffers)
             while True:
@@ -100,7 +102,7 @@ class Lane:
                     limit = message["seconds"] / request["limits"]["stretch"]
                     # More than it said: it may have to wait for its worker.
                     seconds = message["seconds"] + GRACE_SECONDS
-                    watch = Stopwatch(seconds, used, waits=CLOCK * seconds)
+                    watch = Stopwatch(seconds, used, waits=CLOCK_SECONDS_PER_WORK * seconds)
                 else:
                     return message
         except (EOFError, ConnectionError):
@@ -135,7 +137,7 @@ class Lane:
             return
         self.closed = True
         # Twice: now, and again below for what the zygote put there until it was ended.
-        remove(self.folder)  # while there is someone to do it, should this process be killed
+        remove_folder(self.folder)  # while there is someone to do it, should this process be killed
         os.close(self.lifeline)
         if self.process is not None:
             self.process.kill()
@@ -146,7 +148,7 @@ class Lane:
                 os.kill(self.pid, signal.SIGKILL)
                 select.select([self.connection], [], [], GRACE_SECONDS)  # until it is gone
         self.connection.close()
-        remove(self.folder)
+        remove_folder(self.folder)
 
 
 def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
@@ -154,14 +156,14 @@ def start_processes(modules: Sequence[str], number: int) -> list[Lane]:
     lanes = [Lane() for _ in range(number)]
     ends = [(lane.lane_socket.fileno(), lane.lane_lifeline) for lane in lanes]
     lanes[0].errors = tempfile.TemporaryFile()  # noqa: SIM115, closed with the lane
-    lanes[0].process = launch(modules, ends, lanes[0].errors)
+    lanes[0].process = launch_lanes(modules, ends, lanes[0].errors)
     for lane in lanes:
         lane.lane_socket.close()
         os.close(lane.lane_lifeline)
     return lanes
 
 
-def launch(
+def launch_lanes(
     modules: Sequence[str], ends: Sequence[tuple[int, int]], errors: IO[bytes]
 ) -> subprocess.Popen:
     """Start the process that becomes the lanes, with these libraries.
@@ -318,7 +320,7 @@ LANES = Lanes()
 atexit.register(LANES.close)
 
 
-def remove(folder: str) -> None:
+def remove_folder(folder: str) -> None:
     """Remove the lane's folder: whoever comes second, of two threads that end it, waits.
 
     Again, where somebody who is about to end put something into it meanwhile.

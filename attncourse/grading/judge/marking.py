@@ -7,10 +7,15 @@ from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, given_righ
 from attncourse.grading.judge import remarks
 from attncourse.grading.judge.carried_errors import FollowOn
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.missing_names import because, is_nowhere, not_imported, why_nowhere
+from attncourse.grading.judge.missing_names import (
+    is_nowhere,
+    not_imported,
+    why_nowhere,
+    with_reason,
+)
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.overwritten import OverwrittenAnswer
-from attncourse.grading.judge.points import judge_cell, unpaid
+from attncourse.grading.judge.points import judge_cell, points_without_ours
 from attncourse.grading.report import CellResult, Report, exercise_of
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.plan import ANOTHER, PUT_BACK
@@ -35,7 +40,7 @@ def make_report(
     tests = tests_with_reruns(findings, follow_ons, overwritten)
     verdicts = [v for outcome in tests.values() if outcome for v in outcome.verdicts]
     seen = dict.fromkeys((v["target"], v["mistake"]) for v in verdicts if v["mistake"])
-    empty = remarks.unwritten(findings, verdicts)
+    empty = remarks.unwritten_answers(findings, verdicts)
     cells = {
         grade_id: cell_result(cell, tests.get(grade_id), exercise_of(grade_id) in empty, findings)
         for grade_id, cell in assignment.graded.items()
@@ -44,12 +49,16 @@ def make_report(
     if not assignment.follow_on:
         for rerun in follow_ons:
             cells |= {
-                g: unpaid(assignment.graded[g], first[g], rerun.replaced) for g in rerun.outcomes
+                g: points_without_ours(assignment.graded[g], first[g], rerun.replaced)
+                for g in rerun.outcomes
             }
-    trouble, no_python = tuple(findings.trouble.values()), remarks.unread(findings, assignment)
+    trouble, no_python = (
+        tuple(findings.trouble.values()),
+        remarks.unread_cells(findings, assignment),
+    )
     verdict_rows = [
         *remarks.first_notes([note for note in notes if not note.startswith(PUT_BACK)]),
-        *(sentence for sentence in no_python if remarks.NEEDS in sentence),
+        *(sentence for sentence in no_python if remarks.NEEDS_PYTHON in sentence),
         *remarks.first_notes(remarks.remarks(findings, verdicts)),
         *(rerun.note for rerun in follow_ons if rerun.right),
         *remarks.unforeseen_remarks(first, cells, verdicts),
@@ -62,7 +71,7 @@ def make_report(
         mistakes=tuple(seen),
         notes=(
             *verdict_rows,
-            *remarks.unexplained(cells, [*verdict_rows, *trouble], seen),
+            *remarks.unexplained_losses(cells, [*verdict_rows, *trouble], seen),
             *trouble,
         ),
         attention=(
@@ -86,9 +95,11 @@ def tests_with_reruns(
         tests |= rerun.outcomes
     for rerun in follow_ons:
         for grade_id, outcome in rerun.outcomes.items():
-            tests[grade_id] = outcome and provided(outcome, rerun.replaced)
+            tests[grade_id] = outcome and outcome_with_ours(outcome, rerun.replaced)
     reasons = not_imported(findings)
-    return {grade_id: outcome and because(outcome, reasons) for grade_id, outcome in tests.items()}
+    return {
+        grade_id: outcome and with_reason(outcome, reasons) for grade_id, outcome in tests.items()
+    }
 
 
 def cell_result(
@@ -104,7 +115,7 @@ def cell_result(
     return result
 
 
-def provided(outcome: StepOutcome, replaced: tuple[str, ...]) -> StepOutcome:
+def outcome_with_ours(outcome: StepOutcome, replaced: tuple[str, ...]) -> StepOutcome:
     """Return the outcome of a test in which our solutions stood in place of wrong answers."""
     verdicts = [
         v | {"given": list(replaced), "text": on_condition(v["text"], replaced)}

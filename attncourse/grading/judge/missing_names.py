@@ -7,7 +7,7 @@ from typing import Any
 from attncourse.checks.showing.verdict import LOOKS_LIKE
 from attncourse.checks.trying.unavailable import FILE_ABSENT, is_told
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.instructor_namespace import binds, imports_in
+from attncourse.grading.judge.instructor_namespace import imports_in, names_bound
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.judge.points import failure_line
 
@@ -23,11 +23,13 @@ def not_imported(findings: Findings) -> dict[str, str]:
             message = failure_line(outcome.message).split(": ", 1)[-1].split(" (skipped")[0]
             module = re.fullmatch(r"No module named '(\w+)[\w.]*'", message)
             sentence = f"`{module[1]}` {FILE_ABSENT}" if module else message
-            reasons |= dict.fromkeys(binds(imports_in(step.source)), sentence * is_told(sentence))
+            reasons |= dict.fromkeys(
+                names_bound(imports_in(step.source)), sentence * is_told(sentence)
+            )
     return {name: sentence for name, sentence in reasons.items() if sentence}
 
 
-def because(outcome: StepOutcome, reasons: dict[str, str]) -> StepOutcome:
+def with_reason(outcome: StepOutcome, reasons: dict[str, str]) -> StepOutcome:
     """Return a test's outcome with the reason why an answer misses a name that was not imported."""
     return replace(outcome, verdicts=[explained_verdict(v, reasons) for v in outcome.verdicts])
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from attncourse.checks.eligibility import GIVES, built_ins_of_star, name_taken
+from attncourse.checks.eligibility import BINDING_STATEMENTS, built_ins_of_star, name_taken
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.reading.cells import Statement
 from attncourse.grading.judge.carried_errors import MIN_SECONDS_LEFT, our_answers, wrong_answers
@@ -67,7 +67,7 @@ def overwritten_answers(findings: Findings, means: Means) -> tuple[list[Overwrit
                 break
             second = run_again(put_back(name, taken_name, findings.steps), means)
             cut |= bool(second.cut)
-            if earned(second.tests()) > earned(first):
+            if points_earned(second.tests()) > points_earned(first):
                 pairs = {t: (o, second.tests()[t]) for t, o in first.items()}
                 mistake = taken_name.mistake
                 outcomes = {t: outcome_with_mistake(*pair, mistake) for t, pair in pairs.items()}
@@ -85,7 +85,7 @@ def taken_names(name: str, steps: Sequence[Step]) -> Iterator[TakenName]:
         if step.kind != "test":
             for node in getattr(parse_or_none(step.source), "body", ()):
                 bound, star = bound_names(ast.Module([node], [])), built_ins_of_star(node)
-                if isinstance(node, GIVES) and not star:
+                if isinstance(node, BINDING_STATEMENTS) and not star:
                     bound_sources |= dict.fromkeys(bound, ast.unparse(node))
                     for bound_name in bound:
                         taken_by_name.pop(bound_name, None)
@@ -118,7 +118,7 @@ def put_back(name: str, taken_name: TakenName, steps: Sequence[Step]) -> list[St
     return [*cells_before, Step(f"cell {name}", taken_name.before), *later_steps]
 
 
-def earned(tests: dict[str, StepOutcome | None]) -> int:
+def points_earned(tests: dict[str, StepOutcome | None]) -> int:
     """Return how much the verdicts of these tests earned."""
     return sum(verdict["earned"] for o in tests.values() if o for verdict in o.verdicts)
 

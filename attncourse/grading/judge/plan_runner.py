@@ -6,9 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.deferred_tests import SavedNames, disturbed
+from attncourse.grading.judge.deferred_tests import SavedNames, is_disturbed
 from attncourse.grading.judge.findings import Findings
-from attncourse.grading.judge.instructor_namespace import binds
+from attncourse.grading.judge.instructor_namespace import names_bound
 from attncourse.grading.judge.outcomes import StepOutcome, earns_all, earns_more
 from attncourse.grading.judge.process import Launch, Process
 from attncourse.grading.judge.remote.conversation import OutOfTime
@@ -142,7 +142,7 @@ class PlanRunner:
         after the cells before it. Nothing that those cells say a second time is listened to, and
         their time is not the submission's: it could not know.
         """
-        if disturbed(self.steps, self.deferred):
+        if is_disturbed(self.steps, self.deferred):
             self.process.hang_up()
             self.grant_time()
         for number in self.deferred:
@@ -175,7 +175,9 @@ class PlanRunner:
         """True if a cell below binds the name that this step missed, or may: ``import *``."""
         named = UNDEFINED_NAME.search(self.outcomes[number].message)
         behind = (self.steps[n].source for n in self.process.cells if n > number)
-        return named is not None and any(named[1] in binds(s) or "import *" in s for s in behind)
+        return named is not None and any(
+            named[1] in names_bound(s) or "import *" in s for s in behind
+        )
 
     def last_minute(self) -> None:
         """Run the deferred tests that stand before the last step that was begun.
@@ -225,5 +227,5 @@ def run_again(steps: list[Step], means: Means) -> Findings:
 
 def to_run_again(steps: list[Step], missed: list[int]) -> list[int]:
     """Return the cells that missed a name, and those behind one that bind the same names."""
-    bound = {n: binds(step.source) for n, step in enumerate(steps) if step.kind != "test"}
+    bound = {n: names_bound(step.source) for n, step in enumerate(steps) if step.kind != "test"}
     return [n for n in bound if n in missed or any(m < n and bound[m] & bound[n] for m in missed)]

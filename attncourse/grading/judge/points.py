@@ -23,7 +23,7 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
     hidden = outcome.hidden or cell.hides
     if outcome.kind == "number" and 0 <= outcome.value <= cell.points:  # which NaN is not
         points = float(outcome.value)
-        failed_at = [v["mistake"] or why(v) for v in outcome.verdicts if v["failed"]]
+        failed_at = [v["mistake"] or why_wrong(v) for v in outcome.verdicts if v["failed"]]
         lost = ("" if hidden else "; ".join(failed_at)) or f"{points:g} of {cell.points:g} points"
         return CellResult(points, cell.points, "" if points == cell.points else lost)
     wanted = f"a number from 0 to {cell.points:g}"
@@ -44,7 +44,9 @@ def judge_cell(cell: Cell, outcome: StepOutcome | None) -> CellResult:
     return CellResult(0.0, cell.points, message)
 
 
-def unpaid(cell: Cell, outcome: StepOutcome | None, replaced: tuple[str, ...]) -> CellResult:
+def points_without_ours(
+    cell: Cell, outcome: StepOutcome | None, replaced: tuple[str, ...]
+) -> CellResult:
     """Return the points without ours, in a course where an answer has to be right by itself."""
     result = judge_cell(cell, outcome)
     message = f"right{given_right(replaced)}, which earns nothing more in this course"
@@ -60,7 +62,7 @@ def hidden_failure(outcome: StepOutcome) -> str:
     return f"a hidden test failed ({outcome.error}){way + sentence if sentence else ''}"
 
 
-def why(verdict: dict[str, Any]) -> str:
+def why_wrong(verdict: dict[str, Any]) -> str:
     """Return what is wrong with an answer whose mistake has no name."""
     return failure_line(verdict["symptom"] or verdict["reason"] or ", ".join(verdict["failed"]))
 

@@ -18,9 +18,9 @@ def start_ahead(path: Path, lanes: int = 1) -> None:
     """
     with suppress(OSError, UserError):
         require_linux()
-        LANES.expect(likely(path.read_bytes()), lanes)
+        LANES.expect(likely_libraries(path.read_bytes()), lanes)
 
 
-def likely(notebook: bytes) -> tuple[str, ...]:
+def likely_libraries(notebook: bytes) -> tuple[str, ...]:
     """Return the libraries that a notebook's lane starts with, from the text in its file."""
     return ("numpy", "torch") if TORCH.search(notebook) else ("numpy",)

@@ -10,14 +10,14 @@ from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.missing_names import is_nowhere
 from attncourse.grading.judge.outcomes import StepOutcome
-from attncourse.grading.judge.points import failure_line, why
+from attncourse.grading.judge.points import failure_line, why_wrong
 from attncourse.grading.report import UNFORESEEN, CellResult, exercise_of
-from attncourse.grading.submission.imports import unusual
-from attncourse.grading.submission.newer import needed
+from attncourse.grading.submission.imports import unusual_imports
+from attncourse.grading.submission.newer import version_needed
 from attncourse.grading.submission.notebook import Assignment
 
 NO_PYTHON = ("SyntaxError", "IndentationError", "TabError")
-NEEDS = " needs Python "
+NEEDS_PYTHON = " needs Python "
 NETWORK = re.compile(
     r"name resolution|Name or service not known|Failed to resolve|Network is unreachable"
 )
@@ -32,7 +32,7 @@ def remarks(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
 
     Exceptions in cells that the assignment gave come from the answers, which have their own.
     """
-    sentences, empty = [], unwritten(findings, verdicts)
+    sentences, empty = [], unwritten_answers(findings, verdicts)
     tests = [(exercise_of(test), outcome) for test, outcome in findings.tests().items()]
     absent = [*empty, *(name for name, outcome in tests if is_nowhere(name, outcome))]
     for step, outcome in findings.pairs():
@@ -49,7 +49,7 @@ def remarks(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
     for verdict in verdicts:
         name = verdict["target"].split(".")[-1]
         if name not in empty and verdict["failed"] and not verdict["mistake"]:
-            sentences.append(f"{name}: {why(verdict)}")
+            sentences.append(f"{name}: {why_wrong(verdict)}")
     sentences += [
         f"{test}: {who} changed an argument in place, {UNASKED}" for test, who in findings.changed
     ]
@@ -59,7 +59,7 @@ def remarks(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
     return sentences + ([f"{NOT_ATTEMPTED}: {', '.join(empty)}"] if empty else [])
 
 
-def unwritten(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
+def unwritten_answers(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
     """Return the exercises whose answers are as they were released: they raise NotImplementedError.
 
     A function raises it when a check calls it. A class that was released without a body raises it
@@ -90,7 +90,7 @@ def unforeseen_remarks(
     ]
 
 
-def unexplained(
+def unexplained_losses(
     cells: dict[str, CellResult], others: list[str], seen: Collection[tuple[str, str]]
 ) -> list[str]:
     """Return why points are missing of exercises that nothing else speaks of."""
@@ -106,7 +106,7 @@ def unexplained(
     ]
 
 
-def unread(findings: Findings, assignment: Assignment) -> list[str]:
+def unread_cells(findings: Findings, assignment: Assignment) -> list[str]:
     """Return a sentence on each cell that is no Python here.
 
     That is an answer's, or one that a newer Python would run.
@@ -117,9 +117,9 @@ def unread(findings: Findings, assignment: Assignment) -> list[str]:
     for step, outcome in findings.pairs():
         if step.kind != "cell" or outcome is None or outcome.error not in NO_PYTHON:
             continue
-        if version := needed(step.source):
+        if version := version_needed(step.source):
             here = ".".join(map(str, sys.version_info[:2]))
-            sentences.append(f"{step.name}{NEEDS}{version} or newer, and was run by {here}")
+            sentences.append(f"{step.name}{NEEDS_PYTHON}{version} or newer, and was run by {here}")
         elif step.name.removeprefix("cell ") in names or (names and answer.search(step.source)):
             sentences.append(f"{step.name} is no Python: {failure_line(outcome.message)}")
     return sentences
@@ -131,7 +131,7 @@ def suspicions(findings: Findings, assignment: Assignment) -> tuple[str, ...]:
     students_cells = [
         s for s in findings.steps if s.kind == "cell" and s.source not in instructor_sources
     ]
-    odd = unusual([s.source for s in students_cells], instructor_sources)
+    odd = unusual_imports([s.source for s in students_cells], instructor_sources)
     names = [
         f"{n} in {s.name}" for s, several in zip(students_cells, odd, strict=True) for n in several
     ]

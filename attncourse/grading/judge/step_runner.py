@@ -13,8 +13,8 @@ from attncourse.checks.reading.cells import went_on
 from attncourse.checks.trying.trials import NoReference
 from attncourse.grading.judge.assertion_message import assertion_message_of
 from attncourse.grading.judge.budget import Budget
-from attncourse.grading.judge.guard import compile_cell, guards
-from attncourse.grading.judge.instructor_namespace import instructor_namespace_for, loads
+from attncourse.grading.judge.guard import compile_cell, guard_functions
+from attncourse.grading.judge.instructor_namespace import instructor_namespace_for, names_loaded
 from attncourse.grading.judge.outcomes import (
     MAX_MESSAGE_CHARS,
     StepOutcome,
@@ -51,7 +51,7 @@ class StepRunner:
         self.present: Session | None = None
         self.changed: list[tuple[str, str]] = []  # tests, and who changed what they did not ask for
         names = {"__name__": "__main__", "__builtins__": builtins, "display": lambda *_, **__: None}
-        self.namespace = names | guards(self.gave_empty)
+        self.namespace = names | guard_functions(self.gave_empty)
         self.borrowed: set[str] = set()  # names that were taken from the submission
         self.bound_in: Session | None = None  # the process whose objects these stand for
         self.laid_out: set[int] = set()  # given cells that have run here
@@ -143,7 +143,9 @@ class StepRunner:
         """Bind the names that a piece of the instructor's code takes from the submission."""
         instructor_names = self.namespace.keys() - self.borrowed
         wanted = [
-            n for n in loads(source) if self.instructor.is_students(n, grade_id, instructor_names)
+            n
+            for n in names_loaded(source)
+            if self.instructor.is_students(n, grade_id, instructor_names)
         ]
         wanted += self.stale()
         for name in wanted:

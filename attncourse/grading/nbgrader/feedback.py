@@ -16,7 +16,7 @@ from nbgrader.preprocessors import ClearHiddenTests
 from nbgrader.utils import is_grade, is_solution
 from traitlets import List
 
-from attncourse.grading.nbgrader.markdown import clean, page_markdown
+from attncourse.grading.nbgrader.markdown import clean_html, page_markdown
 
 KINDS_SHOWN = ("text/html", "text/plain", "image/png", "image/jpeg")
 
@@ -34,7 +34,7 @@ class CleanOutputs(Preprocessor):
                     kind: output.data[kind] for kind in KINDS_SHOWN if kind in output.data
                 }
             if "text/html" in output.get("data", {}):
-                output.data["text/html"] = clean(output.data["text/html"], styles=True)
+                output.data["text/html"] = clean_html(output.data["text/html"], styles=True)
         return cell, resources
 
 

@@ -8,7 +8,7 @@ from math import ceil
 from nbgrader.plugins import BasePlugin
 from traitlets import Float
 
-DAY = 86400
+SECONDS_OF_DAY = 86400
 
 
 class LateDays(BasePlugin):
@@ -23,4 +23,4 @@ class LateDays(BasePlugin):
         """Return the points to take off."""
         if total_seconds_late <= 60 * self.grace_minutes:
             return 0.0
-        return score * min(1.0, ceil(total_seconds_late / DAY) * self.percent / 100)
+        return score * min(1.0, ceil(total_seconds_late / SECONDS_OF_DAY) * self.percent / 100)

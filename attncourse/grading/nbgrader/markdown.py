@@ -11,7 +11,7 @@ import bleach
 from bleach.css_sanitizer import CSSSanitizer
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-from attncourse.grading.harmless import BREAK
+from attncourse.grading.harmless import ZERO_WIDTH_SPACE
 
 TEXT = "a abbr b blockquote br code del em hr i kbd p pre s span strong sub sup u"
 BLOCK = "caption dd details div dl dt h1 h2 h3 h4 h5 h6 li ol summary table tbody td th thead tr ul"
@@ -24,8 +24,8 @@ FORMULA = re.compile(r'<span class="attncourse-formula(-block)?">(.*?)</span>', 
 SIZES = re.compile(r"\\[bB]igg?[lmr]?(?![A-Za-z])")  # of brackets; not known to the converter
 
 
-def clean(html: str, styles: bool = False) -> str:
-    """HTML with text, tables and links to the web; any other markup is shown as it was written.
+def clean_html(html: str, styles: bool = False) -> str:
+    """Return HTML with text, tables and links to the web; other markup is shown as written.
 
     With ``styles`` it may also have colours and borders of its own.
     """
@@ -44,13 +44,13 @@ def clean(html: str, styles: bool = False) -> str:
 
 
 def harmless_markdown(source: str) -> str:
-    """Markdown as clean HTML, formulas left to MathJax: a filter for the formgrader."""
-    return clean(MarkdownWithMath(renderer=Renderer(escape=False)).render(source))
+    """Return Markdown as clean HTML, formulas left to MathJax: a filter for the formgrader."""
+    return clean_html(MarkdownWithMath(renderer=Renderer(escape=False)).render(source))
 
 
 def page_markdown(source: str) -> str:
-    """Markdown as clean HTML with formulas in MathML: a filter for the feedback page."""
-    html = clean(MarkdownWithMath(renderer=PageRenderer(escape=False)).render(source))
+    """Return Markdown as clean HTML, formulas in MathML: a filter for the feedback page."""
+    html = clean_html(MarkdownWithMath(renderer=PageRenderer(escape=False)).render(source))
     return FORMULA.sub(lambda found: mathml(unescape(found[2]), bool(found[1])), html)
 
 
@@ -91,7 +91,7 @@ def mathml(formula: str, block: bool) -> str:
     from docutils.utils.math.latex2mathml import tex2mathml
 
     try:
-        return str(tex2mathml(SIZES.sub("", formula.replace(BREAK, "")), as_block=block))
+        return str(tex2mathml(SIZES.sub("", formula.replace(ZERO_WIDTH_SPACE, "")), as_block=block))
     except Exception:  # the converter's own errors, and whatever else a student's TeX leads it to
         tag = "pre" if block else "code"
         return f"<{tag}>{escape(formula)}</{tag}>"

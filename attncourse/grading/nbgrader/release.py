@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from attncourse.grading.course.folders import find_assignment
-from attncourse.grading.course.settings import importable
+from attncourse.grading.course.settings import course_modules_importable
 from attncourse.grading.course.variants import PUBLISHED, choose_variant, variants_in
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.assignments import (
@@ -49,7 +49,7 @@ def release_assignment(
     config.GenerateAssignment.exporter_class = VARIED
     config.GenerateAssignment.preprocessors = release_steps()
     config.NbGraderAPI.log_level = logging.CRITICAL
-    with importable(course), open_gradebook(book) as gradebook:
+    with course_modules_importable(course), open_gradebook(book) as gradebook:
         result = NbGraderAPI(config=config).generate_assignment(name)
         if result["success"]:
             gradebook.db.expire_all()

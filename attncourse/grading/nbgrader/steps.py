@@ -25,7 +25,7 @@ from attncourse.grading.course.extensions import read_extensions
 from attncourse.grading.course.folders import FORGOTTEN, read_submission, with_remarks
 from attncourse.grading.course.forgotten import Forgotten
 from attncourse.grading.course.late import LatePenalty, time_in
-from attncourse.grading.course.solution import outdated
+from attncourse.grading.course.solution import outdated_solution
 from attncourse.grading.course.variants import solved_in_variant
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.assignments import record_assignment
@@ -43,7 +43,7 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import report_without_points
 from attncourse.grading.submission.notebook import Assignment, read_assignment
 
-UNSAFE = "c.JudgeExporter.unsafe_no_sandbox = True in nbgrader_config.py grades without one"
+UNSAFE_HINT = "c.JudgeExporter.unsafe_no_sandbox = True in nbgrader_config.py grades without one"
 
 
 def coursedir_of(step: Any) -> Any:
@@ -83,7 +83,7 @@ class JudgeExporter(NotebookExporter):
         self._seed = secrets.randbits(32)
         if not self.unsafe_no_sandbox:
             for layer in missing_floor():  # before nbgrader removes what an earlier run made
-                self.stop(f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE})")
+                self.stop(f"no jail: {layer.name}: {layer.detail}; {layer.remedy} ({UNSAFE_HINT})")
 
     def from_filename(self, filename: str, resources: Any = None, **options: Any) -> Any:
         """Return the notebook to write, and nbgrader's resources.
@@ -147,7 +147,7 @@ class JudgeExporter(NotebookExporter):
             if notebook == name:
                 for change in record_assignment(find_gradebook(root, course.db_url), name):
                     self.log.warning("the assignment changed: %s", change)
-                for old in outdated(root, name):
+                for old in outdated_solution(root, name):
                     self.log.warning("%s", old)
                 assignment = replace(assignment, added=added_cells(root, name))
             self._assignments[name, notebook] = assignment
@@ -195,7 +195,7 @@ def clear_autograded(place: Path, timestamp: str) -> None:
         (place / "timestamp.txt").write_text(timestamp + "\n", encoding="utf-8")
 
 
-def accept_renamed(notebooks: list[str], **given: Any) -> None:
+def accept_renamed(notebooks: list[str], **call_arguments: Any) -> None:
     """Put the name that nbgrader expects in the place of an only notebook's own, or of copies'."""
     folder = Path(notebooks[0]).parent
     student, course = folder.parent.name, folder.parents[2]

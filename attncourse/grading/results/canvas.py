@@ -28,7 +28,7 @@ from attncourse.grading.slips import Slip, require_no_slip, settle_owner
 from attncourse.grading.spreadsheet import Rows, Value, rows_in
 
 MAX_STUDENTS_NAMED = 5  # of the students whom a section's roster leaves out
-WHO = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+PERSON_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS = "    Points Possible"
 IDS = ("ID", "SIS User ID", "SIS Login ID", "Integration ID")
 TITLE = re.compile(r"(?P<title>.*\S)\s*\((?P<id>\d+)\)")
@@ -46,7 +46,7 @@ def canvas_rows(
     With ``column``, the roster's column of that title or id gets the points of the one class.
     """
     students = people(classes)
-    known = read_canvas_roster(roster) if roster else Roster(None, list(WHO), [], [], {})
+    known = read_canvas_roster(roster) if roster else Roster(None, list(PERSON_COLUMNS), [], [], {})
     if column is None:
         columns = [
             column_for(results_of_class.assignment, known, remark) for results_of_class in classes
@@ -54,7 +54,7 @@ def canvas_rows(
     else:
         columns = [own_column(column, known)]
     if roster:
-        matched = match(known, students, remark, trust)
+        matched = rows_by_student(known, students, remark, trust)
     else:
         matched = {s: [p.name or p.id, p.lms_id, "", p.id, ""] for s, p in students.items()}
     if any(r.penalty for results_of_class in classes for r in results_of_class.results):
@@ -122,11 +122,11 @@ def read_canvas_roster(path: Path) -> Roster:
     return Roster(path, head[:width], head[width:], list(students.values()), points)
 
 
-def columns_called(asked: str, roster: Roster) -> list[str]:
+def columns_called(title_or_id: str, roster: Roster) -> list[str]:
     """Return the columns for assignments that have this title, id, or both."""
     parts = ((name, TITLE.fullmatch(name)) for name in roster.others)
     known = [(name, (name, part["title"], part["id"])) for name, part in parts if part]
-    return [name for name, several in known if asked.casefold() in map(str.casefold, several)]
+    return [name for name, several in known if title_or_id.casefold() in map(str.casefold, several)]
 
 
 def column_for(name: str, roster: Roster, remark: Remark) -> str:
@@ -138,21 +138,21 @@ def column_for(name: str, roster: Roster, remark: Remark) -> str:
     return name
 
 
-def own_column(asked: str, roster: Roster) -> str:
+def own_column(title_or_id: str, roster: Roster) -> str:
     """Return the roster's column of that name, title or id.
 
     Raises ``UserError`` where there is none.
     """
-    fitting = columns_called(asked, roster)
+    fitting = columns_called(title_or_id, roster)
     if len(fitting) == 1:
         return fitting[0]
     fault = "several columns are" if fitting else "no column is"
     titled = [name for name in roster.others if TITLE.fullmatch(name)]
     listed = ", ".join(map(one_line, fitting or titled)) or "none"
-    raise UserError(f"--column: {fault} called {asked} in {roster.path}; there are: {listed}")
+    raise UserError(f"--column: {fault} called {title_or_id} in {roster.path}; there are: {listed}")
 
 
-def match(
+def rows_by_student(
     roster: Roster, students: dict[str, Person], remark: Remark, trust: str = ""
 ) -> dict[str, list[str]]:
     """Return the roster's rows by student, in its order; who is missing on either side is told.

@@ -140,12 +140,12 @@ class ClassResults:
     @property
     def waiting(self) -> str:
         """Which cells wait for a person's score, and of how many students; empty if none does."""
-        return tallied(name for result in self.results for name in result.waiting)
+        return tally_in_words(name for result in self.results for name in result.waiting)
 
     @property
     def stale(self) -> str:
         """The same of cells that a person has scored before they were graded again."""
-        return tallied(name for result in self.results for name in result.stale)
+        return tally_in_words(name for result in self.results for name in result.stale)
 
     @property
     def left_out(self) -> list[str]:
@@ -174,14 +174,14 @@ def lateness_in_words(seconds: float, penalty: float, extension: float = 0.0) ->
     return said + (f": {count(penalty, 'point')} taken off" if penalty else "")
 
 
-def tallied(names: Iterable[str]) -> str:
+def tally_in_words(names: Iterable[str]) -> str:
     """Return a line that says how many students have each of these cells."""
     counts = sorted(Counter(names).items())
     return ", ".join(f"{name} of {count(number, 'student')}" for name, number in counts)
 
 
 def people(classes: Iterable[ClassResults]) -> dict[str, Person]:
-    """Everybody who is in one of the classes, by their id."""
+    """Return everybody who is in one of the classes, by their id."""
     return {r.student: r.person for results_of_class in classes for r in results_of_class.results}
 
 
@@ -201,14 +201,16 @@ def class_results(
             if name in ids:
                 entered = read_scores(connection, ids[name], zone)
     require_known(name, sorted(known))
-    merged = replace(without_leftover(course, merge(course, name, entered), entered), zone=zone)
+    merged = replace(
+        without_leftover(course, merged_results(course, name, entered), entered), zone=zone
+    )
     if not any(result.handed_in or result.notes for result in merged.results):
         raise UserError(f"nothing is graded of {name} yet: attncourse grade {name}")
     return merged
 
 
-def merge(course: Path, name: str, entered: AssignmentScores | None) -> ClassResults:
-    """Every student's result, from what the gradebook holds (None: there is none) and reports."""
+def merged_results(course: Path, name: str, entered: AssignmentScores | None) -> ClassResults:
+    """Return every student's result, from reports and the gradebook (None: there is none)."""
     people = {person.id: person for person in entered.people} if entered else {}
     submissions, maxima = (entered.submissions, entered.maxima) if entered else ({}, {})
     results_by_student: dict[str, StudentResult] = {}

@@ -16,7 +16,7 @@ from attncourse.grading.spreadsheet import Value, csv_table
 
 WAY_OUT = "; name another place"
 # The CSV format of our own: what stands before the points of each cell, and what behind them.
-BEFORE: dict[str, Callable[[StudentResult], Value]] = {
+COLUMNS_BEFORE_CELLS: dict[str, Callable[[StudentResult], Value]] = {
     "student": lambda r: r.student,
     "last_name": lambda r: r.person.last_name,
     "first_name": lambda r: r.person.first_name,
@@ -33,7 +33,7 @@ BEFORE: dict[str, Callable[[StudentResult], Value]] = {
     "manual": lambda r: "; ".join(r.manual),
     "points_from": lambda r: r.source,
 }
-BEHIND: dict[str, Callable[[StudentResult], Value]] = {
+COLUMNS_BEHIND_CELLS: dict[str, Callable[[StudentResult], Value]] = {
     "mistakes": lambda r: "\n".join(f"{target}: {name}" for target, name in r.mistakes),
     "to_look_at": lambda r: "\n".join(t for t in (*r.attention, r.waits, r.older) if t),
     "notes": lambda r: "\n".join(r.notes),
@@ -113,14 +113,18 @@ def write_export(
         remarks += newer_hand_ins(course, results_of_class.assignment, graded)
     if form == "gradescope":
         return write_gradescope(course, classes, output, remarks)
-    one = FILES[form]
-    place = output or course / "reports" / (name or "") / one.file
-    given = {"roster": roster, "column": column, "identifier": identifier, "trust": trust}
-    given |= {"course": course}
-    rows = list(one.rows(classes, remarks.append, **{name: given[name] for name in one.options}))
+    export_format = FILES[form]
+    place = output or course / "reports" / (name or "") / export_format.file
+    options = {"roster": roster, "column": column, "identifier": identifier, "trust": trust}
+    options |= {"course": course}
+    rows = list(
+        export_format.rows(
+            classes, remarks.append, **{name: options[name] for name in export_format.options}
+        )
+    )
     encoding = "utf-8-sig" if form == "csv" else "utf-8"
     replace_file(place, csv_table(rows), encoding=encoding, errors="replace", way_out=WAY_OUT)
-    return Exported(place, len(rows) - one.heads, tuple(remarks))
+    return Exported(place, len(rows) - export_format.heads, tuple(remarks))
 
 
 def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
@@ -132,10 +136,13 @@ def plain_rows(classes: list[ClassResults]) -> Iterator[list[Value]]:
     cells = list(
         dict.fromkeys(name for results_of_class in classes for name in results_of_class.cells)
     )
-    yield [*BEFORE, *cells, *BEHIND]
+    yield [*COLUMNS_BEFORE_CELLS, *cells, *COLUMNS_BEHIND_CELLS]
     for r in (r for results_of_class in classes for r in results_of_class.results):
         points = [r.cells[name].points if name in r.cells else None for name in cells]
-        before, behind = ([value(r) for value in of.values()] for of in (BEFORE, BEHIND))
+        before, behind = (
+            [value(r) for value in of.values()]
+            for of in (COLUMNS_BEFORE_CELLS, COLUMNS_BEHIND_CELLS)
+        )
         yield [*before, *points, *behind]
 
 

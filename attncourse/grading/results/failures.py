@@ -21,13 +21,13 @@ def failures(report: Report) -> tuple[Failure, ...]:
     """Return the failures without a name in a report, each once, in the order of the tests."""
     if report.status in ("missing", "unreadable"):
         return ()
-    all_failures = [*of_verdicts(report), *of_cells(report)]
+    all_failures = [*failures_of_verdicts(report), *failures_of_cells(report)]
     return tuple(
         {(failure.exercise, failure.what): failure for failure in reversed(all_failures)}.values()
     )[::-1]
 
 
-def of_verdicts(report: Report) -> Iterator[Failure]:
+def failures_of_verdicts(report: Report) -> Iterator[Failure]:
     """Yield the failures that verdicts report: the symptom, or the first criterion that failed."""
     for verdict in report.verdicts:
         failed = verdict.get("failed")
@@ -43,7 +43,7 @@ def of_verdicts(report: Report) -> Iterator[Failure]:
             yield Failure(name, f"fails at: {first_line_of_failure(failed[0])}", reason)
 
 
-def of_cells(report: Report) -> Iterator[Failure]:
+def failures_of_cells(report: Report) -> Iterator[Failure]:
     """Yield the failures of tests without a verdict; hidden tests count where all others passed."""
     judged = {verdict.get("cell") for verdict in report.verdicts}
     lost = {g for g, cell in report.cells.items() if cell.points < cell.maximum - TOLERANCE}

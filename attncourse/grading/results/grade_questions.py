@@ -64,12 +64,12 @@ def keep_question(course: Path, name: str, student: str, data: bytes) -> bool:
     """Put a file that asks about a grade beside the student's feedback; False if it is there."""
     if len(data) > MAX_BYTES_OF_QUESTIONS:
         raise UserError(f"questions are read up to {MAX_BYTES_OF_QUESTIONS // 1000} kB")
-    there = question_files(course, name, student)
-    if any(path.read_bytes() == data for path in there):
+    kept_files = question_files(course, name, student)
+    if any(path.read_bytes() == data for path in kept_files):
         return False
-    taken = {path.name for path in there}
+    taken = {path.name for path in kept_files}
     numbered = (f"question-{name}{f'-{n}' if n > 1 else ''}.txt" for n in range(1, len(taken) + 2))
-    free = next(one for one in numbered if one not in taken)
+    free = next(name_of_file for name_of_file in numbered if name_of_file not in taken)
     replace_bytes(course / "feedback" / student / free, data)
     return True
 
@@ -77,25 +77,25 @@ def keep_question(course: Path, name: str, student: str, data: bytes) -> bool:
 def question_files(course: Path, name: str, student: str) -> list[Path]:
     """Return the files with a student's questions on an assignment, in their order."""
     wanted = re.compile(rf"question-{re.escape(name)}(?:-(\d{{1,6}}))?\.txt")
-    found = []
+    numbered_paths = []
     for path in (course / "feedback" / student).glob("question-*.txt"):
         match = wanted.fullmatch(path.name)
         if match and path.is_file() and not path.is_symlink():
-            found.append((int(match[1] or 1), path))
-    return [path for _, path in sorted(found)]
+            numbered_paths.append((int(match[1] or 1), path))
+    return [path for _, path in sorted(numbered_paths)]
 
 
 def questions_on(course: Path, name: str) -> list[GradeQuestion]:
     """Return all questions on an assignment, student by student, with their answers."""
     exercises = exercise_names(find_assignment(course, name))
     _, answered = records_in(course / "reports" / name / ANSWERED)
-    found: dict[GradeQuestion, None] = {}  # a question that is asked twice is one
+    questions: dict[GradeQuestion, None] = {}  # a question that is asked twice is one
     for student in folders_in(course / "feedback"):
         for path in question_files(course, name, student):
             day = f"{datetime.fromtimestamp(path.stat().st_mtime, UTC):%Y-%m-%d}"
             for exercise, text in questions_in(text_of_file(path), exercises):
-                found.setdefault(GradeQuestion(student, exercise, text, day))
-    return [with_known_answer(question, answered) for question in found]
+                questions.setdefault(GradeQuestion(student, exercise, text, day))
+    return [with_known_answer(question, answered) for question in questions]
 
 
 def with_known_answer(question: GradeQuestion, rows: list[dict[str, str]]) -> GradeQuestion:
@@ -113,28 +113,28 @@ def exercise_names(assignment: Assignment) -> dict[str, str]:
     which is what the feedback page calls it.
     """
     chapter = assignment.name.partition("_")[2]
-    found = {}
+    ids_by_name = {}
     for cell in assignment.cells:
         if cell.solution and cell.grade_id:
             heading = cell.source.lstrip().partition("\n")[0]
             names = [cell.grade_id, f"{chapter}.{cell.grade_id}"]
             if not cell.code and heading.startswith("#"):
                 names.append(heading.lstrip("# ").strip())
-            found |= {name.casefold(): cell.grade_id for name in names}
-    return found
+            ids_by_name |= {name.casefold(): cell.grade_id for name in names}
+    return ids_by_name
 
 
 def questions_in(text: str, exercises: dict[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each question of a text with its exercise, which is empty where none is named."""
-    asked: list[tuple[str, list[str]]] = [("", [])]
+    questions: list[tuple[str, list[str]]] = [("", [])]
     for line in made_visible(text).split("\n"):
         before, colon, after = line.partition(":")
         exercise = exercises.get(before.strip(" `*\t").casefold(), "") if colon else ""
         if exercise:
-            asked.append((exercise, [after]))
+            questions.append((exercise, [after]))
         else:
-            asked[-1][1].append(line)
-    for exercise, lines in asked:
+            questions[-1][1].append(line)
+    for exercise, lines in questions:
         if question := "\n".join(lines).strip():
             yield exercise, shortened_text(question, MAX_CHARACTERS_OF_QUESTION)
 
@@ -143,11 +143,15 @@ def unanswered_questions(course: Path, name: str | None = None) -> dict[str, lis
     """Return the questions without an answer by their assignment, of all where none is named."""
     names = folders_in(course / "solutions") if name is None else [name]
     files = list((course / "feedback").glob("*/question-*.txt"))
-    found = {}
-    for one in names:
-        if any(path.name.startswith(f"question-{one}") for path in files):
-            found[one] = [question for question in questions_on(course, one) if not question.answer]
-    return {one: questions for one, questions in found.items() if questions}
+    questions_by_name = {}
+    for assignment in names:
+        if any(path.name.startswith(f"question-{assignment}") for path in files):
+            questions_by_name[assignment] = [
+                question for question in questions_on(course, assignment) if not question.answer
+            ]
+    return {
+        assignment: questions for assignment, questions in questions_by_name.items() if questions
+    }
 
 
 def question_lines(questions: dict[str, list[GradeQuestion]]) -> list[str]:
@@ -155,8 +159,8 @@ def question_lines(questions: dict[str, list[GradeQuestion]]) -> list[str]:
     lines = [
         f"{name}  {question.student}  {question.exercise or '(no exercise)'}  asked "
         f"{question.asked}: {one_line(question.text, 100)}"
-        for name, asked in questions.items()
-        for question in asked
+        for name, open_questions in questions.items()
+        for question in open_questions
     ]
     if not lines:
         return ["no open question"]
@@ -165,15 +169,15 @@ def question_lines(questions: dict[str, list[GradeQuestion]]) -> list[str]:
 
 def write_questions(course: Path, name: str) -> tuple[Path, int, int]:
     """Write the questions on an assignment as a table: its place, how many, how many are open."""
-    asked = sorted(questions_on(course, name), key=lambda q: (bool(q.answer), q.exercise))
-    if not asked:
+    questions = sorted(questions_on(course, name), key=lambda q: (bool(q.answer), q.exercise))
+    if not questions:
         raise UserError(
             f"nobody has asked about {name}: a question is a text file, "
             f"feedback/STUDENT/question-{name}.txt, and collect puts it there"
         )
-    rows = [(q.student, q.exercise, q.text, q.asked, q.answer) for q in asked]
+    rows = [(q.student, q.exercise, q.text, q.asked, q.answer) for q in questions]
     place = course / "reports" / name / QUESTIONS
-    number = sum(not question.answer for question in asked)
+    number = sum(not question.answer for question in questions)
     return replace_file(place, csv_table([QUESTIONS_HEAD, *rows])), len(rows), number
 
 
@@ -214,14 +218,17 @@ def answers_in_table(course: Path, name: str, path: Path) -> list[GivenAnswer]:
     head = (rows_in(path) or [[]])[0]
     if not set(QUESTIONS_HEAD) - {"asked"} <= set(head):
         raise UserError(f"{path}: expected the head {','.join(QUESTIONS_HEAD)} in its first line")
-    there, given = questions_on(course, name), []
+    questions, answers = questions_on(course, name), []
     exercises = exercise_names(find_assignment(course, name))
     for number, row in enumerate(records_in(path)[1], start=2):
         answer = made_visible(row.get("answer", "")).strip()
         if not answer:
             continue
         where = f"{path}, line {number}"
-        question = next((one for one in there if one.is_asked_in(row)), None)
+        question = next(
+            (asked_question for asked_question in questions if asked_question.is_asked_in(row)),
+            None,
+        )
         if question is None:
             who = one_line(row.get("student", ""), 60) or "nobody"
             raise UserError(f"{where}: there is no such question of {who} on {name}")
@@ -230,15 +237,15 @@ def answers_in_table(course: Path, name: str, path: Path) -> list[GivenAnswer]:
             known = ", ".join(dict.fromkeys(exercises.values()))
             raise UserError(f"{where}: expected an exercise of {name} ({known})")
         if answer != question.answer:
-            given.append(GivenAnswer(question, exercise, answer))
-    return given
+            answers.append(GivenAnswer(question, exercise, answer))
+    return answers
 
 
-def with_answer(given: GivenAnswer, comment: str) -> str:
+def with_answer(answer: GivenAnswer, comment: str) -> str:
     """Return a comment with the answer in the place of the one before, or behind the rest."""
-    new = answer_in_comment(given.question.text, given.text)
-    old = answer_in_comment(given.question.text, given.question.answer)
-    if given.question.answer and old in comment:
+    new = answer_in_comment(answer.question.text, answer.text)
+    old = answer_in_comment(answer.question.text, answer.question.answer)
+    if answer.question.answer and old in comment:
         return comment.replace(old, new)
     return f"{comment.rstrip()}\n\n{new}".strip()
 
@@ -248,22 +255,25 @@ def answer_in_comment(question: str, answer: str) -> str:
     return f"You asked: {question}\nAnswer: {answer}"
 
 
-def note_answers(course: Path, name: str, given: list[GivenAnswer]) -> None:
+def note_answers(course: Path, name: str, answers: list[GivenAnswer]) -> None:
     """Add to the log who answered what and when, as far as this machine knows who one is."""
-    if not given:
+    if not answers:
         return
     place = course / "reports" / name / ANSWERED
     with in_turn(place):
         before: list[Any] = [[*row.values()] for row in records_in(place)[1]]
         now, who = datetime.now(UTC).isoformat(timespec="seconds"), user_here()
-        new = [(now, who, g.question.student, g.exercise, g.question.text, g.text) for g in given]
+        new = [(now, who, g.question.student, g.exercise, g.question.text, g.text) for g in answers]
         replace_file(place, csv_table([ANSWERED_HEAD, *before, *new]))
 
 
 def open_in_words(course: Path, name: str) -> str:
     """Return that questions on an assignment are open, in a sentence; empty where none is."""
-    asked = unanswered_questions(course, name).get(name, [])
-    if not asked:
+    open_questions = unanswered_questions(course, name).get(name, [])
+    if not open_questions:
         return ""
-    verb = "is" if len(asked) == 1 else "are"
-    return f"{count(len(asked), 'question')} of students {verb} open: attncourse questions {name}"
+    number, verb = (
+        count(len(open_questions), "question"),
+        "is" if len(open_questions) == 1 else "are",
+    )
+    return f"{number} of students {verb} open: attncourse questions {name}"

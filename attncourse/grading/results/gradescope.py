@@ -3,7 +3,7 @@
 See "Autograder Specifications", section "Output format",
 https://gradescope-autograders.readthedocs.io/en/latest/specs/: an overall ``score`` that overrides
 the tests' sum, ``execution_time`` in seconds, ``output``, ``visibility`` and ``stdout_visibility``,
-``extra_data``, and ``tests``, each with ``score``, ``max_score``, ``status``, ``name``,
+``extra_data``, and ``gradescope_tests``, each with ``score``, ``max_score``, ``status``, ``name``,
 ``number``, ``output``, ``tags`` and ``visibility``; texts have a format, of which "text" is the one
 that runs nothing.
 """
@@ -25,9 +25,11 @@ from attncourse.grading.results.class_results import (
 MAX_OUTPUT_WIDTH = 20_000  # characters of one output
 
 
-def results_files(course: Path, found: ClassResults, remark: Remark) -> Iterator[tuple[str, str]]:
+def results_files(
+    course: Path, results_of_class: ClassResults, remark: Remark
+) -> Iterator[tuple[str, str]]:
     """Yield the students who handed in something, each with the content of their results.json."""
-    for r in found.results:
+    for r in results_of_class.results:
         if not r.handed_in:
             remark(f"{one_line(r.student)} handed in nothing: no file")
         elif not is_folder(r.student):
@@ -51,13 +53,13 @@ def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
         said.append(f"status: {r.status}")
     made = {
         "score": r.score,
-        "output": fit("\n".join([*said, *r.notes]) or "graded"),
+        "output": fitted_text("\n".join([*said, *r.notes]) or "graded"),
         "output_format": "text",
         "test_output_format": "text",
         "test_name_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
-        "tests": list(tests(r, report)),
+        "tests": list(gradescope_tests(r, report)),
         "extra_data": {
             "assignment": r.assignment,
             "late_penalty": r.penalty,
@@ -71,7 +73,7 @@ def results_json(r: StudentResult, report: Report | None) -> dict[str, Any]:
     return made
 
 
-def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
+def gradescope_tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
     """Yield the graded cells as Gradescope's tests, with the verdicts that were made in each."""
     for place, (name, cell) in enumerate(r.cells.items(), start=1):
         verdicts = [v for v in report.verdicts if v.get("cell") == name] if report else []
@@ -82,18 +84,18 @@ def tests(r: StudentResult, report: Report | None) -> Iterator[dict[str, Any]]:
             texts.insert(0, "Waits for a person's score.")
         seen = dict.fromkeys(v.get("mistake") for v in verdicts)
         yield {
-            "name": fit(name),
+            "name": fitted_text(name),
             "number": str(place),
             "score": cell.points,
             "max_score": cell.maximum,
             "status": "passed" if cell.points >= cell.maximum else "failed",
-            "output": fit("\n\n".join(t for t in texts if t)),
+            "output": fitted_text("\n\n".join(t for t in texts if t)),
             "output_format": "text",
-            "tags": [fit(m) for m in seen if m],
+            "tags": [fitted_text(m) for m in seen if m],
             "visibility": "visible",
         }
 
 
-def fit(text: str) -> str:
+def fitted_text(text: str) -> str:
     """Return a text that JSON and a database can hold, of bearable length."""
     return shortened_text(made_visible(text), MAX_OUTPUT_WIDTH)

@@ -63,7 +63,7 @@ def late_days(
         ]
     left: dict[str, float] = defaultdict(lambda: allowed)
     rows: dict[tuple[str, str], list[Value]] = {}
-    for due, name, student, stamp, more in sorted(handed_in, key=lambda one: one[:3]):
+    for due, name, student, stamp, more in sorted(handed_in, key=lambda hand_in: hand_in[:3]):
         entered = time_between(due, due + (more or timedelta()), zone) / DAY
         granted = extensions.get((student, name), More(entered)).given
         seconds = seconds_late(stamp, due, More(granted).length(due, zone), zone)

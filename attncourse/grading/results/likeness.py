@@ -10,13 +10,13 @@ import numpy as np
 
 from attncourse.grading.submission.fingerprints import Prints
 
-DEALS = 400
+MAX_DEALS = 400
 MAX_PAIRS = 20_000_000  # pairs in all deals
 AT_ONCE = 2000  # columns of a table that is never there as a whole
 
 
-def best(pairs: np.ndarray, firsts: np.ndarray) -> np.ndarray:
-    """Of versions of one's answers those that say most, in a table that has a row for each."""
+def most_of_versions(pairs: np.ndarray, firsts: np.ndarray) -> np.ndarray:
+    """Return the most that any version of one's answers says, with a row for each person."""
     return np.maximum.reduceat(np.maximum.reduceat(pairs, firsts, axis=0), firsts, axis=1)
 
 
@@ -63,16 +63,16 @@ def bits_of(alike: np.ndarray, n: int, firsts: np.ndarray) -> np.ndarray:
     return np.minimum(bits, bits.T)
 
 
-def by_chance(
-    told: dict[str, np.ndarray], n: int, pairs: tuple, bits: np.ndarray, seed: int
+def pairs_by_chance(
+    bits_by_exercise: dict[str, np.ndarray], n: int, pairs: tuple, bits: np.ndarray, seed: int
 ) -> np.ndarray:
     """Return how many of these pairs reach as many bits when answers are shuffled."""
     rng = np.random.default_rng(seed)
-    deals = int(np.clip(MAX_PAIRS // max(len(bits), 1), 20, DEALS))
-    order, dealt = np.arange(len(next(iter(told.values())))), []
+    deals = int(np.clip(MAX_PAIRS // max(len(bits), 1), 20, MAX_DEALS))
+    order, dealt = np.arange(len(next(iter(bits_by_exercise.values())))), []
     for _ in range(deals):
         total = np.zeros(len(bits))
-        for bits_of_exercise in told.values():
+        for bits_of_exercise in bits_by_exercise.values():
             order[:n] = rng.permutation(n)
             total += bits_of_exercise[order[pairs[0]], order[pairs[1]]]
         dealt.append(total)

@@ -37,7 +37,7 @@ def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | N
     if identifier not in IDENTIFIERS:
         raise UserError(f"--id: expected one of {', '.join(IDENTIFIERS)}, got {identifier}")
     label, value_of = IDENTIFIERS[identifier]
-    known = identified(people(classes), value_of, label, remark)
+    known = identifiers_by_student(people(classes), value_of, label, remark)
     if not known:
         raise UserError(f"no student has a usable {label} in the gradebook: try another --id")
     head: list[Value] = [label]
@@ -59,7 +59,7 @@ def moodle_rows(classes: list[ClassResults], remark: Remark, identifier: str | N
     return [head, *body]
 
 
-def identified(
+def identifiers_by_student(
     students: dict[str, Person], value_of: Callable[[Person], str], label: str, remark: Remark
 ) -> dict[str, str]:
     """Return the identifiers by student, of those who have one that is theirs alone."""

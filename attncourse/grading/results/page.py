@@ -18,10 +18,10 @@ from attncourse.grading.files import replace_file
 from attncourse.grading.harmless import one_line
 from attncourse.grading.report import count, shown_mistakes
 from attncourse.grading.results.gradescope import is_folder
-from attncourse.grading.results.summary import Summary, urgency
+from attncourse.grading.results.summary import Summary, order_of_urgency
 
 HERE = Path(__file__).parent
-ROWS = 1000  # students in the table
+MAX_ROWS = 1000  # students in the table
 MAX_TABLE_ROWS, MAX_ROWS_TO_LOOK_AT = 12, 100  # rows of the other tables
 
 
@@ -47,8 +47,10 @@ def class_page(
     """Return the page. Texts of submissions are escaped, and no script may run but its own."""
     script = (HERE / "page.js").read_text(encoding="utf-8")
     students = list(summary.students)
-    if len(students) > ROWS:
-        students = sorted(students, key=lambda r: (not r.needs_person, *urgency(r)))[:ROWS]
+    if len(students) > MAX_ROWS:
+        students = sorted(students, key=lambda r: (not r.needs_person, *order_of_urgency(r)))[
+            :MAX_ROWS
+        ]
     return template(HERE / "page.html.j2").render(
         summary=summary,
         links=links or {},

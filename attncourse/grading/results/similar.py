@@ -22,7 +22,12 @@ from attncourse.grading.course.folders import (
     record_of,
 )
 from attncourse.grading.errors import Unreadable, UserError
-from attncourse.grading.results.likeness import best, bits_of, by_chance, likeness_matrix
+from attncourse.grading.results.likeness import (
+    bits_of,
+    likeness_matrix,
+    most_of_versions,
+    pairs_by_chance,
+)
 from attncourse.grading.submission.fingerprints import (
     MAX_COMPARED_CHARS,
     Prints,
@@ -169,8 +174,10 @@ def compare(
         e: likeness_matrix([answers.get(e, EMPTY) for answers in rows], n, firsts)
         for e in exercises
     }
-    bits_by_exercise = {e: best(bits_of(matrix, n, firsts), firsts) for e, matrix in each.items()}
-    same = {e: best(matrix, firsts) for e, matrix in each.items()}
+    bits_by_exercise = {
+        e: most_of_versions(bits_of(matrix, n, firsts), firsts) for e, matrix in each.items()
+    }
+    same = {e: most_of_versions(matrix, firsts) for e, matrix in each.items()}
     total = sum(bits_by_exercise.values(), start=np.zeros((len(names), len(names))))
     first, second = np.triu_indices(len(names), 1)
     is_student = first < n  # the published answers among themselves are nobody's
@@ -182,7 +189,7 @@ def compare(
         are_students,
         ~are_students,
     ):  # pairs of students, and students with what is published
-        chance[among] = by_chance(
+        chance[among] = pairs_by_chance(
             bits_by_exercise, n, (first[among], second[among]), bits[among], seed
         )
     pairs = []

@@ -71,22 +71,27 @@ class SeenMistake:
 class Summary:
     """The summary of a class for ``attncourse report``. Figures are of what was handed in."""
 
-    def __init__(self, found: ClassResults) -> None:
+    def __init__(self, results_of_class: ClassResults) -> None:
         """Work out the figures of a class."""
-        self.results, self.students = found, found.results
+        self.results, self.students = results_of_class, results_of_class.results
         self._known = [r for r in self.students if r.handed_in]
         scores = [r.score for r in self._known]
         tally = Counter(r.status for r in self.students)
         self.counts = {status: tally[status] for status in STATUSES}
         self.handed_in = sum(tally.values()) - tally["missing"]
-        self.maximum = max((r.maximum for r in self._known), default=sum(found.cells.values()))
+        self.maximum = max(
+            (r.maximum for r in self._known), default=sum(results_of_class.cells.values())
+        )
         self.mean = statistics.fmean(scores) if scores else 0.0
         self.quartiles = quartiles(scores)
         self.bins = tuple(histogram(scores, self.maximum))
-        self.exercises = tuple(exercise_figures(found, self._known))
-        self.mistakes, self.failures = tuple(mistakes(found)), tuple(unnamed_failures(found))
-        self.attention = sorted((r for r in self.students if r.needs_person), key=urgency)
-        self.unforeseen = tuple(unforeseen_failures(found))
+        self.exercises = tuple(exercise_figures(results_of_class, self._known))
+        self.mistakes, self.failures = (
+            tuple(mistakes(results_of_class)),
+            tuple(unnamed_failures(results_of_class)),
+        )
+        self.attention = sorted((r for r in self.students if r.needs_person), key=order_of_urgency)
+        self.unforeseen = tuple(unforeseen_failures(results_of_class))
 
     @property
     def title(self) -> str:
@@ -156,11 +161,11 @@ def histogram(scores: list[float], maximum: float, steps: int = 10) -> Iterator[
 
 
 def exercise_figures(
-    found: ClassResults, handed_in: list[StudentResult]
+    results_of_class: ClassResults, handed_in: list[StudentResult]
 ) -> Iterator[ExerciseFigures]:
     """Return the figures of each exercise, in the assignment's order."""
     points: dict[str, float] = {}
-    for grade_id, maximum in found.cells.items():
+    for grade_id, maximum in results_of_class.cells.items():
         name = exercise_of(grade_id)
         points[name] = points.get(name, 0.0) + maximum
     for name, maximum in points.items():
@@ -181,24 +186,28 @@ def exercise_figures(
         )
 
 
-def mistakes(found: ClassResults) -> Iterator[SeenMistake]:
+def mistakes(results_of_class: ClassResults) -> Iterator[SeenMistake]:
     """Yield the mistakes by how many submissions show them, those seen most first."""
-    for (target, name), students in most_first(r.mistakes for r in found.results):
-        explanation = found.explanations.get((target, name), "")
+    for (target, name), students in most_first(r.mistakes for r in results_of_class.results):
+        explanation = results_of_class.explanations.get((target, name), "")
         yield SeenMistake(exercise_of(target), name, students, explanation)
 
 
-def unnamed_failures(found: ClassResults) -> Iterator[SeenMistake]:
+def unnamed_failures(results_of_class: ClassResults) -> Iterator[SeenMistake]:
     """Yield the failures without a name as ``mistakes`` gives those that have one."""
-    examples = {f[:2]: f.example for r in reversed(found.results) for f in reversed(r.failures)}
-    for key, students in most_first([f[:2] for f in r.failures] for r in found.results):
+    examples = {
+        f[:2]: f.example for r in reversed(results_of_class.results) for f in reversed(r.failures)
+    }
+    for key, students in most_first([f[:2] for f in r.failures] for r in results_of_class.results):
         exercise, name = key
         yield SeenMistake(exercise, name, students, examples[key])
 
 
-def unforeseen_failures(found: ClassResults) -> Iterator[tuple[str, int]]:
-    """Which hidden tests fail answers that pass their checks, those seen most first."""
-    return most_first([note for note in r.notes if UNFORESEEN in note] for r in found.results)
+def unforeseen_failures(results_of_class: ClassResults) -> Iterator[tuple[str, int]]:
+    """Return which hidden tests fail answers that pass their checks, those seen most first."""
+    return most_first(
+        [note for note in r.notes if UNFORESEEN in note] for r in results_of_class.results
+    )
 
 
 def most_first(seen: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, int]]:
@@ -207,7 +216,7 @@ def most_first(seen: Iterable[Iterable[Any]]) -> Iterator[tuple[Any, int]]:
     return iter(sorted(tally.items(), key=lambda item: (-item[1], item[0])))
 
 
-def urgency(result: StudentResult) -> tuple[int, str]:
+def order_of_urgency(result: StudentResult) -> tuple[int, str]:
     """Return the order in which to look: what has no points at all first."""
     order = (*NO_POINTS, result.status)
     return order.index(result.status), result.student

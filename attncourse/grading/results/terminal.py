@@ -20,8 +20,8 @@ from attncourse.grading.results.similar import Likenesses
 from attncourse.grading.results.summary import SeenMistake, Summary
 
 MAX_ROWS_SHOWN = 10
-HALF = 0.5
-BAR = 40
+MIN_SHARE_SHOWN = 0.5
+BAR_CHARACTERS = 40
 MAX_NOTES_SHOWN = 5  # notes on one submission
 MAX_LINE_WIDTH = 1000  # characters of a line where there is room for all
 
@@ -60,7 +60,7 @@ def first_rows(
 
 
 def at_a_glance(summary: Summary) -> Group:
-    """Everything ``attncourse report`` prints."""
+    """Return everything that ``attncourse report`` prints."""
     late = sorted((r for r in summary.students if r.late), key=lambda r: -r.late)
     exercises = summary.exercises if summary.handed_in else ()
     parts = [
@@ -79,7 +79,7 @@ def at_a_glance(summary: Summary) -> Group:
         ),
         first_rows(
             (f"handed in late ({len(late)})", "late#", "points off#", "extension#"),
-            map(delay, late),
+            map(lateness_lines, late),
             most=2 * MAX_ROWS_SHOWN,
             where="in the CSV export",
         ),
@@ -96,7 +96,7 @@ def at_a_glance(summary: Summary) -> Group:
 
 
 def headline(summary: Summary) -> Text:
-    """Who handed in what, and the figures of their points."""
+    """Return who handed in what, and the figures of their points."""
     counts = summary.counts
     total = sum(counts.values())
     rest = [f"{counts[s]} {s}" for s in ("missing", "unreadable", "interrupted") if counts[s]]
@@ -118,7 +118,7 @@ def distribution(summary: Summary) -> Table | None:
     made = Table.grid("", "", "", padding=(0, 1, 0, 0))
     most = max(step.count for step in summary.bins)
     for step in summary.bins:
-        length = max(round(BAR * step.count / most), bool(step.count))
+        length = max(round(BAR_CHARACTERS * step.count / most), bool(step.count))
         bar = Text("█" * length, style="blue")
         made.add_row(Text(step.label, justify="right"), bar, Text(str(step.count), justify="right"))
     return made
@@ -132,8 +132,8 @@ def mistake_seen(mistake: SeenMistake) -> tuple[Text, str]:
     return text, str(mistake.students)
 
 
-def delay(r: StudentResult) -> tuple[str, str, str, str]:
-    """Who was late, by how much, what that costs, and how much more time there was."""
+def lateness_lines(r: StudentResult) -> tuple[str, str, str, str]:
+    """Return who was late, by how much, what that costs, and how much more time there was."""
     more = span_in_words(r.extension * 86400) if r.extension else ""
     return one_line(r.student, 60), span_in_words(r.late), f"{r.penalty:g}", more
 
@@ -200,29 +200,33 @@ def told_above(note: str, report: Report) -> bool:
     return (name in names and is_said) or about == NOT_ATTEMPTED or note.split(",")[0] in right
 
 
-def pairs_to_look_at(found: Likenesses, most: int) -> Group:
+def pairs_to_look_at(likenesses: Likenesses, most: int) -> Group:
     """Return the pairs to look at, or the nearest where there are none, and how to read them."""
-    looked = found.to_look_at
+    looked = likenesses.to_look_at
     made = empty_table("pair", "bits#", "by chance#", "alike in")
-    for pair in (looked or found.pairs[:3])[:most]:
+    for pair in (looked or likenesses.pairs[:3])[:most]:
         exercises = sorted(pair.exercises.items(), key=lambda item: -item[1])
         made.add_row(
             Text(f"{pair.first}\n{pair.second}"),
             f"{pair.bits:.1f}",
             f"{pair.by_chance:.2f}" if pair.by_chance >= 0.01 else "<0.01",
-            Text("\n".join(f"{name} {share:.0%}" for name, share in exercises if share >= HALF)),
+            Text(
+                "\n".join(
+                    f"{name} {share:.0%}" for name, share in exercises if share >= MIN_SHARE_SHOWN
+                )
+            ),
         )
     more = f", {most} of them shown" if len(looked) > most else ""
     said = (
-        f"{count(len(looked), 'pair')} of {found.compared} students and the published answers "
+        f"{count(len(looked), 'pair')} of {likenesses.compared} students and the published answers "
         f"{'is' if len(looked) == 1 else 'are'} more alike than chance explains{more}."
         if looked
-        else f"No pair of {found.compared} students and the published answers is more alike than "
-        "chance explains. The nearest:"
+        else f"No pair of {likenesses.compared} students and the published answers is more alike "
+        "than chance explains. The nearest:"
     )
     how = (
         "by chance: how many pairs would be as alike if everybody's answers to each exercise were "
         "dealt out anew in this class. Alike is not copied: look at the notebooks."
     )
-    left_out = [Text(f"not compared: {reason}") for reason in found.left_out]
+    left_out = [Text(f"not compared: {reason}") for reason in likenesses.left_out]
     return Group(Text(said), made, *left_out, Text(how, style="dim"))

@@ -18,7 +18,7 @@ from attncourse.grading.spreadsheet import Rows, Value, records_in
 
 WEIGHTS_FILE = "weights.csv"
 WEIGHTS_HEAD = ("assignment", "weight")
-WHO = ("student", "last_name", "first_name", "email")
+TOTALS_PERSON_COLUMNS = ("student", "last_name", "first_name", "email")
 
 
 class Weighted(NamedTuple):
@@ -57,7 +57,7 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
         results_of_class for results_of_class in counted if maxima[results_of_class.assignment] > 0
     ]
     names = [results_of_class.assignment for results_of_class in counted]
-    made: Rows = [[*WHO, *names, "total", "dropped", "excused"]]
+    made: Rows = [[*TOTALS_PERSON_COLUMNS, *names, "total", "dropped", "excused"]]
     for student, person in sorted(students.items()):
         shares = {}
         for results_of_class in counted:
@@ -67,7 +67,7 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
             ]
         excused = [name for name in names if student in weights[name].excused]
         left = {name: share for name, share in shares.items() if name not in excused}
-        dropped = lowest(left, weights)
+        dropped = lowest_of_group(left, weights)
         total = weighted_mean({n: s for n, s in left.items() if n not in dropped}, weights)
         row: list[Value] = [student, person.last_name, person.first_name, person.email]
         row += [None if name in excused else 100 * shares[name] for name in names]
@@ -76,7 +76,7 @@ def totals_rows(classes: list[ClassResults], remark: Remark, course: Path) -> Ro
     return made
 
 
-def lowest(shares: dict[str, float], weights: dict[str, Weighted]) -> list[str]:
+def lowest_of_group(shares: dict[str, float], weights: dict[str, Weighted]) -> list[str]:
     """Return what is dropped of these: the lowest of each group, and never all of it.
 
     Of equal ones it is the one that counts most, which costs nobody anything.

@@ -71,20 +71,20 @@ def write_warm_up(course: Path, summary: Summary, place: Path | None = None) -> 
             "warm-up; "
             "of fewer nothing is shown"
         )
-    found = list(warm_ups(frequent))
+    drills = list(warm_ups(frequent))
     without = tuple(mistake for (target, mistake), _ in frequent if not drill_of(target, mistake))
-    if not found:
+    if not drills:
         raise UserError(f"{name}: there is no drill of what was frequent: {'; '.join(without)}")
     page = template(HERE / "warm_up.html.j2").render(
         title=name,
-        warm_ups=found,
+        warm_ups=drills,
         handed_in=summary.handed_in,
         day=shown_in(summary.results.zone, datetime.now(UTC)),
         style=Markup((HERE / "page.css").read_text(encoding="utf-8")),
         value_text=value_text,
     )
     place = place or course / "reports" / name / "warm_up.html"
-    return WarmUpMade(replace_file(place, page, way_out=WAY_OUT), len(found), without)
+    return WarmUpMade(replace_file(place, page, way_out=WAY_OUT), len(drills), without)
 
 
 def frequent_mistakes(summary: Summary) -> list[tuple[tuple[str, str], int]]:

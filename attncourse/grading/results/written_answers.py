@@ -141,13 +141,13 @@ def enter_answers(course: Path, name: str, path: Path, db: str | None = None) ->
 
 
 def changes_in(
-    row: dict[str, str], there: dict[tuple[str, str], WrittenAnswer], where: str
+    row: dict[str, str], answers: dict[tuple[str, str], WrittenAnswer], where: str
 ) -> Iterable[ManualChange]:
     """Yield what a row changes."""
     who = row["student"].strip(), row["question"].strip()
-    if who not in there:
+    if who not in answers:
         raise UserError(f"{where}: there is no answer of {who[0] or 'nobody'} to {who[1]}")
-    answer = there[who]
+    answer = answers[who]
     if entered := row["points"].strip().replace(",", "."):
         points = -1.0
         with suppress(ValueError):

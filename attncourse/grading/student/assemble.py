@@ -29,7 +29,7 @@ from attncourse.grading.student.package import (
     try_parts,
     write_package,
 )
-from attncourse.grading.student.progress import INSTRUCTORS, attempted
+from attncourse.grading.student.progress import INSTRUCTORS, attempted_answers
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import parse_or_none
@@ -107,7 +107,7 @@ def assemble_package(
             v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]
         }
         chapters[stem] = ChapterParts(
-            stem, path, definitions_in(cells), reasons(report, cells), given_by_name
+            stem, path, definitions_in(cells), why_unusable_answers(report, cells), given_by_name
         )
         seen(number, len(read), path.name)
     made = parts_given_right_ones(
@@ -209,12 +209,12 @@ def require_this_version(path: Path, stem: str, cells: Sequence[Cell]) -> None:
         )
 
 
-def reasons(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
-    """For each exercise why the student's answer cannot be used; nothing where it can."""
+def why_unusable_answers(report: Report, cells: Sequence[Cell]) -> dict[str, str]:
+    """Return for each exercise why the student's answer cannot be used; "" where it can."""
     verdicts = {verdict["target"]: verdict for verdict in report.verdicts}
     answers = [cell for cell in cells if cell.solution and cell.code]
     broken = {cell.grade_id for cell in answers if parse_or_none(python_alone(cell.source)) is None}
-    reason_of, written = {}, attempted(cells)
+    reason_of, written = {}, attempted_answers(cells)
     for target, cell in report.cells.items():
         verdict, name = verdicts.get(target), target.split(".")[1]
         if verdict and verdict["passed"]:

@@ -22,12 +22,12 @@ from attncourse.grading.limits import Limits
 from attncourse.grading.submission.notebook import Cell
 from attncourse.grading.submission.source import python_alone
 from attncourse.grading.submission.syntax import bound_names, cell_names, first_line, parse_or_none
-from attncourse.support.stopwatch import CLOCK
+from attncourse.support.stopwatch import CLOCK_SECONDS_PER_WORK
 
 INSTALLS = "#@title"  # the cell that Colab needs
-MARK = "# Made by attncourse assemble: "  # and a hash of what follows
+MADE_BY_MARK = "# Made by attncourse assemble: "  # and a hash of what follows
 WAY_OUT = "; name another folder with -o"
-REACHED = "reached.json"  # in the package's folder: the milestones
+REACHED_FILE = "reached.json"  # in the package's folder: the milestones
 CHECK = """
 import importlib, json, sys
 from attncourse.checks import examine
@@ -99,13 +99,13 @@ def definitions_in(cells: Iterable[Cell]) -> tuple[Definition, ...]:
         lines, tree = source.split("\n"), parse_or_none(source)
         if tree:
             for node in tree.body:
-                if defines(node):
+                if only_binds(node):
                     text = "\n".join(lines[first_line(node) - 1 : node.end_lineno])
                     definitions.append(Definition(node, text))
     return tuple(definitions)
 
 
-def defines(node: ast.stmt) -> bool:
+def only_binds(node: ast.stmt) -> bool:
     """True if a statement only binds a name."""
     if isinstance(node, ast.ImportFrom):
         return node.module != "attncourse.checks"
@@ -132,7 +132,7 @@ def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> s
     heads, bodies = [], []
     for piece in chapter.code:
         if isinstance(piece.node, ast.ImportFrom):
-            heads += imports(piece.node, mine_by_stem)
+            heads += import_lines(piece.node, mine_by_stem)
         elif isinstance(piece.node, ast.Import):
             heads.append(piece.text)
         elif not piece.bound & set(chapter.ours):
@@ -144,10 +144,10 @@ def chapter_source(chapter: ChapterParts, chapters: Sequence[ChapterParts]) -> s
     return "\n\n\n".join([f'"""{title}"""\n\n{top}'.rstrip(), *bodies]) + "\n"
 
 
-def imports(node: ast.ImportFrom, own: dict[str, list[str]]) -> list[str]:
+def import_lines(node: ast.ImportFrom, names_by_stem: dict[str, list[str]]) -> list[str]:
     """Return an import from a chapter before, from the student's own where they have it."""
     root, _, stem = (node.module or "").partition(".")
-    mine = [a for a in node.names if root == "attncourse" and a.name in own.get(stem, ())]
+    mine = [a for a in node.names if root == "attncourse" and a.name in names_by_stem.get(stem, ())]
     rest = [a for a in node.names if a not in mine]
     pairs = ((f"mine.{stem}", mine), (node.module, rest))
     return [ast.unparse(ast.ImportFrom(m, names, node.level)) for m, names in pairs if names]
@@ -160,7 +160,7 @@ def package_files(chapters: Sequence[ChapterParts]) -> dict[str, str]:
     """Return the package's files by name."""
     texts = {f"{c.stem}.py": chapter_source(c, chapters) for c in chapters}
     texts["__init__.py"] = '"""My answers where they are right, and ours for the rest."""\n'
-    return {name: f"{MARK}{hashed(text)}\n{text}" for name, text in texts.items()}
+    return {name: f"{MADE_BY_MARK}{short_digest(text)}\n{text}" for name, text in texts.items()}
 
 
 def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path, ...]:
@@ -180,7 +180,7 @@ def write_package(folder: Path, chapters: Sequence[ChapterParts]) -> tuple[Path,
 def milestones_reached(folder: Path) -> dict[str, int]:
     """Return the milestones that a package has reached, each with how many of ours it took."""
     try:
-        data = json.loads((folder / REACHED).read_text(encoding="utf-8"))
+        data = json.loads((folder / REACHED_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):  # nobody has tried, or it was changed by hand
         return {}
     known = data if isinstance(data, dict) else {}
@@ -189,16 +189,18 @@ def milestones_reached(folder: Path) -> dict[str, int]:
 
 def record_milestone(folder: Path, name: str, ours: int) -> None:
     """Write down that a package's parts have reached a milestone, with so many of ours."""
-    replace_file(folder / REACHED, json.dumps(milestones_reached(folder) | {name: ours}) + "\n")
+    replace_file(
+        folder / REACHED_FILE, json.dumps(milestones_reached(folder) | {name: ours}) + "\n"
+    )
 
 
 def is_as_written(path: Path) -> bool:
     """True if a file is as it was written."""
     head, _, text = path.read_text(encoding="utf-8", errors="replace").partition("\n")
-    return head == MARK + hashed(text)
+    return head == MADE_BY_MARK + short_digest(text)
 
 
-def hashed(text: str) -> str:
+def short_digest(text: str) -> str:
     """Return a short digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
@@ -215,7 +217,9 @@ def try_parts(
     with tempfile.TemporaryDirectory(prefix="attncourse-mine-") as place:
         write_package(Path(place, "mine"), chapters)
         command = [sys.executable, "-c", CHECK, *targets]
-        most = CLOCK * limits.submission  # a busy machine takes that long for as much work
+        most = (
+            CLOCK_SECONDS_PER_WORK * limits.submission
+        )  # a busy machine takes that long for as much work
         try:
             done = subprocess.run(command, cwd=place, capture_output=True, timeout=most)
         except subprocess.TimeoutExpired:

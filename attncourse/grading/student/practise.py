@@ -97,8 +97,8 @@ def drills_or_error(stem: str, chapter: str) -> tuple[Drill, ...]:
     every = drills_of(stem)
     if not every:
         having = [chapter_folder(other) for other in STEMS if drills_of(other)]
-        told = f": there are some for {', '.join(having)}" if having else ""
-        raise UserError(f"{chapter} has no drills yet{told}")
+        alternatives = f": there are some for {', '.join(having)}" if having else ""
+        raise UserError(f"{chapter} has no drills yet{alternatives}")
     return every
 
 
@@ -118,7 +118,7 @@ def free_place(folder: Path, name: str) -> Path:
 def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
     """Return what the checks named in the notebooks in a folder, and in those below it."""
     times: Counter[NamedMistake] = Counter()
-    own, shown, unreadable = [], 0, []
+    notebooks, shown, unreadable = [], 0, []
     for path in notebooks_below(folder):
         try:
             cells = json.loads(path.read_bytes().decode("utf-8-sig"))["cells"]
@@ -129,14 +129,14 @@ def saved_outputs(folder: Path, stem: str) -> SavedOutputs:
             continue
         if not any(f"{stem}." in source for source in sources):
             continue
-        own.append(path)
+        notebooks.append(path)
         shown += bool(texts)
         for text in texts:
             for target, sentence in NAMED.findall(MARKUP.sub("", text)):
                 if target.startswith(f"{stem}."):
                     times[NamedMistake(target, as_sentence(sentence))] += 1
     named = tuple(mistake for mistake, _ in times.most_common())
-    return SavedOutputs(named, tuple(own), shown, tuple(unreadable))
+    return SavedOutputs(named, tuple(notebooks), shown, tuple(unreadable))
 
 
 def notebooks_below(folder: Path) -> Iterator[Path]:

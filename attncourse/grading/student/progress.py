@@ -25,7 +25,7 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report, count
 from attncourse.grading.results.terminal import empty_table
 from attncourse.grading.student import selfcheck
-from attncourse.grading.student.package import REACHED, milestones_reached
+from attncourse.grading.student.package import REACHED_FILE, milestones_reached
 from attncourse.grading.submission.notebook import Cell, Cells
 from attncourse.milestones import as_reached
 from attncourse.practice.cells import is_for_practice
@@ -146,11 +146,11 @@ def folder_progress(
     notebooks, left_out = own_notebooks(folder)
     limits = limits.stretched(slowness())
 
-    begun = [(path, data, cells) for path, data, cells, _ in notebooks if attempted(cells)]
+    begun = [(path, data, cells) for path, data, cells, _ in notebooks if attempted_answers(cells)]
     reports = selfcheck.check_each(begun, limits, explain=False)
     states, places, waiting = dict.fromkeys(index(), OPEN), {}, set()
     for number, (path, _, cells, stem) in enumerate(notebooks, 1):
-        states_there = states_of(next(reports), cells) if attempted(cells) else {}
+        states_there = states_of(next(reports), cells) if attempted_answers(cells) else {}
         for target in states:
             state = states_there.get(target, OPEN)
             if STATES.index(state) < STATES.index(states[target]):
@@ -169,7 +169,7 @@ def reached_in_folder(folder: Path) -> dict[str, int]:
     """Return the milestones that were reached, with how many parts were ours, the fewest."""
     whose = selfcheck.handed_in_by(folder / "any")
     reached: dict[str, int] = {}
-    for mark in sorted(folder.rglob(f"mine/{REACHED}")):
+    for mark in sorted(folder.rglob(f"mine/{REACHED_FILE}")):
         if selfcheck.handed_in_by(mark) == whose:
             for milestone, n_ours in milestones_reached(mark.parent).items():
                 reached[milestone] = min(n_ours, reached.get(milestone, n_ours))
@@ -181,14 +181,14 @@ def answered_questions(cells: Iterable[Cell]) -> set[str]:
     return {c.grade_id for c in cells if c.question and UNANSWERED not in c.source}
 
 
-def attempted(cells: Iterable[Cell]) -> list[str]:
+def attempted_answers(cells: Iterable[Cell]) -> list[str]:
     """Return the answers, by grade id, that are more than what was handed out."""
     return [c.grade_id for c in cells if c.solution and c.code and STUB not in c.source]
 
 
 def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
     """Return the state of each exercise in one notebook."""
-    states, written = {}, attempted(cells)
+    states, written = {}, attempted_answers(cells)
     passed = {verdict["target"]: verdict["passed"] for verdict in report.verdicts}
     for target, cell in report.cells.items():
         tried = target in passed or target.split(".")[1] in written
@@ -197,14 +197,22 @@ def states_of(report: Report, cells: Iterable[Cell]) -> dict[str, str]:
     return states
 
 
-def progress_table(found: FolderProgress) -> Table:
+def progress_table(folder_progress: FolderProgress) -> Table:
     """Return a row for each chapter: how many are done, and which are not."""
     made = empty_table("chapter", "done#", "tried", "open")
     for number, stem in enumerate(STEMS, 1):
-        mine = {t.split(".")[1]: s for t, s in found.states.items() if t.startswith(f"{stem}.")}
-        done, person = found.count("done", stem), found.for_a_person(stem)
+        mine = {
+            t.split(".")[1]: s
+            for t, s in folder_progress.states.items()
+            if t.startswith(f"{stem}.")
+        }
+        done, person = folder_progress.count("done", stem), folder_progress.for_a_person(stem)
         questions = {t.split(".")[1]: t for t in question_points() if t.startswith(f"{stem}.")}
-        mine |= {name: OPEN for name, target in questions.items() if target not in found.waiting}
+        mine |= {
+            name: OPEN
+            for name, target in questions.items()
+            if target not in folder_progress.waiting
+        }
         tried, left = ("\n".join(n for n, s in mine.items() if s == x) for x in STATES[1:])
         begun = done or tried or person
         every = len(mine.keys() | questions.keys())
@@ -215,8 +223,8 @@ def progress_table(found: FolderProgress) -> Table:
             Text(left if begun else "all", style="dim"),
         )
         if stem in MILESTONES:
-            state, name = found.milestone(stem), f"milestone {MILESTONES[stem]}"
-            ours = found.reached.get(MILESTONES[stem])
+            state, name = folder_progress.milestone(stem), f"milestone {MILESTONES[stem]}"
+            ours = folder_progress.reached.get(MILESTONES[stem])
             said = "" if ours is None else as_reached(ours).removeprefix("is ")
             mark = Text(said, style="green" if ours == 0 else "")
             can = f"attncourse {name}" if state == TRIED else ""
@@ -224,32 +232,32 @@ def progress_table(found: FolderProgress) -> Table:
     return made
 
 
-def summary(found: FolderProgress) -> str:
+def summary(folder_progress: FolderProgress) -> str:
     """Return the lines that say what has been done, and what comes next."""
-    done, tried = found.count("done"), found.count("tried")
-    every = len(found.states) + len(question_points())
+    done, tried = folder_progress.count("done"), folder_progress.count("tried")
+    every = len(folder_progress.states) + len(question_points())
     lines = [f"{done} of {every} exercises done"]
     if tried > 0:
         lines[-1] += f", {tried} tried"
-    lines[0] += found.for_a_person()
-    yours = sum(ours == 0 for ours in found.reached.values())
+    lines[0] += folder_progress.for_a_person()
+    yours = sum(ours == 0 for ours in folder_progress.reached.values())
     lines.append(f"{yours} of {len(MILESTONES)} milestones are yours")
-    runs = [f"{name} {as_reached(ours)}" for name, ours in found.reached.items() if ours]
+    runs = [f"{name} {as_reached(ours)}" for name, ours in folder_progress.reached.items() if ours]
     if runs:
         lines[-1] += f"; {', '.join(runs)}"
-    if found.within_reach:
-        name = found.within_reach[0]
+    if folder_progress.within_reach:
+        name = folder_progress.within_reach[0]
         lines.append(
             "your answers make a model: attncourse assemble NOTEBOOK…, then attncourse milestone "
             f"{name}"
         )
-    if not found.next:
+    if not folder_progress.next:
         lines[0] += ": the whole course"
         return "\n".join(lines)
-    stem, name = found.next.split(".")
-    where = found.places.get(found.next)
+    stem, name = folder_progress.next.split(".")
+    where = folder_progress.places.get(folder_progress.next)
     place = f"in {where}" if where else f"in the notebook of chapter {STEMS.index(stem) + 1}"
-    known = index().get(found.next)
+    known = index().get(folder_progress.next)
     takes = f" (about {known.minutes} minutes)" if known else ""
     lines.append(f"next: {name}, {place}{takes}")
     return "\n".join(lines)

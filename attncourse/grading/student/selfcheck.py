@@ -95,7 +95,7 @@ def check_cells(
     else:
         variants = variants_asked(cell.source for cell in cells if cell.code)
         report = judge_unjailed(cells, assignment, variants, limits, explain)
-    return replace(report, notes=tuple(named(note, cells) for note in report.notes))
+    return replace(report, notes=tuple(note_with_names(note, cells) for note in report.notes))
 
 
 def check_each(files: Sequence[File], limits: Limits, explain: bool = True) -> Iterator[Report]:
@@ -135,7 +135,7 @@ def read_own_notebook(path: Path) -> tuple[bytes, Cells]:
 
 
 def page_of(cells: Cells) -> tuple[str, str, str] | None:
-    """Of a page's notebook: where the course lies in Colab, its folder, its chapter; else None."""
+    """Return where the course of a page's notebook lies in Colab, its folder and chapter."""
     if any(cell.grade_id for cell in cells):
         return None
     badge = PAGE.search(cells[0].source) if cells else None
@@ -190,11 +190,11 @@ def chapter_of(cells: Cells, file_stem: str) -> str:
     )
 
 
-def named(note: str, cells: Cells) -> str:
+def note_with_names(note: str, cells: Cells) -> str:
     """Return a note that names cells by their exercise, since a notebook shows no numbers."""
 
-    def place(found: re.Match[str]) -> str:
-        above = cells[: int(found[1])]
+    def place(match: re.Match[str]) -> str:
+        above = cells[: int(match[1])]
         answers = [cell.grade_id for cell in above if cell.solution and cell.grade_id]
         if not answers:
             return "a cell above the exercises"

@@ -32,11 +32,11 @@ from attncourse.grading.report import Report
 from attncourse.grading.submission.notebook import Assignment, Cells
 from attncourse.grading.submission.plan import plan
 from attncourse.support.alarm import TimeUp, within
-from attncourse.support.stopwatch import CLOCK
+from attncourse.support.stopwatch import CLOCK_SECONDS_PER_WORK
 
 INSTALLS = "#@title"  # the cell that installs the package, which is there
-ENDED = "the process ended, and what comes after was not run"
-LATE = "it took too long, and what comes after was not run"
+PROCESS_ENDED = "the process ended, and what comes after was not run"
+TOOK_TOO_LONG = "it took too long, and what comes after was not run"
 
 
 def judge_unjailed(
@@ -54,7 +54,7 @@ def judge_unjailed(
         "explain": explain,
         "seconds": limits.cell,
     }
-    lines, reason = replies(json.dumps(order), CLOCK * limits.submission)
+    lines, reason = replies(json.dumps(order), CLOCK_SECONDS_PER_WORK * limits.submission)
     outcomes = {number: outcome_from_json(json.loads(line)) for number, line in enumerate(lines)}
     missed = len(outcomes)
     trouble = {missed: f"{steps[missed].name}: {reason}"} if missed < len(steps) else {}
@@ -76,8 +76,8 @@ def replies(order: str, seconds: float) -> tuple[list[str], str]:
                 env=os.environ | {"PYTHONPATH": path},
             )
         except subprocess.TimeoutExpired as late:
-            return ended_lines(late.stdout or b""), LATE
-    return ended_lines(done.stdout), ENDED
+            return ended_lines(late.stdout or b""), TOOK_TOO_LONG
+    return ended_lines(done.stdout), PROCESS_ENDED
 
 
 def ended_lines(output: bytes) -> list[str]:

@@ -17,7 +17,7 @@ from attncourse.grading.submission.plan import plan
 from attncourse.grading.submission.source import file_written, python_alone
 from attncourse.grading.submission.syntax import is_text, parse_or_none
 
-NEIGHBOURS = 4
+N_NEIGHBOURS = 4
 MAX_COMPARED_CHARS = 100_000  # characters of a submission's code
 OTHER_CELLS = "other cells"
 Prints = frozenset[tuple[str, ...]]
@@ -72,8 +72,8 @@ def fingerprints(tree: ast.Module) -> Prints:
     made_up = own_names(tree)
     prints = set()
     for run in statement_runs(tree, made_up):
-        last = max(len(run) - NEIGHBOURS, 0)
-        prints |= {tuple(run[at : at + NEIGHBOURS]) for at in range(last + 1)}
+        last = max(len(run) - N_NEIGHBOURS, 0)
+        prints |= {tuple(run[at : at + N_NEIGHBOURS]) for at in range(last + 1)}
     return frozenset(prints)
 
 
@@ -113,7 +113,7 @@ def statement_nodes(tree: ast.AST, own_names_of_code: set[str]) -> Iterator[str]
             yield "name" if node.id in own_names_of_code else node.id
             continue
         if isinstance(node, ast.Constant):
-            yield constant(node.value)
+            yield fingerprint_of_number(node.value)
             continue
         yield type(node).__name__
         if isinstance(node, ast.JoinedStr):
@@ -136,7 +136,7 @@ def children(node: ast.AST) -> list[ast.AST]:
     return nodes
 
 
-def constant(value: object) -> str:
+def fingerprint_of_number(value: object) -> str:
     """Return a number as it is, in a form that has no longest one; all texts are alike."""
     if isinstance(value, str | bytes):
         return "text"

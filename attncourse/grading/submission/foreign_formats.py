@@ -4,13 +4,13 @@ import re
 from typing import Any
 
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import MAX_PARSED_CHARS, NO_TREE, quietly
+from attncourse.grading.submission.syntax import MAX_PARSED_CHARS, NO_TREE, parse_quietly
 
-ITSELF = "hand in the notebook itself, the .ipynb file"
-LINK = f"a link, not the notebook it leads to: {ITSELF}"
+NOTEBOOK_ITSELF_HINT = "hand in the notebook itself, the .ipynb file"
+LINK = f"a link, not the notebook it leads to: {NOTEBOOK_ITSELF_HINT}"
 # What a text is by its beginning, and what to ask for; the first that fits.
 TEXTS = tuple(
-    (re.compile(pattern, re.M | re.I), said if ": " in said else f"{said}: {ITSELF}")
+    (re.compile(pattern, re.M | re.I), said if ": " in said else f"{said}: {NOTEBOOK_ITSELF_HINT}")
     for pattern, said in (
         (r"\A\s*\[InternetShortcut\]|\A\s*\[Desktop Entry\]|\A\s*https?://\S+\s*\Z", LINK),
         (r"\A\s*<\?xml[^>]*>\s*(?:<!DOCTYPE plist[^>]*>\s*)?<plist", LINK),
@@ -29,7 +29,7 @@ TEXTS = tuple(
             r"^ *(?:- )?(?:blocks:$|blockGroup: |sortingKey: )|deepnote",
             "a project of Deepnote's: in Deepnote, choose Export as .ipynb",
         ),
-        (r"<-\s*function\(|^library\(", f"an R script: {ITSELF}, with Python in it"),
+        (r"<-\s*function\(|^library\(", f"an R script: {NOTEBOOK_ITSELF_HINT}, with Python in it"),
         (
             r"\A[^\n,;\t]+(?:[,;\t][^\n,;\t]*){2,}\n[^\n,;\t]+(?:[,;\t][^\n,;\t]*){2,}\n",
             "a table",
@@ -49,14 +49,14 @@ def format_name(text: str) -> str:
         if pattern.search(begins):
             return description
     if PROGRAM.search(begins):
-        return f"Python{syntax_mistake(text)} and not a notebook: {ITSELF}"
-    return f"plain text, neither a notebook nor Python: {ITSELF}"
+        return f"Python{syntax_mistake(text)} and not a notebook: {NOTEBOOK_ITSELF_HINT}"
+    return f"plain text, neither a notebook nor Python: {NOTEBOOK_ITSELF_HINT}"
 
 
 def syntax_mistake(text: str) -> str:
     """Return where a text stops being Python, as a part of a sentence."""
     try:
-        quietly(python_alone(text[:MAX_PARSED_CHARS]))
+        parse_quietly(python_alone(text[:MAX_PARSED_CHARS]))
     except NO_TREE as error:
         known = isinstance(error, SyntaxError)
         return f" with a mistake in line {error.lineno} ({error.msg})" if known else ""
@@ -71,7 +71,7 @@ def name_of_json(content: Any) -> str:
         case {"paragraphs": list()}:
             return "this is a note of Zeppelin's: in Zeppelin, export it as .ipynb"
         case {"code_file": _, "kernel_type": _}:
-            return f"this is what Kaggle notes beside a notebook: {ITSELF}"
+            return f"this is what Kaggle notes beside a notebook: {NOTEBOOK_ITSELF_HINT}"
         case {"name": _, "version": _} | {"dependencies": _}:
-            return f"this is what a web project is described by: {ITSELF}"
+            return f"this is what a web project is described by: {NOTEBOOK_ITSELF_HINT}"
     return ""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 
 from attncourse.grading.submission.source import file_written, python_alone
-from attncourse.grading.submission.syntax import parse_or_none, remembered
+from attncourse.grading.submission.syntax import parse_or_none, remembered_by_class
 
 PACKAGES = """
     attncourse numpy torch torchvision scipy matplotlib mpl_toolkits seaborn plotly pandas sklearn
@@ -25,11 +25,11 @@ STANDARD = """
     struct subprocess sys tempfile textwrap threading time timeit traceback tracemalloc types
     typing typing_extensions unicodedata unittest urllib uuid warnings weakref zipfile zoneinfo
 """
-PRIVATE = re.compile(r"\._(?!_)")  # part of a package
-ORDINARY = frozenset((PACKAGES + STANDARD).split())
+PRIVATE_NAME = re.compile(r"\._(?!_)")  # part of a package
+ORDINARY_MODULES = frozenset((PACKAGES + STANDARD).split())
 
 
-def unusual(sources: Iterable[str], given_sources: Iterable[str]) -> list[list[str]]:
+def unusual_imports(sources: Iterable[str], given_sources: Iterable[str]) -> list[list[str]]:
     """Return the modules that each of a student's cells imports and that few notebooks do.
 
     Not those that the ``given_sources`` of the assignment import, nor the student's own files.
@@ -37,19 +37,19 @@ def unusual(sources: Iterable[str], given_sources: Iterable[str]) -> list[list[s
     sources = list(sources)
     files = {p.removesuffix(".py").split("/")[0] for p, _ in map(file_written, sources) if p}
     known = (
-        ORDINARY
-        | {name.split(".")[0] for source in given_sources for name in imported(source)}
+        ORDINARY_MODULES
+        | {name.split(".")[0] for source in given_sources for name in imported_names(source)}
         | files
     )
-    imports_by_cell = (dict.fromkeys(imported(source)) for source in sources)
+    imports_by_cell = (dict.fromkeys(imported_names(source)) for source in sources)
     return [
-        [name for name in names if PRIVATE.search(name) or name.split(".")[0] not in known]
+        [name for name in names if PRIVATE_NAME.search(name) or name.split(".")[0] not in known]
         for names in imports_by_cell
     ]
 
 
-@remembered
-def imported(source: str) -> tuple[str, ...]:
+@remembered_by_class
+def imported_names(source: str) -> tuple[str, ...]:
     """Return the full names that a cell imports; for a file that it writes, that file's imports."""
     tree, names = parse_or_none(python_alone(file_written(source)[1] or source)), []
     if tree:

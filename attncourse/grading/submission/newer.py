@@ -17,7 +17,7 @@ BRACKETS = r"\[(?:[^][]|\[(?:[^][]|\[[^][]*+\])*+\])*+\]"
 PARAMETERS = re.compile(rf"\b(?P<head>(?:def|class|type)\s+\w+)\s*(?P<own>{BRACKETS})")
 ALIAS = re.compile(r"^([ \t]*)type\s+(\w+)\s*=", re.M)  # type Matrix = Tensor
 EXCEPT = re.compile(r"^([ \t]*except\*?\s+)([\w.]+(?:\s*,\s*[\w.]+)+)\s*:", re.M)  # except A, B:
-OLDER = ((ALIAS, r"\1\2 =", (3, 12)), (EXCEPT, r"\1(\2):", (3, 14)))
+OLDER_FORMS = ((ALIAS, r"\1\2 =", (3, 12)), (EXCEPT, r"\1(\2):", (3, 14)))
 # An f-string or a t-string as far as its braces, or what may only look as if there were one.
 TEXT = re.compile(
     r"(?<!\w)(?P<prefix>[fFtT][rR]?|[rR][fFtT])(?P<quote>'''|\"\"\"|'|\")|#.*"
@@ -25,7 +25,7 @@ TEXT = re.compile(
 )
 
 
-def needed(source: str) -> str:
+def version_needed(source: str) -> str:
     """Return the Python version that a cell needs, as "3.12", where this one is older; or ""."""
     source = python_alone(source)
     if len(source) > MAX_PARSED_CHARS or parse_or_none(source):
@@ -48,14 +48,14 @@ def rewritten_for_older(source: str) -> Iterator[tuple[str, list[Version]]]:
     ]
     source = PARAMETERS.sub(r"\g<head>", source)
     yield source, used
-    for pattern, older, version in OLDER:
+    for pattern, older, version in OLDER_FORMS:
         source, count = pattern.subn(older, source)
         yield source, ([version] if count else [])
     yield without_templates(source)
 
 
 def without_templates(source: str) -> tuple[str, list[Version]]:
-    """f-strings with quotes, line ends or backslashes inside of their braces (3.12); t"" (3.14).
+    """Rewrite f-strings with quotes, line ends or backslashes in braces (3.12), and t"" (3.14).
 
     One ends at the first of its quotes that stands outside of all braces.
     """

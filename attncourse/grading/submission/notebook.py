@@ -16,9 +16,9 @@ from typing import Any
 
 from attncourse.grading.errors import Unreadable, UserError
 from attncourse.grading.submission.raw_cells import MAX_CELLS, raw_cells
-from attncourse.grading.submission.source import at_top, made_python, shortened_line
-from attncourse.grading.submission.syntax import quietly
-from attncourse.grading.submission.text import sides, to_text
+from attncourse.grading.submission.source import made_python, shortened_line, top_level_statements
+from attncourse.grading.submission.syntax import parse_quietly
+from attncourse.grading.submission.text import conflict_sides, to_text
 
 HIDDEN = "BEGIN HIDDEN TESTS"  # in a test that students are not given
 MAX_CODE_CHARS = 1_000_000  # characters
@@ -133,7 +133,7 @@ def read_cells(data: bytes) -> Cells:
 
 def versions_of(text: str) -> tuple[list[Cells], list[str]]:
     """Return the cells of a text, and notes; both versions if the file holds conflicts."""
-    both = sides(text)
+    both = conflict_sides(text)
     if both is None:
         return versions_of_cells(text)
     versions, notes = [], [CONFLICT]
@@ -155,18 +155,18 @@ def versions_of_cells(text: str) -> tuple[list[Cells], list[str]]:
         raise Unreadable(f"it has more than {MAX_CELLS} cells: hand in only your answers")
     cells, said = cut_to_room([cell_of(cell) for cell in raw])
     notes += said
-    split = [sides(cell.source) or (cell.source, cell.source) for cell in cells]
+    split = [conflict_sides(cell.source) or (cell.source, cell.source) for cell in cells]
     made = [
         tuple(replace(cell, source=source) for cell, source in zip(cells, side, strict=True))
         for side in zip(*split, strict=True)
     ]
-    made = [of_side(version, n) for n, version in enumerate(made)] or [()]
+    made = [nbdime_side(version, n) for n, version in enumerate(made)] or [()]
     if made[0] == made[-1]:
         return made[:1], notes
     return made, [*notes, CONFLICT]
 
 
-def of_side(cells: Cells, side: int) -> Cells:
+def nbdime_side(cells: Cells, side: int) -> Cells:
     """Return the cells of one side of the conflicts that nbdime marks by cells of their own."""
     cells_of_side, at = [], None
     for cell in cells:
@@ -185,7 +185,7 @@ def cut_to_room(cells: list[Cell]) -> tuple[list[Cell], list[str]]:
     The longest statements are left out.
     """
     pieces = {
-        n: at_top(c.source)
+        n: top_level_statements(c.source)
         for n, c in enumerate(cells)
         if c.code and len(c.source) > MAX_UNCUT_CHARS
     }
@@ -214,9 +214,9 @@ def cell_of(raw: dict[str, Any]) -> Cell:
     marks = marks if isinstance(marks, dict) else {}
     points = marks.get("points")
     return Cell(
-        source=encodable(source),
+        source=encodable_text(source),
         code=raw.get("cell_type", "code" if "outputs" in raw else "markdown") == "code",
-        grade_id=encodable(marks.get("grade_id")),
+        grade_id=encodable_text(marks.get("grade_id")),
         points=float(points) if isinstance(points, int | float) else 0.0,
         **{mark: marks.get(mark) is True for mark in ("grade", "solution", "locked", "task")},
     )
@@ -228,7 +228,7 @@ def joined_lines(pieces: list[str]) -> str:
     return ("" if ended else "\n").join(pieces)
 
 
-def encodable(text: Any) -> str:
+def encodable_text(text: Any) -> str:
     """Return a text with plain line ends and without what no file can hold; "" for what is none."""
     plain = text.replace("\r\n", "\n").replace("\r", "\n") if isinstance(text, str) else ""
     return SURROGATES.sub("\ufffd", plain)
@@ -265,7 +265,7 @@ def read_assignment(path: Path, data: bytes) -> Assignment:
             raise UserError(f"{path}: {number} cells are called {grade_id}: give each its own name")
     for grade_id, cell in assignment.graded.items():
         try:
-            quietly(cell.source)
+            parse_quietly(cell.source)
         except SyntaxError as error:
             why = f"{error.msg} in line {error.lineno}"
             raise UserError(f"{path}: the test {grade_id} is no Python: {why}") from None

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from attncourse.grading.submission.notebook import Assignment, Cell, Cells
 from attncourse.grading.submission.source import is_python, names
-from attncourse.grading.submission.syntax import CellNames, remembered, same_code
+from attncourse.grading.submission.syntax import CellNames, remembered_by_class, same_code
 
 HIDDEN_TESTS = re.compile(r"^.*BEGIN HIDDEN TESTS(?:.*\n)*?.*END HIDDEN TESTS.*\n?", re.M)
 REGION = r".*BEGIN MARK SCHEME(?:.*\n)*?.*END MARK SCHEME.*"
@@ -56,18 +56,18 @@ class Part:
         return (names(self.cell.source) if self.runs else None) or CellNames()
 
 
-def labelled(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
+def labelled_cells(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
     """Return each cell with what it is. A test's second copy is left out."""
     answers = {c.grade_id for c in assignment.cells if c.solution and c.grade_id}
-    released = {g: bare(as_released(cell)) for g, cell in assignment.tests.items()}
-    whole = {g: bare(cell.source) for g, cell in assignment.tests.items()}
+    released = {g: bare_text(as_released(cell)) for g, cell in assignment.tests.items()}
+    whole = {g: bare_text(cell.source) for g, cell in assignment.tests.items()}
     claimed = {c.grade_id for c in cells if claims_test(c, whole)}
     copies: set[str] = set()
     parts, notes = [], []
     for number, cell in enumerate(cells, start=1):
         copy_of, edited = cell.grade_id if claims_test(cell, whole) else "", False
         if not copy_of and cell.code:
-            text = bare(cell.source)
+            text = bare_text(cell.source)
             free = [g for g in whole if g not in claimed | copies]
             copy_of = next((g for g in free if text and text in (released[g], whole[g])), "")
             edited = not copy_of and cell.grade_id in free
@@ -86,7 +86,7 @@ def claims_test(cell: Cell, tests: dict[str, str]) -> bool:
     if cell.grade_id not in tests:
         return False
     test = tests[cell.grade_id]
-    return not test or set(bare(cell.source).split("\n")) <= {*test.split("\n"), ""}
+    return not test or set(bare_text(cell.source).split("\n")) <= {*test.split("\n"), ""}
 
 
 def join_split_cells(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list[str]]:
@@ -139,7 +139,7 @@ def as_code(parts: list[Part], assignment: Assignment) -> tuple[list[Part], list
     return made, notes
 
 
-def unanswered(parts: list[Part], assignment: Assignment) -> list[Part]:
+def unanswered_parts(parts: list[Part], assignment: Assignment) -> list[Part]:
     """Return the parts with answers' cells idle that were left empty.
 
     An answer stands elsewhere then.
@@ -176,8 +176,8 @@ def as_released(cell: Cell) -> str:
     return text
 
 
-@remembered
-def bare(source: str) -> str:
+@remembered_by_class
+def bare_text(source: str) -> str:
     """Return a cell's text without empty lines and spaces at the ends of lines."""
     return "\n".join(line.rstrip() for line in source.split("\n") if line.strip()).strip()
 

@@ -13,11 +13,11 @@ from attncourse.grading.submission.parts import (
     Part,
     as_code,
     as_released,
-    bare,
+    bare_text,
     join_split_cells,
-    labelled,
+    labelled_cells,
     shows_only,
-    unanswered,
+    unanswered_parts,
 )
 from attncourse.grading.submission.questions import with_answers_in_place
 from attncourse.grading.submission.source import names, python_alone, without_magics
@@ -64,7 +64,7 @@ def plan(cells: Cells, assignment: Assignment) -> tuple[list[Step], list[str]]:
                 steps.append(Step(name, python_alone(stand.source), "given"))
         elif stand.runs:
             source, lost = without_magics(stand.cell.source)
-            kind = "given" if bare(stand.cell.source) in released else "cell"
+            kind = "given" if bare_text(stand.cell.source) in released else "cell"
             steps.append(Step(stand.name, source, kind))
             notes += [f"{stand.name}: {note}" for note in lost]
     return steps, notes
@@ -97,7 +97,7 @@ def laid_out(cells: Cells, assignment: Assignment) -> tuple[list[Stand], list[st
 
 def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], list[str]]:
     """Return a submission's cells as parts, in order, and notes on what was mended."""
-    parts, notes = labelled(cells, assignment)
+    parts, notes = labelled_cells(cells, assignment)
     steps = (
         (join_split_cells, as_code)
         if other_assignment_note(cells, assignment)
@@ -106,7 +106,7 @@ def parts_in_order(cells: Cells, assignment: Assignment) -> tuple[list[Part], li
     for step in steps:
         parts, step_notes = step(parts, assignment)
         notes = notes + step_notes
-    return unanswered(parts, assignment), notes
+    return unanswered_parts(parts, assignment), notes
 
 
 def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
@@ -114,12 +114,12 @@ def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
 
     It is of another one where it has tests of that and none of this one.
     """
-    wanted = targets(assignment.cells)
-    theirs = targets(cells)
+    wanted = targets_checked(assignment.cells)
+    theirs = targets_checked(cells)
     marks = {c.grade_id for c in cells if c.grade and c.grade_id} - assignment.graded.keys()
     if not (theirs or marks) or theirs & wanted or not assignment.graded:
         return ""
-    parts, _ = labelled(cells, assignment)
+    parts, _ = labelled_cells(cells, assignment)
     if any(part.copy_of or part.answers for part in parts):
         return ""
     titles = (HEADING.search(cell.source) for cell in cells if not cell.code)
@@ -131,7 +131,7 @@ def other_assignment_note(cells: Cells, assignment: Assignment) -> str:
     return f"{ANOTHER} {name}: hand in {assignment.name}.ipynb"
 
 
-def targets(cells: Cells) -> set[tuple[str, str]]:
+def targets_checked(cells: Cells) -> set[tuple[str, str]]:
     """Return the exercises that cells check."""
     return {target for cell in cells if cell.code for target in CHECKED.findall(cell.source)}
 
@@ -139,7 +139,9 @@ def targets(cells: Cells) -> set[tuple[str, str]]:
 def given_texts(assignment: Assignment) -> set[str]:
     """Return the cells that students are given, as they are and as they are released."""
     instructor_cells = [cell for cell in assignment.cells if not cell.solution]
-    return {bare(text) for cell in instructor_cells for text in (cell.source, as_released(cell))}
+    return {
+        bare_text(text) for cell in instructor_cells for text in (cell.source, as_released(cell))
+    }
 
 
 class Places:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from attncourse.grading.submission.notebook import Assignment, Cell
 from attncourse.grading.submission.parts import FENCED, Part, as_released
 from attncourse.grading.submission.source import python_alone
-from attncourse.grading.submission.syntax import is_text, parse_or_none, remembered
+from attncourse.grading.submission.syntax import is_text, parse_or_none, remembered_by_class
 
 EMPTY = "YOUR ANSWER HERE"  # nbgrader's words
 MIN_PROSE_WORDS = 8  # words: fewer are a heading or a name, if they do not stand below the question
@@ -26,7 +26,7 @@ def with_answers_in_place(
         n for n, c in enumerate(assignment.cells) if c.solution and not c.code and c.grade_id
     ]
     for n in questions:
-        parts = by_text(parts, assignment.cells[n])
+        parts = marked_by_text(parts, assignment.cells[n])
     places = part_places(parts, assignment)
     prose = own_prose(parts, assignment, places)
     beside = {
@@ -59,7 +59,7 @@ def marked_parts(parts: list[Part], cell: Cell) -> list[int]:
     return [at for at, part in enumerate(parts) if part.cell.grade_id == cell.grade_id]
 
 
-def by_text(parts: list[Part], cell: Cell) -> list[Part]:
+def marked_by_text(parts: list[Part], cell: Cell) -> list[Part]:
     """Return the parts with the question's mark on what holds most of its text.
 
     They stay as they are where one has the mark.
@@ -79,7 +79,7 @@ def as_prose(part: Part, cell: Cell) -> Part:
     return replace(part, cell=made, answers=(cell.grade_id,))
 
 
-@remembered
+@remembered_by_class
 def lines(text: str) -> tuple[str, ...]:
     """Return a text's lines, without empty ones and whatever an editor has done to spaces."""
     return tuple(" ".join(line.split()) for line in text.split("\n") if line.strip())

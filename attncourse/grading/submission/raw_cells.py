@@ -157,7 +157,7 @@ def script_cell(header: str, body: str) -> Raw:
     return {"cell_type": kind, "source": body, "metadata": metadata}
 
 
-def marimos(text: str) -> list[Raw] | None:
+def marimo_cells(text: str) -> list[Raw] | None:
     """Return the cells of a marimo notebook, whose functions they are."""
     tree = parse_or_none(text) if "marimo.App(" in text else None
     if tree is None:
@@ -165,12 +165,14 @@ def marimos(text: str) -> list[Raw] | None:
     cells, lines = [], text.split("\n")
     for node in tree.body:
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef() if marks(node) == {"cell"}:
-                cells.append(of_body(lines, node))
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if marks(node):
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if marimo_decorators(node) == {"cell"}:
+                cells.append(marimo_cell(lines, node))
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if marimo_decorators(
+                node
+            ):
                 cells.append(script_cell("", "\n".join(lines[node.lineno - 1 : node.end_lineno])))
             case ast.With() if "setup" in ast.unparse(node.items[0]):
-                cells.append(of_body(lines, node))
+                cells.append(marimo_cell(lines, node))
             case ast.Expr(
                 ast.Call(ast.Attribute(attr="_unparsable_cell"), [ast.Constant(code), *_])
             ):
@@ -178,14 +180,14 @@ def marimos(text: str) -> list[Raw] | None:
     return cells
 
 
-def marks(node: Any) -> set[str]:
+def marimo_decorators(node: Any) -> set[str]:
     """Return the names of marimo's decorators on a function or class."""
     names = [getattr(decorator, "func", decorator) for decorator in node.decorator_list]
     known = {"cell", "function", "class_definition"}
     return known & {decorator.attr for decorator in names if isinstance(decorator, ast.Attribute)}
 
 
-def of_body(lines: list[str], node: Any) -> Raw:
+def marimo_cell(lines: list[str], node: Any) -> Raw:
     """Return one cell of marimo's, from the statements of its function, comments included."""
     body = [inner for inner in node.body if not isinstance(inner, ast.Return)]
     match body:
@@ -199,7 +201,7 @@ def of_body(lines: list[str], node: Any) -> Raw:
     return script_cell("", source if same_code(source, again) else again)
 
 
-def fenced(text: str) -> list[Raw] | None:
+def fenced_cells(text: str) -> list[Raw] | None:
     """Return the cells of a text in Markdown with code in it."""
     cells, prose, code, fence = [], [], [], ""
     for line in HEADER.sub("", text).split("\n"):
@@ -260,7 +262,7 @@ def definition_blocks(text: str) -> list[Raw] | None:
 
 READINGS = (
     ("a Python script", marked_script_cells),
-    ("a marimo file", marimos),
-    ("Markdown with code in it", fenced),
+    ("a marimo file", marimo_cells),
+    ("Markdown with code in it", fenced_cells),
     ("a Python script", statement_cells),
 )

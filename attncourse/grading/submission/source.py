@@ -3,7 +3,7 @@
 import ast
 import re
 
-from attncourse.checks.reading.cells import KEEPS
+from attncourse.checks.reading.cells import TIMEIT_KEEPS_NAMES
 from attncourse.grading.submission import syntax
 
 MAGIC = re.compile(
@@ -15,11 +15,28 @@ HELP = re.compile(r"\s*[%\w.]+\?{1,2}\s*$")
 SHELL = re.compile(r"\s*(?:pip3?|conda|mamba|apt|apt-get|git|wget|curl|cd|ls)\s+[-\w./~]\S*")
 TIMED = re.compile(r"time\s+(?=[^-\s])")
 # Lines whose absence changes no result: not worth a note.
-QUIET = {"%pip", "%conda", "%matplotlib", "%config", "%load_ext", "%autoreload", "%reload_ext"}
-QUIET |= {"%%html", "%%markdown", "%%latex", "%%svg", "%%javascript", "%%js"}
+QUIET_MAGICS = {
+    "%pip",
+    "%conda",
+    "%matplotlib",
+    "%config",
+    "%load_ext",
+    "%autoreload",
+    "%reload_ext",
+}
+QUIET_MAGICS |= {"%%html", "%%markdown", "%%latex", "%%svg", "%%javascript", "%%js"}
 # Of IPython's own the others: what is below them is run in another process, or not at all.
-ELSEWHERE = QUIET | {"%%bash", "%%sh", "%%cmd", "%%perl", "%%ruby", "%%pypy", "%%script", "%%sx"}
-ELSEWHERE |= {"%%system", "%%!", "%%python", "%%python2", "%%python3", "%%HTML", "%%SVG"}
+MAGICS_RUN_ELSEWHERE = QUIET_MAGICS | {
+    "%%bash",
+    "%%sh",
+    "%%cmd",
+    "%%perl",
+    "%%ruby",
+    "%%pypy",
+    "%%script",
+    "%%sx",
+}
+MAGICS_RUN_ELSEWHERE |= {"%%system", "%%!", "%%python", "%%python2", "%%python3", "%%HTML", "%%SVG"}
 DEFINES = re.compile(r"^(?:(?:async )?def|class)\s", re.M)
 RUNS_ITS_BODY = {"%%time", "%%timeit", "%%capture", "%%prun"}
 # A file that a cell writes; the same as scripts that notebooks were exported to have it.
@@ -51,7 +68,7 @@ TYPOGRAPHIC = INVISIBLE | {
 }
 
 
-@syntax.remembered
+@syntax.remembered_by_class
 def names(source: str) -> syntax.CellNames | None:
     """Return the names that a cell binds and reads, magics aside; None if it is no Python."""
     tree = syntax.parse_or_none(python_alone(source))
@@ -85,7 +102,7 @@ def python_alone(source: str) -> str:
     return without_magics(source)[0]
 
 
-@syntax.remembered
+@syntax.remembered_by_class
 def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
     """Return plain Python with as many lines, and notes on what was taken out.
 
@@ -106,14 +123,16 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
         return "\n" * first + call + "\n" * (len(lines) - first - 1), ()
     elif word.startswith("%%"):
         below = "\n".join(lines[first + 1 :])
-        if word in ELSEWHERE or not (DEFINES.search(below) and syntax.parse_or_none(below)):
+        if word in MAGICS_RUN_ELSEWHERE or not (
+            DEFINES.search(below) and syntax.parse_or_none(below)
+        ):
             notes = (f"{shortened_line(lines[first])} and the cell below it was not run",)
-            return "\n" * (len(lines) - 1), () if word in QUIET else notes
+            return "\n" * (len(lines) - 1), () if word in QUIET_MAGICS else notes
         lost.append(f"{shortened_line(lines[first])} was left out, and the cell below it was run")
         lines[first] = ""
     quote, depth, goes_on = "", 0, False
     for i, line in enumerate(lines):
-        match = None if quote or depth or goes_on else neutral(line)
+        match = None if quote or depth or goes_on else neutral_line(line)
         if match is None:
             quote, depth, goes_on = open_at_end(line, quote, depth)
             continue
@@ -124,9 +143,9 @@ def without_magics(source: str) -> tuple[str, tuple[str, ...]]:
             i += 1
             line, lines[i] = lines[i], ""
     text = "\n".join(lines)
-    text = text if syntax.parse_or_none(text) else dedented(text)
+    text = text if syntax.parse_or_none(text) else dedented_cell(text)
     if word == "%%timeit" and (tree := syntax.parse_or_none(text)) and syntax.bound_names(tree):
-        lost.append(KEEPS)
+        lost.append(TIMEIT_KEEPS_NAMES)
     return text, tuple(lost)
 
 
@@ -155,7 +174,7 @@ def cell_magic(source: str) -> tuple[str, str, str] | None:
     return None
 
 
-def neutral(line: str) -> tuple[str, bool] | None:
+def neutral_line(line: str) -> tuple[str, bool] | None:
     """Return the Python that stands in for a line of IPython's own, or None for a line of Python.
 
     With it comes whether a student should hear of that.
@@ -170,7 +189,7 @@ def neutral(line: str) -> tuple[str, bool] | None:
         return f"{indent}{target}get_ipython().run_line_magic({arguments})", False
     if magic["mark"] == "%" and (timed := TIMED.match(magic["rest"])):  # runs what is behind it
         return indent + target + magic["rest"][timed.end() :].rstrip(), False
-    matters = line.split()[0] not in QUIET
+    matters = line.split()[0] not in QUIET_MAGICS
     return (f"{indent}{target}None" if target else f"{indent}pass"), matters
 
 
@@ -195,7 +214,7 @@ def open_at_end(line: str, quote: str, depth: int) -> tuple[str, int, bool]:
             depth = max(depth - 1, 0)
 
 
-def at_top(source: str) -> dict[int, str]:
+def top_level_statements(source: str) -> dict[int, str]:
     """Return the statements at a cell's top level by the line that each begins in.
 
     Whether it is Python or not: a line that is not indented, and goes on with nothing that is open,
@@ -211,7 +230,7 @@ def at_top(source: str) -> dict[int, str]:
     return {start: "".join(lines) for start, lines in statements.items()}
 
 
-def dedented(source: str) -> str:
+def dedented_cell(source: str) -> str:
     """Return a cell that is indented as a whole without its first line's indentation.
 
     So IPython does it.

@@ -11,7 +11,7 @@ from functools import lru_cache, wraps
 from typing import NamedTuple, TypeVar
 
 MAX_PARSED_CHARS = 100_000  # characters; a longer cell runs as it is
-SHORT = 4000
+MAX_REMEMBERED_CHARACTERS = 4000
 # What of a node is a scope of its own.
 INSIDE: dict[type[ast.AST], tuple[str, ...]] = {
     ast.FunctionDef: ("body",),
@@ -26,12 +26,12 @@ _quiet = threading.Lock()  # the warnings' filters belong to all threads
 Result = TypeVar("Result")
 
 
-def remembered(function: Callable[[str], Result]) -> Callable[[str], Result]:
+def remembered_by_class(function: Callable[[str], Result]) -> Callable[[str], Result]:
     """Return a function of a cell's text that sees the cells that a class shares only once."""
     short, long = lru_cache(8192)(function), lru_cache(64)(function)  # some 40 MB at the most
 
     def looked_up(source: str) -> Result:
-        return short(source) if len(source) <= SHORT else long(source)
+        return short(source) if len(source) <= MAX_REMEMBERED_CHARACTERS else long(source)
 
     return wraps(function)(looked_up)
 
@@ -41,13 +41,13 @@ def parse_or_none(source: str) -> ast.Module | None:
     if len(source) > MAX_PARSED_CHARS:
         return None
     try:
-        tree = quietly(source)
+        tree = parse_quietly(source)
     except NO_TREE:
         return None
-    return None if any(isinstance(node, ast.Return) for node in outer(tree)) else tree
+    return None if any(isinstance(node, ast.Return) for node in outer_nodes(tree)) else tree
 
 
-def quietly(source: str) -> ast.Module:
+def parse_quietly(source: str) -> ast.Module:
     """Return the syntax tree without Python's warnings. Raises one of ``NO_TREE``."""
     with _quiet, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # "\d" in a string: not ours to complain about
@@ -110,11 +110,11 @@ def bound_names(tree: ast.Module) -> frozenset[str]:
         if isinstance(statement, ast.Delete):
             names_bound -= {node.id for node in statement.targets if isinstance(node, ast.Name)}
         else:
-            names_bound |= {name for node in outer(statement) for name in bound_by(node)}
+            names_bound |= {name for node in outer_nodes(statement) for name in bound_by(node)}
     return frozenset(names_bound)
 
 
-def outer(tree: ast.AST) -> Iterator[ast.AST]:
+def outer_nodes(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield all nodes outside of functions and classes, which are there themselves.
 
     What stands in a function's head (decorators, defaults) or in a comprehension's conditions

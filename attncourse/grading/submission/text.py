@@ -21,12 +21,12 @@ BOMS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 # Without a mark: which of the first four bytes are not zero, where they are ASCII's characters.
-UNMARKED: dict[tuple[bool, ...], str] = {
+UTF16_WITHOUT_MARK: dict[tuple[bool, ...], str] = {
     (True, False, True, False): "utf-16-le",
     (False, True, False, True): "utf-16-be",
 }
 # The first bytes of what is handed in by mistake, and what it is called.
-OTHERS = (
+SIGNATURES_OF_FORMATS = (
     (b"PK\x03\x04", ZIP),
     (b"%PDF", "a PDF document"),
     (b"\x1f\x8b", "a gzip archive"),
@@ -99,7 +99,10 @@ def refuse_others(data: bytes, content: bytes) -> None:
     ``content`` is where it begins, without zeros and spaces before it.
     """
     starts = (data[:20], content)
-    name = next((name for start, name in OTHERS if any(s.startswith(start) for s in starts)), "")
+    name = next(
+        (name for start, name in SIGNATURES_OF_FORMATS if any(s.startswith(start) for s in starts)),
+        "",
+    )
     if data[4:8] == INSIDE:
         name = "a picture or a film"
     if data[257:262] == b"ustar":
@@ -117,7 +120,7 @@ def decode(data: bytes) -> tuple[str, list[str]]:
     """
     mark, encoding = next(
         (pair for pair in BOMS if data.startswith(pair[0])),
-        (b"", UNMARKED.get(tuple(map(bool, data[:4])), "utf-8")),
+        (b"", UTF16_WITHOUT_MARK.get(tuple(map(bool, data[:4])), "utf-8")),
     )
     data = data[len(mark) :]
     if encoding != "utf-8":
@@ -138,7 +141,7 @@ def decode(data: bytes) -> tuple[str, list[str]]:
     return text, [f"line {line} of the file is not UTF-8: it was read as {name}"]
 
 
-def sides(text: str) -> tuple[str, str] | None:
+def conflict_sides(text: str) -> tuple[str, str] | None:
     """Return the text as either side of its merge conflicts has it; None without a conflict."""
     if "<<<<<<<" not in text or ">>>>>>>" not in text:
         return None

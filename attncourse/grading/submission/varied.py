@@ -48,7 +48,7 @@ def notebook_in_variant(data: bytes, name: str, assignment: str) -> bytes:
 
     cells[0]["source"] = BADGE.sub("", cells[0]["source"])
     before = ""
-    for cell, about in zip(cells, sections(cells), strict=True):
+    for cell, about in zip(cells, exercise_of_cells(cells), strict=True):
         mark = cell["metadata"].get("nbgrader", {})
         source = cell["source"]
         if mark.get("solution"):
@@ -89,7 +89,7 @@ def other_variant(handed_in: Iterable[str], asked_for: Iterable[str]) -> list[st
     return [f"{OTHER}: {named[0]} in place of {named[1]}; it is graded as {named[1]}"]
 
 
-def sections(cells: list[dict]) -> list[str]:
+def exercise_of_cells(cells: list[dict]) -> list[str]:
     """Return the exercise that each cell is about; "" before all.
 
     It is about one from the text before its solution on.

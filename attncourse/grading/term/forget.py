@@ -107,7 +107,7 @@ def people_in_files(course: Path) -> set[str]:
     """Return the ids of everybody whose folder, report or journal's record there is."""
     people = {
         name
-        for folder in ("submitted", "autograded", "feedback", *aside(course))
+        for folder in ("submitted", "autograded", "feedback", *folders_aside(course))
         for name in folders_in(course / folder)
     }
     for name in folders_in(course / "reports"):
@@ -118,7 +118,7 @@ def people_in_files(course: Path) -> set[str]:
     return people
 
 
-def aside(course: Path) -> list[str]:
+def folders_aside(course: Path) -> list[str]:
     """Return the folders, from the course's, to which collecting has moved what was there."""
     return [f"submitted/.before/{path.name}" for path in (course / "submitted/.before").glob("*")]
 
@@ -128,7 +128,11 @@ def person_traces(
 ) -> list[Trace]:
     """Return what there is of a person, the gradebook last, since it knows their other names."""
     who = Wanted(person)
-    traces = [*of_folders(course, who), *of_reports(course, who), *of_lists(course, who)]
+    traces = [
+        *traces_in_folders(course, who),
+        *traces_in_reports(course, who),
+        *traces_in_lists(course, who),
+    ]
     if has_gradebook(course, db):
         book = find_gradebook(course, db)
         if said := student_records(book, person.id):
@@ -144,10 +148,10 @@ def person_traces(
     return traces
 
 
-def of_folders(course: Path, who: Wanted) -> Iterator[Trace]:
+def traces_in_folders(course: Path, who: Wanted) -> Iterator[Trace]:
     """Yield the person's submissions, what grading made of them, and their feedback."""
     student = who.person.id
-    folders = ["submitted", "autograded", "feedback", *aside(course)]
+    folders = ["submitted", "autograded", "feedback", *folders_aside(course)]
     exports = [f"reports/{name}/gradescope" for name in folders_in(course / "reports")]
     for folder in (*folders, *exports):
         place = course / folder / student
@@ -158,7 +162,7 @@ def of_folders(course: Path, who: Wanted) -> Iterator[Trace]:
             yield Trace(place, count(number, "file"), partial(shutil.rmtree, place))
 
 
-def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
+def traces_in_reports(course: Path, who: Wanted) -> Iterator[Trace]:
     """Yield the reports on a person, their journal entries, and what a command makes again."""
     student = who.person.id
     for name in folders_in(course / "reports"):
@@ -178,7 +182,7 @@ def of_reports(course: Path, who: Wanted) -> Iterator[Trace]:
                     yield Trace(path, "names the person; a command makes it again", path.unlink)
 
 
-def of_lists(course: Path, who: Wanted) -> Iterator[Trace]:
+def traces_in_lists(course: Path, who: Wanted) -> Iterator[Trace]:
     """Yield the person's rows in what collecting, extending and exporting have written."""
     places = [course / EXTENSIONS_FILE, course / GROUPS_FILE, course / WEIGHTS_FILE]
     places += sorted((course / "submitted" / ".collected").glob("*.csv"))
@@ -254,7 +258,7 @@ def left_alone(course: Path, person: Person) -> list[str]:
     return names
 
 
-def forget_person(course: Path, person: Person, found: list[Trace]) -> None:
+def forget_person(course: Path, person: Person, traces: list[Trace]) -> None:
     """Remove what was found of a person, and see to it that nothing enters them again."""
     ids = (person.email, person.lms_id)
     with ExitStack() as stack:
@@ -262,7 +266,7 @@ def forget_person(course: Path, person: Person, found: list[Trace]) -> None:
             stack.enter_context(only_process(course / "reports" / name, ""))
         names = [person.full_name, person.name] if person.name else []
         Forgotten(course).add(person.id, ids, names)
-        for trace in found:
+        for trace in traces:
             with explained_file_errors(trace.place, doing="remove"):
                 trace.remove()
 

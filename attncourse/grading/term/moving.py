@@ -5,14 +5,14 @@ from pathlib import Path
 
 from attncourse.grading.collect.groups import GROUPS_FILE
 from attncourse.grading.course.extensions import EXTENSIONS_FILE
-from attncourse.grading.course.folders import folders_in, unusable
+from attncourse.grading.course.folders import folders_in, why_unusable_name
 from attncourse.grading.course.forgotten import FORGOTTEN_FILE
 from attncourse.grading.course.variants import VARIANTS_FILE
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import explained_file_errors as file_explained
 from attncourse.grading.gradebook.connection import find_gradebook
 
-WORK = (
+WORK_FOLDERS = (
     "submitted",
     "autograded",
     "feedback",
@@ -23,7 +23,13 @@ WORK = (
     VARIANTS_FILE,
 )
 # What grades it, and weighs it.
-WITH = ("solutions", "exercises", "nbgrader_config.py", "course_settings.py", "weights.csv")
+COPIED_WITH_WORK = (
+    "solutions",
+    "exercises",
+    "nbgrader_config.py",
+    "course_settings.py",
+    "weights.csv",
+)
 
 
 def begin_term(course: Path, name: str, db: str | None = None) -> Path:
@@ -32,7 +38,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
     Raises ``UserError`` where a term of that name is there, where there is nothing to move, and
     where the gradebook is a server's, which is named by its address.
     """
-    if unusable(name) or Path(name).name != name or name.startswith("."):
+    if why_unusable_name(name) or Path(name).name != name or name.startswith("."):
         raise UserError(f"a term's name is that of a folder, as in 2026-autumn; got {name}")
     place, book = course / "terms" / name, find_gradebook(course, db)
     if place.exists():
@@ -42,7 +48,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
             f"{book} is a server's: begin the term with another database, and keep this one for "
             "the old term; attncourse move-gradebook --to sqlite:///gradebook.db brings it here"
         )
-    existing = [course / entry for entry in WORK if (course / entry).exists()]
+    existing = [course / entry for entry in WORK_FOLDERS if (course / entry).exists()]
     if book.file.exists():
         existing.append(book.file)
     if not existing:
@@ -54,7 +60,7 @@ def begin_term(course: Path, name: str, db: str | None = None) -> Path:
             require_free(lock)
     with file_explained(place, "; what was moved is there, the rest is where it was"):
         place.mkdir(parents=True)
-        for entry in WITH:
+        for entry in COPIED_WITH_WORK:
             if (course / entry).is_dir():
                 shutil.copytree(course / entry, place / entry)
             elif (course / entry).is_file():

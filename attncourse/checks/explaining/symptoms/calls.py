@@ -10,7 +10,7 @@ from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.nearly_right import only_dtype_differs
 from attncourse.checks.explaining.symptoms.pairs import Pair, number_pairs, pairs_of_results
 from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_words
-from attncourse.checks.trying.compare import equal, type_name
+from attncourse.checks.trying.compare import equal_but_for_rounding, type_name
 from attncourse.checks.trying.trials import Trial
 
 MAX_NAMES_IN_SENTENCE = 2
@@ -170,7 +170,7 @@ LATER = {
 }
 
 
-def by_lot(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
+def varying_results(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
     """Return the symptom that the same calls once more have other results, or ""."""
     other = any(
         a.got.shape != b.got.shape or not np.array_equal(a.got, b.got, equal_nan=True)
@@ -179,13 +179,15 @@ def by_lot(trials: tuple[Trial, ...], repeated: tuple[Trial, ...]) -> str:
     return "the same call gives other numbers each time" if other else ""
 
 
-def unmoved(trials: tuple[Trial, ...], fresh: tuple[Trial, ...]) -> str:
+def constant_results(trials: tuple[Trial, ...], fresh: tuple[Trial, ...]) -> str:
     """Return the symptom that calls with other numbers have the same results, or ""."""
     both = [
         (a, b)
         for a, b in zip(number_pairs(trials), number_pairs(fresh), strict=False)
         if a.want.shape == b.want.shape and a.got.shape == b.got.shape
     ]
-    moving = [(a, b) for a, b in both if a.want.size > 1 and not equal(a.want, b.want)]
-    still = len(moving) > 1 and all(equal(a.got, b.got) for a, b in moving)
+    moving = [
+        (a, b) for a, b in both if a.want.size > 1 and not equal_but_for_rounding(a.want, b.want)
+    ]
+    still = len(moving) > 1 and all(equal_but_for_rounding(a.got, b.got) for a, b in moving)
     return "the result does not depend on the numbers that come in" if still else ""

@@ -45,14 +45,14 @@ UNNAMED = (
 )
 
 
-def unfit(trials: tuple[Trial, ...]) -> Symptom | None:
+def lacks_parameters(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that a module lacks parameters that the exercise names.
 
     And what ends in an exception that leaves no doubt, in every case that is wrong. What a module
     holds is sure, whatever else is wrong.
     """
     texts = [t.outcome.text for t in trials if t.wrong]
-    for pattern, name, cure in UNFIT + RAISED:
+    for pattern, name, cure in UNFIT + ERROR_CAUSES:
         matches = [match for text in texts if (match := re.match(pattern, text))]
         sure = pattern.startswith("your module") or len(matches) == len(texts)
         if matches and sure:
@@ -128,7 +128,7 @@ UNFIT = (
     ),
 )
 
-RAISED = (
+ERROR_CAUSES = (
     (
         r".*missing \d+ required positional arguments?.*in the line `[\w.]+ = ([\w.]+)\(\)`",
         "{} is called where it is to be kept",
@@ -173,10 +173,10 @@ RAISED = (
         "`dtype=x.dtype`, or `.to(x.dtype)` behind it.",
     ),
 )
-LINE = re.compile(r"\(in the line `(.*?)`")
+LINE_PATTERN = re.compile(r"\(in the line `(.*?)`")
 
 
-def stops(trials: tuple[Trial, ...]) -> Symptom | None:
+def line_of_stop(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the line of the student's code in which the calls that are wrong end, or most of them.
 
     One that raises by decision refuses what it should take.
@@ -185,7 +185,7 @@ def stops(trials: tuple[Trial, ...]) -> Symptom | None:
     errors_and_lines = [
         (t.outcome.error, line_match[1])
         for t in wrong
-        if (line_match := LINE.search(t.outcome.text))
+        if (line_match := LINE_PATTERN.search(t.outcome.text))
     ]
     if not errors_and_lines:
         return None
@@ -198,7 +198,9 @@ def stops(trials: tuple[Trial, ...]) -> Symptom | None:
         "refuses what it should take," if decided else f"stops with {with_article(error.__name__)}"
     )
     texts = [t.outcome.text for t in wrong if line in t.outcome.text]
-    said = next((cure for words, _, cure in RAISED if all(re.match(words, t) for t in texts)), "")
+    said = next(
+        (cure for words, _, cure in ERROR_CAUSES if all(re.match(words, t) for t in texts)), ""
+    )
     cause = f". {said.removesuffix('.').format('it')}" if said else ""
     return Symptom(f"{often}it {how} in the line `{line}`{cause}", False)
 

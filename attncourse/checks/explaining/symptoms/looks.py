@@ -10,23 +10,32 @@ from attncourse.checks.explaining.symptoms.calls import (
     made_later,
     nothing_returned,
 )
-from attncourse.checks.explaining.symptoms.exceptions import stops, unfit, unknown_name
+from attncourse.checks.explaining.symptoms.exceptions import (
+    lacks_parameters,
+    line_of_stop,
+    unknown_name,
+)
 from attncourse.checks.explaining.symptoms.nearly_right import (
     other_dtype,
     right_to_single_precision,
     squeezed,
     unbatched,
 )
-from attncourse.checks.explaining.symptoms.places import in_a_branch, limited, located, sized
+from attncourse.checks.explaining.symptoms.places import (
+    depends_on_lengths,
+    limited_to_a_kind,
+    wrong_in_a_branch,
+    wrong_part_alone,
+)
 from attncourse.checks.explaining.symptoms.results import (
     broken_facts,
-    counted_outcomes,
-    in_company,
+    first_result_right,
+    in_a_longer_tuple,
     in_other_case,
     one_part,
-    other_gradients,
     some_facts,
     transformed,
+    wrong_frequencies,
 )
 from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.trying.trials import Trial
@@ -37,25 +46,25 @@ LOOKS = (
     first_call_right,
     cut_gradients,
     other_dtype,
-    unfit,
+    lacks_parameters,
     nothing_returned,
-    in_company,
+    in_a_longer_tuple,
     made_later,
     right_to_single_precision,
     squeezed,
     unbatched,
     in_other_case,
     broken_facts,
-    other_gradients,
+    first_result_right,
     one_part,
     transformed,
-    counted_outcomes,
-    located,
-    in_a_branch,
-    sized,
-    limited,
+    wrong_frequencies,
+    wrong_part_alone,
+    wrong_in_a_branch,
+    depends_on_lengths,
+    limited_to_a_kind,
     some_facts,
-    stops,
+    line_of_stop,
 )
 
 # With these every number that came is right: points hang on them as on a known mistake.
@@ -63,13 +72,19 @@ RIGHT_BUT_FOR = (
     changed_only,
     cut_gradients,
     other_dtype,
-    in_company,
+    in_a_longer_tuple,
     right_to_single_precision,
     squeezed,
 )
 
 # What may lie over another mistake: it leaves the numbers as they are.
-OVER = (changed_only, cut_gradients, other_dtype, right_to_single_precision, unbatched)
+LOOKS_OVER_MISTAKE = (
+    changed_only,
+    cut_gradients,
+    other_dtype,
+    right_to_single_precision,
+    unbatched,
+)
 
 
 def first_that_holds(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -100,12 +115,12 @@ def left_beside(trials: tuple[Trial, ...]) -> Symptom | None:
     return symptom if symptom and symptom.told_beside else None
 
 
-def digits_alone(trials: tuple[Trial, ...]) -> bool:
+def only_precision_wrong(trials: tuple[Trial, ...]) -> bool:
     """True if nothing but the precision is wrong, where many small differences look alike."""
     return any(look(trials) for look in (other_dtype, right_to_single_precision))
 
 
-def lies_over(trials: tuple[Trial, ...]) -> Symptom | None:
+def symptom_over_mistake(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the sure symptom that, added to another mistake, gives the results seen, or None."""
-    symptoms = (look(trials) for look in OVER)
+    symptoms = (look(trials) for look in LOOKS_OVER_MISTAKE)
     return next((s for s in symptoms if s and s.sure and s.told_beside), None)

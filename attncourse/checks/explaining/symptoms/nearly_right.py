@@ -8,13 +8,13 @@ import numpy as np
 from attncourse.checks.exercise import Mistake
 from attncourse.checks.explaining.symptoms.pairs import (
     Pair,
-    close,
+    close_in_single_precision,
     largest_difference,
     number_pairs,
 )
 from attncourse.checks.explaining.symptoms.symptom import Symptom, result_is
-from attncourse.checks.explaining.symptoms.transformations import gives
-from attncourse.checks.trying.compare import equal, scale_of
+from attncourse.checks.explaining.symptoms.transformations import change_explains
+from attncourse.checks.trying.compare import equal_but_for_rounding, scale_of
 from attncourse.checks.trying.trials import Trial
 
 KEEP_DTYPE = "keep the dtype of what comes in, make arrays with `dtype=x.dtype`, say"
@@ -22,7 +22,7 @@ KEEP_DTYPE = "keep the dtype of what comes in, make arrays with `dtype=x.dtype`,
 TWO_DTYPES = re.compile("same dtype|expected one dtype|expected scalar type|found dtype")
 
 RETURNED_DTYPE = re.compile(r"returned dtype (\w+)")
-PART = re.compile(r"\w+: ")  # what is said is of one part of a result
+NAME_OF_PART = re.compile(r"\w+: ")  # what is said is of one part of a result
 
 
 def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
@@ -52,7 +52,7 @@ def other_dtype(trials: tuple[Trial, ...]) -> Symptom | None:
         if whole
         else f"{KEEP_DTYPE[0].upper()}{KEEP_DTYPE[1:]}."
     )
-    what = said if PART.match(said) else f"it {said}"
+    what = said if NAME_OF_PART.match(said) else f"it {said}"
     narrow = None if have_all_digits(returned_trials) else RETURNED_DTYPE.search(said)
     right = f"right to the digits of {narrow[1]}" if narrow else "right"
     text = f"The numbers are {right}, but {what}." if returned_trials else f"It {said}."
@@ -66,7 +66,7 @@ def only_dtype_differs(wrong: list[Trial]) -> bool:
     problems = [t.problem for t in wrong if t.problem is not None]
     return (
         len(pairs) == len(wrong)
-        and all(map(close, pairs))
+        and all(map(close_in_single_precision, pairs))
         and all(p.kind == "dtype" for p in problems)
     )
 
@@ -81,7 +81,11 @@ def right_to_single_precision(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that every result is right to single precision only."""
     pairs = number_pairs(trials)
     wrong = [p for p in pairs if not p.right]
-    if not wrong or len(wrong) < sum(t.wrong for t in trials) or not all(map(close, pairs)):
+    if (
+        not wrong
+        or len(wrong) < sum(t.wrong for t in trials)
+        or not all(map(close_in_single_precision, pairs))
+    ):
         return None
     if not all(
         largest_difference(p) < 1e-6 * scale_of(p.want) and p.want.dtype == np.float64
@@ -117,12 +121,12 @@ def all_off_one_way(wrong: list[Pair]) -> str:
 
 
 def squeezed(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Axes of length 1 are gone: those of a batch, or of the only token."""
+    """Return the symptom that axes of length 1 are gone, a batch's or the only token's."""
     wrong = [t for t in trials if t.wrong]
     pairs = number_pairs(tuple(wrong))
     if not pairs or len(pairs) < len(wrong) or not all(1 in p.want.shape for p in pairs):
         return None
-    if not all(gives(np.squeeze, p) for p in pairs):
+    if not all(change_explains(np.squeeze, p) for p in pairs):
         return None
     mistake = Mistake(
         "the axes of length 1 are gone",
@@ -183,12 +187,15 @@ def first_alone(p: Pair, axes: int) -> bool:
     """True if of a batch along the first axes the first is right, and of those behind it none."""
     if p.want.ndim < axes:
         return False
-    right = [equal(p.got[place], p.want[place]) for place in np.ndindex(p.want.shape[:axes])]
+    right = [
+        equal_but_for_rounding(p.got[place], p.want[place])
+        for place in np.ndindex(p.want.shape[:axes])
+    ]
     return len(right) > 1 and right[0] and not any(right[1:])
 
 
 def batch_axes(trials: tuple[Trial, ...]) -> list[int]:
-    """By how many axes the arguments of each case exceed the smallest case."""
+    """Return by how many axes the arguments of each case exceed the smallest case."""
     least: dict[object, int] = {}
     for trial in trials:
         for name, ndim in axis_counts(trial):

@@ -9,7 +9,7 @@ import numpy as np
 from attncourse.checks.trying.compare import (
     ROUNDING_DIFFERENCE,
     as_numbers,
-    equal,
+    equal_but_for_rounding,
     far_apart,
     scale_of,
 )
@@ -27,7 +27,7 @@ class Pair:
     @cached_property
     def right(self) -> bool:
         """True if what came has the shape and the numbers of what was wanted."""
-        return self.got.shape == self.want.shape and equal(self.got, self.want)
+        return self.got.shape == self.want.shape and equal_but_for_rounding(self.got, self.want)
 
 
 def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
@@ -39,11 +39,11 @@ def number_pairs(trials: tuple[Trial, ...]) -> list[Pair]:
     for t in trials:
         if t.outcome.kind != "value" or t.expected.kind != "value":
             continue
-        pairs += pairs_of_results(*returned(t), t)
+        pairs += pairs_of_results(*returned_and_expected(t), t)
     return pairs
 
 
-def returned(trial: Trial) -> tuple[Any, Any]:
+def returned_and_expected(trial: Trial) -> tuple[Any, Any]:
     """Return the value returned and the one expected, without gradients or facts beside them."""
     got, want = trial.outcome.value, trial.expected.value
     if isinstance(want, dict) and isinstance(got, dict):
@@ -60,7 +60,7 @@ def pairs_of_results(got: object, want: object, trial: Trial) -> list[Pair]:
     return [Pair(first, second, trial)]
 
 
-def close(p: Pair) -> bool:
+def close_in_single_precision(p: Pair) -> bool:
     """True if a result is right but for what single precision loses."""
     if p.got.shape != p.want.shape:
         return False

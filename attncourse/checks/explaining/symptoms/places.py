@@ -13,32 +13,32 @@ from attncourse.checks.trying.trials import Trial
 
 # A place is a mask over the last axes of a result, of those entries that are named.
 PLACES: tuple[tuple[str, Callable[[np.ndarray], np.ndarray]], ...] = (
-    ("in the first row", lambda w: along(w, -2) == 0),
-    ("in the last row", lambda w: along(w, -2) == w.shape[-2] - 1),
-    ("in the first column", lambda w: along(w, -1) == 0),
-    ("in the last column", lambda w: along(w, -1) == w.shape[-1] - 1),
-    ("on the diagonal", lambda w: along(w, -2) == along(w, -1)),
-    ("above the diagonal", lambda w: along(w, -2) < along(w, -1)),
-    ("below the diagonal", lambda w: along(w, -2) > along(w, -1)),
+    ("in the first row", lambda w: indices_along(w, -2) == 0),
+    ("in the last row", lambda w: indices_along(w, -2) == w.shape[-2] - 1),
+    ("in the first column", lambda w: indices_along(w, -1) == 0),
+    ("in the last column", lambda w: indices_along(w, -1) == w.shape[-1] - 1),
+    ("on the diagonal", lambda w: indices_along(w, -2) == indices_along(w, -1)),
+    ("above the diagonal", lambda w: indices_along(w, -2) < indices_along(w, -1)),
+    ("below the diagonal", lambda w: indices_along(w, -2) > indices_along(w, -1)),
     (
         "for the first along the third to last axis, a head or a sequence",
-        lambda w: along(w, -3) == 0,
+        lambda w: indices_along(w, -3) == 0,
     ),
-    ("for the first of a batch", lambda w: along(w, min(-w.ndim, -3)) == 0),
+    ("for the first of a batch", lambda w: indices_along(w, min(-w.ndim, -3)) == 0),
     ("where 0 is expected", lambda w: w == 0),
     ("where a negative number is expected", lambda w: w < 0),
     ("where True is expected", lambda w: w.astype(bool)),
 )
 
 
-def along(w: np.ndarray, axis: int) -> np.ndarray:
+def indices_along(w: np.ndarray, axis: int) -> np.ndarray:
     """Return the index along one axis, for every entry."""
     if w.ndim < -axis:
         raise IndexError
     return np.indices(w.shape)[axis] if w.size else np.zeros(w.shape, int)
 
 
-def located(trials: tuple[Trial, ...]) -> Symptom | None:
+def wrong_part_alone(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that a part of each result alone is right, or alone is wrong."""
     pairs = number_pairs(trials)
     wrong = [p for p in pairs if not p.right]
@@ -46,9 +46,9 @@ def located(trials: tuple[Trial, ...]) -> Symptom | None:
         return None
     if any(p.got.shape != p.want.shape for p in wrong):
         return None
-    errors = [(p, differing(p)) for p in pairs]
+    errors = [(p, differing_entries(p)) for p in pairs]
     for words, place in PLACES:
-        if not all(divides(place, p.want) for p in wrong):
+        if not all(divides_entries(place, p.want) for p in wrong):
             continue
         for only, inside in (("right but ", True), ("right only ", False)):
             if all(within_place(p, bad, place, inside) for p, bad in errors):
@@ -56,7 +56,7 @@ def located(trials: tuple[Trial, ...]) -> Symptom | None:
     return None
 
 
-def divides(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray) -> bool:
+def divides_entries(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray) -> bool:
     """True if some entries are in a place and others are not."""
     try:
         return len(np.unique(place(want))) == 2
@@ -64,7 +64,7 @@ def divides(place: Callable[[np.ndarray], np.ndarray], want: np.ndarray) -> bool
         return False
 
 
-def differing(p: Pair) -> np.ndarray:
+def differing_entries(p: Pair) -> np.ndarray:
     """Return the entries that differ."""
     allowed = 1e-4 if p.got.dtype in (np.float32, np.float16) else 1e-8
     with np.errstate(all="ignore"):
@@ -91,7 +91,7 @@ def within_place(
     return bool(2 * (bad & here).sum() >= here.sum()) and (not here.all() or not inside)
 
 
-def limited(trials: tuple[Trial, ...]) -> Symptom | None:
+def limited_to_a_kind(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that one kind of case alone is wrong, by criteria and notes."""
     wrong = [t for t in trials if t.stands_out]
     right = [t for t in trials if not t.stands_out]
@@ -127,16 +127,16 @@ def limited(trials: tuple[Trial, ...]) -> Symptom | None:
     return None
 
 
-def in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Wrong where an option has some value, and only there."""
+def wrong_in_a_branch(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that a result is wrong where an option has some value, and only there."""
     if all(t.case.raises is not None for t in trials if t.stands_out):
         return None
     where = next((words for words, _ in case_branches(trials)), None)
     return result_is(f"wrong {where}", False) if where else None
 
 
-def sized(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Right where two lengths are equal, or where one is some number, and nowhere else; or wrong.
+def depends_on_lengths(trials: tuple[Trial, ...]) -> Symptom | None:
+    """Return the symptom that right or wrong hangs on two equal lengths, or on one length.
 
     Nothing is told where several lengths would do, or where that is so in a single case.
     """

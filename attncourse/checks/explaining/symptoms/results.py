@@ -7,7 +7,7 @@ from attncourse.checks.explaining.symptoms.pairs import (
     Pair,
     number_pairs,
     pairs_of_results,
-    returned,
+    returned_and_expected,
 )
 from attncourse.checks.explaining.symptoms.symptom import Symptom, names_in_words, result_is
 from attncourse.checks.explaining.symptoms.transformations import transformation
@@ -19,39 +19,39 @@ from attncourse.checks.trying.watch import Unusable
 def broken_facts(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that something does not hold of every result; the results are right."""
     wrong = [t for t in trials if t.wrong]
-    if not wrong or not all(map(of_dicts, wrong)):
+    if not wrong or not all(map(gave_named_results, wrong)):
         return None
     pairs = [(t.outcome.value, t.expected.value) for t in wrong]
     parts = [(f, got.get(f), want[f]) for got, want in pairs for f in want]
     broken = dict.fromkeys(f for f, got, want in parts if difference(got, want, brief=True))
     if any(type(want) is not bool and f in broken for f, _, want in parts):
         return None
-    plain = any(not of_facts(t) for t in trials if t.case.raises is None)
+    plain = any(not compares_facts_alone(t) for t in trials if t.case.raises is None)
     rest = "every result is right, but" if plain else "of what is asked"
     return Symptom(f"{rest} this does not hold: {'; '.join(broken)}", True)
 
 
 def some_facts(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the facts that do not hold of a result, where other results are wrong as well."""
-    wrong = [t for t in trials if t.wrong and of_facts(t)]
+    wrong = [t for t in trials if t.wrong and compares_facts_alone(t)]
     both = [(t.outcome.value, t.expected.value) for t in wrong]
     broken = dict.fromkeys(f for got, want in both for f in want if got.get(f) is not want[f])
     return Symptom(f"this does not hold: {'; '.join(broken)}", False) if broken else None
 
 
-def of_facts(trial: Trial) -> bool:
+def compares_facts_alone(trial: Trial) -> bool:
     """True if a case compares nothing but facts, each of which holds or does not."""
-    values = trial.expected.value.values() if of_dicts(trial) else ()
+    values = trial.expected.value.values() if gave_named_results(trial) else ()
     return bool(values) and all(type(v) is bool for v in values)
 
 
-def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
+def first_result_right(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that the first of named results is right, and some others are not."""
     wrong = [t for t in trials if t.wrong]
-    if not wrong or not all(map(of_dicts, wrong)):
+    if not wrong or not all(map(gave_named_results, wrong)):
         return None
     parts: dict[str, list[Pair]] = {}
-    for t in filter(of_dicts, trials):  # each result may have trials of its own
+    for t in filter(gave_named_results, trials):  # each result may have trials of its own
         for key, want in t.expected.value.items():
             parts.setdefault(key, []).extend(pairs_of_results(t.outcome.value.get(key), want, t))
     if not all(p.right for p in next(iter(parts.values()))):
@@ -68,10 +68,10 @@ def other_gradients(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(f"{rest}, but {' and '.join(names)} {how}", True)
 
 
-def in_company(trials: tuple[Trial, ...]) -> Symptom | None:
+def in_a_longer_tuple(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that every result comes in a tuple, with something behind it."""
     wrong = [t for t in trials if t.wrong]
-    both = [returned(t) for t in wrong if t.outcome.kind == "value"]
+    both = [returned_and_expected(t) for t in wrong if t.outcome.kind == "value"]
     if len(both) < 2 or any(type(got) is not tuple or type(want) is tuple for got, want in both):
         return None
     if any(len(got) < 2 or difference(got[0], want, brief=True) for got, want in both):
@@ -86,16 +86,16 @@ def in_company(trials: tuple[Trial, ...]) -> Symptom | None:
     return Symptom(mistake.name, True, mistake)
 
 
-def of_dicts(trial: Trial) -> bool:
+def gave_named_results(trial: Trial) -> bool:
     """True if several named results were expected, and several came."""
     return isinstance(trial.outcome.value, dict) and isinstance(trial.expected.value, dict)
 
 
-PARTS = ("first", "second", "third", "fourth")
+ORDINALS = ("first", "second", "third", "fourth")
 
 
 def in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
-    """Lists of strings that are right but for small and capital letters."""
+    """Return the symptom that strings are right but for small and capital letters."""
     wrong = [t for t in trials if t.wrong]
     if not wrong or any(type(t.outcome.value) is not list for t in wrong):
         return None  # and no right result is worked out
@@ -110,7 +110,7 @@ def in_other_case(trials: tuple[Trial, ...]) -> Symptom | None:
 COUNTED = re.compile(r"(\[[\d, ]*\])( \D+)?")  # ids that came, and how often
 
 
-def counted_outcomes(trials: tuple[Trial, ...]) -> Symptom | None:
+def wrong_frequencies(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that what never should comes by chance, or what should does not."""
     wrong = [t for t in trials if t.wrong and t.outcome.kind == "value"]
     both = [(outcomes_in(t.outcome.value), outcomes_in(t.expected.value)) for t in wrong]
@@ -140,12 +140,16 @@ def outcomes_in(value: object) -> set[str]:
 
 def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
     """Return the symptom that of several results some are right throughout, the others are not."""
-    both = [(*returned(t), t) for t in trials if isinstance(t.outcome.value, tuple | list | dict)]
+    both = [
+        (*returned_and_expected(t), t)
+        for t in trials
+        if isinstance(t.outcome.value, tuple | list | dict)
+    ]
     values = [of for of in both if all(isinstance(v, tuple | list) for v in of[:2])]
     if len([t for *_, t in values if t.wrong]) < max(1, sum(t.wrong for t in trials)):
         return None
     lengths = {len(v) for got, want, _ in values for v in (got, want)}
-    if len(lengths) > 1 or not 1 < min(lengths) <= len(PARTS):
+    if len(lengths) > 1 or not 1 < min(lengths) <= len(ORDINALS):
         return None
     parts = [
         [(got[n], want[n], t) for got, want, t in values if want[n] is not None]
@@ -154,7 +158,7 @@ def one_part(trials: tuple[Trial, ...]) -> Symptom | None:
     bad = [n for n, part in enumerate(parts) if any(difference(a, b) for a, b, _ in part)]
     if not 0 < len(bad) < len(parts):
         return None
-    names = names_in_words(PARTS[n] for n in bad)
+    names = names_in_words(ORDINALS[n] for n in bad)
     how = transformation([p for a, b, t in parts[bad[0]] for p in pairs_of_results(a, b, t)])
     verb = f"is {how}" if how and len(bad) == 1 else "is wrong" if len(bad) == 1 else "are wrong"
     rest = "the others are" if len(parts) - len(bad) > 1 else "the other is"

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from attncourse.checks.explaining.symptoms.pairs import Pair, close, nearly
+from attncourse.checks.explaining.symptoms.pairs import Pair, close_in_single_precision, nearly
 from attncourse.checks.trying.compare import scale_of
 
 Change = Callable[[np.ndarray], np.ndarray]
@@ -29,7 +29,7 @@ def transformation(pairs: list[Pair]) -> str | None:
         return None
     if all(p.want.size == 1 and p.want.dtype.kind == "b" for p in wrong):
         return None  # one truth value has nothing to transpose
-    if all(close(p) for p in pairs):
+    if all(close_in_single_precision(p) for p in pairs):
         return (
             "right to a few digits only, as where something inside is rounded, to float32 say, or "
             "a guard is too large"
@@ -48,7 +48,9 @@ def changed_by(pairs: list[Pair], changes: Iterable[tuple[str, Change]]) -> str 
     """Return the first of these changes that gives what is there."""
     wrong = [p for p in pairs if not p.right]
     for words, change in changes:
-        if all(gives(change, p) for p in pairs) and any(moves(change, p) for p in wrong):
+        if all(change_explains(change, p) for p in pairs) and any(
+            change_alters(change, p) for p in wrong
+        ):
             return words
     return None
 
@@ -71,13 +73,13 @@ def may_be_changed(p: Pair) -> bool:
     return p.got.shape == p.want.shape and p.want.size >= 4 and factor(p, None) is not None
 
 
-def gives(change: Change, p: Pair) -> bool:
+def change_explains(change: Change, p: Pair) -> bool:
     """True if the change of the right result is what was returned."""
     made = changed_result(change, p.want)
     return made is not None and made.shape == p.got.shape and nearly(p.got, made)
 
 
-def moves(change: Change, p: Pair) -> bool:
+def change_alters(change: Change, p: Pair) -> bool:
     """True if the change alters the right result at all."""
     made = changed_result(change, p.want)
     return made is not None and (made.shape != p.want.shape or not nearly(made, p.want))

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, NoReturn
 
 from attncourse.grading.judge.remote.memory import WrittenMemory
-from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural
+from attncourse.grading.judge.wire.decoding import Decoder, Room, exception_class, natural_number
 from attncourse.grading.judge.wire.frames import WireError, pack, unpack_frame
 from attncourse.grading.limits import MB, Limits
 from attncourse.support.alarm import Clock, Stopwatch, TimeUp
@@ -162,7 +162,7 @@ class Conversation:
                 raise WireError("sent no reply")
             rest, size = iter(raw), message["bytes"] / max(len(replies), 1)
             for reply in replies:
-                n_arrays = min(natural(reply.get("arrays", 0)), len(raw))
+                n_arrays = min(natural_number(reply.get("arrays", 0)), len(raw))
                 self.replies.append((reply, list(islice(rest, n_arrays)), size))
 
     def listen(self) -> None:

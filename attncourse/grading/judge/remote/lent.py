@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-OVER = (
+LENT_FUNCTION_IS_OVER = (
     "a function was called after the test that handed it over: call it while that test runs, or "
     "build the object that calls it anew"
 )
@@ -27,7 +27,7 @@ class LentFunctions:
     def __getitem__(self, number: Any) -> Callable:
         """Return the function of that number; raise ``RuntimeError`` once it is released."""
         if number not in self.functions:
-            raise RuntimeError(OVER)
+            raise RuntimeError(LENT_FUNCTION_IS_OVER)
         return self.functions[number]
 
     def add(self, function: Callable) -> int:

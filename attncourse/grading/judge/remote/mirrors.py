@@ -14,7 +14,7 @@ from torch import nn
 
 from attncourse.grading.judge.remote.session_type import ObjectSession
 from attncourse.grading.judge.wire import encoding
-from attncourse.grading.judge.wire.decoding import HANDLE_BYTES, IDENTIFIER, Decoder, natural
+from attncourse.grading.judge.wire.decoding import HANDLE_BYTES, IDENTIFIER, Decoder, natural_number
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.grading.limits import MB
 
@@ -46,7 +46,7 @@ class Mirrors:
         if not isinstance(descriptions, dict):
             raise WireError("sent no modules")
         for key, description in descriptions.items():
-            number = natural(int(key)) if str(key).isdigit() else natural(None)
+            number = natural_number(int(key)) if str(key).isdigit() else natural_number(None)
             before = decoder.room.left
             description = decoded_module(description, decoder)
             copy = self.copy_of(number)
@@ -99,19 +99,21 @@ class Mirrors:
             # The same parameter stays the same object: an optimizer of the test's may hold it.
             known = shared.get(number, self.parameter(number))
             if known is not None and known.shape == value.shape and known.dtype == value.dtype:
-                if encoding.content(known)[3] != encoding.content(value)[3]:
+                if encoding.tensor_content(known)[3] != encoding.tensor_content(value)[3]:
                     known.data = value.data
                 known.requires_grad_(value.requires_grad)
                 value = known
             ids[number] = copy._parameters[name] = value
         copy.__dict__["_attncourse_ids"] = ids
         copy._non_persistent_buffers_set = set(description["transient"])
-        children = {n: self.mirror(natural(t.get("h"))) for n, t in description["children"].items()}
+        children = {
+            n: self.mirror(natural_number(t.get("h"))) for n, t in description["children"].items()
+        }
         copy._modules.clear()
         copy._modules.update(children)
         if description["plain"].get("training") in (True, False):
             copy.training = description["plain"]["training"]
-        copy.__dict__["_attncourse_sent"] = encoding.fingerprint(copy)
+        copy.__dict__["_attncourse_sent"] = encoding.module_fingerprint(copy)
 
     def parameter(self, number: int) -> Any:
         """Return a parameter that another module's copy shares; None where none does."""
@@ -131,7 +133,7 @@ class Mirrors:
             if copy is None:
                 del self.alive[number]
                 continue
-            now = encoding.fingerprint(copy)
+            now = encoding.module_fingerprint(copy)
             if now != copy.__dict__["_attncourse_sent"]:
                 state[str(number)] = state_changes(copy, now, encoder)
                 copy.__dict__["_attncourse_sent"] = now
@@ -140,7 +142,7 @@ class Mirrors:
 
     def connect(self, value: Any, decoder: Decoder, graph: Any, inputs: list) -> Any:
         """Return the value, its tensors made outputs of one node with these inputs."""
-        number = natural(graph)
+        number = natural_number(graph)
         order = sorted(decoder.tracked)
         node = Call(self.session, number)
         self.session.forget_with(node, number)
@@ -148,7 +150,8 @@ class Mirrors:
             return value
         outputs = [decoder.tracked[n].detach() for n in order]
         joined = RemoteCall.apply(node, outputs, *inputs)
-        return replaced(value, dict(zip((id(decoder.tracked[n]) for n in order), joined)))  # noqa: B905
+        joined_by_id = dict(zip((id(decoder.tracked[n]) for n in order), joined))  # noqa: B905
+        return with_tensors_replaced(value, joined_by_id)
 
 
 class Call:
@@ -292,13 +295,13 @@ def decoded_module(description: Any, decoder: Decoder) -> dict[str, Any]:
     """Return a module's description with its tensors; ``WireError`` where it is none."""
     try:
         tensors = {
-            checked(name): (natural(t["id"]), tensor_of(t, decoder))
+            checked_name(name): (natural_number(t["id"]), tensor_of(t, decoder))
             for name, t in description["tensors"].items()
         }
         plain = decoder.decode(description["plain"])
-        children = {checked(n): dict(child) for n, child in description["children"].items()}
+        children = {checked_name(n): dict(child) for n, child in description["children"].items()}
         decoder.room.take(HANDLE_BYTES * (1 + len(children)))
-        transient = [checked(name) for name in description["transient"]]
+        transient = [checked_name(name) for name in description["transient"]]
         return {
             "tensors": tensors,
             "plain": dict(plain),
@@ -320,21 +323,21 @@ def tensor_of(form: dict[str, Any], decoder: Decoder) -> torch.Tensor:
     return nn.Parameter(value.detach(), form["grad"] is True)
 
 
-def checked(name: Any) -> str:
+def checked_name(name: Any) -> str:
     """Return a parameter's or child's name; ``nn.Sequential`` numbers its children."""
     if not isinstance(name, str) or not (IDENTIFIER.fullmatch(name) or name.isdigit()):
         raise WireError("sent a name that is none")
     return name
 
 
-def replaced(value: Any, by: dict[int, Any]) -> Any:
+def with_tensors_replaced(value: Any, by: dict[int, Any]) -> Any:
     """Return a value with some of its tensors replaced, by their identity."""
     if id(value) in by:
         return by[id(value)]
     if type(value) in (list, tuple):
-        return type(value)(replaced(item, by) for item in value)
+        return type(value)(with_tensors_replaced(item, by) for item in value)
     if isinstance(value, tuple):  # with named fields
-        return type(value)(*(replaced(item, by) for item in value))
+        return type(value)(*(with_tensors_replaced(item, by) for item in value))
     if type(value) is dict:
-        return {key: replaced(item, by) for key, item in value.items()}
+        return {key: with_tensors_replaced(item, by) for key, item in value.items()}
     return value

@@ -41,7 +41,7 @@ def proxy(session: ObjectSession, description: Any) -> Any:
     """Return the proxy for what the submission's process told of an object."""
     if not isinstance(description, dict):
         raise WireError("sent no object")
-    number, kind = decoding.natural(description.get("h")), description.get("kind")
+    number, kind = decoding.natural_number(description.get("h")), description.get("kind")
     if kind == "module":
         return session.mirrors.mirror(number)
     # One object, one proxy, while there is one: a test may compare by ``is``.
@@ -69,7 +69,7 @@ class Remote:
 
     def attncourse_outcomes(self, exercise: Exercise, seed: int) -> Iterator[Outcome]:
         """Yield what the object gives on the cases of a check."""
-        return outcomes(self._session, self._number, exercise, seed)
+        return outcomes_from_replies(self._session, self._number, exercise, seed)
 
     def __getattr__(self, name: str) -> Any:
         """Return the object's attribute, but for private ones."""
@@ -133,7 +133,9 @@ class RemoteObject(Remote):
 
     def __contains__(self, value: Any) -> bool:
         """True if the value is among as many items as the object says it has."""
-        return any(item is value or item == value for item in islice(iter(self), length(self)))
+        return any(
+            item is value or item == value for item in islice(iter(self), remote_length(self))
+        )
 
     def __next__(self) -> Any:
         """Return the object's next item."""
@@ -150,7 +152,7 @@ class RemoteObject(Remote):
         return hash(self._number)
 
 
-def length(thing: Any) -> int | None:
+def remote_length(thing: Any) -> int | None:
     """Return the length that an object says it has, if it has one."""
     with suppress(TypeError, AttributeError, NotImplementedError):
         return len(thing)
@@ -166,7 +168,7 @@ def remote_items(thing: Remote, items: Iterator[Any]) -> Iterator[Any]:
     for item in items:
         has_item = True
         yield item
-    if not has_item and (declared := length(thing)):
+    if not has_item and (declared := remote_length(thing)):
         raise TypeError(f"got {thing._type}, which has a length of {declared} and no items")
 
 
@@ -189,7 +191,7 @@ class RemoteClass(type):
 
     def attncourse_outcomes(cls, exercise: Exercise, seed: int) -> Iterator[Outcome]:
         """Yield what the class gives on the cases of a check."""
-        return outcomes(cls._session, cls._number, exercise, seed)
+        return outcomes_from_replies(cls._session, cls._number, exercise, seed)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Build an object in the submission's process and return its proxy."""
@@ -255,7 +257,7 @@ KnownReplies = dict[tuple, Outcome]  # by a case's number, a reply's text and it
 _packed_cases: dict[tuple[Exercise, int], tuple[list[bytes], KnownReplies]] = {}
 
 
-def outcomes(
+def outcomes_from_replies(
     session: ObjectSession, target: int, exercise: Exercise, seed: int
 ) -> Iterator[Outcome]:
     """Yield the outcomes of a submission's object on the cases, up to one that hangs.
@@ -272,7 +274,7 @@ def outcomes(
 def remote_outcomes(
     session: ObjectSession, target: int, exercise: Exercise, seed: int
 ) -> Iterator[Outcome]:
-    """Yield the outcomes on the cases; see ``outcomes``, which ends what was lent for them."""
+    """Yield the outcomes on the cases; ``outcomes_from_replies`` ends what was lent for them."""
     cases = [case for _, case, _ in draw(exercise, seed)]
     names = argument_names(exercise)
     limit = min(exercise.limit * session.limits.stretch, session.limits.call)
@@ -288,7 +290,7 @@ def remote_outcomes(
     for number, case in enumerate(cases):
         try:
             if known is None:
-                buffers, known = packed(session, exercise, seed, cases)
+                buffers, known = packed_cases(session, exercise, seed, cases)
                 session.request(request, buffers, limit)
             # The process ends a case itself after ``limit``; this is for one that cannot.
             reply, arrays, size = session.next_reply(limit + 1, last=number + 1 == len(cases))
@@ -354,7 +356,7 @@ def reply_key(number: int, reply: dict[str, Any], arrays: list) -> tuple:
 PLAIN_REPLY_FIELDS = {"kind", "changed", "value", "out", "over", "arrays"}
 
 
-def packed(
+def packed_cases(
     session: ObjectSession, exercise: Exercise, seed: int, cases: list[Case]
 ) -> tuple[list[bytes], KnownReplies]:
     """Return the cases as the buffers of a request, and the outcomes of replies known so far.

@@ -11,7 +11,7 @@ from attncourse.checks.trying.asking import is_asked_back
 from attncourse.grading.judge.remote.conversation import Conversation
 from attncourse.grading.judge.remote.lent import LentFunctions
 from attncourse.grading.judge.remote.proxies import proxy
-from attncourse.grading.judge.wire.decoding import Decoder, natural
+from attncourse.grading.judge.wire.decoding import Decoder, natural_number
 from attncourse.grading.judge.wire.encoding import Encoder, Unsendable
 from attncourse.grading.judge.wire.frames import pack
 from attncourse.grading.limits import Limits
@@ -103,7 +103,7 @@ class Session(Conversation):
             value = decoder.decode(reply.get("value"))
             for place, form in reply.get("changed") or ():
                 if request["writes"]:
-                    change(arguments[natural(place)], decoder.decode(form))
+                    change_argument(arguments[natural_number(place)], decoder.decode(form))
                 else:
                     self.unasked.add(getattr(args[0], "__name__", "") or "an answer")
             if reply.get("graph") and "torch" in sys.modules:
@@ -189,7 +189,7 @@ def is_empty(value: Any) -> bool:
     return hasattr(type(value), "dtype") and 0 in getattr(value, "shape", ())
 
 
-def change(argument: Any, value: Any) -> None:
+def change_argument(argument: Any, value: Any) -> None:
     """Make an argument what the call has made of it."""
     if isinstance(argument, np.ndarray):
         argument[...] = value

@@ -160,7 +160,7 @@ class Decoder:
 
     def raw(self, number: Any) -> bytes:
         """Return the bytes of a buffer."""
-        data = self.buffers[natural(number)]
+        data = self.buffers[natural_number(number)]
         self.room.take(len(data))
         return bytes(data)
 
@@ -181,9 +181,9 @@ class Decoder:
 
     def dense(self, dtype: np.dtype, body: dict[str, Any]) -> np.ndarray:
         """Return a writable array of the sizes that were sent."""
-        data = self.buffers[natural(body["x"])]
+        data = self.buffers[natural_number(body["x"])]
         self.room.take(ARRAY_BYTES + len(data))
-        shape, order = [natural(n) for n in body["s"]], body.get("o")
+        shape, order = [natural_number(n) for n in body["s"]], body.get("o")
         if len(shape) > MAX_AXES or math.prod(shape) * dtype.itemsize != len(data):
             raise WireError("sent an array whose bytes do not fit its shape")
         if dtype.kind == "b":  # a byte of 2 is no truth value
@@ -192,7 +192,7 @@ class Decoder:
             array = np.frombuffer(data, dtype).reshape(shape).copy()
         if order is None:
             return array
-        if [natural(axis) for axis in sorted(order)] != list(range(len(shape))):
+        if [natural_number(axis) for axis in sorted(order)] != list(range(len(shape))):
             raise WireError("sent an array of axes that do not fit")
         return array.transpose(np.argsort(order))
 
@@ -206,7 +206,7 @@ class Decoder:
         tensor = tensor.view(torch.bfloat16) if name == "bfloat16" else tensor
         if body.get("q"):
             tensor = tensor.requires_grad_()
-            self.tracked[natural(body["q"])] = tensor
+            self.tracked[natural_number(body["q"])] = tensor
         self.arrays.append(tensor)
         return tensor
 
@@ -228,8 +228,8 @@ READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
     "d": Decoder.pairs,
     "n": lambda decoder, body, _: decoder.array(body),
     "T": lambda decoder, body, _: decoder.tensor(body),
-    "B": lambda decoder, body, _: decoder.arrays[natural(body)],
-    "A": lambda decoder, body, _: decoder.arguments[natural(body)],
+    "B": lambda decoder, body, _: decoder.arrays[natural_number(body)],
+    "A": lambda decoder, body, _: decoder.arguments[natural_number(body)],
     "o": lambda decoder, body, _: decoder.handle(body),
     "i": lambda decoder, body, _: decoder.integer(body),
     "f": lambda _, body, __: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[body],
@@ -245,7 +245,7 @@ READERS: dict[Any, Callable[[Decoder, Any, int], Any]] = {
 }
 
 
-def natural(number: Any) -> int:
+def natural_number(number: Any) -> int:
     """Return a size or index; negative ones and what is no number are refused."""
     if type(number) is not int or number < 0:
         raise WireError("sent a size that is none")

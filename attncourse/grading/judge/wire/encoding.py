@@ -163,7 +163,7 @@ def as_hexadecimal(number: int) -> str:
     return hex(number)
 
 
-def content(tensor: Any) -> tuple:
+def tensor_content(tensor: Any) -> tuple:
     """Return a tensor's content in a form that can be compared."""
     return tensor.dtype, tensor.shape, tensor.requires_grad, tensor_numbers(tensor).tobytes()
 
@@ -207,8 +207,8 @@ def describe_tensor(module: Any, name: str, encoder: Encoder) -> dict[str, Any]:
     return about | {"grad": tensor.requires_grad, "value": encoder.encode(tensor.detach())}
 
 
-def fingerprint(module: Any) -> dict[str, tuple]:
+def module_fingerprint(module: Any) -> dict[str, tuple]:
     """Return something that changes whenever a module's own state does."""
-    state = {name: (id(t), *content(t)) for name, t in tensors_of(module).items()}
+    state = {name: (id(t), *tensor_content(t)) for name, t in tensors_of(module).items()}
     children = tuple((name, id(child)) for name, child in module._modules.items())
     return state | {" ": (module.training, *children)}

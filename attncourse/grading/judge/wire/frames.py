@@ -80,7 +80,7 @@ def send(connection: Any, message: dict[str, Any], buffers: Sequence[bytes] = ()
 
 def receive(connection: Any) -> tuple[dict[str, Any], list[memoryview]]:
     """Return the next frame of somebody trusted; raise ``EOFError`` where they hung up."""
-    return unpack_frame(partial(exactly, connection), NO_LIMIT)
+    return unpack_frame(partial(receive_exactly, connection), NO_LIMIT)
 
 
 def send_packet(
@@ -98,7 +98,7 @@ def receive_packet(connection: socket.socket) -> tuple[dict[str, Any], list[int]
     return json.loads(data), fds
 
 
-def exactly(connection: Any, size: int) -> bytearray:
+def receive_exactly(connection: Any, size: int) -> bytearray:
     """Return so many bytes, once they are there."""
     data = bytearray(size)
     rest = memoryview(data)

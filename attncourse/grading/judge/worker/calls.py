@@ -47,7 +47,7 @@ def gradient_context(request: dict[str, Any]) -> Any:
     return sys.modules["torch"].set_grad_enabled(request["grad"])
 
 
-def unleafed(args: list, kwargs: dict, decoder: Decoder, request: dict) -> tuple:
+def without_leaves(args: list, kwargs: dict, decoder: Decoder, request: dict) -> tuple:
     """Return the arguments, with a copy in place of each leaf that is none there; the leaves.
 
     What a test computed before the call is a leaf here: without the copy, a submission that changes
@@ -74,7 +74,7 @@ def argument_image(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.shape, value.dtype, value.tobytes()
     if is_numeric_array(value):
-        return encoding.content(value)
+        return encoding.tensor_content(value)
     if not isinstance(value, list | dict | set):
         return None
     encoder = encoding.Encoder(lambda member: {"h": id(member)})

@@ -23,14 +23,14 @@ from attncourse.checks.exercise import Case
 from attncourse.checks.trying.outcome import Trying, quiet, run_case
 from attncourse.checks.trying.watch import Forbidden, forbidding
 from attncourse.grading.judge.wire.decoding import Decoder
-from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, fingerprint
+from attncourse.grading.judge.wire.encoding import Encoder, Unsendable, module_fingerprint
 from attncourse.grading.judge.wire.frames import receive, send
 from attncourse.grading.judge.worker import calls, notebook_shell
-from attncourse.support.alarm import ready, within
+from attncourse.support.alarm import alarm_ready, within
 
 BATCH_SECONDS = 0.02  # within which the outcomes of cases are sent together
 MAX_SKIPPED_LINES = 5  # of a cell that failed, which the checker hears of
-MISSING = object()
+NO_OBJECT = object()
 NOT_DESCRIBED: dict[str, tuple] = {"": ()}  # in place of a module's state
 
 
@@ -158,8 +158,8 @@ class Worker:
         values = {}
         self.forbids |= {name: tuple(functions) for name, functions in request["forbids"].items()}
         for name in request["names"]:
-            value = self.namespace.get(name, MISSING)
-            if value is MISSING or isinstance(value, types.ModuleType):
+            value = self.namespace.get(name, NO_OBJECT)
+            if value is NO_OBJECT or isinstance(value, types.ModuleType):
                 continue
             try:
                 values[name] = encoder.encode(value)
@@ -183,7 +183,7 @@ class Worker:
         forbids = self.forbids_of_request = self.forbidden_to(args[0]) if args else ()
         refused = self.watch_for(forbids)
         with calls.gradient_context(request):
-            args, kwargs, leaves = calls.unleafed(args, kwargs, decoder, request)
+            args, kwargs, leaves = calls.without_leaves(args, kwargs, decoder, request)
             try:
                 value = use(*args, **kwargs)
             except StopIteration:
@@ -232,7 +232,7 @@ class Worker:
             return bound
         owner = getattr(used, "__self__", used)
         for name, functions in self.forbids.items():
-            answer = self.namespace.get(name, MISSING)
+            answer = self.namespace.get(name, NO_OBJECT)
             if answer is owner or answer is type(owner):
                 return functions
         return ()
@@ -247,7 +247,7 @@ class Worker:
         seeds = request["seeds"] or repeat(None)
         refused = self.watch_for(trying.forbids)
         self.settings.put_back()
-        with ready(), quiet():
+        with alarm_ready(), quiet():
             for form, number in zip(json.loads(bytes(buffers[0])), seeds, strict=False):
                 calls.seed(number)
                 decoder = Decoder(buffers, self.resolve_handle)
@@ -404,7 +404,7 @@ class Worker:
                     old.data = value
                     old.requires_grad_(form["grad"])
             if int(number) in self.modules:
-                self.modules[int(number)] = fingerprint(module)
+                self.modules[int(number)] = module_fingerprint(module)
 
     def update(self, reply: dict[str, Any], encoder: Encoder) -> None:
         """Add to a reply what the checker does not know of the modules it holds handles of."""
@@ -419,7 +419,7 @@ class Worker:
             if str(number) in descriptions or before == NOT_DESCRIBED:
                 continue
             self.modules[number] = NOT_DESCRIBED  # if this raises, it costs whoever asked, once
-            now = fingerprint(module)
+            now = module_fingerprint(module)
             self.modules[number] = now
             if now == before:
                 continue

@@ -29,7 +29,7 @@ class Printed(io.TextIOBase):
         self.pieces: list[str] = []
 
     def writable(self) -> bool:
-        """True: so a text stream says that it can be printed to."""
+        """Return True: so a text stream says that it can be printed to."""
         return True
 
     def write(self, text: str) -> int:

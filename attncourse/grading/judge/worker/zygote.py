@@ -214,7 +214,8 @@ def make_view(folder: Path, stems: tuple[str, ...]) -> None:
 
 # --- what every worker will do, done a few times before there is one ------------------------------
 
-REHEARSALS = 4  # with some calls each: Python specialises a function once it has been called often
+# With some calls each: Python specialises a function once it has been called often.
+N_REHEARSALS = 4
 REHEARSAL_CELL = """
 def mix(a, b):
     return (a @ b.T)[..., :1] + a.sum()
@@ -266,7 +267,7 @@ def rehearse_worker() -> None:
     ask_worker(
         worker, "cell", name="cell", source=REHEARSAL_CELL + (REHEARSAL_TORCH_CELL if torch else "")
     )
-    for _ in range(REHEARSALS):
+    for _ in range(N_REHEARSALS):
         for name, case in cases:
             ask_worker(worker, "names", names=[name], forbids={})
             encoder = Encoder(repr)
