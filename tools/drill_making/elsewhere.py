@@ -198,16 +198,18 @@ def rows_of_head(statement: ast.stmt) -> range:
 def indented(statement: ast.stmt, changed: ast.AST) -> Iterator[str]:
     """The lines of a changed statement, where the statement stood."""
     lines = written(ast.fix_missing_locations(changed)).splitlines()
-    for line in lines[:-1] if isinstance(statement, HEADED) else lines:
-        yield " " * statement.col_offset + line
+    if isinstance(statement, HEADED):
+        lines = lines[:-1]
+    for line in lines:
+        yield f"{'':{statement.col_offset}}{line}"
 
 
 def formatted_rows(code: Sequence[str], mend: MendElsewhere) -> tuple[str, ...]:
     """Return the lines of a mend as the formatter writes them where they stand."""
     indent = len(code[mend.first]) - len(code[mend.first].lstrip())
     depth = indent // 4
-    heads = [f"{' ' * 4 * i}while x:" for i in range(depth)]
-    inner = [f"{' ' * (indent + 4)}pass"] if mend.mended[-1].endswith(":") else []
+    heads = [f"{'':{4 * i}}while x:" for i in range(depth)]
+    inner = [f"{'':{indent + 4}}pass"] if mend.mended[-1].endswith(":") else []
     text = SMALL.sub(r"\1e-\2", "\n".join([*heads, *mend.mended, *inner]))
     lines = tidy_code(text).splitlines()
     return tuple(lines[depth : len(lines) - len(inner)])
