@@ -26,7 +26,14 @@ from pathlib import Path
 
 from course import ROOT, Course, CourseError, load
 from environment import unwritable
-from execution import counted, forget, last_lines, run_pages, without_colours
+from execution import (
+    counted,
+    for_small_models,
+    forget,
+    last_lines,
+    run_pages,
+    without_colours,
+)
 from progress import status_of
 
 from attncourse.grading.files import reserved
@@ -137,7 +144,12 @@ def sphinx(root: Path) -> int:
     with (
         tempfile.TemporaryFile("w+") as errors,
         subprocess.Popen(
-            command, cwd=root, stdout=subprocess.PIPE, stderr=errors, text=True
+            command,
+            cwd=root,
+            env=os.environ | for_small_models(),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
         ) as building,
     ):
         tell_stages(building.stdout or ())

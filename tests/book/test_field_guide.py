@@ -8,8 +8,10 @@ import html
 import importlib
 import inspect
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 import textwrap
 from dataclasses import replace
@@ -279,6 +281,38 @@ def test_entries_are_worked_out_beside_sphinx(tmp_path, monkeypatch):
     assert {entry["target"] for entry in json.loads(kept.read_text())["entries"]} == {
         "tokens.embed"
     }
+
+
+AFTER_THREADS = """
+import os
+import signal
+import sys
+from pathlib import Path
+
+import torch
+from field_guide import listing
+
+torch.set_num_threads(4)
+torch.randn(2000, 2000).softmax(-1)  # starts them
+target = "kqv.scaled_dot_product_attention"
+known = listing.exercises()[target]
+listing.exercises = lambda: {target: known}
+process = listing.work_ahead(Path(sys.argv[1]))
+process.join(60)
+if process.exitcode is None:
+    os.killpg(0, signal.SIGKILL)  # with the processes that hang
+sys.exit(process.exitcode)
+"""
+
+
+def test_entries_are_worked_out_beside_threads_of_torch(tmp_path):
+    """Sphinx may have used several: a process that parts from them has to do without."""
+    environment = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
+    environment["PYTHONPATH"] = str(ROOT / "tools")
+    command = [sys.executable, "-c", AFTER_THREADS, str(tmp_path / "guide.json")]
+    done = subprocess.run(command, env=environment, start_new_session=True)
+    assert done.returncode == 0
+    assert (tmp_path / "guide.json").exists()
 
 
 def test_sphinx_reads_the_guide_last(monkeypatch):

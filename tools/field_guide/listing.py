@@ -24,6 +24,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import numpy as np
+import torch
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -72,9 +73,15 @@ def key() -> str:
 @cache
 def work_ahead(kept: Path) -> BaseProcess:
     """Begin to work the entries out in a process of its own, or return the one that does."""
-    process = PARTING.Process(target=entries, args=(kept,))
+    process = PARTING.Process(target=work_out, args=(kept,))
     process.start()
     return process
+
+
+def work_out(kept: Path) -> None:
+    """Work the entries out in one thread: a process that parts from several of torch's hangs."""
+    torch.set_num_threads(1)
+    entries(kept)
 
 
 def entries(kept: Path | None = None) -> list[GuideEntry]:
