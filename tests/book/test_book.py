@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import html
-import multiprocessing
 import os
 import pickle
 import re
 import shutil
+import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import colab
 import course as settings
 import execution
-import forked_kernel
 import nbformat
 import pytest
-from jupyter_cache.cache.main import JupyterCacheBase
 
 import book
 from helpers.project import FIXTURE, ROOT, copy_course, run_tool
@@ -270,29 +267,51 @@ def test_a_page_whose_outputs_are_kept_drops_no_others(tmp_path):
     assert len(cache.list_cache_records()) == 2
 
 
-def test_the_build_asks_the_cache_nothing_while_pages_run(spoiled, monkeypatch):
+WATCHED_RUN = """
+import multiprocessing
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import course as settings
+import execution
+import forked_kernel
+from jupyter_cache.cache.main import JupyterCacheBase
+
+course = settings.load(Path(sys.argv[1]))
+parting = []
+make_pool, database = forked_kernel.workers, JupyterCacheBase.db
+
+
+@contextmanager
+def watched_pool(pages):
+    with make_pool(pages) as pool:
+        parting.append(True)
+        yield pool
+        parting.clear()
+
+
+def database_of(cache):
+    assert not parting or multiprocessing.parent_process(), "asked while pages run"
+    return database.fget(cache)
+
+
+forked_kernel.workers = watched_pool
+JupyterCacheBase.db = property(database_of)
+outcome, failures = execution.run_pages(course)
+print(failures, *sorted(run.partition(" in ")[0] for run in outcome.values()))
+"""
+
+
+def test_the_build_asks_the_cache_nothing_while_pages_run(spoiled):
     """A process that parts in the middle of a read finds the database locked by nobody."""
     course = settings.load(spoiled)
     execution.forget(course, list(course.pages))
-    parting: list[bool] = []
-    make_pool, database = forked_kernel.workers, JupyterCacheBase.db
-
-    @contextmanager
-    def watched_pool(pages):
-        with make_pool(pages) as pool:
-            parting.append(True)
-            yield pool
-            parting.clear()
-
-    def database_of(cache):
-        assert not parting or multiprocessing.parent_process(), "asked while pages run"
-        return database.fget(cache)
-
-    monkeypatch.setattr(forked_kernel, "workers", watched_pool)
-    monkeypatch.setattr(JupyterCacheBase, "db", property(database_of))
-    outcome, failures = execution.run_pages(course)
-    assert {run.partition(" in ")[0] for run in outcome.values()} == {"executed"}
-    assert failures == {}
+    command = [sys.executable, "-c", WATCHED_RUN, str(spoiled)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "tools")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "{} executed executed"
 
 
 def test_what_pages_depend_on_is_no_bytecode(tmp_path):

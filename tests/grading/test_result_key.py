@@ -41,7 +41,7 @@ def test_equal_conditions_have_equal_keys_elsewhere():
     code = (
         "import sys; from attncourse.grading.driver import result_key as keys\n"
         "import test_result_key as t\n"
-        "shared = keys.conditions(t.ASSIGNMENT, t.Limits(), True)\n"
+        "shared = keys.hash_of_conditions(t.ASSIGNMENT, t.Limits(), True)\n"
         "print(keys.result_key(shared, 'ada', b'x'), 'torch' in sys.modules)\n"
     )
     folders = f"{ROOT}/tests/grading{os.pathsep}{ROOT}/tests"

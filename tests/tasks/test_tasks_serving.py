@@ -185,7 +185,7 @@ def test_a_memory_that_cannot_serve_is_refused(how, message):
 
 
 def test_a_day_has_its_rush_at_noon():
-    came = torch.tensor([one.came for one in pages.day_of_questions(0, mean=0.05)])
+    came = torch.tensor([question.second for question in pages.day_of_questions(0, mean=0.05)])
     by_quarter = torch.bincount(came // (pages.DAY // 4), minlength=4).tolist()
     assert min(by_quarter[1:3]) > 3 * max(by_quarter[0], by_quarter[3])
     assert len(came) == pytest.approx(0.05 * pages.DAY, rel=0.05)

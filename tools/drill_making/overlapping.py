@@ -43,6 +43,12 @@ OVERLAPPING = (
     {"the window is not centred", "the window has another width"},
     {"the minimum is subtracted, not the maximum", "no maximum subtracted"},
     {"masked scores are not low enough", "masked scores are lowered too little"},
+    {
+        "the weights are not normalised",
+        "divided by something else than the sum",
+        "a guard in the denominator",
+    },
+    {"the scores are multiplied by a number", "another base than e"},
     {"softmax over axis 0", "softmax over the queries"},
     {"softmax over axis 0", "softmax over the heads"},
     # chapter 4
@@ -118,6 +124,7 @@ OVERLAPPING = (
     {"the temperature is ignored", "multiplied by the temperature", "a power of the temperature"},
     {"one draw for all rows", "one row alone"},
     {"a softmax of the shares", "a power of the shares"},
+    {"all tokens are equally likely", "a power of the shares"},
     # chapter 14
     {
         "the whole layer is silent",

@@ -7,7 +7,10 @@ same in every case, or the line is one that nobody would write, which tells wher
 NAMED_FOR_ANOTHER: dict[str, tuple[str, ...]] = {
     "circuits.sink_mask": ("mask[:, :] = 1",),
     "interpret.induction_pattern": ("before = torch.cat([ids.new_full((1,), -1), ids[:0]])",),
+    "kqv.AttentionHead": ("scores = scores - self.W_q.out_features**0.5",),
     "llama.merge_pairs": ("_, i = found[0]",),
+    "self_attention.attention_weights": ("return weights / weights.max(-1, keepdims=True)",),
+    "self_attention.self_attention": ("return (weights @ X) / weights.max(-1, keepdims=True)",),
     "sequences.balanced_accuracy": (
         "np.min(predictions[labels == c] == c) for c in np.unique(labels)",
     ),

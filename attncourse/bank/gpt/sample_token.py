@@ -65,12 +65,12 @@ def drawn_case(
     logits = torch.stack([one_row() for _ in range(batch)]) if batch else one_row()
     seed = int(rng.integers(1 << 30))
     named = ", ".join(f"{name}={value}" for name, value in options.items())
-    told = f"{DRAWS} draws, in sixths" + (f"; {note}" if note else "")
+    counted = f"how often each token came in {DRAWS} draws, in sixths"
     return Case(
         (DRAWS, PARTS, seed, seeded, logits),
         options,
         use=callers.shares_drawn,
-        note=told,
+        note=f"{counted}; {note}" if note else counted,
         shown=f"sample_token(logits{', ' if named else ''}{named})",
     )
 
