@@ -43,11 +43,8 @@ OVERLAPPING = (
     {"the window is not centred", "the window has another width"},
     {"the minimum is subtracted, not the maximum", "no maximum subtracted"},
     {"masked scores are not low enough", "masked scores are lowered too little"},
-    {
-        "the weights are not normalised",
-        "divided by something else than the sum",
-        "a guard in the denominator",
-    },
+    {"the weights are not normalised", "divided by something else than the sum"},
+    {"divided by something else than the sum", "a guard in the denominator"},
     {"the scores are multiplied by a number", "another base than e"},
     {"softmax over axis 0", "softmax over the queries"},
     {"softmax over axis 0", "softmax over the heads"},
