@@ -17,7 +17,7 @@ from attncourse.grading.serve import Quiet, Server
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
-from chromium import launched  # noqa: E402
+from chromium import ABSENT, BROWSER, launched  # noqa: E402
 
 PAGES = ("book/index", "book/05_kqv", "book/14_interpret", "book/18_llama")
 SLOWER, REPEATS = 6, 5
@@ -52,6 +52,10 @@ def measure(browser, address: str) -> tuple[float, float, float]:
 def main() -> None:
     """Print the table."""
     sites = [*map(Path, sys.argv[1:]), ROOT / "_build" / "html"]
+    if missing := [str(site) for site in sites if not (site / f"{PAGES[0]}.html").is_file()]:
+        raise SystemExit(f"no book is built in {', '.join(missing)}: make book")
+    if BROWSER is None:
+        raise SystemExit(ABSENT)
     servers = [Server(("127.0.0.1", 0), partial(Quiet, directory=str(site))) for site in sites]
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -130,25 +130,6 @@ def test_an_example_tells_the_wrong_names_apart():
     assert example_of(exercise, trials[place])["call"] == drill.example.call
 
 
-def test_another_line_that_mends_is_seen():
-    """A scale that is squared in one line can be mended where it is used, too."""
-    code = ("def scale_scores(scores, d_k):", "    root = d_k", "    return scores / root")
-    exercise = exercises()["scaling.scale_scores"]
-    wrong = next(m for m in exercise.mistakes if "divided by d_k" in m.name)
-    drill = changed(
-        drills_of("kqv")[0],
-        exercise="scaling.scale_scores",
-        code=code,
-        line=1,
-        mended=("    root = d_k**0.5",),
-        name=wrong.name,
-        sentence=wrong.explanation,
-        wrong_names=(),
-        setup="",
-    )
-    assert drill_problem(drill, SEED) == "another line mends it"
-
-
 @pytest.mark.parametrize("stem", STEMS)
 def test_what_is_kept_is_whole(stem):
     """Ids once; readable code without comments; names and places that there are."""

@@ -55,6 +55,10 @@ def test_the_line_where_a_value_is_used_mends_it_as_well():
     assert implementation_of("scale_scores", "", "\n".join(CODE))(6.0, 4) == 1.5
 
 
+def test_a_drill_that_keeps_silent_on_such_a_line_is_refused():
+    assert drill_problem(scale_by_hand(), SEED) == "another line mends it"
+
+
 def test_a_head_is_changed_without_what_is_in_it():
     changes = list(changes_elsewhere(scale_by_hand()))
     assert MendElsewhere(2, 2, ("    if root ** 0.5 > 0:",)) in changes

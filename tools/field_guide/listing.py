@@ -34,6 +34,7 @@ from attncourse.checks import Exercise, Mistake, exercises
 from attncourse.checks.index import name_of_place
 from attncourse.checks.showing.verdict import Picture, short_number
 from attncourse.checks.showing.verdict import inline_html as with_code
+from attncourse.grading.files import replace_file
 
 TOOLS = ("listing.py", "check_source.py", "symptoms.py", "wrong_lines.py")
 LEXER, FORMATTER = PythonLexer(), HtmlFormatter(nowrap=True)
@@ -99,12 +100,11 @@ def entries(kept: Path | None = None) -> list[GuideEntry]:
             for guide_entry in entries_of_exercise
         )
     if kept is not None:
-        kept.parent.mkdir(parents=True, exist_ok=True)
         cached_entries = {
             "key": now,
             "entries": [asdict(guide_entry) for guide_entry in all_entries],
         }
-        kept.write_text(json.dumps(cached_entries), encoding="utf-8")
+        replace_file(kept, json.dumps(cached_entries))
     return all_entries
 
 
