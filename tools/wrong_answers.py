@@ -51,7 +51,7 @@ class SeedResult:
     seed: int
     wrong: str
     kind: str
-    told: str
+    words: str
     names: tuple[str, ...]  # the mistake that was named, and what is told beside it
     seconds: float
     further: tuple[str, ...] = ()  # what further seeds named, where a mistake was named
@@ -171,9 +171,9 @@ def print_changed(results: list[SeedResult], before: list[SeedResult]) -> None:
     print("\nbefore, the same answers:")
     print_table([old for _, old in both])
     for new, old in both:
-        if new.told != old.told or new.kind != old.kind:
+        if new.words != old.words or new.kind != old.kind:
             print(f"{new.answer}, seed {new.seed}: {new.wrong}")
-            print(f"    was {old.kind}: {old.told}\n    now {new.kind}: {new.told}")
+            print(f"    was {old.kind}: {old.words}\n    now {new.kind}: {new.words}")
 
 
 def main() -> None:
@@ -203,7 +203,7 @@ def main() -> None:
         for r in file_results:
             if options.full or (r.kind != "passed" if is_right else r.kind in KINDS[::4]):
                 head = f"{r.answer}, seed {r.seed}, {r.seconds:.2f} s: {r.wrong}"
-                print(f"{head}\n    {r.kind}: {r.told}", flush=True)
+                print(f"{head}\n    {r.kind}: {r.words}", flush=True)
     if not results:
         parser.error(f"no answers in {options.folder}")
     print_table(results)

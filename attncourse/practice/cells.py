@@ -70,12 +70,12 @@ def task_text(drill: Drill) -> str:
 def example_text(example: DrillExample) -> str:
     """Return an example as Markdown: the call, its inputs, what comes out, what should."""
     note = f" ({example.note})" if example.note else ""
-    lines = [f"{one['name']} = {value_text(one['value'])}" for one in example.inputs]
-    given = ["```text", *lines, "```", ""] if lines else []
+    lines = [f"{array['name']} = {value_text(array['value'])}" for array in example.inputs]
+    input_block = ["```text", *lines, "```", ""] if lines else []
     head = f"`{example.call}`{note}"
     results = ["```text", f"gives        {value_text(example.got)}"]
     results += [f"should give  {value_text(example.want)}", "```"]
-    return "\n".join([f"{head}, where" if lines else head, "", *given, *results])
+    return "\n".join([f"{head}, where" if lines else head, "", *input_block, *results])
 
 
 def value_text(value: Any) -> str:

@@ -23,7 +23,7 @@ from attncourse.grading.course.dates import (
     zone_of,
 )
 from attncourse.grading.course.extensions import (
-    More,
+    ExtensionDays,
     read_extensions,
     write_extensions,
 )
@@ -470,7 +470,7 @@ def test_a_file_of_extensions_that_is_none_is_told_in_a_line(tmp_path, text, sai
 
 
 def test_a_students_id_in_the_file_is_no_formula_and_comes_back(tmp_path):
-    days = {(student, NAME): More(2) for student in ("ada", "=cmd|' C'!A0", "-x")}
+    days = {(student, NAME): ExtensionDays(2) for student in ("ada", "=cmd|' C'!A0", "-x")}
     text = write_extensions(tmp_path, days).read_text()
     assert f"\n'=cmd|' C'!A0,{NAME},2\n" in text
     assert read_extensions(tmp_path) == days
@@ -482,7 +482,7 @@ def test_an_extension_for_all_of_a_persons_assignments(tmp_path):
     done = run("extend", "ada", "--all", "--days", 2, cwd=course)
     assert len(done.stdout.splitlines()) == 2, done
     found = read_extensions(course)
-    assert {name: more.given for (_, name), more in found.items()} == {NAME: 2, "02_other": 2}
+    assert {name: more.granted for (_, name), more in found.items()} == {NAME: 2, "02_other": 2}
     refuses(run("extend", "ada", "--days", 2, cwd=course), "name one assignment, or all of them")
 
 
@@ -491,7 +491,7 @@ def test_a_section_has_a_due_date_of_its_own(tmp_path):
     (tmp_path / "b.csv").write_text("id,email\nbob,b@x.org\ncy,c@x.org\n")
     done = run("extend", tmp_path / "b.csv", NAME, "--days", 2, cwd=course)
     assert "each of the 2 students of" in done.stdout, done
-    assert {who: more.given for (who, _), more in read_extensions(course).items()} == {
+    assert {who: more.granted for (who, _), more in read_extensions(course).items()} == {
         "bob": 2,
         "cy": 2,
     }

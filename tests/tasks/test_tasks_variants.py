@@ -134,7 +134,7 @@ def test_a_window_sees_its_last_keys():
 
 def test_what_was_written_last_is_asked():
     ids, answers = variant_tasks.written_twice(
-        20, torch.Generator().manual_seed(16), keys=6, asked=4
+        20, torch.Generator().manual_seed(16), keys=6, n_asked=4
     )
     for row, own in zip(ids.tolist(), answers.tolist(), strict=True):
         last = {key: value - 6 for key, value in row[:9]}

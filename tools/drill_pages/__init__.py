@@ -115,25 +115,25 @@ def still_drills(drills: Sequence[Drill]) -> list[Drill]:
     """Return the drills that stand on a chapter's page, of different exercises if there are."""
     shuffled = random.Random(0).sample(drills, len(drills))
     shuffled.sort(key=lambda drill: drill.easy)
-    kept: list[Drill] = []
+    chosen: list[Drill] = []
     for fresh in (True, False):
         for drill in shuffled:
-            known = drill.exercise in {one.exercise for one in kept}
-            if len(kept) < STILL and drill not in kept and not (fresh and known):
-                kept.append(drill)
-    return kept
+            known = drill.exercise in {other.exercise for other in chosen}
+            if len(chosen) < STILL and drill not in chosen and not (fresh and known):
+                chosen.append(drill)
+    return chosen
 
 
 def chapter_html(course: Course, chapter: Chapter) -> str:
     """Return the place of a chapter's drills, with those that stand there without scripts."""
-    kept = still_drills(drills_by_chapter(course)[chapter.stem])
-    still = "".join(still_html(drill, links(course, drill)) for drill in kept)
+    shown = still_drills(drills_by_chapter(course)[chapter.stem])
+    still = "".join(still_html(drill, links(course, drill)) for drill in shown)
     practice = "practice.html" if PRACTICE in course.pages else ""
     return (
         f'<div class="attncourse-drill tex2jax_ignore mathjax_ignore" role="group" '
         f'aria-label="{TITLE}" data-chapter="{chapter.stem}" '
         f'data-drills="{escape(address(course, chapter.stem))}" data-practice="{practice}">'
-        f'<div class="ap-still">{still}</div>{short_answers_html(kept)}</div>'
+        f'<div class="ap-still">{still}</div>{short_answers_html(shown)}</div>'
     )
 
 

@@ -75,7 +75,7 @@ class Row:
 
     ``turned``: the arrays' axes lie in memory in the reverse order. ``factor``: what the arguments,
     or those that are named, are multiplied by. ``zero``: arguments or weights, by the ends of their
-    names, that are 0. ``cancel``: the entries of a row add up to 0. ``given``: further arguments.
+    names, that are 0. ``cancel``: the entries of a row add up to 0. ``arguments``: further arguments, by name.
     ``options`` go to a module's constructor, ``then`` are the lengths of a second call.
     """
 
@@ -86,7 +86,7 @@ class Row:
     factor: float | Mapping[str, float] = 1.0
     zero: tuple[str, ...] = ()
     cancel: bool = False
-    given: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     then: Mapping[str, int] | None = None
     method: str = ""
@@ -125,9 +125,9 @@ class CaseTable:
         return TableCriterion(self, name, points)
 
     def case(self, rng: Rng, row: Row) -> Case:
-        """Arguments that are drawn go by position, others of ``given`` by name."""
-        drawn = {name: value for name, value in row.given.items() if isinstance(value, Drawn)}
-        named = {name: value for name, value in row.given.items() if name not in drawn}
+        """Arguments that are drawn go by position, others of ``row.arguments`` by name."""
+        drawn = {name: value for name, value in row.arguments.items() if isinstance(value, Drawn)}
+        named = {name: value for name, value in row.arguments.items() if name not in drawn}
         args = self.arguments(rng, {**self.spec, **drawn}, row)
         return Case(tuple(args.values()), named, note=row.note, use=row.use or call_it)
 

@@ -78,7 +78,7 @@ class Attention(Decisions):
     """Attention as decisions.
 
     ``roles`` gives query, key and value their parts, ``compare`` makes the scores, ``factor`` is
-    the default scale, ``given`` what a scale argument does to it, ``scale`` what it does to the
+    the default scale, ``given_scale`` what a scale argument does to it, ``scale`` what it does to the
     scores. ``hide`` masks them, ``normalize`` makes weights of them, ``after`` is done to those,
     ``mix`` blends the values. ``other`` is the values, or the tokens that a module was given.
     """
@@ -86,7 +86,7 @@ class Attention(Decisions):
     roles: Callable = as_they_come
     compare: Callable = products
     factor: Callable = by_root_of_d_k
-    given: Callable = in_its_place
+    given_scale: Callable = in_its_place
     scale: Callable = times
     hide: Callable = hide
     normalize: Callable = over_keys
@@ -96,7 +96,7 @@ class Attention(Decisions):
     def weights(self, query, key, other=None, mask=None, scale=None):
         """Return the attention map ``(..., m, n)``."""
         query, key, other = self.roles(query, key, other)
-        factor = self.given(self.factor(query, key, other), scale)
+        factor = self.given_scale(self.factor(query, key, other), scale)
         return self.shares(self.scale(self.compare(query, key), factor), mask, factor)
 
     def shares(self, scores, mask=None, factor=1.0):

@@ -106,7 +106,7 @@ class ModuleTable(CaseTable):
             self.name,
             args,
             state,
-            self.arguments(rng, {**self.spec, **row.given}, row),
+            self.arguments(rng, {**self.spec, **row.arguments}, row),
             options=dict(row.options),
             method=row.method,
             use=row.use,

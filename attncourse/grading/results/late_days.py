@@ -14,7 +14,7 @@ from attncourse.grading.course.extensions import (
     EXTENSIONS_FILE,
     EXTENSIONS_HEAD,
     LATE_DAYS_COLUMN,
-    More,
+    ExtensionDays,
     read_extensions,
 )
 from attncourse.grading.course.late import seconds_late
@@ -65,8 +65,8 @@ def late_days(
     rows: dict[tuple[str, str], list[Value]] = {}
     for due, name, student, stamp, more in sorted(handed_in, key=lambda hand_in: hand_in[:3]):
         entered = time_between(due, due + (more or timedelta()), zone) / DAY
-        granted = extensions.get((student, name), More(entered)).given
-        seconds = seconds_late(stamp, due, More(granted).length(due, zone), zone)
+        granted = extensions.get((student, name), ExtensionDays(entered)).granted
+        seconds = seconds_late(stamp, due, ExtensionDays(granted).length(due, zone), zone)
         begun = math.ceil(seconds / DAY.total_seconds()) if seconds > grace else 0
         taken = min(begun, left[student])
         left[student] -= taken
@@ -78,7 +78,7 @@ def late_days(
                 *(moment_in_tables(zone, moment) for moment in (due, stamp)),
             ]
     for (student, name), more in extensions.items():  # who has not handed in has them all the same
-        rows.setdefault((student, name), [student, name, more.given, more.taken])
+        rows.setdefault((student, name), [student, name, more.granted, more.taken])
     place = output or course / "reports" / "late_days.csv"
     if place.resolve() == (course / EXTENSIONS_FILE).resolve():
         raise UserError(f"{place} counts at once: write it to another place, and look at it first")

@@ -56,7 +56,7 @@ class Assembled:
         mine = sum(len(chapter.mine) for chapter in self.chapters)
         lines = [f"{mine} of {parts} parts are yours, in {self.folder}"]
         for chapter in self.chapters:
-            for name, others in chapter.given.items():
+            for name, others in chapter.ours_needed.items():
                 if name in chapter.mine:
                     lines.append(f"{chapter.stem}.{name} is yours: right{given_right(others)}")
             lines += [f"{chapter.stem}.{n} is ours: {chapter.why[n]}" for n in chapter.ours]
@@ -103,11 +103,11 @@ def assemble_package(
     reports = selfcheck.check_each([*read.values()], limits, explain=False)
     for number, (stem, (path, _, cells)) in enumerate(read.items(), 1):
         report = next(reports)
-        given_by_name = {
+        needed_by_name = {
             v["target"].split(".")[1]: v["given"] for v in report.verdicts if v["given"]
         }
         chapters[stem] = ChapterParts(
-            stem, path, definitions_in(cells), why_unusable_answers(report, cells), given_by_name
+            stem, path, definitions_in(cells), why_unusable_answers(report, cells), needed_by_name
         )
         seen(number, len(read), path.name)
     made = parts_given_right_ones(
@@ -169,8 +169,8 @@ def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list
             called = set().union(*(piece.read for piece in pieces)) & set(chapter.ours) - {name}
             if not called:
                 continue
-            given_by_name = chapter.given | {name: sorted(called)}
-            mended = replace(chapter.changed(**{name: ""}), given=given_by_name)
+            needed_by_name = chapter.ours_needed | {name: sorted(called)}
+            mended = replace(chapter.changed(**{name: ""}), ours_needed=needed_by_name)
             changed = [*chapters[:place], mended, *chapters[place + 1 :]]
             if not any(try_parts(changed, [f"{chapter.stem}.{name}"], limits).values()):
                 chapters = changed

@@ -65,7 +65,7 @@ class Definition(NamedTuple):
 class ChapterParts:
     """One chapter's notebook: what it defines, and for each exercise why it is not the student's.
 
-    ``why`` is empty for a part that is the student's; ``given`` names, for some of those, the parts
+    ``why`` is empty for a part that is the student's; ``ours_needed`` names, for some of those, the parts
     of ours that it needs to be right.
     """
 
@@ -73,7 +73,7 @@ class ChapterParts:
     path: Path
     code: tuple[Definition, ...]
     why: dict[str, str]
-    given: dict[str, list[str]] = field(default_factory=dict)
+    ours_needed: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def mine(self) -> list[str]:
