@@ -55,7 +55,7 @@ LENGTHS = {"n_heads": "h", "n_kv_heads": "h_kv"}  # counts that are the length o
 LONG, TINY, HUGE, SPREAD = 17, 1e-6, 1e6, 1000.0
 RANKS = ("one batch axis", "two batch axes", "three batch axes")
 
-FUNCTIONS = (
+FUNCTION_CALLERS = (
     call_it,
     call_in_blocks,
     dtype_of,
@@ -167,7 +167,7 @@ def uses_by_criterion(exercise: Exercise) -> Iterator[tuple[Criterion, Use]]:
         caller, bound = caller_of(case)
         if case.raises is not None:
             continue
-        if caller in FUNCTIONS:
+        if caller in FUNCTION_CALLERS:
             yield criterion, use_of_function(exercise, case, expected, caller, bound)
         elif caller in MODULES:
             yield criterion, use_of_module(exercise, case, expected, caller)
@@ -626,7 +626,7 @@ def exp_rows(exercise: Exercise) -> list[float]:
             # A function that an exercise is given may take exp, and that is not its own.
             caller = caller_of(case)[0]
             has_own_arrays = caller not in ON_GIVEN and not any(map(callable, case.args))
-            if has_own_arrays and caller in (*FUNCTIONS, *MODULES) and case.raises is None:
+            if has_own_arrays and caller in (*FUNCTION_CALLERS, *MODULES) and case.raises is None:
                 case.use(exercise.reference, *copy_of(case.args), **copy_of(case.kwargs))
     return spreads
 

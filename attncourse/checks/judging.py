@@ -32,11 +32,14 @@ from attncourse.checks.trying.compare import (
 from attncourse.checks.trying.muted import muted
 from attncourse.checks.trying.outcome import Outcome, is_tensor, is_unwritten, named_arguments
 from attncourse.checks.trying.settings import as_a_process_starts
-from attncourse.checks.trying.trials import Trial, count_numbers, trials_of, try_out
+from attncourse.checks.trying.trials import Trial, count_numbers, one_number, trials_of, try_out
 from attncourse.support.alarm import TimeUp
 
 # Seconds of processor time for all cases: what takes longer is not called again.
 MAX_SECONDS_TO_ASK_AGAIN = 4.0
+# Why a criterion that holds earns nothing.
+NO_VALUE_RIGHT = "earns no points as long as every value is wrong"
+ONE_NUMBER_FOR_ALL = "earns no points as long as the same number comes back for every input"
 MAX_ARRAY_COLUMNS = 72  # in one line
 MAX_ARRAYS_IN_EXAMPLE = 3
 MAX_ARRAYS_IN_FULL = 6  # where all is told
@@ -242,7 +245,7 @@ def answers_something(exercise: Exercise, trials: tuple[Trial, ...], seed: int) 
 
     An empty one returns one number for everything, or what it was given, or never returns.
     """
-    if returns_one_number(trials):
+    if one_number(trials) is not None:
         return False
     if not any_wrong_value(trials):
         return False
@@ -364,41 +367,31 @@ def judge_criteria(exercise: Exercise, trials: tuple[Trial, ...]) -> tuple[Crite
     refusals = {t.criterion.name for t in trials if t.case.raises is not None}
     values = [c.name for c in exercise.criteria if not c.unchanged and c.name not in refusals]
     nothing_right = all(failing[name] for name in values)
-    constant = any(failing.values()) and returns_one_number(trials)
-    return tuple(
-        judge_criterion(
-            exercise, c, failing[c.name], constant or (nothing_right and c.name not in values)
-        )
-        for c in exercise.criteria
-    )
-
-
-def returns_one_number(trials: tuple[Trial, ...]) -> bool:
-    """True if an answer returns one and the same number, alone or in arrays, for every input.
-
-    A word in place of a value, the name of its dtype, says nothing of it.
-    """
-    values = [t.outcome.value for t in trials if t.outcome.kind == "value" and not t.case.facts]
-    arrays = [as_numbers(value) for value in values if not isinstance(value, str)]
-    known = [a for a in arrays if a is not None]
-    if not arrays or len(known) < len(arrays):
-        return False
-    return len({float(n) for a in known if a.size for n in (a.min(), a.max())}) == 1
+    constant = any(failing.values()) and one_number(trials) is not None
+    verdicts = []
+    for criterion in exercise.criteria:
+        reason = ""
+        if constant:
+            reason = ONE_NUMBER_FOR_ALL
+        elif nothing_right and criterion.name not in values:
+            reason = NO_VALUE_RIGHT
+        verdicts.append(judge_criterion(exercise, criterion, failing[criterion.name], reason))
+    return tuple(verdicts)
 
 
 def judge_criterion(
-    exercise: Exercise, criterion: Criterion, trial: Trial | None, empty: bool
+    exercise: Exercise, criterion: Criterion, trial: Trial | None, reason_for_nothing: str
 ) -> CriterionVerdict:
     """Return the verdict on one criterion, which fails in this trial, or holds if there is none.
 
-    ``empty`` says that it holds by itself, because no value is right.
+    ``reason_for_nothing`` says why it earns nothing although it holds; empty where it earns.
     """
     name, possible = criterion.name, criterion.points
-    if trial is None and not empty:
+    if trial is None and not reason_for_nothing:
         return CriterionVerdict(name, True, possible, possible)
     if trial is None:
-        said = "earns no points as long as every value is wrong"
-        return CriterionVerdict(name, False, 0, possible, said, said, waits=True)
+        reason = reason_for_nothing
+        return CriterionVerdict(name, False, 0, possible, reason, reason, waits=True)
     problem = problem_of(criterion, trial)
     message = f"{call_text(exercise, trial.case)}\n{problem}"
     return CriterionVerdict(name, False, 0, possible, message, problem.said)

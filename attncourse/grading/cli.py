@@ -40,8 +40,8 @@ TRUST = typer.Option(
     metavar="numbers|names",
     help="Which is right where a number and a name are two people's. [default: neither: stop]",
 )
-FOLDER = "Its folder in solutions/, say 05_kqv."
-ASSIGNMENT = typer.Argument(help=FOLDER)
+FOLDER_HELP = "Its folder in solutions/, say 05_kqv."
+ASSIGNMENT = typer.Argument(help=FOLDER_HELP)
 GRADED = typer.Argument(help="A graded assignment, say 05_kqv.")
 
 
@@ -260,7 +260,7 @@ def model() -> None:
 
 @app.command()
 def release(
-    assignment: str | None = typer.Argument(None, help=FOLDER),
+    assignment: str | None = typer.Argument(None, help=FOLDER_HELP),
     everything: bool = ALL,
     course: Path = COURSE,
     db: str | None = DB,
@@ -448,7 +448,7 @@ def extend(
     student: str = typer.Argument(
         help="The id: a folder in submitted/. Or a CSV file of a section, for all who are on it."
     ),
-    assignment: str | None = typer.Argument(None, help=FOLDER),
+    assignment: str | None = typer.Argument(None, help=FOLDER_HELP),
     everything: bool = ALL,
     days: float = typer.Option(help="Days after the due date; 0 takes them back."),
     course: Path = COURSE,

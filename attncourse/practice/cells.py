@@ -12,7 +12,7 @@ INTRODUCTION = (
     "it stands, run its cell and then the check below. Nothing else has to change."
 )
 PRACTICE, TO_MEND = "# Practice · chapter ", "# Mend it · chapter "  # titles, to know them by
-WIDTH = 76  # columns of a value in one line
+MAX_CELL_COLUMNS = 76  # columns of a value in one line
 
 
 def practice_notebook(stem: str, drills: Iterable[Drill]) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def value_text(value: Any) -> str:
         return described(value)
     if isinstance(value, list):
         flat = plain_list(value)
-        if len(flat) <= WIDTH or not all(isinstance(row, list) for row in value):
+        if len(flat) <= MAX_CELL_COLUMNS or not all(isinstance(row, list) for row in value):
             return flat
         return "[" + ",\n ".join(map(value_text, value)) + "]"
     return str(value)

@@ -14,7 +14,7 @@ from typing import Any
 from attncourse.checks import find_exercise
 from attncourse.checks.index import guide_place, index
 
-FOLDER = Path(__file__).with_name("drills")
+DRILLS_FOLDER = Path(__file__).with_name("drills")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Drill:
 
 def drills_file(stem: str) -> Path:
     """Return where a chapter's drills are kept; there need be no such file."""
-    return FOLDER / f"{stem}.json"
+    return DRILLS_FOLDER / f"{stem}.json"
 
 
 @cache

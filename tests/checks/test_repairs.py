@@ -145,6 +145,22 @@ def test_what_the_result_is_stands_before_the_place():
     assert bare.startswith("Without `clamp`")
 
 
+def test_a_place_is_told_of_an_answer_with_one_number_for_everything(tmp_path):
+    text = """
+        def attention_scores(query, key):
+            scores = query @ key.mT
+            out = torch.zeros_like(scores)
+            for i in range(scores.shape[-2]):
+                out[..., i, :] == scores[..., i, :]
+            return out
+    """
+    answer = written(text, "attention_scores", tmp_path)
+    told = judge(ALL["kqv.attention_scores"], answer, 3).diagnosis.explanation
+    assert told.startswith("The result is 0 everywhere")
+    assert "not used at all? With" in told
+    assert told.endswith("every result is right.")
+
+
 def written(text: str, name: str, tmp_path):
     """A function from a file, as a notebook's cell is one."""
     file = tmp_path / "answer.py"

@@ -15,7 +15,7 @@ from attncourse.checks.judging import points
 from attncourse.checks.substitution import names_called, namespace_of
 from attncourse.grading.student.package import ChapterParts, definitions_in, write_package
 from attncourse.grading.submission.notebook import read_cells
-from attncourse.milestones import NAMES
+from attncourse.milestones import MILESTONE_NAMES
 from attncourse.milestones import find_milestone as milestone
 from attncourse.milestones.milestone import try_gates
 from attncourse.milestones.parts import Parts, read_parts
@@ -76,7 +76,7 @@ def test_every_other_right_answer_does_for_those_that_use_it(published, monkeypa
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MILESTONE_NAMES)
 def test_milestones_stand_with_the_published_answers(name, published):
     """Before training: all gates on the parts themselves."""
     assert shut_gates(name, published) == {}
@@ -90,7 +90,7 @@ def shut_gates(name: str, parts: Parts) -> dict[str, str]:
     return try_gates(untrained, parts, show=False)[0]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", MILESTONE_NAMES)
 def test_milestones_stand_with_other_right_answers(name):
     """Of each part another right answer, drawn once; a failure names the one that causes it."""
     rng, others = random.Random(name), {}

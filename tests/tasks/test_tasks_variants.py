@@ -169,7 +169,7 @@ def test_all_keys_chosen_are_all_keys():
     whole = rows[0]["loss"]
     for row in rows[5:]:
         assert row["loss"] == pytest.approx(whole, abs=1e-4)
-    assert {row["way"] for row in rows[1:5]} == set(key_choice.WAYS)
+    assert {row["way"] for row in rows[1:5]} == set(key_choice.CHOOSERS)
 
 
 def test_an_indexer_learns_where_a_model_looks():

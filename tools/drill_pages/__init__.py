@@ -26,9 +26,9 @@ from attncourse.practice.drills import Drill, drills_file
 from drill_pages import markup
 from drill_pages.markup import DrillLinks, packed, short_answers_html, still_html
 
-TITLE = "Find the mistake"
+DRILLS_TITLE = "Find the mistake"
 STILL = 3  # drills of a chapter that stand on its page
-FOLDER = "drills"  # of the built book's static files
+DRILLS_SITE_FOLDER = "drills"  # of the built book's static files
 VERSIONS = "drill_versions"  # where Sphinx's environment keeps them from build to build
 
 
@@ -54,7 +54,7 @@ class AddDrills(SphinxTransform):
         exercises = f"{chapter.stem}-exercises"
         for section in list(self.document.findall(nodes.section)):
             if exercises in section["names"]:
-                title, name = nodes.title("", TITLE), f"{chapter.stem}-drills"
+                title, name = nodes.title("", DRILLS_TITLE), f"{chapter.stem}-drills"
                 added = nodes.section("", title, DrillsNode(), ids=["find-the-mistake"])
                 added["names"] = [name]
                 section.parent.insert(section.parent.index(section), added)
@@ -102,7 +102,7 @@ def raw(html: str) -> nodes.raw:
 def address(course: Course, stem: str) -> str:
     """Return where the pages find a chapter's drills; other drills have another address."""
     text = Path(markup.__file__).read_bytes() + drills_file(stem).read_bytes()
-    return f"../_static/{FOLDER}/{stem}.js?v={hashlib.sha256(text).hexdigest()[:8]}"
+    return f"../_static/{DRILLS_SITE_FOLDER}/{stem}.js?v={hashlib.sha256(text).hexdigest()[:8]}"
 
 
 def links(course: Course, drill: Drill) -> DrillLinks:
@@ -131,7 +131,7 @@ def chapter_html(course: Course, chapter: Chapter) -> str:
     practice = "practice.html" if PRACTICE in course.pages else ""
     return (
         f'<div class="attncourse-drill tex2jax_ignore mathjax_ignore" role="group" '
-        f'aria-label="{TITLE}" data-chapter="{chapter.stem}" '
+        f'aria-label="{DRILLS_TITLE}" data-chapter="{chapter.stem}" '
         f'data-drills="{escape(address(course, chapter.stem))}" data-practice="{practice}">'
         f'<div class="ap-still">{still}</div>{short_answers_html(shown)}</div>'
     )
@@ -172,7 +172,7 @@ def write_drills(app, exception):
     if exception or app.builder.format != "html":
         return
     course = loaded(Path(app.srcdir))
-    folder = Path(app.outdir) / "_static" / FOLDER
+    folder = Path(app.outdir) / "_static" / DRILLS_SITE_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.js"):
         old.unlink()

@@ -21,9 +21,9 @@ from attncourse.checks.showing.verdict import inline_html
 from attncourse.practice.drills import Drill, DrillExample
 from attncourse.practice.excerpt import excerpt_of
 
-ROLES = {"query": "query", "key": "key", "value": "value", "queries": "query", "keys": "key"}
-ROLES |= {"values": "value", "Q": "query", "K": "key", "V": "value"}
-ROLES |= {"weights": "weight", "A": "weight"}
+ROLE_OF_NAME = {"query": "query", "key": "key", "value": "value", "queries": "query", "keys": "key"}
+ROLE_OF_NAME |= {"values": "value", "Q": "query", "K": "key", "V": "value"}
+ROLE_OF_NAME |= {"weights": "weight", "A": "weight"}
 BREAK = re.compile(r"[(\[](?=[^)\]<])")  # where a line may go on below; no tag has such a sign
 DOT = re.compile(r'<span class="o">\.</span>')
 TOKEN = re.compile(r'<span class="(\w+)">([^<]*)</span>')
@@ -158,7 +158,7 @@ def part_html(part: Any) -> str:
 
 def table_html(rows: list[list], name: str, others: list[list] | None, most: int) -> str:
     """Draw numbers as cells, the darker the larger, and truth values as cells of a mask."""
-    role = ROLES.get(name, "")
+    role = ROLE_OF_NAME.get(name, "")
     alike = is_matrix(others) and shape_of(others) == shape_of(rows)
     cells = [x for row in rows for x in row]
     top = max((abs(x) for x in cells if is_number(x) and math.isfinite(x)), default=0) or 1.0
@@ -193,11 +193,11 @@ def cell_html(value: Any, top: float, decimals: int, differs: bool) -> str:
 
 def example_html(example: DrillExample) -> str:
     """Show what goes in, what comes out and what should."""
-    inputs = "".join(
-        f"<div><p><code>{escape(array['name'])}</code></p>"
-        f"{value_html(array['value'], array['name'], None, decimals_of_input(array['value']))}</div>"
-        for array in example.inputs
-    )
+    inputs = ""
+    for array in example.inputs:
+        name, value = array["name"], array["value"]
+        shown = value_html(value, name, None, decimals_of_input(value))
+        inputs += f"<div><p><code>{escape(name)}</code></p>{shown}</div>"
     got, want = example.got, example.want
     most = decimals_that_tell(got, want)
     look = ' class="ap-weight"' if is_map(want) else ""  # both, or the look would tell

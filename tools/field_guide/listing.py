@@ -146,7 +146,9 @@ def entry(exercise: Exercise, mistake: Mistake) -> GuideEntry:
         '<div class="attn-screen">',
         f"<p><strong>Fails first</strong> at “{prose(shown.criterion)}”:</p>",
         f"<pre>{escape(shown.call)}</pre>",
-        f"<p>{with_code(as_sentence_of_example(shown.description))}</p>" if shown.description else "",
+        f"<p>{with_code(as_sentence_of_example(shown.description))}</p>"
+        if shown.description
+        else "",
         side_by_side(shown.texts) if shown.texts else "",
         pictures(shown.picture) if shown.picture else "",
         "<p><strong>What to change</strong></p>",

@@ -29,7 +29,7 @@ ARRAYS = re.compile(r"(?s)(.*?)\s*returned( NaN)?:?\n(.*)\nexpected\n(.*)")
 
 @dataclass(frozen=True)
 class Example:
-    """An example of a mistake: ``description`` in words, and the two results where they are small."""
+    """An example of a mistake: what happens in words, and both results where they are small."""
 
     criterion: str
     symptom: str

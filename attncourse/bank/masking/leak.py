@@ -46,7 +46,7 @@ TENSORS = {
 
 
 def leak_case(kind: str, x: torch.Tensor, mask: torch.Tensor, note: str = "", **tensors) -> Case:
-    """``leak(f, x, mask)`` with f = ``FUNCTIONS[kind]`` of the callers and these tensors."""
+    """``leak(f, x, mask)`` with f = ``LENT_FUNCTIONS[kind]`` of the callers and these tensors."""
     told = "; ".join(text for text in (FORMULAS[kind], note) if text)
     return Case((kind, x, mask), tensors, use=call_on_function, note=told, shown="leak(f, x, mask)")
 

@@ -7,12 +7,12 @@ import numpy as np
 
 
 def call_on_function(implementation: Callable, kind: str, *args, **tensors) -> Any:
-    """Return what the implementation makes of ``FUNCTIONS[kind]`` with these tensors.
+    """Return what the implementation makes of ``LENT_FUNCTIONS[kind]`` with these tensors.
 
     The function is made here, beside the submission: through one of the checker's own, which is
     called across the processes, no gradient would flow.
     """
-    function = FUNCTIONS[kind]
+    function = LENT_FUNCTIONS[kind]
 
     def f(x: Any) -> Any:  # a partial would have its tensors and its name read off
         return function(x, **tensors)
@@ -83,7 +83,7 @@ def small_attention_masked_late(x: Any, W_q: Any, W_k: Any, W_v: Any, allowed: A
     return weights @ (x @ W_v)
 
 
-FUNCTIONS = {
+LENT_FUNCTIONS = {
     f.__name__: f
     for f in (
         linear_mix,

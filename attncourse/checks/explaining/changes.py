@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise, product
 from typing import Any, NamedTuple
 
-NUMBERS = "a wrong number in several places"
+NUMBERS_CHANGED = "a wrong number in several places"
 NUMBER, NAME = "a wrong number in one place", "a wrong name in one place"
 TRUTH = "a wrong truth value in one place"
 OPERATOR, FUNCTION = "a wrong operator in one place", "a wrong function in one place"
@@ -726,7 +726,7 @@ def numbers_everywhere(tree: list[NodePlace]) -> Iterator[Change]:
             for other in others_than(value):
                 puts = [put(*place, ast.Constant(other)) for place in places]
                 words = "With another number wherever {} stands"
-                yield Change(NUMBERS, words, places[0].node, apply_all(puts))
+                yield Change(NUMBERS_CHANGED, words, places[0].node, apply_all(puts))
 
 
 def apply_all(puts: list[Callable]) -> Callable:

@@ -14,7 +14,7 @@ from attncourse.checks.trying.outcome import run
 from attncourse.checks.trying.trials import Trial, problem_with
 from attncourse.support.alarm import TimeUp
 
-SHARED = "a default that all calls share"
+SHARED_DEFAULT = "a default that all calls share"
 
 
 def other_default(
@@ -106,7 +106,7 @@ def shared_default(
         if all(default_mends(exercise, anew, t, t.case) for t in wrong):
             new = in_code(made())
             return Mistake(
-                SHARED,
+                SHARED_DEFAULT,
                 f"`{name}={new}` is made once, when the function is defined, and each "
                 f"call goes on with what those before have left in it. Write `{name}=None`, and "
                 f"inside `if {name} is None: {name} = {new}`.",

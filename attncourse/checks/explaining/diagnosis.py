@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from attncourse.checks.exercise import Exercise, Mistake
-from attncourse.checks.explaining.defaults import SHARED
+from attncourse.checks.explaining.defaults import SHARED_DEFAULT
 from attncourse.checks.explaining.search import Search
 from attncourse.checks.explaining.signatures import other_signature
 from attncourse.checks.explaining.suspects import Suspect, combined_suspect
@@ -21,7 +21,7 @@ from attncourse.checks.explaining.symptoms.pairs import number_pairs
 from attncourse.checks.explaining.symptoms.symptom import Symptom
 from attncourse.checks.explaining.symptoms.transformations import changed_throughout
 from attncourse.checks.trying.outcome import is_unwritten
-from attncourse.checks.trying.trials import N_FURTHER_DRAWS, Trial
+from attncourse.checks.trying.trials import N_FURTHER_DRAWS, Trial, one_number
 
 
 @dataclass(frozen=True)
@@ -161,8 +161,11 @@ def known_claims(search: Search, answer: Answer) -> Iterator[Claim]:
         return
     # Proved by handing the right default over; as a mistake in a branch it would be told less well.
     if other := answer.default(trials):
-        finding = Finding(other, all=other.name == SHARED)
+        finding = Finding(other, all=other.name == SHARED_DEFAULT)
         yield Claim(finding, lambda s: answer.default(s.trials) == other)
+    # One number for every input agrees with much by chance, too: two mistakes are no evidence.
+    if one_number(trials) is not None:
+        return
     # Still one known mistake and nothing else: before two, which explain the same with more.
     if branch := search.branch():
         suspect, where = branch
@@ -206,7 +209,9 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     trials = search.trials
     if search.one_truth() or other_signature(search.exercise, trials):
         return  # what was claimed of these is all that can be said
-    yield from changed_mistake_claims(search)
+    number = one_number(trials)
+    if number is None:
+        yield from changed_mistake_claims(search)
     # From here on no known mistake explains everything. What leaves no doubt of a mistake comes
     # before the search of the code, which takes long and finds where, not what.
     symptom = first_that_holds(trials)
@@ -220,6 +225,10 @@ def further_claims(search: Search, answer: Answer) -> Iterator[Claim]:
     # A description that fits every case, before mistakes that fit some each.
     if symptom and symptom.sure:
         yield symptom_claim(symptom)
+    if number is not None:
+        text = f"every number that comes back is {number:g}, whatever comes in"
+        yield Claim(Finding(symptom=text), lambda s: one_number(s.trials) == number)
+        return
     yield from partial_claims(search, symptom)
     # What takes further calls of the answer, and tells least: chance, and inputs that do not count.
     if answer.ended:
@@ -261,7 +270,8 @@ def place_claims(place: Mistake, symptom: Symptom | None) -> Iterator[Claim]:
     Mended there, the answer is right in fresh cases: nothing is left to ask of other draws.
     """
     if symptom and symptom.of_result:
-        text = f"{symptom.text[:1].upper()}{symptom.text[1:]}. {place.explanation}"
+        end = "" if symptom.text.endswith("?") else "."
+        text = f"{symptom.text[:1].upper()}{symptom.text[1:]}{end} {place.explanation}"
         finding = Finding(replace(place, explanation=text), all=True)
         yield Claim(finding, shows_first(symptom))
     yield Claim(Finding(place, all=True), lambda s: True)

@@ -39,8 +39,8 @@ MAX_NOTEBOOK_BYTES = 50_000_000  # saved
 TIMEIT_KEEPS_NAMES = "`%%timeit` keeps what its cell defines to itself: the cell was run without it"
 UNANSWERED = "YOUR ANSWER HERE"  # stands in a question's cell as it is released
 MAX_STATEMENT_CHARACTERS = 60
-STUB = "NotImplementedError"  # what an answer raises that is not written
-ERRORS_IN_VERDICTS = (STUB, "CheckFailed")  # of which a verdict speaks
+STUB_ERROR = "NotImplementedError"  # what an answer raises that is not written
+ERRORS_IN_VERDICTS = (STUB_ERROR, "CheckFailed")  # of which a verdict speaks
 STORES, DELETES = {"STORE_NAME", "STORE_GLOBAL"}, {"DELETE_NAME", "DELETE_GLOBAL"}
 COMPILE_FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 COMPARED_TYPES = types.FunctionType | type  # what is compared before and after a run
@@ -146,10 +146,12 @@ class CellRun:
 
     def is_stub(self, name: str) -> bool:
         """True if the run stopped in a definition that is still as it was handed out."""
-        if self.error != STUB or name not in self.unreached:
+        if self.error != STUB_ERROR or name not in self.unreached:
             return False
         statement = self.bound[name]
-        raises = any(f"raise {STUB}" in ast.unparse(n) for n in getattr(statement.node, "body", ()))
+        raises = any(
+            f"raise {STUB_ERROR}" in ast.unparse(n) for n in getattr(statement.node, "body", ())
+        )
         return raises and statement.holds(self.failed)
 
     def below(self, name: str) -> str:

@@ -9,15 +9,15 @@ from attncourse.checks.exercise import HIDDEN_POINTS, Exercise
 from attncourse.checks.index import question_points
 from attncourse.checks.reading.cells import cells_here
 from attncourse.checks.showing.verdict import (
+    MARK_STATES,
     NOT_ATTEMPTED,
     OPEN,
-    STATES,
     Verdict,
     inline_html,
     points_in_words,
 )
 
-MARK_OF_STATE = dict(zip(STATES, "✓✗○", strict=True))
+MARK_OF_STATE = dict(zip(MARK_STATES, "✓✗○", strict=True))
 CELL_STYLE = "padding:.15em 1.2em .15em 0;text-align:left;vertical-align:top"
 last_verdicts: dict[str, Verdict] = {}  # by target, the last of this process
 
@@ -57,7 +57,7 @@ class ChapterProgress:
     def head(self) -> str:
         """Return a line: how many exercises are done, tried and open, and the checks' points."""
         done = f"{self.count('done')} of {len(self.rows) + len(self.questions)} exercises done"
-        rest = [f"{n} {state}" for state in STATES[1:] if (n := self.count(state))]
+        rest = [f"{n} {state}" for state in MARK_STATES[1:] if (n := self.count(state))]
         earned = sum(row.earned for row in self.rows)
         possible = sum(row.exercise.points for row in self.rows)
         person = sum(self.questions.values())
@@ -82,7 +82,7 @@ class ChapterProgress:
     @property
     def next(self) -> str:
         """Return the exercise to do next: the first tried and not done, else the first open one."""
-        for state in STATES[1:]:
+        for state in MARK_STATES[1:]:
             for row in self.rows:
                 if row.state == state:
                     return f"next: {row.exercise.name} (about {row.exercise.minutes} minutes)"

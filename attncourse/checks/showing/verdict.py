@@ -9,8 +9,8 @@ import numpy as np
 
 from attncourse.checks.exercise import Mistake
 
-STATES = ("done", "tried", "open")  # of an exercise, the better one first
-DONE, TRIED, OPEN = STATES
+MARK_STATES = ("done", "tried", "open")  # of an exercise, the better one first
+DONE, TRIED, OPEN = MARK_STATES
 NOT_ATTEMPTED = "not attempted"
 FRAME_HTML = (
     '<div class="attncourse-verdict" style="border-left:4px solid {};'
@@ -30,8 +30,8 @@ class CriterionVerdict:
     """The result of one criterion: passed or not, and on which call it failed and how.
 
     ``message`` shows the call and both results, ``brief`` says in one line what is wrong. It
-    ``waits`` where it holds, and earns nothing before any value is right. It ``follows`` where it
-    fails for no other reason than the mistake that the verdict names.
+    ``waits`` where it holds and earns nothing yet, for the reason that ``brief`` says. It
+    ``follows`` where it fails for no other reason than the mistake that the verdict names.
     """
 
     name: str
@@ -216,9 +216,9 @@ class Verdict:
             at_fault = [c for c in at_fault if c not in alike]
         if self.following:
             joined.append(f"  ✗ {self.consequence}: {criterion_names(self.following)}")
-        waiting = [c for c in self.criteria if c.waits]
+        waiting = [c for c in self.criteria if c.waits]  # all of them for the same reason
         if waiting:
-            joined.append(f"  – counts once a value is right: {criterion_names(waiting)}")
+            joined.append(f"  – {waiting[0].brief}: {criterion_names(waiting)}")
         if held := [c for c in self.criteria if c.passed]:
             joined.append(f"  ✓ {criterion_names(held)}")
         room = max(room - len(joined), 1)

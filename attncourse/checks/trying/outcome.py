@@ -230,16 +230,18 @@ def is_decided(error: BaseException) -> bool:
     """True if the last line that an error came from is a ``raise`` in this package."""
     *_, (frame, number) = steps_of(error)
     filename = frame.f_code.co_filename
-    line = linecache.getline(filename, number).strip() if filename.startswith(PACKAGE) else ""
+    line = (
+        linecache.getline(filename, number).strip() if filename.startswith(PACKAGE_FOLDER) else ""
+    )
     return line.startswith("raise")
 
 
-PACKAGE = __file__.rsplit("checks", 1)[0]
+PACKAGE_FOLDER = __file__.rsplit("checks", 1)[0]
 
 
 def is_students(filename: str) -> bool:
     """True if a traceback's file belongs neither to this package nor to an installed library."""
-    return not filename.startswith(PACKAGE) and "site-packages" not in filename
+    return not filename.startswith(PACKAGE_FOLDER) and "site-packages" not in filename
 
 
 @contextmanager

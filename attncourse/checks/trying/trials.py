@@ -9,7 +9,13 @@ import numpy as np
 
 from attncourse.checks.exercise import Case, Criterion, Exercise
 from attncourse.checks.trying.asking import asking
-from attncourse.checks.trying.compare import Problem, difference, is_array, known_numbers
+from attncourse.checks.trying.compare import (
+    Problem,
+    as_numbers,
+    difference,
+    is_array,
+    known_numbers,
+)
 from attncourse.checks.trying.outcome import Outcome, Unusable, is_unwritten, run, unless_refused
 from attncourse.checks.trying.watch import forbidding
 
@@ -200,3 +206,17 @@ def problem_with(
             return Problem("unusable", outcome.text)
         return Problem("raised", f"raised {outcome.text}")
     return difference(outcome.value, expected.value, brief=brief)
+
+
+def one_number(trials: tuple[Trial, ...]) -> float | None:
+    """Return the number that comes back for every input, alone or in arrays; None if several do.
+
+    A word in place of a value, the name of its dtype, says nothing of it.
+    """
+    values = [t.outcome.value for t in trials if t.outcome.kind == "value" and not t.case.facts]
+    arrays = [as_numbers(value) for value in values if not isinstance(value, str)]
+    known = [a for a in arrays if a is not None]
+    if not arrays or len(known) < len(arrays):
+        return None
+    numbers = {float(n) for a in known if a.size for n in (a.min(), a.max())}
+    return numbers.pop() if len(numbers) == 1 else None

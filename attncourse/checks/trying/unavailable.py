@@ -33,7 +33,7 @@ HALTED_IMPORT = re.compile(
 )  # Python's, for ``not_importable``
 NOBODY = "nobody is there to answer input() when your work is checked: take it out"
 DEBUGGER = "stops in a debugger, where nobody is there to go on: take `breakpoint()` out"
-PACKAGE = Path(__file__).resolve().parents[2]
+CHECKOUT_FOLDER = Path(__file__).resolve().parents[2]
 
 
 class Absent(Unusable, ImportError):
@@ -165,8 +165,8 @@ def why_unavailable(stem: str, thing: Any, is_written: Callable[[str], bool]) ->
     file = file_of(thing)
     if file is None:
         return ""
-    if file.is_relative_to(PACKAGE):
-        place = ".".join(file.relative_to(PACKAGE).with_suffix("").parts)
+    if file.is_relative_to(CHECKOUT_FOLDER):
+        place = ".".join(file.relative_to(CHECKOUT_FOLDER).with_suffix("").parts)
         graded = place in STEMS and place not in absent_chapters(stem)
         return "" if graded or file.parent.name == SHARED_ROOM else CHAPTER_ABSENT.format(place)
     library = {"site-packages", "dist-packages"} & {*file.parts}

@@ -54,7 +54,7 @@ def as_data(adapter: Adapter, exercise: Exercise) -> dict[str, Any] | None:
 
     The data are for another process.
 
-    None where a change is none of the ``CHANGES``.
+    None where a change is none of the ``NOTATIONS``.
     """
     names, methods = names_taken(adapter, exercise)
     by_id = {id(change): name for name, change in NOTATIONS.items()}

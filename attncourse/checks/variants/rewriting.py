@@ -2,7 +2,7 @@
 
 This file knows no right answer and needs none of the others: where an answer of ours stands in for
 a wrong one, a grader runs its text beside the submission, and what is written otherwise is found
-there by its name in ``CHANGES``.
+there by its name in ``NOTATIONS``.
 """
 
 import copy

@@ -75,8 +75,8 @@ class Row:
 
     ``turned``: the arrays' axes lie in memory in the reverse order. ``factor``: what the arguments,
     or those that are named, are multiplied by. ``zero``: arguments or weights, by the ends of their
-    names, that are 0. ``cancel``: the entries of a row add up to 0. ``arguments``: further arguments, by name.
-    ``options`` go to a module's constructor, ``then`` are the lengths of a second call.
+    names, that are 0. ``cancel``: the entries of a row add up to 0. ``arguments``: others, by
+    name. ``options`` go to a module's constructor, ``then`` are the lengths of a second call.
     """
 
     sizes: Mapping[str, int]

@@ -78,9 +78,9 @@ class Attention(Decisions):
     """Attention as decisions.
 
     ``roles`` gives query, key and value their parts, ``compare`` makes the scores, ``factor`` is
-    the default scale, ``given_scale`` what a scale argument does to it, ``scale`` what it does to the
-    scores. ``hide`` masks them, ``normalize`` makes weights of them, ``after`` is done to those,
-    ``mix`` blends the values. ``other`` is the values, or the tokens that a module was given.
+    the default scale, ``given_scale`` what a scale argument does to it, ``scale`` what it does to
+    the scores. ``hide`` masks them, ``normalize`` makes weights of them, ``after`` is done to
+    those, ``mix`` blends the values. ``other`` is the values, or the tokens that a module got.
     """
 
     roles: Callable = as_they_come

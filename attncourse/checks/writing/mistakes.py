@@ -181,7 +181,7 @@ BEST_ONLY = mistake("""only the best key counts
     You return the value of the key with the largest score: a hard lookup, through which no gradient
     reaches the scores. The softmax gives every key its share.
 """).by(normalize=lambda s: (s == s.amax(-1, keepdim=True)).to(s.dtype))
-GUARD = (
+GUARD_IN_DENOMINATOR = (
     mistake("""a guard in the denominator
     You add a small number to the sum of the exponentials, and the weights no longer sum to 1. After
     the largest score is subtracted, the sum is at least 1 and needs no guard.""")
@@ -235,7 +235,7 @@ OF_THE_SOFTMAX = (
     SIGMOIDS,
     SOFTMAX_TWICE,
     NO_MAXIMUM,
-    GUARD,
+    GUARD_IN_DENOMINATOR,
 )
 MORE_OF_THE_SOFTMAX = (
     ONE_MAXIMUM,

@@ -167,7 +167,7 @@ ANOTHER_TOTAL = (
         ),
     )
 )
-GUARD = mistakes.GUARD.here(with_guard(1e-3)).by_any(with_guard, Between(1e-10, 0.5))
+GUARD = mistakes.GUARD_IN_DENOMINATOR.here(with_guard(1e-3)).by_any(with_guard, Between(1e-10, 0.5))
 SIGMOIDS = mistakes.SIGMOIDS.here(
     top=nothing, power=lambda z: 1 / (1 + np.exp(-z)), total=lambda e, axis, z: 1
 )

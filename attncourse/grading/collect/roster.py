@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from attncourse.grading.collect.columns import IDS, columns_of
+from attncourse.grading.collect.columns import NUMBER_COLUMNS, columns_of
 from attncourse.grading.course.folders import why_unusable_name
 from attncourse.grading.errors import UserError
 from attncourse.grading.gradebook.read import Person
@@ -171,7 +171,7 @@ def read_roster(path: Path) -> list[Member]:
     """Return the members that a file lists. Raises ``UserError`` where it is no roster."""
     head, *rows = rows_in(path) or [[]]
     columns = columns_of(head, rows)
-    if not any(columns[kind] for kind in IDS):
+    if not any(columns[kind] for kind in NUMBER_COLUMNS):
         if columns["participant"] and not columns["name"]:
             raise UserError(f"{path} has no names, only numbers: {REVEAL_HINT}")
         seen = one_line(", ".join(head), 80) or "nothing"
@@ -224,7 +224,7 @@ def member_of(cells: dict[str, list[str]]) -> Member:
     first = {kind: next((cell for cell in values if cell), "") for kind, values in cells.items()}
     return Member(
         Person(
-            id=normalize("NFC", next((first[kind] for kind in IDS if first[kind]), "")),
+            id=normalize("NFC", next((first[kind] for kind in NUMBER_COLUMNS if first[kind]), "")),
             lms_id=first["number"],
             **{kind: first[kind] for kind in ("last_name", "first_name", "email")},
         ),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
 REGION = re.compile(r"\s([A-Za-z_]+(?:/[\w+-]+)+)$")
-NUMBERS = re.compile(r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{4}")  # 12.10.2026, or 10/12/2026
+NUMERIC_DATE = re.compile(r"(?<!\d)\d{1,2}([./-])\d{1,2}\1\d{4}")  # 12.10.2026, or 10/12/2026
 NO_TIME = re.compile(r"\d{4}-\d\d-\d\d")
 Zone = ZoneInfo | None  # the course's, where it names one
 MAX_TIME_WIDTH = 100  # characters
@@ -142,7 +142,7 @@ def date_readings(text: str, behind: Callable[..., tzinfo | None]) -> Iterator[d
     """
     from dateutil.parser import parse
 
-    numbers = NUMBERS.search(text)
+    numbers = NUMERIC_DATE.search(text)
     orders = (False,) if numbers is None else (True,) if numbers[1] == "." else (True, False)
     for day_first in orders:
         try:

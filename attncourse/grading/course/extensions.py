@@ -1,4 +1,4 @@
-"""ExtensionDays time for single students: kept in ``extensions.csv``, and entered where nbgrader looks.
+"""More time for single students: kept in ``extensions.csv``, and entered where nbgrader looks.
 
 nbgrader keeps an extension with a submission, which there is none of before the student has handed
 in. So the file is what counts: whichever way a submission is graded, its extension is entered with

@@ -23,11 +23,13 @@ def free_name(wanted: str) -> str:
 
 
 COURSE, WORK = map(free_name, ("/course", "/submission"))
-PACKAGE = "attncourse"
+PACKAGE_NAME = "attncourse"
 ROOTS = tuple(f"/{lib}" for lib in ("lib", "lib32", "lib64", "libx32"))
 LIBRARIES = (*ROOTS, *(f"/usr{root}" for root in ROOTS))  # that the loader looks into
 # Data that Python's packages read: zones, fonts, and where Debian keeps matplotlib's.
-SHARED = tuple(f"/usr/share/{name}" for name in ("zoneinfo", "fonts", "fontconfig", "matplotlib"))
+SHARED_FOLDERS = tuple(
+    f"/usr/share/{name}" for name in ("zoneinfo", "fonts", "fontconfig", "matplotlib")
+)
 PROGRAMS = ("/bin", "/usr/bin")  # where a submission may start another process
 DEVICES = ("null", "zero", "full", "random", "urandom")
 STUBS = {
@@ -73,8 +75,8 @@ def course_traces(folders: list[str]) -> list[str]:
     roots = [Path(folder) for folder in (*folders, "/usr/lib", "/usr/local/lib")]
     installed = {place for root in roots for place in root.glob("python3*/*-packages")}
     installed |= {Path(entry) for entry in sys.path if entry.endswith("-packages")}
-    paths = [p for place in installed for p in place.glob(f"*{PACKAGE}*")]
-    paths += [p for place in installed for p in place.glob(f"__pycache__/*{PACKAGE}*")]
+    paths = [p for place in installed for p in place.glob(f"*{PACKAGE_NAME}*")]
+    paths += [p for place in installed for p in place.glob(f"__pycache__/*{PACKAGE_NAME}*")]
     package = Path(__file__).resolve().parents[2]
     around = package.parent
     paths.append(package if around.name.endswith("-packages") else around)
@@ -116,7 +118,7 @@ class Root:
 
     def __init__(self, view: Path, hidden: tuple[Path, ...] = (), *, programs: bool = False):
         folders = python_folders()
-        system = (*LIBRARIES, *SHARED, *(PROGRAMS if programs else ()))
+        system = (*LIBRARIES, *SHARED_FOLDERS, *(PROGRAMS if programs else ()))
         real_folders = [os.path.realpath(folder) for folder in folders]
         self.view = os.path.realpath(view)
         self.places = mount_places((*system, *folders))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 LISTS = (list, tuple, range)
-VALUES = "an array, a number or a list of numbers"
+VALUES_EXPECTED = "an array, a number or a list of numbers"
 
 
 def require_values(*values: Any) -> None:
@@ -18,7 +18,9 @@ def require_values(*values: Any) -> None:
     for remote_object in objects_in(list(values)):
         name = getattr(remote_object, "_type", "") or "torch.nn.Module"
         kind = "class" if isinstance(remote_object, type) else f"object of class {name}"
-        raise AssertionError(f"got {'a' if kind == 'class' else 'an'} {kind}: expected {VALUES}")
+        raise AssertionError(
+            f"got {'a' if kind == 'class' else 'an'} {kind}: expected {VALUES_EXPECTED}"
+        )
 
 
 def objects_in(value: Any) -> list[Any]:

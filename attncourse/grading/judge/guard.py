@@ -36,7 +36,7 @@ OPERATORS: dict[type[ast.cmpop | ast.operator], str] = {
     **{ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv"},
 }
 ARITHMETIC = ("add", "sub", "mul", "truediv")
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+GUARDED_NODES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 TreeT = TypeVar("TreeT", ast.Module, ast.Expression)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from attncourse.checks import find_exercise
 from attncourse.grading.judge.guard import read_names
-from attncourse.grading.submission.notebook import HIDDEN, Assignment
+from attncourse.grading.submission.notebook import HIDDEN_TESTS_MARK, Assignment
 from attncourse.grading.submission.source import without_magics
 from attncourse.grading.submission.syntax import bound_names, parse_or_none
 
@@ -62,7 +62,9 @@ class InstructorNamespace:
         for grade_id, place in self.place.items():
             source = self.sources[place]
             used = {self.binder(name, place) for name in names_loaded(source) - names_bound(source)}
-            if self.kinds[place] == "test" and (HIDDEN in source or used & deferred.keys()):
+            if self.kinds[place] == "test" and (
+                HIDDEN_TESTS_MARK in source or used & deferred.keys()
+            ):
                 deferred[place] = grade_id
         return frozenset(deferred.values())
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
-from attncourse.checks.reading.cells import STUB
+from attncourse.checks.reading.cells import STUB_ERROR
 from attncourse.checks.showing.verdict import NOT_ATTEMPTED
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.missing_names import is_nowhere
@@ -39,7 +39,7 @@ def remarks(findings: Findings, verdicts: list[dict[str, Any]]) -> list[str]:
         if step.kind == "test" or outcome is None or outcome.kind not in ("error", "timeout"):
             continue
         missing = outcome.error == "NameError" and any(f"'{n}'" in outcome.message for n in absent)
-        follows = step.given or missing or outcome.error == STUB
+        follows = step.given or missing or outcome.error == STUB_ERROR
         if outcome.kind == "timeout" or not follows:
             why_not = f": {NO_NETWORK}" if NETWORK.search(outcome.message) else ""
             sentences.append(f"{step.name}{why_not}: {failure_line(outcome.message)}")
@@ -68,7 +68,7 @@ def unwritten_answers(findings: Findings, verdicts: list[dict[str, Any]]) -> lis
     empty = [v["target"].split(".")[-1] for v in verdicts if v["unwritten"]]
     for step, outcome in findings.pairs():
         name = step.name.removeprefix("cell ")
-        stub = step.kind == "cell" and outcome is not None and outcome.error == STUB
+        stub = step.kind == "cell" and outcome is not None and outcome.error == STUB_ERROR
         if stub and not name.isdigit():
             empty.append(name)
     return list(dict.fromkeys(empty))

@@ -3,12 +3,10 @@
 It is a plugin of nbgrader's, named in ``nbgrader_config.py``, and both ways of grading ask it.
 """
 
-from math import ceil
-
 from nbgrader.plugins import BasePlugin
 from traitlets import Float
 
-SECONDS_OF_DAY = 86400
+from attncourse.grading.course.late import days_begun
 
 
 class LateDays(BasePlugin):
@@ -21,6 +19,5 @@ class LateDays(BasePlugin):
         self, student_id: str, score: float, total_seconds_late: float
     ) -> float:
         """Return the points to take off."""
-        if total_seconds_late <= 60 * self.grace_minutes:
-            return 0.0
-        return score * min(1.0, ceil(total_seconds_late / SECONDS_OF_DAY) * self.percent / 100)
+        days = days_begun(total_seconds_late, 60 * self.grace_minutes)
+        return score * min(1.0, days * self.percent / 100)

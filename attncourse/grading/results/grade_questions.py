@@ -26,7 +26,7 @@ from attncourse.grading.spreadsheet import csv_table, records_in, rows_in, text_
 from attncourse.grading.submission.notebook import Assignment
 
 QUESTION_FILE = re.compile(r"questions?(?:[-_ ].*)?\.txt", re.I)  # as a student calls it
-QUESTIONS = "questions.csv"
+QUESTIONS_FILE = "questions.csv"
 QUESTIONS_HEAD = ("student", "exercise", "question", "asked", "answer")
 ANSWERED = "answered_questions.csv"
 ANSWERED_HEAD = ("time", "who", "student", "exercise", "question", "answer")
@@ -176,7 +176,7 @@ def write_questions(course: Path, name: str) -> tuple[Path, int, int]:
             f"feedback/STUDENT/question-{name}.txt, and collect puts it there"
         )
     rows = [(q.student, q.exercise, q.text, q.day, q.answer) for q in questions]
-    place = course / "reports" / name / QUESTIONS
+    place = course / "reports" / name / QUESTIONS_FILE
     number = sum(not question.answer for question in questions)
     return replace_file(place, csv_table([QUESTIONS_HEAD, *rows])), len(rows), number
 

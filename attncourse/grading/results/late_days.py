@@ -17,7 +17,7 @@ from attncourse.grading.course.extensions import (
     ExtensionDays,
     read_extensions,
 )
-from attncourse.grading.course.late import seconds_late
+from attncourse.grading.course.late import days_begun, seconds_late
 from attncourse.grading.course.settings import read_settings
 from attncourse.grading.errors import UserError
 from attncourse.grading.files import replace_file
@@ -30,7 +30,7 @@ from attncourse.grading.gradebook.read import (
 )
 from attncourse.grading.spreadsheet import Value, csv_table
 
-COLUMNS = (
+LATE_DAYS_HEAD = (
     *EXTENSIONS_HEAD,
     LATE_DAYS_COLUMN,
     "late",
@@ -67,7 +67,7 @@ def late_days(
         entered = time_between(due, due + (more or timedelta()), zone) / DAY
         granted = extensions.get((student, name), ExtensionDays(entered)).granted
         seconds = seconds_late(stamp, due, ExtensionDays(granted).length(due, zone), zone)
-        begun = math.ceil(seconds / DAY.total_seconds()) if seconds > grace else 0
+        begun = days_begun(seconds, grace)
         taken = min(begun, left[student])
         left[student] -= taken
         if begun or granted:
@@ -83,5 +83,5 @@ def late_days(
     if place.resolve() == (course / EXTENSIONS_FILE).resolve():
         raise UserError(f"{place} counts at once: write it to another place, and look at it first")
     body = [rows[key] for key in sorted(rows)]
-    replace_file(place, csv_table([(*COLUMNS, *MOMENTS), *body]), encoding="utf-8-sig")
+    replace_file(place, csv_table([(*LATE_DAYS_HEAD, *MOMENTS), *body]), encoding="utf-8-sig")
     return place, len(body)

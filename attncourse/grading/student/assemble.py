@@ -23,7 +23,7 @@ from attncourse.grading.machine import slowness
 from attncourse.grading.report import Report
 from attncourse.grading.student import selfcheck
 from attncourse.grading.student.package import (
-    WAY_OUT,
+    PACKAGE_ADVICE,
     ChapterParts,
     definitions_in,
     try_parts,
@@ -179,7 +179,7 @@ def parts_given_right_ones(chapters: list[ChapterParts], limits: Limits) -> list
 
 def require_ours(folder: Path) -> None:
     """Raise ``UserError`` where a folder of that name is no package of this kind."""
-    with explained_file_errors(folder, WAY_OUT):
+    with explained_file_errors(folder, PACKAGE_ADVICE):
         other = folder.exists() and not (folder / "__init__.py").is_file() and any(folder.iterdir())
     if other:
         raise UserError(f"{folder} holds something else: move it, or name another folder with -o")

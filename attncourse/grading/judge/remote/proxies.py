@@ -34,7 +34,7 @@ from attncourse.grading.judge.wire.encoding import Encoder
 from attncourse.grading.judge.wire.frames import WireError
 from attncourse.support.alarm import TimeUp
 
-KINDS = {int(kind): kind for kind in inspect._ParameterKind}
+PARAMETER_KINDS = {int(kind): kind for kind in inspect._ParameterKind}
 
 
 def proxy(session: ObjectSession, description: Any) -> Any:
@@ -241,7 +241,7 @@ def signature_of(description: dict[str, Any]) -> inspect.Signature | None:
             return None
         for name, kind, optional in description.get("signature") or ():
             default = None if optional else inspect.Parameter.empty
-            parameters.append(inspect.Parameter(str(name), KINDS[kind], default=default))
+            parameters.append(inspect.Parameter(str(name), PARAMETER_KINDS[kind], default=default))
         return inspect.Signature(parameters) if description.get("signature") is not None else None
     except (TypeError, ValueError, KeyError):
         return None

@@ -29,7 +29,7 @@ from attncourse.grading.judge.worker import loop as worker
 from attncourse.grading.judge.worker.loop import Worker
 from attncourse.grading.limits import Limits
 
-PACKAGE = str(Path(__file__).resolve().parents[4])  # where ``attncourse`` was imported from
+IMPORT_PATH = str(Path(__file__).resolve().parents[4])  # where ``attncourse`` was imported from
 
 
 def run_zygote(control: socket.socket, order: dict[str, Any]) -> None:
@@ -133,8 +133,8 @@ class Zygote:
 
 def see_only(view: str) -> None:
     """Make ``import attncourse`` find the view, and nothing else of this package."""
-    installed = PACKAGE.endswith(("site-packages", "dist-packages"))
-    others = [p for p in sys.path if p and (installed or os.path.abspath(p) != PACKAGE)]
+    installed = IMPORT_PATH.endswith(("site-packages", "dist-packages"))
+    others = [p for p in sys.path if p and (installed or os.path.abspath(p) != IMPORT_PATH)]
     sys.path[:] = [view, *others]
     sys.meta_path[:] = [f for f in sys.meta_path if "editable" not in type(f).__name__.lower()]
     # What Python has found and imported elsewhere is forgotten, so that the view's is found.
