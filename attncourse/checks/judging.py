@@ -120,10 +120,10 @@ class RepeatableAnswer:
         return mend() if self.ended else None
 
     def ignored(self) -> str:
-        """Return the symptom that the result does not depend on some argument, or ""."""
+        """Return the symptom that other numbers in some argument change nothing, or ""."""
         names = ignored_arguments(self.exercise, self.implementation, self.trials, self.seed)
         in_words = names_in_words(f"`{name}`" for name in names) if names else ""
-        return f"the result does not depend on {in_words}" if in_words else ""
+        return f"other numbers in {in_words} do not change the result" if in_words else ""
 
 
 def checked_verdict(

@@ -367,7 +367,7 @@ def collect(
     from rich.console import Console
 
     from attncourse.grading.collect.collect import collect_downloads as collect_files
-    from attncourse.grading.collect.table import closing_lines, collected_table
+    from attncourse.grading.collect.collected_table import closing_lines, collected_table
 
     with ending_at_ctrl_c("what was collected stays, and the same command goes on"):
         made = collect_files(course, assignment, files, roster, db, groups, trust)

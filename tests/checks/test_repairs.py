@@ -250,10 +250,15 @@ def test_some_kinds_of_places_say_what_to_write(body, kind, piece, tmp_path):
         ("scaling.scale_scores(scores, d_k)", "return scores / d_k ** 1 / 2", "brackets"),
         ("scaling.scale_scores(scores, d_k)", "return scores / (d_k ** 0.5 * 1) * 1", None),
         ("kqv.project(x, weight)", "return x * weight", "entries multiplied"),
+        (
+            "kqv.project(x, weight)",
+            "return x @ weight.reshape(weight.shape[1], weight.shape[0]).mT",
+            "reshaped where axes should be exchanged",
+        ),
         ("self_attention.self_attention(X)", "return softmax(X * X) @ X", "entries multiplied"),
     ],
 )
-def test_brackets_and_products(target, body, kind, tmp_path):
+def test_brackets_products_and_reshapes(target, body, kind, tmp_path):
     target, arguments = target.split("(")
     name = target.split(".")[1]
     answer = written(

@@ -114,7 +114,8 @@ EXERCISE = exercise(
             ROW.but(then={}, note=cases.OTHER_NUMBERS),
         ),
         CASES.criterion("d_v may differ from d_k; one token", 1).on(
-            row("n=1 d_model=3 d_k=4 d_v=11", note="one token, d_v = 11")
+            ROW.but("d_v=7", note="d_v = 7"),
+            row("n=1 d_model=3 d_k=4 d_v=11", note="one token, d_v = 11"),
         ),
         CASES.criterion("bias=True adds a bias to each projection", 1).on(
             BIASED,

@@ -260,8 +260,19 @@ EXERCISE = exercise(
         """).by(ends=of_each_place),
         mistake("""divided by 2^bits
             You divide by 2^bits. Between the first and the last of 2^bits codes lie 2^bits − 1
-            steps: the greatest number would get a code too large by one.""").by(
-            steps=lambda bits: 2**bits
+            steps: the greatest number would get a code too large by one.""")
+        .by(steps=lambda bits: 2**bits)
+        .by(
+            steps=lambda bits: 2**bits,
+            code=lambda codes, bits: codes.clamp(max=2**bits - 1),
+        ),
+        mistake("""bins in place of steps
+            You cut the range into 2^bits bins and take the number of the bin. A code is the
+            nearest of 2^bits values, of which the first is the least number and the last the
+            greatest: divide by 2^bits − 1 and round.""").by(
+            steps=lambda bits: 2**bits,
+            nearest=torch.floor,
+            code=lambda codes, bits: codes.clamp(max=2**bits - 1),
         ),
         mistake("""another number of steps
             You divide by another number. Codes go from 0 to 2^bits − 1.""")

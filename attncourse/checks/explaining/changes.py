@@ -25,6 +25,7 @@ HANDED_ON, SUMMAND = "an argument is not handed on", "a summand is missing"
 ENTRIES = "entries multiplied one by one"
 DTYPE = "another dtype than what came in"
 FILLED = "a mask as an index"
+RESHAPED = "reshaped where axes should be exchanged"
 OVERWRITTEN = "a name is overwritten while its old value is needed"
 CURES = {  # what is told besides, of kinds that say what to write
     AXES: "With a batch the same axis has another number: count from the end, −1, −2.",
@@ -41,6 +42,8 @@ CURES = {  # what is told besides, of kinds that say what to write
     "`dtype=x.dtype`, or of floats, `dtype=float`, where whole numbers may come.",
     FILLED: "`x[mask] = …` writes into x, which may be the caller's, and the mask does not "
     "broadcast. `masked_fill`, or `where`, makes a new array and broadcasts it.",
+    RESHAPED: "`reshape` and `view` hand the numbers out anew in the order of memory; `.mT` or "
+    "`transpose` lets rows become columns.",
     OVERWRITTEN: "Give the new value a name of its own.",
 }
 MAX_GUARD = 1e-2  # a number that is added so as to change nothing
@@ -602,7 +605,14 @@ def other_attributes(node: ast.Attribute, names: Names) -> Made:
 
 
 def other_calls(node: ast.Call) -> Made:
-    """Yield a call with two neighbouring arguments exchanged, for each pair of them."""
+    """Yield a call with two arguments exchanged, and a transpose in place of a reshape."""
+    if (
+        method_name(node) in ("reshape", "view")
+        and len(node.args) == 2
+        and isinstance(node.func, ast.Attribute)
+    ):
+        turned = ast.Attribute(node.func.value, "mT", ast.Load())
+        yield RESHAPED, "With the axes exchanged in place of {}", turned
     for i in range(len(node.args) - 1):
         args = [*node.args]
         args[i], args[i + 1] = args[i + 1], args[i]

@@ -58,7 +58,7 @@ class Answer(Protocol):
         """Return the place in its code where one change makes everything right."""
 
     def ignored(self) -> str:
-        """Return the symptom that the result does not depend on what it should depend on, or ""."""
+        """Return the symptom that other numbers in some argument change nothing, or ""."""
 
 
 def diagnose(

@@ -1,6 +1,7 @@
 """Who is in the class: a roster, from whichever platform, and who a name or a number stands for.
 
-A roster is a CSV file with a head, of which ``columns.py`` says what its columns hold.
+A roster is a table with a head, separated by commas, semicolons or tabs (``spreadsheet.rows_in``);
+``columns.py`` says what its columns hold.
 """
 
 import re

@@ -10,7 +10,9 @@ import errno
 import struct
 from itertools import count, groupby
 
-# name:x86_64:aarch64, with - where the architecture has no such call
+# name:x86_64:aarch64, with - where the architecture has no such call. A call newer than
+# NEWEST_CALL_NUMBER is refused before this table is read: raise that too, and put among the ENOSYS
+# of `partial_rule` each call up to it for which the C library has an older form.
 ALLOWED = """
 read:0:63 write:1:64 readv:19:65 writev:20:66 pread64:17:67 pwrite64:18:68 preadv:295:69
 pwritev:296:70 preadv2:327:286 pwritev2:328:287 lseek:8:62 open:2:- openat:257:56
