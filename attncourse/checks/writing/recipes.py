@@ -6,6 +6,7 @@ and replaces them with ``here``; where something is called otherwise, ``naming``
 in other words.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -81,8 +82,16 @@ def made(compose: Any, *recipes: Recipe, beside: tuple[Way, ...] = ()) -> tuple[
     ``beside`` are options with which a mistake, where it has none of them itself, shows only in
     part; those are not tried in pairs.
     """
+    decisions = inspect.signature(compose).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in decisions.values())
 
     def carried_out(recipe: Recipe) -> Mistake:
+        for name in {name for way in recipe.ways for name in way}:
+            if not takes_any and name not in decisions:
+                raise TypeError(
+                    f"the mistake “{recipe.name}” sets {name!r}, which {compose.__name__} does not "
+                    f"decide; it decides {', '.join(decisions)}: give the ways anew with here(…)"
+                )
         first, *others = recipe.ways
         in_part = (compose.__wrapped__(**first, **p) for p in beside if not p.keys() & first.keys())
         family = made_family(compose, recipe)
