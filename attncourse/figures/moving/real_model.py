@@ -186,7 +186,8 @@ def real_model_text(text: str) -> str:
             f"{escape(text)}</textarea></label>"
         )
         + '<p class="rm-out" data-part="out" dir="auto"></p>'
-        + '<p class="rm-head">Pieces, and what the chosen one looks at: press a piece, or an arc</p>'
+        + '<p class="rm-head">Pieces, and what the chosen one looks at: press a piece, or an arc'
+        "</p>"
         '<div class="rm-words" data-part="words" role="group" aria-label="Pieces"></div>'
     )
 
