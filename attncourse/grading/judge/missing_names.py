@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from attncourse.checks.showing.verdict import LOOKS_LIKE
-from attncourse.checks.trying.unavailable import FILE_ABSENT, is_told
+from attncourse.checks.trying.unavailable import FILE_ABSENT, is_unavailable_sentence
 from attncourse.grading.judge.findings import Findings
 from attncourse.grading.judge.instructor_namespace import imports_in, names_bound
 from attncourse.grading.judge.outcomes import StepOutcome
@@ -24,7 +24,7 @@ def not_imported(findings: Findings) -> dict[str, str]:
             module = re.fullmatch(r"No module named '(\w+)[\w.]*'", message)
             sentence = f"`{module[1]}` {FILE_ABSENT}" if module else message
             reasons |= dict.fromkeys(
-                names_bound(imports_in(step.source)), sentence * is_told(sentence)
+                names_bound(imports_in(step.source)), sentence * is_unavailable_sentence(sentence)
             )
     return {name: sentence for name, sentence in reasons.items() if sentence}
 
