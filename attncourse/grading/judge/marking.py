@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, given_right
+from attncourse.checks.showing.verdict import IN_FULL, NOT_ATTEMPTED, right_given_words
 from attncourse.grading.judge import remarks
 from attncourse.grading.judge.carried_errors import FollowOn
 from attncourse.grading.judge.findings import Findings
@@ -131,4 +131,4 @@ def on_condition(text: str, replaced: tuple[str, ...]) -> str:
     head, *rest = text.split("\n")
     # Of a rerun nothing is kept that could be printed in full.
     other_lines = (line for line in rest if not line.startswith(IN_FULL))
-    return "\n".join([head + given_right(replaced), *other_lines])
+    return "\n".join([head + right_given_words(replaced), *other_lines])

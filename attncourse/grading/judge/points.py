@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from attncourse.checks.showing.verdict import given_right
+from attncourse.checks.showing.verdict import right_given_words
 from attncourse.grading.judge.outcomes import StepOutcome
 from attncourse.grading.report import CellResult
 from attncourse.grading.submission.notebook import Cell
@@ -49,7 +49,7 @@ def points_without_ours(
 ) -> CellResult:
     """Return the points without ours, in a course where an answer has to be right by itself."""
     result = judge_cell(cell, outcome)
-    message = f"right{given_right(replaced)}, which earns nothing more in this course"
+    message = f"right{right_given_words(replaced)}, which earns nothing more in this course"
     return result if result.points == result.maximum else replace(result, message=message)
 
 
