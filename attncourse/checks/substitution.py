@@ -37,7 +37,10 @@ def judged_given_right_ones(
     others: tuple[Exercise, ...],
     judge: Callable[[Any], Verdict],
 ) -> Verdict:
-    """Return the verdict on a wrong answer, given right ones, if these change it."""
+    """Return the verdict on a wrong answer, given right ones, if these change it.
+
+    It never earns less than without them, here as in a grade.
+    """
     ours = {e.name: e.reference for e in others}
     if not ours:
         return wrong
@@ -45,7 +48,7 @@ def judged_given_right_ones(
     with names_exchanged(namespace_of(implementation), ours), lending_functions(ours.values()):
         verdict = judge(implementation)
     same = (verdict.earned, verdict.in_short) == (wrong.earned, wrong.in_short)
-    return wrong if same else replace(verdict, given=tuple(ours))
+    return wrong if same or verdict.earned < wrong.earned else replace(verdict, given=tuple(ours))
 
 
 @contextmanager
