@@ -49,7 +49,7 @@ def make_report(
     if not assignment.follow_on:
         for rerun in follow_ons:
             cells |= {
-                g: points_without_ours(assignment.graded[g], first[g], rerun.replaced)
+                g: points_without_ours(assignment.graded[g], first[g], cells[g], rerun.replaced)
                 for g in rerun.outcomes
             }
     trouble = tuple(findings.trouble.values())
@@ -58,7 +58,7 @@ def make_report(
         *remarks.first_notes([note for note in notes if not note.startswith(PUT_BACK)]),
         *(sentence for sentence in no_python if remarks.NEEDS_PYTHON in sentence),
         *remarks.first_notes(remarks.remarks(findings, verdicts)),
-        *(rerun.note for rerun in follow_ons if rerun.right),
+        *(rerun.note for rerun in follow_ons if rerun.note),
         *remarks.unforeseen_remarks(first, cells, verdicts),
     ]
     return Report(
